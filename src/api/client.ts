@@ -1,0 +1,177 @@
+import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
+import { AgentAuthError, type AgentAuthErrorOptions } from "../errors.js";
+import { parseBaseUrl } from "../http/address.js";
+import type { Reply } from "../http/reply.js";
+import { createTransport, type TransportOptions } from "../http/transport.js";
+import { userAgent } from "../http/user-agent.js";
+import { hideClientSecret, Redactor } from "../redact.js";
+import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
+import { mayRetry, readEnvelope } from "./envelope.js";
+import { Listing } from "./listing.js";
+import type { ListOptions, Page } from "./pages.js";
+import type { paths } from "./schema.gen.js";
+import { checkShape, SHAPES } from "./shapes.js";
+import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
+
+/** How an {@link AgentAuth} reaches the service. */
+export interface AgentAuthOptions extends TransportOptions {
+  /** The service's base address, without `/api/v1`; https, or http to this machine. */
+  baseUrl: string;
+  /** The API token, or where to get it. It is sent to the origin of `baseUrl` and nowhere else. */
+  token?: TokenSource | undefined;
+  /** How the token is put on a request. Default: `Authorization: Bearer <token>`. */
+  auth?: PlaceToken | undefined;
+  /** How query parameters are written. Default: deep objects, `pagination[offset]=50`. */
+  querySerializer?: ClientOptions["querySerializer"];
+  /** The name of your program, put in front of ours in `User-Agent`. */
+  userAgent?: string | undefined;
+}
+
+/** The raw client, typed by the contract; it shares token, retries, deadlines and caps with the lists. */
+export type RawClient = Client<paths>;
+
+/** The list operation of one resource. */
+export interface ListOperation<Params, Item extends object> {
+  /** A list that is read when it is iterated. */
+  list(params: Params, options?: ListOptions): Listing<Item>;
+}
+
+/** The operations on devices. */
+export interface DeviceOperations extends ListOperation<{ pool_id: string; sorting?: DeviceSorting }, Device> {
+  /**
+   * One device of a pool, found by listing, since the service has no operation for it.
+   *
+   * @throws `AgentAuthError` `not_found` when the pool's list ends without it
+   */
+  get(params: { pool_id: string; id: string }, options?: ListOptions): Promise<Device>;
+}
+
+const PATHS = { pool: "/api/v1/pool", domain: "/api/v1/domain", device: "/api/v1/device" } as const;
+type Kind = keyof typeof PATHS;
+
+// openapi-fetch hands out responses, and what was read of them is wanted with it.
+const replies = new WeakMap<Response, Reply>();
+
+/**
+ * The client of the management interface (`{base_url}/api/v1`): pools of a domain, domains of an account, devices of a
+ * pool.
+ *
+ * @example
+ * const service = new AgentAuth({ baseUrl: "https://agentauth.example", token: () => readToken() });
+ * for await (const pool of service.pools.list({ domain_id })) console.log(pool.id, pool.title);
+ */
+export class AgentAuth {
+  /** The typed client for raw calls: `service.client.GET("/api/v1/device", { params: { query: { pool_id } } })`. */
+  readonly client: RawClient;
+  /** The pools of a domain. */
+  readonly pools: ListOperation<{ domain_id: string; sorting?: OpenSorting }, Pool>;
+  /** The domains of an account. */
+  readonly domains: ListOperation<{ account_id: string; sorting?: OpenSorting }, Domain>;
+  /** The devices of a pool. */
+  readonly devices: DeviceOperations;
+  readonly #redactor = new Redactor();
+
+  constructor(options: AgentAuthOptions) {
+    const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl");
+    const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
+    const transport = createTransport(options, auth, mayRetry);
+    this.client = createOpenApiClient<paths>({
+      baseUrl,
+      headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
+      ...(options.querySerializer && { querySerializer: options.querySerializer }),
+      fetch: async (request) => replay(await transport(request, request.signal)),
+    });
+    this.pools = { list: (params, listOptions = {}) => this.#list<Pool>("pool", "domain_id", params, listOptions) };
+    this.domains = { list: (params, listOptions = {}) => this.#list<Domain>("domain", "account_id", params, listOptions) };
+    const devices = (params: { pool_id: string; sorting?: DeviceSorting }, listOptions: ListOptions = {}) =>
+      this.#list<Device>("device", "pool_id", params, listOptions);
+    this.devices = {
+      list: devices,
+      async get(params, listOptions) {
+        if (typeof params.id !== "string" || params.id === "") throw new TypeError("id must be a non-empty string");
+        for await (const device of devices({ pool_id: params.pool_id }, listOptions)) {
+          if (device.id === params.id) return device;
+        }
+        throw notFound(params);
+      },
+    };
+  }
+
+  #list<T extends object>(
+    kind: Kind,
+    scope: string,
+    params: { sorting?: OpenSorting } & Record<string, unknown>,
+    options: ListOptions,
+  ): Listing<T> {
+    const id = params[scope];
+    if (typeof id !== "string" || id === "") throw new TypeError(`${scope} must be a non-empty string`);
+    const get = this.client.GET as unknown as RawGet;
+    return new Listing<T>(async (offset, signal) => {
+      const pagination = { ...(offset !== undefined && { offset }), ...(options.pageSize && { page_size: options.pageSize }) };
+      const query = { [scope]: id, ...(params.sorting && { sorting: params.sorting }), pagination };
+      const { response } = await get(PATHS[kind], { params: { query }, parseAs: "stream", signal });
+      return this.#page<T>(kind, replyOf(response), offset ?? 0, options.strict === true);
+    }, options);
+  }
+
+  #page<T extends object>(kind: Kind, reply: Reply, offset: number, strict: boolean): Page<T> {
+    const { summaries, pagination, sorting } = readEnvelope(reply, (text) => this.#redactor.redact(text));
+    if (strict) requireShape(kind, summaries, pagination, reply);
+    for (const item of summaries) {
+      const details = item["dynamic_client_details"];
+      if (typeof details === "object" && details !== null) hideClientSecret(details);
+    }
+    const page = { items: summaries as T[], pagination, sorting, offset, duplicates: 0, requestId: reply.requestId };
+    return Object.defineProperty(page, "response", { value: reply.response }) as Page<T>;
+  }
+}
+
+type RawGet = (
+  path: string,
+  init: { params: { query: Record<string, unknown> }; parseAs: "stream"; signal: AbortSignal },
+) => Promise<{ response: Response }>;
+
+/** Lets a response be read although its body has been, as often as wanted. */
+function replay(reply: Reply): Response {
+  const { response, text } = reply;
+  replies.set(response, reply);
+  return Object.defineProperties(response, {
+    body: { value: null },
+    bodyUsed: { value: false },
+    text: { value: async () => text },
+    json: { value: async () => JSON.parse(text) as unknown },
+    arrayBuffer: { value: async () => new TextEncoder().encode(text).buffer },
+    blob: { value: async () => new Blob([text]) },
+  });
+}
+
+function replyOf(response: Response): Reply {
+  const reply = replies.get(response);
+  if (reply === undefined) {
+    throw new TypeError("a middleware replaced a response; it must pass on the response that it was given");
+  }
+  return reply;
+}
+
+function requireShape(kind: Kind, items: readonly object[], pagination: object | undefined, reply: Reply): void {
+  for (const [index, item] of items.entries()) {
+    const problem = checkShape(SHAPES[kind], item);
+    if (problem) throw unexpectedShape(`summaries[${index}]${problem.path}`, problem.rule, reply);
+  }
+  const problem = checkShape(SHAPES.pagination, pagination);
+  if (problem) throw unexpectedShape(`pagination${problem.path}`, problem.rule, reply);
+}
+
+function unexpectedShape(path: string, rule: string, reply: Reply): AgentAuthError {
+  return new AgentAuthError("unexpected_shape", `${path} ${rule}`, { ...about(reply), class: "refused" });
+}
+
+function about(reply: Reply): Pick<AgentAuthErrorOptions, "status" | "requestId" | "response"> {
+  return { status: reply.status, requestId: reply.requestId, response: reply.response };
+}
+
+function notFound(params: { pool_id: string; id: string }): AgentAuthError {
+  return new AgentAuthError("not_found", `no device ${JSON.stringify(params.id)} in pool ${JSON.stringify(params.pool_id)}`, {
+    class: "remote",
+  });
+}

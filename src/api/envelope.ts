@@ -1,0 +1,123 @@
+import { AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../errors.js";
+import { refusal } from "../http/body.js";
+import { type Reply, shownUrl } from "../http/reply.js";
+import { escapeText, quote } from "../redact.js";
+import type { PaginationOutput, Sorting } from "./types.js";
+
+/** The success body of a list operation, its parts checked to be of the right kind and no more. */
+export interface Envelope {
+  summaries: Record<string, unknown>[];
+  pagination: PaginationOutput | undefined;
+  sorting: Sorting | undefined;
+}
+
+// These two say nothing about the request: the same request may succeed later. All others are a verdict on it.
+const PASSING_CODES = new Set<string>(["unknown", "unexpected"]);
+const KNOWN_CODES = new Set<string>(SERVICE_ERROR_CODES);
+const AUTH_CODES = new Set<string>(["bad_authtoken", "not_authenticated"]);
+
+/** Whether an answer with a retryable status may be asked for again: not when its body carries a verdict. */
+export function mayRetry(reply: Reply): boolean {
+  const code = errorBody(reply.json)?.code;
+  return reply.status === 429 || code === undefined || !KNOWN_CODES.has(code) || PASSING_CODES.has(code);
+}
+
+/**
+ * Reads a list operation's answer (`service.md`, Management list operations).
+ *
+ * @param mask masks secrets in text that the service sent
+ * @throws `AgentAuthError`: the service's own code, or `http_error`, `server_error`, `rate_limited`,
+ * `bad_content_type`, `bad_json`, `bad_envelope`
+ */
+export function readEnvelope(reply: Reply, mask: (text: string) => string): Envelope {
+  const error = serviceError(reply, mask);
+  if (error) throw error;
+  const about = { response: reply.response, url: reply.url };
+  if (reply.json === undefined) throw notJson(reply, mask);
+  const body = reply.json;
+  if (!isObject(body)) throw refusal("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
+  if (body["status"] !== "success" && body["status"] != null) {
+    throw refusal("bad_envelope", `status is ${quote(body["status"])}, neither "success" nor "error"`, about);
+  }
+  const { summaries, pagination, sorting } = body;
+  if (!Array.isArray(summaries)) {
+    throw refusal("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
+  }
+  const stranger = summaries.findIndex((item) => !isObject(item));
+  if (stranger >= 0) {
+    throw refusal("bad_envelope", `summaries[${stranger}] is ${kindOf(summaries[stranger])}, not an object`, about);
+  }
+  if (pagination != null && !isObject(pagination)) {
+    throw refusal("bad_envelope", `pagination is ${kindOf(pagination)}, not an object`, about);
+  }
+  return {
+    summaries,
+    pagination: (pagination ?? undefined) as PaginationOutput | undefined,
+    sorting: isObject(sorting) ? (sorting as Sorting) : undefined,
+  };
+}
+
+/** The error that an answer is, or undefined for a success. The body's code decides, the status only helps. */
+export function serviceError(reply: Reply, mask: (text: string) => string): AgentAuthError | undefined {
+  const body = errorBody(reply.json);
+  if (body === undefined && reply.response.ok) return undefined;
+  const { status } = reply;
+  const code = body?.code ?? (status === 429 ? "rate_limited" : status >= 500 ? "server_error" : "http_error");
+  const kind = classOf(code, status);
+  const said = body?.message ?? "";
+  const message = said === "" ? `HTTP ${status}` : `${escapeText(mask(said)).slice(0, 500)} (${escapeText(code)}, HTTP ${status})`;
+  return new AgentAuthError(code, `${shownUrl(reply.url)}: ${message}`, {
+    class: kind,
+    status,
+    requestId: reply.requestId,
+    url: shownUrl(reply.url),
+    response: reply.response,
+    hint: hintFor(code, status),
+  });
+}
+
+function classOf(code: string, status: number): ErrorClass {
+  if (AUTH_CODES.has(code)) return "auth";
+  if (status === 429) return "unavailable";
+  if (KNOWN_CODES.has(code) && !PASSING_CODES.has(code)) return "remote";
+  if (status >= 500 || status === 408) return "unavailable";
+  return status === 401 ? "auth" : "remote";
+}
+
+function hintFor(code: string, status: number): string | undefined {
+  if (code === "not_authenticated") return "give an API token";
+  if (code === "bad_authtoken") return "the API token is wrong or has ended; give a valid one";
+  if (status === 401) return "give a valid API token";
+  if (code === "not_found") return "check the identifier; the API token may also belong to another account";
+  return undefined;
+}
+
+function errorBody(json: unknown): { code: string | undefined; message: string | undefined } | undefined {
+  if (!isObject(json) || json["status"] !== "error") return undefined;
+  const { code, message } = json;
+  return {
+    code: typeof code === "string" && code !== "" ? code.slice(0, 100) : undefined,
+    message: typeof message === "string" ? message : undefined,
+  };
+}
+
+function notJson(reply: Reply, mask: (text: string) => string): AgentAuthError {
+  const about = { response: reply.response, url: reply.url };
+  if (reply.text === "") return refusal("bad_json", "the body is empty, where JSON was expected", about);
+  const type = reply.response.headers.get("content-type");
+  return refusal(
+    "bad_content_type",
+    `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 400)), 80)}`,
+    { ...about, hint: "a proxy or a login page may have answered in place of the service; check the base URL" },
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `the ${typeof value} ${quote(value, 60)}`;
+}

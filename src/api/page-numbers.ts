@@ -1,0 +1,75 @@
+import { AgentAuthError } from "../errors.js";
+import { quote } from "../redact.js";
+import type { Page } from "./pages.js";
+
+/** A number of the list that changed while the list was read. */
+export interface Drift {
+  field: "item_count" | "page_size";
+  from: number;
+  to: number;
+  /** The offset of the page that showed it. */
+  offset: number;
+}
+
+const COUNTS = ["item_count", "item_start", "item_end", "page_count", "page_index", "page_offset", "page_size"] as const;
+
+/**
+ * Holds a page's numbers against each other and against what was asked (`service.md`, PaginationOutput). An absent or
+ * null number says nothing and is no contradiction.
+ *
+ * @returns the next offset as the service gave it, null at the end of the list, or the error to end with once the
+ * page's items were given out
+ * @throws `AgentAuthError` `bad_pagination` where the items themselves cannot be trusted to be those asked for
+ */
+export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
+  const numbers: Record<string, unknown> = { ...page.pagination };
+  for (const name of COUNTS) {
+    const value = numbers[name];
+    if (value != null && !isCount(value)) throw impossible(page, `${name} is ${quote(value, 60)}, not a whole number`);
+  }
+  const { item_count: count, item_start: start, item_end: end, page_offset: offset } = page.pagination ?? {};
+  const length = page.items.length;
+  if (offset != null && offset !== page.offset) {
+    throw impossible(page, `page_offset is ${offset}, but offset ${page.offset} was asked for`);
+  }
+  if (length > 0 && start != null && end != null && end - start + 1 !== length) {
+    throw impossible(page, `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`);
+  }
+  if (length > 0 && count != null && page.offset + length > count) {
+    throw impossible(page, `item_count is ${count}, but the page holds items up to ${page.offset + length}`);
+  }
+  const next = numbers["next_page_offset"] ?? null;
+  if (next === null) return null;
+  if (!isCount(next)) return impossible(page, `next_page_offset is ${quote(next, 60)}, not a whole number`);
+  if (next <= page.offset) {
+    return new AgentAuthError(
+      "pagination_loop",
+      `next_page_offset is ${next} on the page at offset ${page.offset}: the list does not advance`,
+      about(page),
+    );
+  }
+  return next;
+}
+
+/** What changed in the list between two of its pages. */
+export function compareNumbers<T>(before: Page<T>, after: Page<T>): Drift[] {
+  const drift: Drift[] = [];
+  for (const field of ["item_count", "page_size"] as const) {
+    const from = before.pagination?.[field];
+    const to = after.pagination?.[field];
+    if (from != null && to != null && from !== to) drift.push({ field, from, to, offset: after.offset });
+  }
+  return drift;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function impossible<T>(page: Page<T>, what: string): AgentAuthError {
+  return new AgentAuthError("bad_pagination", `the page at offset ${page.offset} contradicts itself: ${what}`, about(page));
+}
+
+function about<T>(page: Page<T>) {
+  return { class: "refused", requestId: page.requestId, response: page.response, status: page.response.status } as const;
+}

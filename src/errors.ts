@@ -1,0 +1,197 @@
+/**
+ * The one error class of this package, and the union of its codes.
+ *
+ * This module imports nothing, so that every layer can throw and read the same error.
+ */
+
+/** The twelve codes of the management interface's error body (`service.md`, Errors). */
+export const SERVICE_ERROR_CODES = [
+  "bad_request",
+  "bad_authtoken",
+  "not_authenticated",
+  "not_permitted",
+  "not_implemented",
+  "unknown",
+  "not_found",
+  "unexpected_ref_type",
+  "unexpected",
+  "invalid_action",
+  "invalid_value",
+  "required_value",
+] as const;
+
+/** A code that the service documents for its error body. */
+export type ServiceErrorCode = (typeof SERVICE_ERROR_CODES)[number];
+
+/** A code that this package gives, where the service gave none or was never reached. */
+export type ClientErrorCode =
+  /** The caller's signal aborted the operation. */
+  | "aborted"
+  /** A bug in this package. */
+  | "internal_error"
+  /** An argument, a flag or a config file is wrong. */
+  | "usage"
+  /** No answer in time. */
+  | "timeout"
+  /** The host name could not be resolved. */
+  | "dns_failed"
+  /** Nothing listens at the address. */
+  | "connection_refused"
+  /** The connection ended before the whole answer was there. */
+  | "connection_reset"
+  /** The TLS handshake or the certificate was not acceptable. */
+  | "tls_failed"
+  /** A proxy refused or broke the connection. */
+  | "proxy_failed"
+  /** The request could not be made for another reason of the network. */
+  | "network_failed"
+  /** HTTP 429, still after the retries. */
+  | "rate_limited"
+  /** HTTP 5xx without a documented body, still after the retries. */
+  | "server_error"
+  /** Any other HTTP failure without a documented body. */
+  | "http_error"
+  /** A redirect that must not be followed. */
+  | "redirect_refused"
+  /** The body is larger than is accepted. */
+  | "body_too_large"
+  /** The body is not of the media type, encoding or character set that was asked for. */
+  | "bad_content_type"
+  /** The body is not the JSON that it says it is. */
+  | "bad_json"
+  /** The JSON is not the envelope that the service documents. */
+  | "bad_envelope"
+  /** A page's numbers contradict each other or the request. */
+  | "bad_pagination"
+  /** An offset came again, or did not advance. */
+  | "pagination_loop"
+  /** The listing is longer than the page cap that was set. */
+  | "page_cap"
+  /** The listing changed while it was read, and `strict` was asked for. */
+  | "list_changed"
+  /** An item is not of the documented shape, and `strict` was asked for. */
+  | "unexpected_shape"
+  /** The local store cannot be read or written safely. */
+  | "store_failed";
+
+/** Every code this package knows; a code that a newer service sends passes through as it is. */
+export type ErrorCode = ServiceErrorCode | ClientErrorCode | (string & {});
+
+/**
+ * What kind of failure it is, which also decides the CLI's exit code: `internal` 1, `usage` 2, `refused` 3, `auth` 4,
+ * `unavailable` 5, `remote` 6, `partial` 7, `store` 8, `aborted` 130.
+ */
+export type ErrorClass =
+  | "internal"
+  | "usage"
+  | "refused"
+  | "auth"
+  | "unavailable"
+  | "remote"
+  | "partial"
+  | "store"
+  | "aborted";
+
+/** What an {@link AgentAuthError} can carry beside its code and message. */
+export interface AgentAuthErrorOptions {
+  /** The kind of failure. */
+  class: ErrorClass;
+  /** The HTTP status, where there was an answer. */
+  status?: number | undefined;
+  /** The request id that the service sent, if any. */
+  requestId?: string | undefined;
+  /** Whether the same call may succeed later. Default: only for `unavailable`. */
+  retryable?: boolean | undefined;
+  /** The offset of the first item that a listing did not yield. */
+  resume?: number | undefined;
+  /** The address asked, without credentials. */
+  url?: string | undefined;
+  /** What to do about it: a flag, a command, a setting. */
+  hint?: string | undefined;
+  /** The answer as it came; its body has been read. */
+  response?: Response | undefined;
+  /** What led to it. */
+  cause?: unknown;
+}
+
+/** The JSON form of an error: absent fields are left out, and nothing in it is secret. */
+export interface AgentAuthErrorJson {
+  code: ErrorCode;
+  class: ErrorClass;
+  message: string;
+  hint?: string;
+  retryable: boolean;
+  status?: number;
+  request_id?: string;
+  url?: string;
+  resume?: number;
+}
+
+const BRAND = Symbol.for("agentauth.error");
+
+/**
+ * The only error that this package throws, apart from `TypeError` for an argument that a program got wrong.
+ *
+ * Switch on {@link AgentAuthError.code} for the exact failure or on {@link AgentAuthError.class} for its kind. Use
+ * {@link isAgentAuthError} rather than `instanceof`, which fails between two copies of the package.
+ */
+export class AgentAuthError extends Error {
+  override readonly name = "AgentAuthError";
+  /** The exact failure. */
+  readonly code: ErrorCode;
+  /** The kind of failure. */
+  readonly class: ErrorClass;
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
+  /** What to do about it. */
+  declare readonly hint?: string;
+  /** The HTTP status, where there was an answer. */
+  declare readonly status?: number;
+  /** The request id that the service sent. */
+  declare readonly requestId?: string;
+  /** The address asked, without credentials. */
+  declare readonly url?: string;
+  /** The offset of the first item that a listing did not yield. */
+  declare readonly resume?: number;
+  /** The answer as it came, not enumerable. */
+  declare readonly response?: Response;
+
+  constructor(code: ErrorCode, message: string, options: AgentAuthErrorOptions) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.class = options.class;
+    this.retryable = options.retryable ?? options.class === "unavailable";
+    for (const key of ["hint", "status", "requestId", "url", "resume"] as const) {
+      const value = options[key];
+      if (value !== undefined) Object.defineProperty(this, key, { value, enumerable: true });
+    }
+    if (options.response !== undefined) Object.defineProperty(this, "response", { value: options.response });
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+
+  /** The error as plain data, for logs and for programs. */
+  toJSON(): AgentAuthErrorJson {
+    return {
+      code: this.code,
+      class: this.class,
+      message: this.message,
+      ...(this.hint !== undefined && { hint: this.hint }),
+      retryable: this.retryable,
+      ...(this.status !== undefined && { status: this.status }),
+      ...(this.requestId !== undefined && { request_id: this.requestId }),
+      ...(this.url !== undefined && { url: this.url }),
+      ...(this.resume !== undefined && { resume: this.resume }),
+    };
+  }
+}
+
+/** Whether a value is an {@link AgentAuthError}, also one of another copy of this package. */
+export function isAgentAuthError(value: unknown): value is AgentAuthError {
+  return typeof value === "object" && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
+}
+
+/** The error for a signal that fired; a signal whose reason is one of our errors gives that error. */
+export function abortedError(signal: AbortSignal): AgentAuthError {
+  if (isAgentAuthError(signal.reason)) return signal.reason;
+  return new AgentAuthError("aborted", "the operation was aborted", { class: "aborted", cause: signal.reason });
+}

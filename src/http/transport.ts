@@ -1,0 +1,145 @@
+import { AgentAuthError, abortedError } from "../errors.js";
+import { decodeText, parseJson, readBytes, saysJson } from "./body.js";
+import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
+import { networkError } from "./network-error.js";
+import { followSameOrigin } from "./redirect.js";
+import { type HttpEvent, type Reply, requestIdOf, type Send, shownUrl } from "./reply.js";
+import { withRetry } from "./retry.js";
+
+/** How requests leave: each option has a default. */
+export interface TransportOptions {
+  /** The `fetch` to use. Default: the global one. */
+  fetch?: typeof globalThis.fetch | undefined;
+  /** Milliseconds that one attempt may take, body included. Default 30,000. */
+  timeout?: number | undefined;
+  /** Milliseconds that one call may take with all its attempts and waits. Default 60,000, or `timeout` if longer. */
+  deadline?: number | undefined;
+  /** Attempts in all. Default 3. */
+  maxAttempts?: number | undefined;
+  /** Bytes that a body may have after decompression. Default 16 MiB. */
+  maxBodyBytes?: number | undefined;
+  /** Sees every request, answer and retry; never a header or a body. */
+  onEvent?: ((event: HttpEvent) => void) | undefined;
+  /** The clock. For tests. */
+  clock?: Clock | undefined;
+  /** Randomness for jitter, a number in [0, 1). For tests. */
+  random?: (() => number) | undefined;
+}
+
+/** Sends one request under a signal and gives the whole answer. */
+export type Transport = (request: Request, signal?: AbortSignal) => Promise<Reply>;
+
+const MIB = 1024 * 1024;
+
+/**
+ * Builds a transport: retry(auth(redirect(timeout(fetch)))).
+ *
+ * @param auth puts credentials on each attempt; it stands inside the retries, so that a new token is used at once
+ * @param mayRetry see `withRetry`
+ */
+export function createTransport(
+  options: TransportOptions,
+  auth: (send: Send) => Send = (send) => send,
+  mayRetry: (reply: Reply) => boolean = () => true,
+): Transport {
+  const clock = options.clock ?? systemClock;
+  const timeout = positive(options.timeout, 30_000, "timeout");
+  const deadline = positive(options.deadline, Math.max(60_000, timeout), "deadline");
+  const maxAttempts = positive(options.maxAttempts, 3, "maxAttempts");
+  const { onEvent } = options;
+  const attempt = fetchOnce({ ...options, timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes") }, clock);
+  const send = withRetry(
+    auth(followSameOrigin(attempt)),
+    { maxAttempts, clock, random: options.random ?? Math.random, onEvent },
+    mayRetry,
+  );
+  return async (request, signal) => {
+    const call = follow(signal, deadline, () => timeoutError(request.url, `in ${deadline / 1000} s, retries included`));
+    try {
+      return await send(request, { signal: call.signal, endsAt: clock.now() + deadline });
+    } finally {
+      call.release();
+    }
+  };
+}
+
+function positive(value: number | undefined, fallback: number, name: string): number {
+  if (value === undefined) return fallback;
+  if (!(value > 0)) throw new TypeError(`${name} must be a positive number, not ${String(value)}`);
+  return value;
+}
+
+/** One attempt: the request, its answer and the whole body, inside the timeout. */
+function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: number }, clock: Clock): Send {
+  const doFetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  return async (request, call) => {
+    const { method, url } = request;
+    const attempt = follow(call.signal, options.timeout, () => timeoutError(url, `in ${options.timeout / 1000} s`));
+    const startedAt = clock.now();
+    options.onEvent?.({ type: "request", method, url: shownUrl(url) });
+    try {
+      if (attempt.signal.aborted) throw abortedError(attempt.signal);
+      const reply = await untilAborted(
+        doFetch(request, { signal: attempt.signal, redirect: "manual" }).then((response) =>
+          readReply(response, url, options.maxBodyBytes),
+        ),
+        attempt.signal,
+      );
+      options.onEvent?.({
+        type: "response",
+        method,
+        url: shownUrl(url),
+        status: reply.status,
+        ms: clock.now() - startedAt,
+        requestId: reply.requestId,
+      });
+      return reply;
+    } catch (thrown) {
+      // What fetch throws when its signal fires differs between runtimes; the signal knows the reason.
+      const error = attempt.signal.aborted ? abortedError(attempt.signal) : networkError(thrown, url);
+      options.onEvent?.({
+        type: "failure",
+        method,
+        url: shownUrl(url),
+        code: error.code,
+        message: error.message,
+        ms: clock.now() - startedAt,
+      });
+      throw error;
+    } finally {
+      attempt.release();
+    }
+  };
+}
+
+async function readReply(response: Response, url: string, cap: number): Promise<Reply> {
+  const bytes = await readBytes(response, url, cap);
+  const isJson = saysJson(response.headers) && bytes.byteLength > 0;
+  const strict = isJson && response.ok;
+  const text = decodeText(bytes, response, url, strict);
+  return {
+    response,
+    status: response.status,
+    url,
+    text,
+    json: strict ? parseJson(text, response, url) : isJson ? parseIfJson(text) : undefined,
+    requestId: requestIdOf(response.headers),
+  };
+}
+
+/** An error's body helps when it is what it should be, and never hides the error when it is not. */
+function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function timeoutError(url: string, within: string): AgentAuthError {
+  const host = URL.canParse(url) ? new URL(url).host : "";
+  return new AgentAuthError("timeout", `${host}: no complete answer ${within}`, {
+    class: "unavailable",
+    url: shownUrl(url),
+  });
+}

@@ -1,0 +1,137 @@
+/**
+ * What may be shown to a person: secrets masked, and text from a server made harmless.
+ *
+ * This module imports nothing, so that every layer can use it.
+ */
+
+/** What stands where a secret would stand. */
+export const MASK = "********";
+
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/**
+ * A string that does not print: `String()`, `JSON.stringify`, `util.inspect` and template literals show a mask.
+ * Only {@link Secret.reveal} gives the value.
+ */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The value itself. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return MASK;
+  }
+
+  toJSON(): string {
+    return MASK;
+  }
+
+  [INSPECT](): string {
+    return MASK;
+  }
+}
+
+const masking = {
+  toJSON(this: Record<string, unknown>): Record<string, unknown> {
+    return "client_secret" in this ? { ...this, client_secret: this["client_secret"] == null ? null : MASK } : this;
+  },
+  [INSPECT](this: Record<string, unknown>): Record<string, unknown> {
+    return masking.toJSON.call(this);
+  },
+};
+const MASKING_PROTOTYPE = Object.defineProperties(Object.create(Object.prototype) as object, {
+  toJSON: { value: masking.toJSON },
+  [INSPECT]: { value: masking[INSPECT] },
+});
+
+/**
+ * Makes a plain object that holds a `client_secret` print and serialise with the secret masked. The property itself
+ * stays as it is, so that a program that asks for it by name gets it.
+ *
+ * @returns the same object
+ */
+export function hideClientSecret<T extends object>(holder: T): T {
+  return Object.setPrototypeOf(holder, MASKING_PROTOTYPE) as T;
+}
+
+// Controls, the invisible and default-ignorable characters, separators that break a line, blanks that are not U+0020
+// and characters that are no characters: everything that moves, hides or reorders what stands beside it.
+const UNSAFE =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]|[^\S ]|\p{M}{9,}/gu;
+// Presentation selectors are invisible too, but they belong to the emoji that they follow.
+const EMOJI_SELECTOR = /\p{Extended_Pictographic}\ufe0f/u;
+const SAFE_ASCII = /^[\x20-\x7e]*$/;
+const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\u001b": "\\e" };
+
+/**
+ * The one escaping function for text that a person sees: control characters, escape sequences, bidirectional and
+ * invisible code points come out as visible escapes such as `\e`, `\n` or `\u{202e}`, on one line.
+ *
+ * A run of more than eight combining marks is named by its length, since it would paint over its neighbours.
+ */
+export function escapeText(text: string): string {
+  if (SAFE_ASCII.test(text)) return text;
+  return text.replace(UNSAFE, (found, offset: number) => {
+    if (found.length > 2) return `${[...found].slice(0, 4).join("")}\\u{+${[...found].length - 4} marks}`;
+    if (found === "\ufe0f" && EMOJI_SELECTOR.test(text.slice(Math.max(0, offset - 2), offset + 1))) return found;
+    return NAMED[found] ?? `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`;
+  });
+}
+
+/** {@link escapeText}, cut to `max` characters with an ellipsis. For values quoted in messages. */
+export function quote(value: unknown, max = 200): string {
+  const text = typeof value === "string" ? value : (safeJson(value) ?? String(value));
+  const escaped = escapeText(text.length > max * 2 ? text.slice(0, max * 2) : text);
+  return `"${escaped.length > max ? `${escaped.slice(0, max)}…` : escaped}"`;
+}
+
+function safeJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
+const SECRET_SHAPES: readonly [RegExp, string][] = [
+  [/\b(bearer|basic|dpop)(\s+)[\w\-.~+/]{6,}=*/gi, `$1$2${MASK}`],
+  [
+    /("(?:access_token|refresh_token|id_token|client_secret|code_verifier|assertion|subject_token|actor_token)"\s*:\s*")(?:[^"\\]|\\.)*/g,
+    `$1${MASK}`,
+  ],
+  [
+    /\b((?:access_token|refresh_token|id_token|client_secret|code|code_verifier|assertion|subject_token|actor_token)=)[^&\s"']+/g,
+    `$1${MASK}`,
+  ],
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, MASK],
+  [/(\/\/)[^/?#\s@]+@/g, `$1${MASK}@`],
+];
+
+/** Masks secrets in text, by the values it was told and by the shapes that secrets have. */
+export class Redactor {
+  readonly #values = new Set<string>();
+
+  /** Remembers a value that must never be shown. Values under six characters are left to the shapes. */
+  add(value: string): void {
+    if (value.length >= 6) this.#values.add(value);
+  }
+
+  /** The text with every known and every recognised secret masked. */
+  redact(text: string): string {
+    let out = text;
+    for (const value of this.#values) out = out.replaceAll(value, MASK);
+    for (const [shape, mask] of SECRET_SHAPES) out = out.replace(shape, mask);
+    return out;
+  }
+
+  [INSPECT](): string {
+    return "Redactor {}";
+  }
+}
