@@ -19,7 +19,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const check = process.argv.includes("--check");
 
 const contract = parse(readFileSync(join(root, CONTRACT), "utf8"));
-const stale = [typesAreWrong() && TYPES, shapesAreWrong() && SHAPES].filter(Boolean);
+const stale = [shapesAreWrong() && SHAPES, typesAreWrong() && TYPES].filter(Boolean);
 for (const file of stale) console.error(`${file} is not what ${CONTRACT} gives: run "npm run generate"`);
 if (stale.length > 0) process.exitCode = 1;
 

@@ -4,13 +4,13 @@ import { parseBaseUrl } from "../http/address.js";
 import type { Reply } from "../http/reply.js";
 import { createTransport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
-import { hideClientSecret, Redactor } from "../redact.js";
+import { escapeText, hideClientSecret, quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
-import { mayRetry, readEnvelope } from "./envelope.js";
+import { mayRetry, readEnvelope, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
 import type { ListOptions, Page } from "./pages.js";
 import type { paths } from "./schema.gen.js";
-import { checkShape, SHAPES } from "./shapes.js";
+import { checkShape, SHAPES, type ShapeProblem } from "./shapes.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 
 /** How an {@link AgentAuth} reaches the service. */
@@ -97,6 +97,30 @@ export class AgentAuth {
     };
   }
 
+  /**
+   * One raw GET request, for what the typed client does not know.
+   *
+   * @param path the path below the base address, such as `/api/v1/device`
+   * @param query parameters as they are to be sent, by their full names: `pagination[offset]`
+   * @returns the answer; its body can be read
+   * @throws `AgentAuthError` for every answer that is not a success
+   */
+  async get(path: string, query: Iterable<readonly [string, string]> = [], options: { signal?: AbortSignal } = {}): Promise<Response> {
+    if (!/^\/(?!\/)[^?#\\]*$/.test(path) || /(?:^|\/)\.{1,2}(?:\/|$)/.test(path)) {
+      throw new TypeError(`path ${quote(path)} must begin with a single "/", without ".", "..", query or fragment`);
+    }
+    const pairs = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+    const { response } = await (this.client.GET as unknown as RawGet)(path, {
+      querySerializer: () => pairs.join("&"),
+      params: { query: {} },
+      parseAs: "stream",
+      ...options,
+    });
+    const error = serviceError(replyOf(response), (text) => this.#redactor.redact(text));
+    if (error) throw error;
+    return response;
+  }
+
   #list<T extends object>(
     kind: Kind,
     scope: string,
@@ -128,7 +152,12 @@ export class AgentAuth {
 
 type RawGet = (
   path: string,
-  init: { params: { query: Record<string, unknown> }; parseAs: "stream"; signal: AbortSignal },
+  init: {
+    params: { query: Record<string, unknown> };
+    parseAs: "stream";
+    signal?: AbortSignal;
+    querySerializer?: () => string;
+  },
 ) => Promise<{ response: Response }>;
 
 /** Lets a response be read although its body has been, as often as wanted. */
@@ -156,14 +185,16 @@ function replyOf(response: Response): Reply {
 function requireShape(kind: Kind, items: readonly object[], pagination: object | undefined, reply: Reply): void {
   for (const [index, item] of items.entries()) {
     const problem = checkShape(SHAPES[kind], item);
-    if (problem) throw unexpectedShape(`summaries[${index}]${problem.path}`, problem.rule, reply);
+    if (problem) throw unexpectedShape(`summaries[${index}]`, problem, reply);
   }
   const problem = checkShape(SHAPES.pagination, pagination);
-  if (problem) throw unexpectedShape(`pagination${problem.path}`, problem.rule, reply);
+  if (problem) throw unexpectedShape("pagination", problem, reply);
 }
 
-function unexpectedShape(path: string, rule: string, reply: Reply): AgentAuthError {
-  return new AgentAuthError("unexpected_shape", `${path} ${rule}`, { ...about(reply), class: "refused" });
+function unexpectedShape(part: string, problem: ShapeProblem, reply: Reply): AgentAuthError {
+  const path = problem.path === "" ? part : `${part}.${escapeText(problem.path)}`;
+  const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
+  return new AgentAuthError("unexpected_shape", `${path}${value} ${problem.rule}`, { ...about(reply), class: "refused" });
 }
 
 function about(reply: Reply): Pick<AgentAuthErrorOptions, "status" | "requestId" | "response"> {
@@ -171,7 +202,7 @@ function about(reply: Reply): Pick<AgentAuthErrorOptions, "status" | "requestId"
 }
 
 function notFound(params: { pool_id: string; id: string }): AgentAuthError {
-  return new AgentAuthError("not_found", `no device ${JSON.stringify(params.id)} in pool ${JSON.stringify(params.pool_id)}`, {
+  return new AgentAuthError("not_found", `no device ${quote(params.id)} in pool ${quote(params.pool_id)}`, {
     class: "remote",
   });
 }

@@ -36,8 +36,8 @@ export class DeviceIds {
 
   constructor(seed: number, poolOrdinal: number) {
     this.#key = mix(mix(seed, 0x646576), poolOrdinal);
-    const tag = (poolOrdinal ^ mix(seed, 0x746167)) % MAX_POOLS;
-    this.#prefix = idPrefix("device") + encode((tag < 0 ? tag + MAX_POOLS : tag) * 32 ** (WIDTH - TAG_WIDTH)).slice(0, TAG_WIDTH);
+    const tag = (poolOrdinal ^ mix(seed, 0x746167)) & (MAX_POOLS - 1);
+    this.#prefix = idPrefix("device") + encode(tag * 32 ** (WIDTH - TAG_WIDTH)).slice(0, TAG_WIDTH);
   }
 
   /** The number that stands in the id of a device; ids sort as these numbers do. */

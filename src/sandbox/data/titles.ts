@@ -25,7 +25,7 @@ const VOCABULARIES: Readonly<Record<Language, Vocabulary>> = {
   de: {
     names: ["Jürgen", "Anna", "Björn", "Käthe", "Lukas", "Sören"],
     of: dash,
-    things: ["Dienstlaptop", "Büro-PC", "MacBook Pro", "Händy 📱"],
+    things: ["Dienstlaptop", "Büro-PC", "MacBook Pro", "Handy 📱"],
     jobs: ["Rechnungsabgleich", "Nächtlicher Export", "Prüfläufer"],
   },
   en: {

@@ -1,0 +1,48 @@
+/** Standard input as the CLI sees it. */
+
+import type { Readable } from "node:stream";
+import { AgentAuthError } from "../../errors.js";
+
+/** Standard input. */
+export interface InStream {
+  /** Whether a person types. */
+  readonly isTTY: boolean;
+  /** The stream itself, for prompts and bridges. */
+  readonly stream: Readable;
+  /**
+   * Everything up to the end of input, as UTF-8.
+   *
+   * @throws {@link AgentAuthError} `usage` beyond `maxBytes` (default 1 MiB); the signal's reason when it fires
+   */
+  text(options?: { maxBytes?: number; signal?: AbortSignal }): Promise<string>;
+}
+
+/** Wraps a Node stream. */
+export function inStream(stream: Readable & { readonly isTTY?: boolean }): InStream {
+  return {
+    isTTY: stream.isTTY === true,
+    stream,
+    async text({ maxBytes = 1024 * 1024, signal } = {}) {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      const abort = () => stream.destroy(signal?.reason);
+      if (signal?.aborted) throw signal.reason;
+      signal?.addEventListener("abort", abort, { once: true });
+      try {
+        for await (const chunk of stream) {
+          const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
+          size += bytes.length;
+          if (size > maxBytes) {
+            throw new AgentAuthError("usage", `standard input is longer than ${maxBytes} bytes`, { class: "usage" });
+          }
+          chunks.push(bytes);
+        }
+      } catch (error) {
+        throw signal?.aborted ? signal.reason : error;
+      } finally {
+        signal?.removeEventListener("abort", abort);
+      }
+      return Buffer.concat(chunks).toString("utf8");
+    },
+  };
+}

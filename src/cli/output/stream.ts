@@ -1,0 +1,91 @@
+/** An output stream as the CLI sees it: its terminal is a setting, and a write waits for its reader. */
+
+import type { Writable } from "node:stream";
+import picocolors from "picocolors";
+import { AgentAuthError } from "../../errors.js";
+
+/** Formatting functions for one stream; without colour they return the text as it is. */
+export type Colors = ReturnType<typeof picocolors.createColors>;
+
+/** Where output goes. */
+export interface OutStream {
+  /** Whether a person reads it on a terminal. */
+  readonly isTTY: boolean;
+  /** The width of the terminal in columns, 20 to 1000; 80 when nothing tells. */
+  readonly columns: number;
+  /** The formatting functions of this stream; `isColorSupported` says whether they do anything. */
+  readonly colors: Colors;
+  /**
+   * Writes text as it is and resolves when the reader has taken it.
+   *
+   * @throws {@link PipeClosed} when nobody reads any more; {@link AgentAuthError} when the stream fails otherwise
+   */
+  write(text: string): Promise<void>;
+}
+
+/** The reader closed the pipe. No failure: the command stops and ends with exit code 0. */
+export class PipeClosed extends Error {
+  override readonly name = "PipeClosed";
+}
+
+/** A `Writable` that may be a terminal, such as `process.stdout`. */
+export type TerminalStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** What decides about a stream beside the stream itself. */
+export interface StreamSettings {
+  env: Readonly<Record<string, string | undefined>>;
+  /** `false` switches colour off, whatever the environment says. */
+  color: boolean;
+  /** Runs before each write, to clear a progress line. */
+  beforeWrite(): void;
+}
+
+/** Wraps a Node stream. */
+export function outStream(stream: TerminalStream, settings: StreamSettings): OutStream {
+  const isTTY = stream.isTTY === true;
+  // A failed write also emits "error", which would end the process; the write's own callback reports it.
+  if (stream.listenerCount("error", ignore) === 0) stream.on("error", ignore);
+  return {
+    isTTY,
+    get columns() {
+      return terminalColumns(settings.env["COLUMNS"], stream.columns);
+    },
+    colors: picocolors.createColors(settings.color && wantsColor(settings.env, isTTY)),
+    async write(text) {
+      settings.beforeWrite();
+      if (text !== "") await writeAll(stream, text);
+    },
+  };
+}
+
+function ignore(): void {}
+
+/** `NO_COLOR` wins over `FORCE_COLOR`, which wins over `TERM=dumb`, which wins over the terminal. */
+function wantsColor(env: StreamSettings["env"], isTTY: boolean): boolean {
+  if (env["NO_COLOR"]) return false;
+  const force = env["FORCE_COLOR"];
+  if (force) return force !== "0" && force !== "false";
+  return isTTY && env["TERM"] !== "dumb";
+}
+
+function terminalColumns(setting: string | undefined, reported: number | undefined): number {
+  const wanted = /^\d+$/.test(setting ?? "") ? Number(setting) : 0;
+  return Math.min(1000, Math.max(20, wanted || reported || 80));
+}
+
+const CLOSED = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
+
+function writeAll(stream: Writable, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(writeFailure(error)) : resolve()));
+  });
+}
+
+function writeFailure(error: NodeJS.ErrnoException): Error {
+  if (CLOSED.has(error.code ?? "")) return new PipeClosed("the reader closed the pipe", { cause: error });
+  return new AgentAuthError("internal_error", `the output cannot be written: ${error.message}`, {
+    class: "internal",
+    hint: "look at the disk or the device that the output goes to",
+    cause: error,
+  });
+}

@@ -1,0 +1,113 @@
+/** Why a text is not acceptable JSON, and where: line and column count from 1. */
+export class StrictJsonError extends Error {
+  override readonly name = "StrictJsonError";
+  readonly line: number;
+  readonly column: number;
+
+  constructor(what: string, text: string, at: number) {
+    const before = text.slice(0, at).split("\n");
+    const line = before.length;
+    const column = (before.at(-1)?.length ?? 0) + 1;
+    super(`${what} (line ${line}, column ${column})`);
+    this.line = line;
+    this.column = column;
+  }
+}
+
+const MAX_DEPTH = 32;
+const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
+const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
+const SPACE = /[ \t\r\n]*/y;
+
+/**
+ * Parses JSON as RFC 8259 has it, and refuses what readers disagree about: names that come twice in an object
+ * (section 4), nesting deeper than 32, numbers that no double can hold. Objects come without a prototype, so that a
+ * member named `__proto__` is a member and nothing else.
+ *
+ * @throws StrictJsonError
+ */
+export function parseStrictJson(text: string): unknown {
+  const reader = new Reader(text);
+  const value = reader.value(0);
+  reader.end();
+  return value;
+}
+
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  value(depth: number): unknown {
+    if (depth > MAX_DEPTH) throw this.#error(`it is nested deeper than ${MAX_DEPTH}`);
+    this.#match(SPACE);
+    const mark = this.#text[this.#at];
+    if (mark === "{") return this.#object(depth);
+    if (mark === "[") return this.#array(depth);
+    if (mark === '"') return this.#string();
+    const start = this.#at;
+    const scalar = this.#match(SCALAR);
+    if (!scalar) throw this.#error(mark === undefined ? "it ends too early" : "a value was expected");
+    const value: unknown = JSON.parse(scalar);
+    if (typeof value === "number" && !Number.isFinite(value)) throw this.#error("the number is too large", start);
+    return value;
+  }
+
+  end(): void {
+    this.#match(SPACE);
+    if (this.#at < this.#text.length) throw this.#error("something follows the value");
+  }
+
+  #object(depth: number): Record<string, unknown> {
+    const object = Object.create(null) as Record<string, unknown>;
+    this.#at++;
+    if (this.#take("}")) return object;
+    do {
+      this.#match(SPACE);
+      const start = this.#at;
+      const name = this.#string();
+      if (name in object) throw this.#error(`the name ${JSON.stringify(name).slice(0, 80)} comes twice in one object`, start);
+      if (!this.#take(":")) throw this.#error('":" was expected');
+      object[name] = this.value(depth + 1);
+    } while (this.#take(","));
+    if (!this.#take("}")) throw this.#error('"," or "}" was expected');
+    return object;
+  }
+
+  #array(depth: number): unknown[] {
+    const array: unknown[] = [];
+    this.#at++;
+    if (this.#take("]")) return array;
+    do array.push(this.value(depth + 1));
+    while (this.#take(","));
+    if (!this.#take("]")) throw this.#error('"," or "]" was expected');
+    return array;
+  }
+
+  #string(): string {
+    const found = this.#match(STRING);
+    if (!found) throw this.#error("a string was expected");
+    return JSON.parse(found) as string;
+  }
+
+  #take(mark: string): boolean {
+    this.#match(SPACE);
+    if (this.#text[this.#at] !== mark) return false;
+    this.#at++;
+    return true;
+  }
+
+  #match(shape: RegExp): string {
+    shape.lastIndex = this.#at;
+    const found = shape.exec(this.#text)?.[0] ?? "";
+    this.#at += found.length;
+    return found;
+  }
+
+  #error(what: string, at = this.#at): StrictJsonError {
+    return new StrictJsonError(what, this.#text, at);
+  }
+}

@@ -1,0 +1,150 @@
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import { FAULT_KINDS, type Fault, type FaultKind } from "../faults.js";
+
+/** What a field of a fault may hold. */
+export interface FaultField {
+  /** What is expected, for messages. */
+  expects: string;
+  accepts(value: unknown): boolean;
+  /** Reads the field from the compact text form. */
+  read(text: string): unknown;
+}
+
+function number(min: number, max: number, whole = true): FaultField {
+  return {
+    expects: `a${whole ? " whole" : ""} number from ${min} to ${max}`,
+    accepts: (value) =>
+      typeof value === "number" && (!whole || Number.isInteger(value)) && value >= min && value <= max,
+    read: (written) => (written.trim() === "" ? written : Number(written)),
+  };
+}
+
+function text(expects: string, pattern: RegExp): FaultField {
+  return {
+    expects,
+    accepts: (value) => typeof value === "string" && pattern.test(value),
+    read: (written) => written,
+  };
+}
+
+const json: FaultField = {
+  expects: "JSON",
+  accepts: (value) => value !== undefined,
+  read(written) {
+    try {
+      return JSON.parse(written);
+    } catch {
+      return undefined;
+    }
+  },
+};
+
+const names: FaultField = {
+  expects: "a list of field names",
+  accepts: (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string" && name !== ""),
+  read: (written) => written.split("+"),
+};
+
+const MAX_MS = 3_600_000;
+const count = number(0, 1_000_000_000);
+
+const SELECTOR_FIELDS: Readonly<Record<string, FaultField>> = {
+  path: text("pool, domain, device or the beginning of a path", /^(pool|domain|device|\/.*)$/),
+  after: count,
+  times: count,
+  every: number(1, 1_000_000_000),
+  probability: number(0, 1, false),
+  offset: number(0, Number.MAX_SAFE_INTEGER),
+};
+
+/** The fields of one kind: `main` is what `kind=value` sets in the compact form, `required` have no default. */
+export interface FaultShape {
+  fields: Readonly<Record<string, FaultField>>;
+  main?: string;
+  required?: readonly string[];
+}
+
+const drift: FaultShape = { fields: { count: number(1, 100_000), position: count }, main: "count" };
+
+const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
+  status: {
+    fields: {
+      status: number(200, 599),
+      retryAfter: text("a header value", /^[\x20-\x7e]*$/),
+      body: text("service, html or empty", /^(service|html|empty)$/),
+    },
+    main: "status",
+    required: ["status"],
+  },
+  "reset-before": { fields: {} },
+  "reset-mid-body": { fields: {} },
+  "truncated-json": { fields: {} },
+  html: { fields: {} },
+  "slow-headers": { fields: { ms: number(0, MAX_MS) }, main: "ms", required: ["ms"] },
+  "slow-body": { fields: { bytes: number(1, 1_000_000), ms: number(0, MAX_MS) }, main: "bytes" },
+  "stuck-offset": { fields: {} },
+  "cycling-offset": { fields: {} },
+  "bad-offset": { fields: { value: json }, main: "value", required: ["value"] },
+  insert: drift,
+  delete: drift,
+  "page-size": { fields: { size: number(1, 1_000_000) }, main: "size", required: ["size"] },
+  "unknown-enum": { fields: {} },
+  "extra-fields": { fields: {} },
+  "missing-fields": { fields: { fields: names }, main: "fields" },
+  "wrong-envelope": { fields: { body: json }, main: "body", required: ["body"] },
+  redirect: {
+    fields: { location: text("a header value", /^[\x21-\x7e]+$/), status: number(300, 399) },
+    main: "location",
+    required: ["location"],
+  },
+  "empty-page": { fields: { pages: number(1, 10_000) }, main: "pages" },
+  "hostile-text": { fields: { text: text("text", /^/) }, main: "text" },
+};
+
+/** The fields of a kind, the selectors included. @throws AgentAuthError `usage` where there is no such kind */
+export function shapeOf(kind: unknown): FaultShape {
+  if (typeof kind === "string" && Object.hasOwn(EFFECT_SHAPES, kind)) {
+    const shape = EFFECT_SHAPES[kind as FaultKind];
+    return { ...shape, fields: { ...SELECTOR_FIELDS, ...shape.fields } };
+  }
+  throw faultError("kind", kind, "a kind of fault", `use one of: ${Object.keys(FAULT_KINDS).join(", ")}`);
+}
+
+/**
+ * Checks that a value is a fault.
+ *
+ * @returns a copy of it
+ * @throws AgentAuthError `usage` that names the field, its value and what it should be
+ */
+export function checkFault(value: unknown): Fault {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw faultError("fault", value, "an object with a kind", 'for example {"kind":"status","status":503}');
+  }
+  const { kind, ...given } = value as Record<string, unknown>;
+  const shape = shapeOf(kind);
+  for (const name of shape.required ?? []) {
+    if (given[name] === undefined) {
+      throw faultError(name, given[name], `given for ${String(kind)}`, `add ${name}: ${shape.fields[name]?.expects}`);
+    }
+  }
+  const present = Object.entries(given).filter(([, entry]) => entry !== undefined);
+  for (const [name, entry] of present) {
+    const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
+    if (!field) throw unknownField(name, entry, String(kind), shape);
+    if (!field.accepts(entry)) throw faultError(name, entry, field.expects, `give ${name} as ${field.expects}`);
+  }
+  return structuredClone({ kind, ...Object.fromEntries(present) }) as Fault;
+}
+
+/** The error for a field that a kind does not have. */
+export function unknownField(name: string, value: unknown, kind: string, shape: FaultShape): AgentAuthError {
+  return faultError(name, value, `a field of ${kind}`, `use one of: ${Object.keys(shape.fields).join(", ")}`);
+}
+
+/** The error for a field of a fault. */
+export function faultError(name: string, value: unknown, expects: string, hint: string): AgentAuthError {
+  const shown = value === undefined ? "it is missing" : `${quote(value)} is not`;
+  return new AgentAuthError("usage", `fault: ${quote(name)} must be ${expects}, ${shown}`, { class: "usage", hint });
+}

@@ -1,0 +1,398 @@
+import fc from "fast-check";
+import { describe, expect, it, vi } from "vitest";
+import type { AgentAuthError, Drift, ListOptions, Verdict } from "../../src/index.js";
+import { MadeService, rejection } from "../helpers/service.js";
+
+const pool_id = "<pool_id>";
+
+async function readIds(service: MadeService, options: ListOptions = {}): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const device of service.client().devices.list({ pool_id }, options)) ids.push(device.id ?? "");
+  return ids;
+}
+
+/** Reads as far as it goes; gives what came and the error that ended it. */
+async function readUntilError(service: MadeService, options: ListOptions = {}) {
+  const ids: string[] = [];
+  const error = (await rejection(
+    (async () => {
+      for await (const device of service.client().devices.list({ pool_id }, options)) ids.push(device.id ?? "");
+    })(),
+  )) as AgentAuthError;
+  return { ids, error };
+}
+
+describe("a listing", () => {
+  it("sends nothing until it is iterated, and begins anew at each iteration", async () => {
+    const service = new MadeService(25);
+    const listing = service.client().devices.list({ pool_id });
+    expect(service.asked).toEqual([]);
+    expect(await listing.toArray()).toHaveLength(25);
+    expect(await listing.toArray()).toHaveLength(25);
+    expect(service.asked).toEqual([0, 10, 20, 0, 10, 20]);
+  });
+
+  it("asks for the first page without an offset, unless it is told where to begin", async () => {
+    const urls: string[] = [];
+    const service = new MadeService(3);
+    const spy: typeof fetch = (input, init) => {
+      urls.push(decodeURIComponent((input as Request).url));
+      return service.fetch(input, init);
+    };
+    const { devices } = service.client({ fetch: spy });
+    await devices.list({ pool_id: "p 1", sorting: { field: "title", direction: "desc" } }, { pageSize: 7 }).toArray();
+    await devices.list({ pool_id: "p" }, { from: 0 }).toArray();
+    expect(urls).toEqual([
+      "https://agentauth.example/api/v1/device?pool_id=p 1&sorting[field]=title&sorting[direction]=desc&pagination[page_size]=7",
+      "https://agentauth.example/api/v1/device?pool_id=p&pagination[offset]=0",
+    ]);
+  });
+
+  it("gives pages with their numbers, and the answer itself out of sight", async () => {
+    const service = new MadeService(12);
+    const pages = [];
+    for await (const page of service.client().devices.list({ pool_id }).pages()) pages.push(page);
+    expect(pages.map((page) => page.items.length)).toEqual([10, 2]);
+    expect(pages[1]?.pagination?.page_index).toBe(2);
+    expect(pages[1]?.sorting).toEqual({ field: "id", direction: "asc" });
+    expect(pages[0]?.response.status).toBe(200);
+    expect(Object.keys(pages[0] ?? {})).not.toContain("response");
+  });
+
+  it("gives the first item, or undefined", async () => {
+    expect(await new MadeService(5).client().devices.list({ pool_id }).first()).toEqual({ id: "dev_0" });
+    expect(await new MadeService(0).client().devices.list({ pool_id }).first()).toBeUndefined();
+  });
+
+  it("never asks for a page that maxItems cannot use", async () => {
+    for (const concurrency of [1, 4, 16]) {
+      const service = new MadeService(1000);
+      expect(await readIds(service, { maxItems: 35, concurrency })).toEqual(service.ids().slice(0, 35));
+      expect(service.asked).toEqual([0, 10, 20, 30]);
+    }
+  });
+
+  it("keeps at most `concurrency` pages in flight, and a slow reader holds them back", async () => {
+    let flying = 0;
+    let most = 0;
+    const service = new MadeService(500);
+    service.before = async () => {
+      most = Math.max(most, ++flying);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      flying--;
+    };
+    const ids: string[] = [];
+    for await (const page of service.client().devices.list({ pool_id }, { concurrency: 4 }).pages()) {
+      ids.push(...page.items.map((item) => item.id ?? ""));
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(service.asked.length).toBeLessThanOrEqual(ids.length / 10 + 4);
+    }
+    expect(ids).toEqual(service.ids());
+    expect(most).toBe(4);
+  });
+
+  it("ends everything in flight when the loop is left", async () => {
+    const signals: AbortSignal[] = [];
+    const service = new MadeService(500);
+    const spy: typeof fetch = (input, init) => {
+      if (init?.signal) signals.push(init.signal);
+      return service.asked.length === 0 ? service.fetch(input, init) : hang(service, input, init);
+    };
+    for await (const _ of service.client({ fetch: spy }).devices.list({ pool_id }, { concurrency: 4 })) break;
+    await vi.waitFor(() => expect(signals.slice(1).every((signal) => signal.aborted)).toBe(true));
+    expect(signals).toHaveLength(5);
+  });
+
+  it("ends with `aborted`, and says where, when its signal fires", async () => {
+    const controller = new AbortController();
+    const service = new MadeService(50);
+    service.before = (_, nth) => {
+      if (nth === 3) controller.abort();
+    };
+    const { ids, error } = await readUntilError(service, { signal: controller.signal });
+    expect(ids).toHaveLength(20);
+    expect(error).toMatchObject({ code: "aborted", class: "aborted", resume: 20 });
+  });
+
+  it.each([
+    [{ pageSize: 0 }, "pageSize"],
+    [{ maxItems: -1 }, "maxItems"],
+    [{ concurrency: 1.5 }, "concurrency"],
+    [{ from: -1 }, "from"],
+    [{ maxPages: Number.NaN }, "maxPages"],
+  ])("refuses %o as a programmer's mistake", (options, name) => {
+    expect(() => new MadeService(1).client().devices.list({ pool_id }, options)).toThrow(TypeError);
+    expect(() => new MadeService(1).client().devices.list({ pool_id }, options)).toThrow(name);
+  });
+
+  it("refuses an empty scope before anything is sent", () => {
+    expect(() => new MadeService(1).client().devices.list({ pool_id: "" })).toThrow("pool_id");
+  });
+
+  it("lists pools and domains by the same rules", async () => {
+    const service = new MadeService(15);
+    expect(await service.client().pools.list({ domain_id: "d" }).toArray()).toHaveLength(15);
+    expect(await service.client().domains.list({ account_id: "a" }).toArray()).toHaveLength(15);
+  });
+
+  it("finds a device by listing, and says when there is none", async () => {
+    const service = new MadeService(25);
+    const { devices } = service.client();
+    expect(await devices.get({ pool_id, id: "dev_13" })).toEqual({ id: "dev_13" });
+    expect(service.asked).toEqual([0, 10]);
+    expect(await rejection(devices.get({ pool_id, id: "nobody" }))).toMatchObject({ code: "not_found", class: "remote" });
+  });
+});
+
+describe("complete or an error", () => {
+  it.each([1, 4])("gives all items in order, none twice, at any size and page size (window %i)", async (least) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          count: fc.integer({ min: 0, max: 120 }),
+          pageSize: fc.integer({ min: 1, max: 25 }),
+          concurrency: fc.integer({ min: least, max: least * 3 }),
+          from: fc.integer({ min: 0, max: 130 }),
+          maxItems: fc.option(fc.integer({ min: 1, max: 130 }), { nil: undefined }),
+        }),
+        async ({ count, pageSize, concurrency, from, maxItems }) => {
+          const service = new MadeService(count);
+          let end: Verdict | undefined;
+          const ids = await readIds(service, { pageSize, concurrency, from, maxItems, onEnd: (verdict) => (end = verdict) });
+          expect(ids).toEqual(service.ids().slice(from, maxItems === undefined ? undefined : from + maxItems));
+          expect(new Set(service.asked).size).toBe(service.asked.length);
+          const more = from + ids.length < count;
+          expect(end).toMatchObject({ yielded: ids.length, duplicates: 0, drift: [], complete: !more });
+          expect(end?.next).toBe(more ? from + ids.length : undefined);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  it.each([
+    ["the same", 10],
+    ["a smaller", 3],
+  ])("ends at %s next offset, with everything before it given out", async (_, value) => {
+    const service = new MadeService(50);
+    service.alter = (page, offset) => {
+      if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: value });
+      return page;
+    };
+    for (const concurrency of [1, 4]) {
+      const { ids, error } = await readUntilError(service, { concurrency });
+      expect(ids).toEqual(service.ids().slice(0, 20));
+      expect(error).toMatchObject({ code: "pagination_loop", class: "partial", resume: 20 });
+    }
+  });
+
+  it.each(["10", 10.5, -1, 1e300, true, {}, []])("ends at the next offset %j", async (value) => {
+    const service = new MadeService(50);
+    service.alter = (page, offset) => {
+      if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: value });
+      return page;
+    };
+    const { ids, error } = await readUntilError(service);
+    expect(ids).toHaveLength(20);
+    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 20 });
+    expect(error.message).toContain("next_page_offset");
+  });
+
+  it("does not take an early null for the end of the list", async () => {
+    const service = new MadeService(50);
+    service.alter = (page, offset) => {
+      if (offset === 20) Object.assign(page.pagination ?? {}, { next_page_offset: null });
+      return page;
+    };
+    const { ids, error } = await readUntilError(service);
+    expect(ids).toHaveLength(30);
+    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 30 });
+    expect(error.message).toContain("50 items");
+  });
+
+  it.each([
+    ["an item count below its own items", { item_count: 5 }],
+    ["a start and end that do not fit", { item_start: 11, item_end: 15 }],
+    ["another page than was asked for", { page_offset: 20 }],
+    ["a negative size", { page_size: -1 }],
+    ["a count that is a string", { item_count: "50" }],
+  ])("does not give out a page with %s", async (_, numbers) => {
+    const service = new MadeService(50);
+    service.alter = (page, offset) => {
+      if (offset === 10) Object.assign(page.pagination ?? {}, numbers);
+      return page;
+    };
+    const { ids, error } = await readUntilError(service);
+    expect(ids).toHaveLength(10);
+    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 10 });
+  });
+
+  it("goes on past an empty page that names a next one, but not for ever", async () => {
+    const service = new MadeService(30);
+    service.alter = (page, offset) => {
+      const { item_count: _, ...numbers } = page.pagination ?? {};
+      return offset === 10 ? { items: [], pagination: { ...numbers, item_start: 0, item_end: 0 } } : { ...page, pagination: numbers };
+    };
+    expect(await readIds(service)).toEqual([...service.ids().slice(0, 10), ...service.ids().slice(20)]);
+    service.alter = (_, offset) => ({ items: [], pagination: { next_page_offset: offset + 10 } });
+    expect((await readUntilError(service)).error).toMatchObject({ code: "pagination_loop", resume: 500 });
+  });
+
+  it("takes a list without numbers for a single page", async () => {
+    const service = new MadeService(10);
+    service.alter = (page) => ({ items: page.items, pagination: undefined });
+    expect(await readIds(service)).toEqual(service.ids());
+  });
+
+  it("stops at the page cap", async () => {
+    const { ids, error } = await readUntilError(new MadeService(50), { maxPages: 3 });
+    expect(ids).toHaveLength(30);
+    expect(error).toMatchObject({ code: "page_cap", class: "partial", resume: 30 });
+  });
+
+  it("carries the cause, its request id and the place to go on when a page fails in the middle", async () => {
+    const service = new MadeService(50);
+    service.alter = (page, offset) =>
+      offset < 30
+        ? page
+        : Response.json(
+            { status: "error", code: "not_permitted", message: "no\u001b[31m more" },
+            { status: 403, headers: { "x-request-id": "req-7" } },
+          );
+    for (const concurrency of [1, 4]) {
+      const { ids, error } = await readUntilError(service, { concurrency });
+      expect(ids).toEqual(service.ids().slice(0, 30));
+      expect(error).toMatchObject({ code: "not_permitted", class: "partial", resume: 30, status: 403, requestId: "req-7" });
+      expect(error.message).toContain("no\\e[31m more");
+      expect(error.cause).toMatchObject({ code: "not_permitted", class: "remote" });
+    }
+  });
+
+  it("keeps the class of the failure when nothing was given out", async () => {
+    const service = new MadeService(50);
+    service.alter = () => new Response("<html>sign in", { headers: { "content-type": "text/html" } });
+    const { error } = await readUntilError(service, { from: 20 });
+    expect(error).toMatchObject({ code: "bad_content_type", class: "refused", resume: 20 });
+  });
+
+  it("uses the next offset as it was given, whatever size the pages have", async () => {
+    const service = new MadeService(60);
+    service.alter = (_, offset) => service.page(offset, offset % 20 === 0 ? 7 : 13);
+    for (const concurrency of [1, 5]) {
+      expect(await readIds(service, { concurrency, pageSize: 10 })).toEqual(service.ids());
+    }
+  });
+
+  it("drops its guesses at the first that proves wrong, and reads on page by page", async () => {
+    const service = new MadeService(100);
+    service.alter = (page, offset) => (offset === 20 ? service.page(20, 5) : page);
+    expect(await readIds(service, { concurrency: 4 })).toEqual(service.ids());
+    expect(service.asked.slice(0, 7)).toEqual([0, 10, 20, 30, 40, 50, 60].slice(0, service.asked.indexOf(25)).concat(25).slice(0, 7));
+    expect(service.asked.slice(service.asked.indexOf(25))).toEqual([25, 35, 45, 55, 65, 75, 85, 95]);
+  });
+});
+
+describe("a list that changes while it is read", () => {
+  it("drops what an insertion pushes across a seam, and reports it", async () => {
+    const service = new MadeService(30);
+    const drift: Drift[] = [];
+    let end: Verdict | undefined;
+    service.before = (_, nth) => {
+      if (nth === 2) service.items.unshift({ id: "new_1" }, { id: "new_2" });
+    };
+    const ids = await readIds(service, { onDrift: (change) => drift.push(change), onEnd: (verdict) => (end = verdict) });
+    expect(ids).toEqual(Array.from({ length: 30 }, (_, index) => `dev_${index}`));
+    expect(drift).toEqual([{ field: "item_count", from: 30, to: 32, offset: 10 }]);
+    expect(end).toMatchObject({ yielded: 30, expected: 32, duplicates: 2, complete: false });
+  });
+
+  it("reads the seam again when a deletion pulls items behind it", async () => {
+    for (const concurrency of [1, 4]) {
+      const service = new MadeService(40);
+      const kept = service.ids().slice(3);
+      service.before = (_, nth) => {
+        if (nth === 2) service.items.splice(0, 3);
+      };
+      const ids = await readIds(service, { concurrency });
+      expect(ids.filter((id) => kept.includes(id))).toEqual(kept);
+      expect(new Set(ids).size).toBe(ids.length);
+    }
+  });
+
+  it("loses nothing that was there all the time, and repeats nothing, whatever is deleted or inserted", async () => {
+    const changes = fc.array(
+      fc.record({ nth: fc.integer({ min: 2, max: 12 }), at: fc.nat(), count: fc.integer({ min: 1, max: 12 }) }),
+      { maxLength: 4 },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 90 }),
+        fc.integer({ min: 1, max: 15 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.boolean(),
+        changes,
+        async (count, pageSize, concurrency, inserting, plan) => {
+          const service = new MadeService(count, pageSize);
+          const before = new Set(service.ids());
+          let made = 0;
+          service.before = (_, nth) => {
+            for (const change of plan.filter((entry) => entry.nth === nth)) {
+              const at = change.at % (service.items.length + 1);
+              if (inserting) service.items.splice(at, 0, ...Array.from({ length: change.count }, () => ({ id: `new_${made++}` })));
+              else service.items.splice(at, change.count);
+            }
+          };
+          const ids = await readIds(service, { concurrency });
+          const stayed = service.ids().filter((id) => before.has(id));
+          expect(new Set(ids).size).toBe(ids.length);
+          expect(ids.filter((id) => stayed.includes(id)).sort()).toEqual([...stayed].sort());
+        },
+      ),
+      { numRuns: Number(process.env["PROPERTY_RUNS"] ?? 300) },
+    );
+  });
+
+  it("fails under `strict` at the first change, and not before", async () => {
+    const service = new MadeService(30);
+    service.items = service.items.map(({ id }) => ({
+      id,
+      account_id: "<account_id>",
+      authentication_ruleset_nid: "<ruleset_nid>",
+      domain_id: "<domain_id>",
+      status: "on",
+      title: "A pool",
+      type: "pool",
+    }));
+    const pools = () => service.client().pools.list({ domain_id: "d" }, { strict: true });
+    expect(await pools().toArray()).toHaveLength(30);
+    service.before = (_, nth) => {
+      if (nth === 5) service.items.pop();
+    };
+    const error = await rejection(pools().toArray());
+    expect(error).toMatchObject({ class: "partial", code: "list_changed", resume: 10 });
+  });
+
+  it("fails under `strict` on an item of another shape, naming the field", async () => {
+    const error = await rejection(new MadeService(3).client().pools.list({ domain_id: "d" }, { strict: true }).toArray());
+    expect(error).toMatchObject({ class: "refused", code: "unexpected_shape" });
+    expect((error as Error).message).toMatch(/summaries\[0\].*is missing/);
+  });
+
+  it("ends rather than chasing a count that falls for ever", async () => {
+    const service = new MadeService(40);
+    let count = 1_000_000;
+    service.alter = (page, offset) => {
+      count -= offset === 0 ? 0 : 1000;
+      return { items: page.items, pagination: { item_count: count, next_page_offset: offset + 10 } };
+    };
+    expect((await readUntilError(service)).error).toMatchObject({ code: "list_changed", class: "partial" });
+  });
+});
+
+function hang(service: MadeService, input: Parameters<typeof fetch>[0], init: RequestInit | undefined): Promise<Response> {
+  service.asked.push(-1);
+  return new Promise((_, reject) => {
+    init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+    void input;
+  });
+}

@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseStrictJson } from "../../src/http/strict-json.js";
+
+describe("strict JSON", () => {
+  it("reads whatever JSON.stringify writes", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 6 }), fc.nat(3), (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        expect(JSON.stringify(parseStrictJson(text))).toBe(JSON.stringify(JSON.parse(text)));
+      }),
+    );
+  });
+
+  it("refuses every text that JSON.parse refuses", () => {
+    const text = fc.string({ unit: fc.constantFrom(..."{}[]\",:\\ \n01-+.eEtruefalsn\u0001".split("")), maxLength: 12 });
+    fc.assert(
+      fc.property(text, (candidate) => {
+        let valid = true;
+        try {
+          JSON.parse(candidate);
+        } catch {
+          valid = false;
+        }
+        if (valid) return;
+        expect(() => parseStrictJson(candidate)).toThrow();
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it.each([
+    ['{"a":1,\n "a":2}', 'the name "a" comes twice in one object (line 2, column 2)'],
+    ['{"a":{"b":1,"\\u0062":2}}', 'the name "b" comes twice'],
+    ["[".repeat(40), "nested deeper than 32"],
+    ["1e400", "too large"],
+    ["[1,]", "a value was expected (line 1, column 4)"],
+    ['{"a":1} x', "something follows"],
+    ['{"a" 1}', '":" was expected'],
+    ["[1 2]", '"," or "]" was expected'],
+    ['{"a":1 "b"}', '"," or "}" was expected'],
+    ["{1:1}", "a string was expected"],
+    ['{"a":', "ends too early"],
+  ])("refuses %j and says where", (text, message) => {
+    expect(() => parseStrictJson(text)).toThrow(message);
+  });
+
+  it("takes __proto__ for a name like any other", () => {
+    const value = parseStrictJson('{"__proto__":{"polluted":1},"constructor":2}') as Record<string, unknown>;
+    expect(Object.keys(value)).toEqual(["__proto__", "constructor"]);
+    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  });
+});
