@@ -51,11 +51,10 @@ export interface ProcessLike {
 /** The real thing: `createIo(process)`. */
 export function createIo(host: ProcessLike, settings: IoSettings = {}): Io {
   const env = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
-  return assemble({ ...host, env }, progressLine(host.stderr), settings);
+  return assemble(host, env, progressLine(host.stderr), settings);
 }
 
-function assemble(host: ProcessLike, line: ProgressLine, settings: IoSettings): Io {
-  const { env } = host;
+function assemble(host: ProcessLike, env: Io["env"], line: ProgressLine, settings: IoSettings): Io {
   const color = settings.color !== false;
   const stderr = outStream(host.stderr, { env, color, beforeWrite: line.clear });
   const print = (prefix: string, text: string) => {
@@ -65,12 +64,15 @@ function assemble(host: ProcessLike, line: ProgressLine, settings: IoSettings): 
   };
   const showsProgress = stderr.isTTY && settings.quiet !== true && env["TERM"] !== "dumb";
   return {
-    stdin: inStream(host.stdin),
+    // Node opens standard input when it is first asked for, which most commands never do.
+    get stdin() {
+      return inStream(host.stdin);
+    },
     stdout: outStream(host.stdout, { env, color, beforeWrite: host.stdout.isTTY === true ? line.clear : () => {} }),
     stderr,
     env,
     settings,
-    with: (changed) => assemble(host, line, { ...settings, ...changed }),
+    with: (changed) => assemble(host, env, line, { ...settings, ...changed }),
     say: (text) => settings.quiet !== true && print("", text),
     verbose: (text) => settings.verbose === true && print("", text),
     warn: (text) => print(stderr.colors.yellow("warning: "), text),

@@ -104,6 +104,11 @@ export class PoolDevices {
     return this.insert(order.field === "last_seen" ? { ...draft, last_seen, first_seen } : draft);
   }
 
+  /** Removes the devices that stand from a position of an order on, as many as there are. */
+  deleteAt(order: DeviceOrder, position: number, count: number): void {
+    for (const text of this.texts(order, position, position + count)) this.delete((JSON.parse(text) as Device).id);
+  }
+
   /** Removes a device; whether it was there. */
   delete(id: string): boolean {
     const kept = this.#inserted.filter((device) => device.id !== id);

@@ -1,0 +1,163 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { AgentAuthError } from "../errors.js";
+import { parseBaseUrl } from "../http/address.js";
+import { parseStrictJson, StrictJsonError } from "../http/strict-json.js";
+import { quote } from "../redact.js";
+import { makePrivateFolder } from "./home.js";
+import { FORMATS } from "./output/formats.js";
+import { storeError } from "./store-error.js";
+
+/** What a profile can set. */
+export interface Profile {
+  /** The service's base address. */
+  base_url?: string;
+  /** Where the API token is: `env:NAME` or `file:PATH`; never the token itself. */
+  api_token?: string;
+  /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
+  auth_header?: string;
+  /** The account, domain and pool that are meant when none is named. */
+  account?: string;
+  domain?: string;
+  pool?: string;
+  /** The output format when none is named. */
+  output?: string;
+}
+
+/** The settings file. */
+export interface Config {
+  schema: 1;
+  /** The profile that is used when none is named. */
+  profile: string;
+  profiles: Record<string, Profile>;
+}
+
+/** Each setting of a profile: what it is for, and what a value must be. */
+export const PROFILE_KEYS: Readonly<Record<keyof Profile, { about: string; check(value: string): void }>> = {
+  base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, "base_url") },
+  api_token: {
+    about: "where the API token is: env:NAME or file:PATH",
+    check: (value) => must(/^(env:[A-Za-z_]\w*|file:.+)$/.test(value), "must be env:NAME or file:PATH, never the token itself"),
+  },
+  auth_header: {
+    about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
+    check: (value) => must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
+  },
+  account: { about: "the account that is meant when none is named", check: nonEmpty },
+  domain: { about: "the domain that is meant when none is named", check: nonEmpty },
+  pool: { about: "the pool that is meant when none is named", check: nonEmpty },
+  output: {
+    about: `the output format: ${FORMATS.join(", ")}`,
+    check: (value) => must((FORMATS as readonly string[]).includes(value), `must be one of ${FORMATS.join(", ")}`),
+  },
+};
+
+function must(holds: boolean, rule: string): void {
+  if (!holds) throw new TypeError(rule);
+}
+
+function nonEmpty(value: string): void {
+  must(value.trim() !== "", "must not be empty");
+}
+
+export function isProfileKey(key: string): key is keyof Profile {
+  return Object.hasOwn(PROFILE_KEYS, key);
+}
+
+/** A profile's name: what a shell and a file name can carry. */
+export function isProfileName(name: string): boolean {
+  return /^[A-Za-z0-9][\w.-]{0,63}$/.test(name) && name !== "__proto__";
+}
+
+export function configPath(home: string): string {
+  return join(home, "config.json");
+}
+
+/**
+ * Reads the settings file; a missing one is an empty one. Anything in it that is not understood is an error that names
+ * the place, since a setting that is silently passed over is a request sent somewhere else than was meant.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function readConfig(home: string): Config {
+  const path = configPath(home);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return { schema: 1, profile: "default", profiles: {} };
+    throw storeError(`the settings file ${path} cannot be read`, cause);
+  }
+  return checkConfig(parse(text, path), path);
+}
+
+/** Checks and writes the settings file, whole or not at all. */
+export async function writeConfig(home: string, config: Config): Promise<void> {
+  makePrivateFolder(home);
+  const { default: Conf } = await import("conf");
+  const path = configPath(home);
+  try {
+    const file = new Conf<Record<string, unknown>>({
+      cwd: home,
+      configName: "config",
+      configFileMode: 0o600,
+      accessPropertiesByDotNotation: false,
+      serialize: (value) => `${JSON.stringify(value, null, 2)}\n`,
+    });
+    file.store = { ...checkConfig(config, path) };
+  } catch (cause) {
+    if (cause instanceof AgentAuthError) throw cause;
+    throw storeError(`the settings file ${path} cannot be written`, cause);
+  }
+}
+
+function parse(text: string, path: string): unknown {
+  try {
+    return parseStrictJson(text);
+  } catch (cause) {
+    throw invalid(path, `it is not valid JSON: ${cause instanceof StrictJsonError ? cause.message : String(cause)}`);
+  }
+}
+
+function checkConfig(value: unknown, path: string): Config {
+  if (!isObject(value)) throw invalid(path, "it must be a JSON object");
+  const { schema = 1, profile = "default", profiles = {}, ...unknown } = value;
+  const stranger = Object.keys(unknown)[0];
+  if (stranger !== undefined) throw invalid(path, `unknown key ${quote(stranger)}`);
+  if (schema !== 1) throw invalid(path, `schema is ${quote(schema)}; this version reads 1`);
+  if (typeof profile !== "string" || !isProfileName(profile)) throw invalid(path, `profile ${quote(profile)} is no profile name`);
+  if (!isObject(profiles)) throw invalid(path, "profiles must be an object");
+  for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, path);
+  return { schema: 1, profile, profiles: profiles as Record<string, Profile> };
+}
+
+function checkProfile(name: string, entries: unknown, path: string): void {
+  if (!isProfileName(name)) throw invalid(path, `${quote(name)} is no profile name`);
+  if (!isObject(entries)) throw invalid(path, `profiles.${name} must be an object`);
+  for (const [key, value] of Object.entries(entries)) {
+    if (!isProfileKey(key)) {
+      throw invalid(path, `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${Object.keys(PROFILE_KEYS).join(", ")}`);
+    }
+    if (typeof value !== "string") throw invalid(path, `profiles.${name}.${key} is ${quote(value)}, not a string`);
+    checkSetting(key, value, `profiles.${name}.${key} in ${path}`);
+  }
+}
+
+/** @throws `AgentAuthError` `usage` that names the setting, the value and the rule */
+export function checkSetting(key: keyof Profile, value: string, where: string = key): void {
+  try {
+    PROFILE_KEYS[key].check(value);
+  } catch (cause) {
+    const rule = cause instanceof Error ? cause.message : String(cause);
+    const shown = key === "api_token" ? "" : ` ${quote(value)}`;
+    throw new AgentAuthError("usage", `${where}${shown}: ${rule}`, { class: "usage", cause });
+  }
+}
+
+function invalid(path: string, what: string): AgentAuthError {
+  return new AgentAuthError("usage", `the settings file ${path}: ${what}`, { class: "usage", hint: "correct it, or move it away" });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

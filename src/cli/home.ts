@@ -1,0 +1,24 @@
+import { mkdirSync } from "node:fs";
+import { homedir, platform } from "node:os";
+import { join } from "node:path";
+import { storeError } from "./store-error.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
+export function homeFolder(env: Env): string {
+  const set = env["AGENTAUTH_HOME"];
+  if (set) return set;
+  if (platform() === "win32") return join(env["APPDATA"] ?? join(homedir(), "AppData", "Roaming"), "agentauth");
+  if (platform() === "darwin") return join(homedir(), "Library", "Application Support", "agentauth");
+  return join(env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config"), "agentauth");
+}
+
+/** Makes a folder that only its owner can enter. */
+export function makePrivateFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw storeError(`the folder ${path} cannot be made`, cause, "set AGENTAUTH_HOME to a folder that you can write to");
+  }
+}

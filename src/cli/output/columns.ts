@@ -1,0 +1,91 @@
+/** The columns of each list, and what `--columns` makes of them. */
+
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import type { Column } from "./value.js";
+
+/** What a list of one kind of item can show. */
+export interface ColumnSet {
+  /** What `table` and `plain` show, the most important first. */
+  columns: readonly Column[];
+  /** What `wide` and `csv` show. */
+  wideColumns: readonly Column[];
+  /** The item's own fields, which `--columns` accepts. */
+  fields: readonly string[];
+}
+
+const NAMES: readonly Column[] = [
+  { path: "id", header: "ID" },
+  { path: "title", header: "TITLE" },
+  { path: "status", header: "STATUS" },
+];
+const NAME_FIELDS = ["id", "title", "status", "type", "account_id"];
+
+const POOL_COLUMNS: readonly Column[] = [...NAMES, { path: "domain_id", header: "DOMAIN" }];
+
+/** Pools: see `Pool_Summary`. */
+export const POOL: ColumnSet = {
+  columns: POOL_COLUMNS,
+  wideColumns: [
+    ...POOL_COLUMNS,
+    { path: "account_id", header: "ACCOUNT" },
+    { path: "authentication_ruleset_nid", header: "RULESET" },
+  ],
+  fields: [...NAME_FIELDS, "domain_id", "authentication_ruleset_nid"],
+};
+
+const DOMAIN_COLUMNS: readonly Column[] = [...NAMES, { path: "account_id", header: "ACCOUNT" }];
+
+/** Domains: see `Domain_Summary`. */
+export const DOMAIN: ColumnSet = { columns: DOMAIN_COLUMNS, wideColumns: DOMAIN_COLUMNS, fields: NAME_FIELDS };
+
+const DEVICE_COLUMNS: readonly Column[] = [
+  ...NAMES,
+  { path: "session_type", header: "SESSION" },
+  { path: "last_seen.at", header: "LAST SEEN", kind: "time" },
+  { path: "last_seen.country_code", header: "COUNTRY" },
+  { path: "last_seen.city", header: "CITY" },
+];
+
+/** Devices: see `Device_Summary`. */
+export const DEVICE: ColumnSet = {
+  columns: DEVICE_COLUMNS,
+  wideColumns: [
+    ...DEVICE_COLUMNS,
+    { path: "first_seen.at", header: "FIRST SEEN", kind: "time" },
+    { path: "pool_id", header: "POOL" },
+    { path: "domain_id", header: "DOMAIN" },
+    { path: "account_id", header: "ACCOUNT" },
+    { path: "last_seen.asn", header: "ASN", kind: "number" },
+    { path: "last_seen.remote_ip", header: "REMOTE IP" },
+    { path: "dynamic_client_details.title", header: "CLIENT" },
+    { path: "dynamic_client_details.auth_profile", header: "PROFILE" },
+    { path: "dynamic_client_details.pkce_required", header: "PKCE", kind: "bool" },
+    { path: "dynamic_client_details.redirect_uris", header: "REDIRECT URIS", kind: "list" },
+    { path: "last_seen.user_agent", header: "USER AGENT" },
+  ],
+  fields: [...NAME_FIELDS, "domain_id", "pool_id", "session_type", "first_seen", "last_seen", "dynamic_client_details"],
+};
+
+/**
+ * The columns that `--columns a,b.c` names, in its order. A path that the set knows keeps its heading and kind.
+ *
+ * @throws {@link AgentAuthError} `usage` for an empty list and for a field that the items do not have
+ */
+export function selectColumns(flag: string, set: ColumnSet): readonly Column[] {
+  const known = new Map([...set.columns, ...set.wideColumns].map((column) => [column.path, column]));
+  const paths = [...new Set(flag.split(",").map((path) => path.trim()))].filter((path) => path !== "");
+  if (paths.length === 0) throw usage("--columns names no column", set);
+  return paths.map((path) => {
+    const keys = path.split(".");
+    if (!set.fields.includes(keys[0] ?? "")) throw usage(`--columns: there is no field ${quote(path)}`, set);
+    if (keys.includes("")) throw usage(`--columns: ${quote(path)} has an empty part`, set);
+    return known.get(path) ?? { path, header: path, ...(keys.at(-1) === "at" && { kind: "time" as const }) };
+  });
+}
+
+function usage(message: string, set: ColumnSet): AgentAuthError {
+  const nested = set.wideColumns.find(({ path }) => path.includes("."));
+  const deeper = nested ? `; a dot goes deeper, as in ${nested.path}` : "";
+  return new AgentAuthError("usage", message, { class: "usage", hint: `fields: ${set.fields.join(", ")}${deeper}` });
+}

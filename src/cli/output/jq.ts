@@ -1,0 +1,87 @@
+/** `--jq`: a jq expression over the output, by the optional package jq-wasm. */
+
+import { AgentAuthError } from "../../errors.js";
+import { escapeText } from "../../redact.js";
+import type { Io } from "../io.js";
+import { escapeJson, stringifyItems } from "./safe-json.js";
+import type { Writer, WriterContext } from "./writer.js";
+
+/** The part of jq-wasm that is used: every output of an expression over JSON texts. */
+export interface Jq {
+  json(input: string, expression: string): unknown[];
+}
+
+/** Gets jq ready. */
+export type LoadJq = () => Promise<Jq>;
+
+// The release is named because the registry's default one takes quadratic time.
+const INSTALL = "npm install jq-wasm@3.0.0-jq-1.8.2 (with --global where agentauth is installed so)";
+
+const loadJqWasm: LoadJq = async () => (await import("jq-wasm")).loadJq();
+
+/**
+ * Runs the expression on each item (`each`), or once on the whole array when the list has ended; an aborted array is
+ * never shown to it. Strings come out raw, one a line, other values as JSON on one line.
+ *
+ * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with what jq says about the expression
+ */
+export function jqWriter(
+  expression: string,
+  mode: { each: boolean; load?: LoadJq },
+  { io, paths, reveal }: WriterContext,
+): Writer {
+  const filter = jqFilter(expression, mode.load);
+  const collected: string[] = [];
+  const style = { reveal, paths };
+  return {
+    async write(items) {
+      if (items.length === 0) return;
+      if (mode.each) await printResults(await filter(stringifyItems(items, "\n", style)), io);
+      else collected.push(stringifyItems(items, ",", style));
+    },
+    async end() {
+      // An expression that cannot work is an error for an empty list too.
+      await printResults(await filter(mode.each ? "" : `[${collected.join(",")}]`), io);
+    },
+    async abort() {},
+  };
+}
+
+/** The expression as a function from JSON texts to its outputs. */
+export function jqFilter(expression: string, load: LoadJq = loadJqWasm): (input: string) => Promise<unknown[]> {
+  let loading: Promise<Jq> | undefined;
+  return async (input) => {
+    loading ??= load().catch(notInstalled);
+    const jq = await loading;
+    try {
+      // jq would take an expression that begins with "-" for an option.
+      return jq.json(input, expression.startsWith("-") ? ` ${expression}` : expression);
+    } catch (error) {
+      throw refused(error);
+    }
+  };
+}
+
+/** Prints what jq gave. */
+export async function printResults(results: readonly unknown[], io: Io): Promise<void> {
+  const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
+  const lines = results.map((value) => (typeof value === "string" ? shown(value) : escapeJson(JSON.stringify(value))));
+  if (lines.length > 0) await io.stdout.write(`${lines.join("\n")}\n`);
+}
+
+function notInstalled(cause: unknown): never {
+  throw new AgentAuthError("usage", "--jq needs the optional package jq-wasm, which is not installed", {
+    class: "usage",
+    hint: INSTALL,
+    cause,
+  });
+}
+
+function refused(error: unknown): AgentAuthError {
+  const said = error instanceof Error ? error.message : String(error);
+  return new AgentAuthError("usage", `--jq: ${escapeText(said.replace(/^jq: error: /, "").replaceAll("\n", " "))}`, {
+    class: "usage",
+    hint: "the expression is one of jq 1.8: https://jqlang.org/manual/v1.8/",
+    cause: error,
+  });
+}

@@ -1,0 +1,41 @@
+/** `-o json` and `-o ndjson`. */
+
+import { stringifyItems } from "./safe-json.js";
+import type { Writer, WriterContext } from "./writer.js";
+
+/**
+ * One array, streamed: indented on a terminal, one item a line elsewhere. An aborted array stays open, so that no
+ * parser takes it for the whole list.
+ */
+export function jsonWriter({ io, paths, reveal }: WriterContext): Writer {
+  const indent = io.stdout.isTTY ? 2 : 0;
+  const style = { reveal, paths, indent };
+  const lineBreak = indent ? "\n" : "";
+  let open = false;
+  return {
+    async write(items) {
+      if (items.length === 0) return;
+      const text = stringifyItems(items, ",\n", style);
+      const start = open ? ",\n" : `[${lineBreak}`;
+      open = true;
+      // A break inside a string is escaped: every "\n" here stands between tokens.
+      await io.stdout.write(start + (indent ? `  ${text.replaceAll("\n", "\n  ")}` : text));
+    },
+    end: () => io.stdout.write(open ? `${lineBreak}]\n` : "[]\n"),
+    async abort() {
+      if (open) await io.stdout.write("\n");
+    },
+  };
+}
+
+/** One item a line. */
+export function ndjsonWriter({ io, paths, reveal }: WriterContext): Writer {
+  const style = { reveal, paths };
+  return {
+    async write(items) {
+      if (items.length > 0) await io.stdout.write(`${stringifyItems(items, "\n", style)}\n`);
+    },
+    async end() {},
+    async abort() {},
+  };
+}

@@ -1,0 +1,49 @@
+/** JSON that is safe to show and parses back equal: what a terminal could act on is `\u`-escaped. */
+
+import { MASK } from "../../redact.js";
+import { project, toPlain } from "./value.js";
+
+/** How items become JSON. */
+export interface JsonStyle {
+  /** Prints a `client_secret` as it is. */
+  reveal: boolean;
+  /** Keeps only these paths of each item. */
+  paths?: readonly string[] | undefined;
+  /** Spaces a level; none for one line. */
+  indent?: number | undefined;
+}
+
+// JSON.stringify escapes C0 and lone surrogates itself; "\n" only ever stands between its tokens.
+const PRINTABLE = /^[\n\x20-\x7e]*$/;
+const UNSAFE = /[\x7f-\x9f\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|[^\S\n ]/gu;
+const BARE_SECRET = new RegExp(`"client_secret":(?! ?(?:"${MASK.replaceAll("*", "\\*")}"|null))`);
+
+/** The text of JSON with every control, bidi and invisible character as a `\u` escape. */
+export function escapeJson(json: string): string {
+  if (PRINTABLE.test(json)) return json;
+  return json.replace(UNSAFE, (found) => found.split("").map(escapeUnit).join(""));
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** The JSON of each item, joined; one check a batch finds what is to be masked or escaped. */
+export function stringifyItems(items: readonly unknown[], separator: string, style: JsonStyle): string {
+  const { paths, reveal } = style;
+  const picked = paths === undefined ? items : items.map((item) => project(item, paths));
+  const text = join(reveal ? picked.map((item) => toPlain(item, true)) : picked, separator, style);
+  // Items from the SDK mask themselves; a copy is only worth its price for the others.
+  if (reveal || !BARE_SECRET.test(text)) return escapeJson(text);
+  return escapeJson(
+    join(
+      picked.map((item) => toPlain(item, false)),
+      separator,
+      style,
+    ),
+  );
+}
+
+function join(items: readonly unknown[], separator: string, style: JsonStyle): string {
+  return items.map((item) => JSON.stringify(item, null, style.indent) ?? "null").join(separator);
+}

@@ -1,0 +1,112 @@
+/** What stands in a cell: a value found by its path, with secrets masked, as text. */
+
+import { MASK } from "../../redact.js";
+
+/** How a column's values are shown: `time` is Unix seconds. */
+export type ColumnKind = "text" | "time" | "number" | "bool" | "list";
+
+/** One column of a list. */
+export interface Column {
+  /** Where the value is in an item; a dot goes one object deeper: `last_seen.at`. */
+  path: string;
+  /** The heading of tables. */
+  header: string;
+  /** Default: `text`. */
+  kind?: ColumnKind;
+}
+
+/** How a cell is written. */
+export interface CellStyle {
+  /** Prints a `client_secret` as it is. */
+  reveal: boolean;
+  /** Where given, times are relative to it: the current time in milliseconds. Otherwise they are RFC 3339 in UTC. */
+  now?: (() => number) | undefined;
+  /** What separates the parts of a list of plain values; without it lists are JSON. */
+  listSeparator?: string | undefined;
+}
+
+/** The value at a path, `undefined` where there is none. Only own properties count. */
+export function readPath(item: unknown, path: string): unknown {
+  let value = item;
+  for (const key of path.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<string, unknown>)[key];
+  }
+  return value;
+}
+
+/** The item with nothing but the values at the paths, nested as they were. Absent ones are left out. */
+export function project(item: unknown, paths: readonly string[]): object {
+  const out: Record<string, unknown> = Object.create(null);
+  for (const path of paths) {
+    const value = readPath(item, path);
+    if (value === undefined) continue;
+    const keys = path.split(".");
+    const last = keys.pop() ?? path;
+    let holder = out;
+    for (const key of keys) {
+      if (!isRecord(holder[key])) holder[key] = Object.create(null);
+      holder = holder[key] as Record<string, unknown>;
+    }
+    holder[last] = value;
+  }
+  return out;
+}
+
+/**
+ * A copy of plain data in which every `client_secret`, at any depth, is masked or, with `reveal`, printable. Objects
+ * of a class are taken as they are: they know how they may be shown.
+ */
+export function toPlain(value: unknown, reveal: boolean): unknown {
+  if (Array.isArray(value)) return value.map((part) => toPlain(part, reveal));
+  if (!isRecord(value)) return value;
+  // Object.fromEntries defines properties, so that a key "__proto__" stays a key.
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, secretOr(key, part, reveal)]));
+}
+
+function secretOr(key: string, value: unknown, reveal: boolean): unknown {
+  if (key === "client_secret" && !reveal) return value == null ? value : MASK;
+  return toPlain(value, reveal);
+}
+
+/** Plain data, also with the prototype that hides a secret: one that no class stands behind. */
+function isRecord(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === null || prototype === Object.prototype) return true;
+  return Object.getPrototypeOf(prototype) === Object.prototype && !Object.hasOwn(prototype as object, "constructor");
+}
+
+/** The value of a column as text, not escaped; empty where the item has none. */
+export function cellText(item: unknown, column: Column, style: CellStyle): string {
+  const key = column.path.slice(column.path.lastIndexOf(".") + 1);
+  const value = secretOr(key, readPath(item, column.path), style.reveal);
+  if (value === undefined || value === null) return "";
+  if (column.kind === "time" && typeof value === "number") return timeText(value, style.now);
+  if (typeof value === "string") return value;
+  if (typeof value !== "object") return String(value);
+  if (style.listSeparator !== undefined && Array.isArray(value) && value.every((part) => typeof part !== "object")) {
+    return value.join(style.listSeparator);
+  }
+  return JSON.stringify(value) ?? "";
+}
+
+const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ["year", 365 * 86_400],
+  ["month", 30 * 86_400],
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+const LAST_SECOND = 8.64e12;
+
+function timeText(seconds: number, now: (() => number) | undefined): string {
+  // Beyond what a Date holds the number itself says more than an error.
+  if (!(Math.abs(seconds) <= LAST_SECOND)) return String(seconds);
+  if (now === undefined) return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
+  const distance = seconds - now() / 1000;
+  const [unit, size] = UNITS.find(([, length]) => Math.abs(distance) >= length) ?? ["second", 1];
+  return relative.format(Math.trunc(distance / size), unit);
+}

@@ -1,0 +1,45 @@
+/** `-o yaml`: a sequence that YAML 1.1 and 1.2 readers understand alike. */
+
+import { project, toPlain } from "./value.js";
+import type { Writer, WriterContext } from "./writer.js";
+
+/** Streams a sequence, item by item. */
+export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {
+  let empty = true;
+  return {
+    async write(items) {
+      if (items.length === 0) return;
+      empty = false;
+      const picked = paths === undefined ? items : items.map((item) => project(item, paths));
+      await io.stdout.write(await toYaml(picked, reveal));
+    },
+    async end() {
+      if (empty) await io.stdout.write("[]\n");
+    },
+    async abort() {},
+  };
+}
+
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|[^\S ]/u;
+const UNSAFE_SHOWN = new RegExp(`(?!\\n)(?:${UNSAFE.source})`, "gu");
+
+/** A value as YAML: ambiguous strings quoted, and every control, bidi and invisible character as an escape. */
+export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
+  const { Document, visit } = await import("yaml");
+  const document = new Document(toPlain(value, reveal), { compat: "yaml-1.1", aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar(_key, node) {
+      // Only between double quotes can a character be written as an escape.
+      if (typeof node.value === "string" && UNSAFE.test(node.value)) node.type = "QUOTE_DOUBLE";
+    },
+  });
+  // Folding is off, so that every raw line break is one between nodes.
+  const text = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
+  return text.replace(UNSAFE_SHOWN, escapeCharacter);
+}
+
+function escapeCharacter(character: string): string {
+  const code = (character.codePointAt(0) ?? 0).toString(16);
+  if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
+  return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+}

@@ -1,0 +1,48 @@
+import type { ServiceErrorCode } from "../../errors.js";
+import { type Answer, failure, jsonText } from "../exchange.js";
+import type { FaultOf } from "../faults.js";
+import { type Due, isReplacing } from "./controller.js";
+
+const LOGIN_PAGE =
+  '<!doctype html><html><head><title>Sign in</title></head><body><form method="post" action="/portal">' +
+  '<input name="user"><input name="password" type="password"><button>Sign in</button></form></body></html>';
+
+const CODES: Readonly<Record<number, ServiceErrorCode>> = {
+  400: "bad_request",
+  401: "bad_authtoken",
+  403: "not_permitted",
+  404: "not_found",
+  405: "invalid_action",
+  501: "not_implemented",
+};
+
+/** What stands for the whole answer: an answer of its own, or a connection that is reset. */
+export function replacement(due: Due): Answer | "reset" | undefined {
+  const fault = due.find(isReplacing);
+  switch (fault?.kind) {
+    case "reset-before":
+      return "reset";
+    case "status":
+      return statusAnswer(fault);
+    case "html":
+      return html(200, LOGIN_PAGE);
+    case "redirect":
+      return { status: fault.status ?? 302, headers: { location: fault.location }, body: "" };
+    case "wrong-envelope":
+      return jsonText(JSON.stringify(fault.body));
+    default:
+      return undefined;
+  }
+}
+
+function statusAnswer({ status, retryAfter, body = "service" }: FaultOf<"status">): Answer {
+  const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
+  if (body === "html") return html(status, `<html><body><h1>${status}</h1><p>gateway</p></body></html>`, headers);
+  if (body === "empty") return { status, headers, body: "" };
+  const code = CODES[status] ?? (status >= 500 ? "unexpected" : "unknown");
+  return failure(status, code, `the sandbox was told to answer ${status}`, headers);
+}
+
+function html(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers: { "content-type": "text/html; charset=utf-8", ...headers }, body };
+}

@@ -1,0 +1,70 @@
+import type { Fault } from "../faults.js";
+import type { Due } from "./controller.js";
+
+/** A list answer taken apart, to be put together wrongly. */
+interface LooseEnvelope {
+  [field: string]: unknown;
+  pagination: Record<string, unknown> & { page_offset: number; page_size: number };
+  summaries: Record<string, unknown>[];
+}
+
+// What a terminal would act on, what reorders text, what is invisible, and what breaks a line or a spreadsheet.
+const HOSTILE_TITLES: readonly string[] = [
+  "\u001b[31mred\u001b[0m\u001b]0;title\u0007",
+  "\u001b]52;c;Y2FsYw==\u0007clipboard",
+  "\u001b]8;;https://evil.example/\u001b\\link\u001b]8;;\u001b\\",
+  "admin\u202egnp.exe",
+  "\u2066isolated\u2069\u061c\u200b\u200d\u2060\ufeff",
+  "nul\u0000bell\u0007back\b\b\bdel\u007f",
+  "\u009b2J\u0090c1\u009c",
+  "line one\r\nerror: line two\u2028three\u2029four",
+  "tag\u{e0041}\u{e007f}",
+  `zalgo${"\u0301".repeat(1000)}`,
+  "=HYPERLINK(\"https://evil.example\")",
+  "lone surrogate \ud800",
+];
+
+const DEFAULT_MISSING = ["title", "last_seen", "dynamic_client_details"];
+
+const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kind: K }) => void } = {
+  "stuck-offset": ({ pagination }) => {
+    pagination["next_page_offset"] = pagination.page_offset;
+  },
+  "cycling-offset": ({ pagination }) => {
+    pagination["next_page_offset"] = Math.max(0, pagination.page_offset - pagination.page_size);
+  },
+  "bad-offset": ({ pagination }, { value }) => {
+    pagination["next_page_offset"] = value;
+  },
+  "unknown-enum": ({ summaries }) => {
+    for (const summary of summaries) {
+      summary["status"] = "paused";
+      if ("session_type" in summary) summary["session_type"] = "quantum";
+    }
+  },
+  "extra-fields": (body) => {
+    const extra = { nested: [1, null, { deep: true }] };
+    for (const part of [body, body.pagination, ...body.summaries]) part["x_undocumented"] = extra;
+  },
+  "missing-fields": ({ summaries }, { fields = DEFAULT_MISSING }) => {
+    for (const summary of summaries) for (const field of fields) delete summary[field];
+  },
+  "hostile-text": ({ summaries }, { text }) => {
+    for (const [index, summary] of summaries.entries()) {
+      summary["title"] = text ?? HOSTILE_TITLES[index % HOSTILE_TITLES.length];
+    }
+  },
+};
+
+/** Changes the text of a list answer as the due faults want it. */
+export function reshape(text: string, due: Due): string {
+  const edits = due.filter((fault) => fault.kind in EDITS);
+  if (edits.length === 0) return text;
+  const body = JSON.parse(text) as LooseEnvelope;
+  for (const fault of edits) edit(body, fault);
+  return JSON.stringify(body);
+}
+
+function edit<K extends Fault["kind"]>(body: LooseEnvelope, fault: Fault & { kind: K }): void {
+  EDITS[fault.kind]?.(body, fault);
+}
