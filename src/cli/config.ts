@@ -37,11 +37,13 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, { about: string; check
   base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, "base_url") },
   api_token: {
     about: "where the API token is: env:NAME or file:PATH",
-    check: (value) => must(/^(env:[A-Za-z_]\w*|file:.+)$/.test(value), "must be env:NAME or file:PATH, never the token itself"),
+    check: (value) =>
+      must(/^(env:[A-Za-z_]\w*|file:.+)$/.test(value), "must be env:NAME or file:PATH, never the token itself"),
   },
   auth_header: {
     about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
-    check: (value) => must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
+    check: (value) =>
+      must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
   },
   account: { about: "the account that is meant when none is named", check: nonEmpty },
   domain: { about: "the domain that is meant when none is named", check: nonEmpty },
@@ -125,7 +127,8 @@ function checkConfig(value: unknown, path: string): Config {
   const stranger = Object.keys(unknown)[0];
   if (stranger !== undefined) throw invalid(path, `unknown key ${quote(stranger)}`);
   if (schema !== 1) throw invalid(path, `schema is ${quote(schema)}; this version reads 1`);
-  if (typeof profile !== "string" || !isProfileName(profile)) throw invalid(path, `profile ${quote(profile)} is no profile name`);
+  if (typeof profile !== "string" || !isProfileName(profile))
+    throw invalid(path, `profile ${quote(profile)} is no profile name`);
   if (!isObject(profiles)) throw invalid(path, "profiles must be an object");
   for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, path);
   return { schema: 1, profile, profiles: profiles as Record<string, Profile> };
@@ -136,7 +139,10 @@ function checkProfile(name: string, entries: unknown, path: string): void {
   if (!isObject(entries)) throw invalid(path, `profiles.${name} must be an object`);
   for (const [key, value] of Object.entries(entries)) {
     if (!isProfileKey(key)) {
-      throw invalid(path, `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${Object.keys(PROFILE_KEYS).join(", ")}`);
+      throw invalid(
+        path,
+        `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${Object.keys(PROFILE_KEYS).join(", ")}`,
+      );
     }
     if (typeof value !== "string") throw invalid(path, `profiles.${name}.${key} is ${quote(value)}, not a string`);
     checkSetting(key, value, `profiles.${name}.${key} in ${path}`);
@@ -155,7 +161,10 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
 }
 
 function invalid(path: string, what: string): AgentAuthError {
-  return new AgentAuthError("usage", `the settings file ${path}: ${what}`, { class: "usage", hint: "correct it, or move it away" });
+  return new AgentAuthError("usage", `the settings file ${path}: ${what}`, {
+    class: "usage",
+    hint: "correct it, or move it away",
+  });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -19,6 +19,10 @@ export function makePrivateFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw storeError(`the folder ${path} cannot be made`, cause, "set AGENTAUTH_HOME to a folder that you can write to");
+    throw storeError(
+      `the folder ${path} cannot be made`,
+      cause,
+      "set AGENTAUTH_HOME to a folder that you can write to",
+    );
   }
 }

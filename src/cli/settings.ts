@@ -2,6 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { quote } from "../redact.js";
 import { type Config, checkSetting, isProfileName, type Profile } from "./config.js";
+import type { Format } from "./output/formats.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { readSecretFile } from "./secret-file.js";
 
@@ -20,7 +21,7 @@ export interface SettingFlags {
   account?: string;
   domain?: string;
   pool?: string;
-  output?: string;
+  output?: Format;
 }
 
 /** The settings of one run: flag before environment before profile before default. */
@@ -44,11 +45,19 @@ export const SANDBOX_PROFILE = "sandbox";
  * @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist
  */
 export function resolveSettings(flags: SettingFlags, env: Env, config: Config, home: string): Settings {
-  const profile = first([flags.profile, "--profile"], [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"], [config.profile, "settings file"]);
+  const profile = first(
+    [flags.profile, "--profile"],
+    [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
+    [config.profile, "settings file"],
+  );
   if (!profile) throw new TypeError("a profile always has a name");
   const entries = profileEntries(profile, config, home);
   const from = `profile ${profile.value}`;
-  const baseUrl = first([flags.baseUrl, "--base-url"], [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
+  const baseUrl = first(
+    [flags.baseUrl, "--base-url"],
+    [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"],
+    [entries.base_url, from],
+  );
   if (baseUrl) checkSetting("base_url", baseUrl.value, baseUrl.source);
   return {
     profile,
@@ -75,7 +84,11 @@ interface Entries extends Profile {
 function profileEntries(profile: Sourced, config: Config, home: string): Entries {
   const { value: name, source } = profile;
   if (!isProfileName(name)) {
-    throw new AgentAuthError("usage", `${source} ${quote(name)} is no profile name: letters, digits, "-", "_" and "."`, { class: "usage" });
+    throw new AgentAuthError(
+      "usage",
+      `${source} ${quote(name)} is no profile name: letters, digits, "-", "_" and "."`,
+      { class: "usage" },
+    );
   }
   const own = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
   if (own) return own;
@@ -108,7 +121,10 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
         throw new AgentAuthError(
           "usage",
           `the API token of ${from} belongs to ${bound ?? "no base_url yet"}, not to ${baseUrl.value} (${baseUrl.source})`,
-          { class: "usage", hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use a profile of its own" },
+          {
+            class: "usage",
+            hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use a profile of its own",
+          },
         );
       },
     };
@@ -122,7 +138,9 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
     read() {
       const value = env[name];
       if (value) return value;
-      throw new AgentAuthError("usage", `the environment variable ${name}, named by ${from}, is not set`, { class: "usage" });
+      throw new AgentAuthError("usage", `the environment variable ${name}, named by ${from}, is not set`, {
+        class: "usage",
+      });
     },
   };
 }

@@ -25,9 +25,9 @@ export interface Call {
 /** A layer of the transport: takes a request, gives the whole answer or throws an `AgentAuthError`. */
 export type Send = (request: Request, call: Call) => Promise<Reply>;
 
-/** What happens on the wire, for traces. It never carries a header or a body. */
+/** What happens on the wire, for traces. It never carries a header, a body or a credential; `url` is without its query. */
 export type HttpEvent =
-  | { type: "request"; method: string; url: string }
+  | { type: "request"; method: string; url: string; query: string }
   | { type: "response"; method: string; url: string; status: number; ms: number; requestId: string | undefined }
   | { type: "failure"; method: string; url: string; code: string; message: string; ms: number }
   | { type: "retry"; url: string; attempt: number; waitMs: number; reason: string };

@@ -76,7 +76,7 @@ function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: 
     const { method, url } = request;
     const attempt = follow(call.signal, options.timeout, () => timeoutError(url, `in ${options.timeout / 1000} s`));
     const startedAt = clock.now();
-    options.onEvent?.({ type: "request", method, url: shownUrl(url) });
+    options.onEvent?.({ type: "request", method, url: shownUrl(url), query: decodeQuery(url) });
     try {
       if (attempt.signal.aborted) throw abortedError(attempt.signal);
       const reply = await untilAborted(
@@ -133,6 +133,15 @@ function parseIfJson(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
+  }
+}
+
+function decodeQuery(url: string): string {
+  const { search } = new URL(url);
+  try {
+    return decodeURIComponent(search);
+  } catch {
+    return search;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Answer, Exchange } from "./exchange.js";
 import { dueOf } from "./faults/controller.js";
 import type { Waits } from "./waits.js";
@@ -9,27 +9,26 @@ const DRIP_MS = 100;
 const RESET_DELAY_MS = 20;
 
 /** Sends an answer, as badly as the due faults want it. Never throws: a reader may be gone at any moment. */
-export async function deliver({ response, due }: Exchange, answer: Answer | "reset", waits: Waits): Promise<void> {
+export async function deliver(exchange: Exchange, answer: Answer | "reset", waits: Waits): Promise<void> {
+  const { request, response, due } = exchange;
   const slow = dueOf(due, "slow-headers");
   if (slow) await waits.sleep(slow.ms);
-  if (answer === "reset") return reset(response);
+  if (answer === "reset") return reset(request);
   const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   const body = dueOf(due, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
   if (response.destroyed || response.headersSent) return;
   response.writeHead(answer.status, { ...answer.headers, "content-length": body.length });
-  if (dueOf(due, "reset-mid-body")) return resetMidBody(response, body, waits);
+  if (dueOf(due, "reset-mid-body")) return resetMidBody(exchange, body, waits);
   const drip = dueOf(due, "slow-body");
   if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, waits);
   response.end(body);
 }
 
-async function resetMidBody(response: ServerResponse, body: Buffer, waits: Waits): Promise<void> {
-  await new Promise<void>((resolve) => {
-    response.once("close", resolve);
-    response.write(body.subarray(0, body.length >>> 1), () => resolve());
-  });
+async function resetMidBody({ request, response }: Exchange, body: Buffer, waits: Waits): Promise<void> {
+  response.flushHeaders();
+  response.write(body.subarray(0, body.length >>> 1));
   await waits.sleep(RESET_DELAY_MS);
-  reset(response);
+  reset(request);
 }
 
 async function dripBody(
@@ -47,6 +46,7 @@ async function dripBody(
   response.end();
 }
 
-function reset(response: ServerResponse): void {
-  response.socket?.resetAndDestroy();
+// Not by the response: one that waits behind another on a kept-alive connection has no socket yet.
+function reset(request: IncomingMessage): void {
+  request.socket.resetAndDestroy();
 }

@@ -28,6 +28,8 @@ export interface Part {
   owns(path: string): boolean;
   /** Whether faults may strike it. */
   faulty: boolean;
+  /** Whether its requests are kept out of the request log. */
+  unlogged: boolean;
   /** Milliseconds to wait before each of its answers. */
   latency: number;
   /** Answers, or returns `undefined` when it has answered on `exchange.response` itself. */
@@ -37,7 +39,7 @@ export interface Part {
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
 /** An answer whose body is JSON text already. */
-export function jsonText(text: string, status = 200): Answer {
+export function jsonText(text: string | Buffer, status = 200): Answer {
   return { status, headers: JSON_HEADERS, body: text };
 }
 

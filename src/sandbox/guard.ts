@@ -19,7 +19,11 @@ export function hostGuard(host: string, port: number): (request: IncomingMessage
   const suffix = port === 80 ? "" : `:${port}`;
   const isOurs = (authority: string) => {
     const written = authority.toLowerCase();
-    const name = written.endsWith(`:${port}`) ? written.slice(0, -`:${port}`.length) : suffix === "" ? written : undefined;
+    const name = written.endsWith(`:${port}`)
+      ? written.slice(0, -`:${port}`.length)
+      : suffix === ""
+        ? written
+        : undefined;
     if (name === undefined) return false;
     return names.has(name) || (!isLoopback(host) && isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0);
   };

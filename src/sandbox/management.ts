@@ -1,9 +1,10 @@
 import { idPrefix } from "./data/ids.js";
 import { DEVICE_FIELDS, type DeviceField, type PoolDevices } from "./data/pool-devices.js";
+import { fromWire, toWire, wireBytes } from "./data/wire.js";
 import type { SandboxData } from "./data.js";
 import { type Answer, type Exchange, jsonText, type Part, Refusal } from "./exchange.js";
 import { type Due, dueOf, type FaultController } from "./faults/controller.js";
-import { reshape } from "./faults/reshape.js";
+import { reshape, reshapes } from "./faults/reshape.js";
 import { tokenGuard } from "./guard.js";
 import { type ListingQuery, readListingQuery } from "./listing-query.js";
 import { type PageWindow, paginationOf } from "./pagination.js";
@@ -22,7 +23,7 @@ export interface ManagementSettings {
   maxPageSize: number;
 }
 
-/** A list that can be read in stretches, as JSON texts. */
+/** A list that can be read in stretches, as JSON texts that {@link toWire} made. */
 interface Listing {
   count: number;
   texts(sorting: Sorting, start: number, end: number): string[];
@@ -57,7 +58,9 @@ const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
     fields: DEVICE_FIELDS,
     find(data, scope) {
       const devices = data.findDevices(scope);
-      return devices && { count: devices.count, texts: (...page) => devices.texts(deviceOrder(page[0]), page[1], page[2]) };
+      return (
+        devices && { count: devices.count, texts: (...page) => devices.texts(deviceOrder(page[0]), page[1], page[2]) }
+      );
     },
     drift: (data, { scope, sorting }, due) => driftDevices(data.findDevices(scope), sorting, due),
   },
@@ -75,6 +78,7 @@ export function managementPart(settings: ManagementSettings): Part {
   return {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
     faulty: true,
+    unlogged: false,
     latency: settings.latency,
     handle(exchange) {
       authenticate(exchange.request);
@@ -102,7 +106,7 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, d
   const text =
     `{"status":"success","pagination":${JSON.stringify(paginationOf(window))}` +
     `,"sorting":${JSON.stringify(asked.sorting)},"summaries":[${summaries.join(",")}]}`;
-  return jsonText(reshape(text, due));
+  return jsonText(reshapes(due) ? reshape(fromWire(text), due) : wireBytes(text));
 }
 
 type Asked = Pick<PageWindow, "offset" | "size" | "count">;
@@ -127,7 +131,7 @@ function listingOf(items: (Pool | Domain)[] | undefined): Listing | undefined {
         const key = (item: Pool | Domain) => item[field as (typeof SUMMARY_FIELDS)[number]];
         items.sort((a, b) => (key(a) === key(b) ? (a.id < b.id ? -1 : 1) : key(a) < key(b) ? -1 : 1));
         if (direction === "desc") items.reverse();
-        return items.slice(start, end).map((item) => JSON.stringify(item));
+        return items.slice(start, end).map((item) => toWire(JSON.stringify(item)));
       },
     }
   );

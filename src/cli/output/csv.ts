@@ -1,28 +1,32 @@
 /** `-o csv`: RFC 4180, safe to open in a spreadsheet. */
 
 import { escapeText } from "../../redact.js";
+import type { Writer, WriterContext } from "./types.js";
 import { type Column, cellText, readPath } from "./value.js";
-import type { Writer, WriterContext } from "./writer.js";
 
 /**
  * A header of paths, then a record an item. Text that a spreadsheet would run as a formula gets a `'` before it; apart
  * from that, what goes into a file or a pipe is the text as it is. On a terminal cells are escaped.
  */
 export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext): Writer {
-  const escape = io.stdout.isTTY ? escapeText : (text: string) => text;
+  const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
   const guard = csvRaw ? (text: string) => text : guardFormula;
   const cell = (item: object, column: Column) => {
-    const text = escape(cellText(item, column, { reveal }));
+    const text = shown(cellText(item, column, { reveal }));
     return typeof readPath(item, column.path) === "number" ? text : guard(text);
   };
   let headed = !header;
   const print = async (items: readonly object[]) => {
     const rows = items.map((item) => columns.map((column) => cell(item, column)));
-    if (!headed) rows.unshift(columns.map(({ path }) => guard(escape(path))));
+    if (!headed) rows.unshift(columns.map(({ path }) => guard(shown(path))));
     headed = true;
     if (rows.length > 0) await io.stdout.write(await toCsv(rows));
   };
-  return { write: (items) => (items.length > 0 ? print(items) : Promise.resolve()), end: () => print([]), async abort() {} };
+  return {
+    write: (items) => (items.length > 0 ? print(items) : Promise.resolve()),
+    end: () => print([]),
+    async abort() {},
+  };
 }
 
 // Spreadsheets skip blanks and quotes before they look for a formula, and take the full-width signs for signs.

@@ -3,8 +3,9 @@
 import { AgentAuthError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io.js";
+import type { Format } from "./formats.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
-import type { Writer, WriterContext } from "./writer.js";
+import type { Writer, WriterContext } from "./types.js";
 
 /** The part of jq-wasm that is used: every output of an expression over JSON texts. */
 export interface Jq {
@@ -60,6 +61,19 @@ export function jqFilter(expression: string, load: LoadJq = loadJqWasm): (input:
       throw refused(error);
     }
   };
+}
+
+/**
+ * Refuses the formats that a jq expression makes no sense with; `table`, `wide` and `plain` then mean JSON.
+ *
+ * @throws {@link AgentAuthError} `usage`
+ */
+export function refuseJqWith(format: Format): void {
+  if (format !== "csv" && format !== "yaml" && format !== "id") return;
+  throw new AgentAuthError("usage", `--jq does not work with -o ${format}`, {
+    class: "usage",
+    hint: "use -o json (the expression sees the whole array) or -o ndjson (it sees each item)",
+  });
 }
 
 /** Prints what jq gave. */

@@ -16,7 +16,7 @@ export interface OutStream {
   /** The formatting functions of this stream; `isColorSupported` says whether they do anything. */
   readonly colors: Colors;
   /**
-   * Writes text as it is and resolves when the reader has taken it.
+   * Writes text as it is and resolves when the reader has taken it and everything before it.
    *
    * @throws {@link PipeClosed} when nobody reads any more; {@link AgentAuthError} when the stream fails otherwise
    */
@@ -53,7 +53,7 @@ export function outStream(stream: TerminalStream, settings: StreamSettings): Out
     colors: picocolors.createColors(settings.color && wantsColor(settings.env, isTTY)),
     async write(text) {
       settings.beforeWrite();
-      if (text !== "") await writeAll(stream, text);
+      await writeAll(stream, text);
     },
   };
 }

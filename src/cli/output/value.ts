@@ -78,17 +78,30 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** The value of a column as text, not escaped; empty where the item has none. */
-export function cellText(item: unknown, column: Column, style: CellStyle): string {
-  const key = column.path.slice(column.path.lastIndexOf(".") + 1);
-  const value = secretOr(key, readPath(item, column.path), style.reveal);
+export function cellText(item: unknown, { path, kind }: Column, style: CellStyle): string {
+  return valueText(path.slice(path.lastIndexOf(".") + 1), readPath(item, path), kind, style);
+}
+
+/** The value of a property as text, not escaped; the property's name tells whether it is a secret. */
+export function valueText(key: string, found: unknown, kind: ColumnKind | undefined, style: CellStyle): string {
+  const value = secretOr(key, found, style.reveal);
   if (value === undefined || value === null) return "";
-  if (column.kind === "time" && typeof value === "number") return timeText(value, style.now);
+  if (kind === "time" && typeof value === "number") return timeText(value, style.now);
   if (typeof value === "string") return value;
   if (typeof value !== "object") return String(value);
   if (style.listSeparator !== undefined && Array.isArray(value) && value.every((part) => typeof part !== "object")) {
     return value.join(style.listSeparator);
   }
   return JSON.stringify(value) ?? "";
+}
+
+/** The values inside an object that are no objects themselves, each with its path and its own key. */
+export function leaves(value: object, prefix = ""): { path: string; key: string; value: unknown }[] {
+  return Object.entries(value).flatMap(([key, part]) => {
+    const path = prefix + key;
+    const deeper = isRecord(part) && Object.keys(part).length > 0;
+    return deeper ? leaves(part, `${path}.`) : [{ path, key, value: part as unknown }];
+  });
 }
 
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
@@ -107,6 +120,8 @@ function timeText(seconds: number, now: (() => number) | undefined): string {
   if (!(Math.abs(seconds) <= LAST_SECOND)) return String(seconds);
   if (now === undefined) return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
   const distance = seconds - now() / 1000;
-  const [unit, size] = UNITS.find(([, length]) => Math.abs(distance) >= length) ?? ["second", 1];
+  const found = UNITS.find(([, length]) => Math.abs(distance) >= length);
+  if (found === undefined) return "now";
+  const [unit, size] = found;
   return relative.format(Math.trunc(distance / size), unit);
 }

@@ -5,9 +5,19 @@ import stringWidth from "string-width";
 const ASCII = /^[\x20-\x7e]*$/;
 const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
 
+// A cell is measured for its column, for its cut and for its padding, and many cells are alike.
+const measured = new Map<string, number>();
+const MOST_MEASURED = 4096;
+
 /** The width of one line of text in terminal columns: 2 for wide characters and emoji, 0 for combining marks. */
 export function textWidth(text: string): number {
-  return ASCII.test(text) ? text.length : stringWidth(text);
+  if (ASCII.test(text)) return text.length;
+  const known = measured.get(text);
+  if (known !== undefined) return known;
+  if (measured.size >= MOST_MEASURED) measured.clear();
+  const width = stringWidth(text);
+  measured.set(text, width);
+  return width;
 }
 
 /** The text cut to at most `width` columns, with `…` as its last one where something is missing. */
@@ -22,9 +32,4 @@ export function cutText(text: string, width: number): string {
     used = next;
   }
   return width < 1 ? "" : `${kept}…`;
-}
-
-/** The text filled with blanks to `width` columns. */
-export function padText(text: string, width: number): string {
-  return text + " ".repeat(Math.max(0, width - textWidth(text)));
 }

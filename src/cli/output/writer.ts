@@ -1,37 +1,19 @@
 /** The writers of lists, one for each `--output` format. */
 
-import { AgentAuthError } from "../../errors.js";
-import { quote } from "../../redact.js";
 import type { Io } from "../io.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { csvWriter } from "./csv.js";
-import { jqWriter } from "./jq.js";
+import type { Format } from "./formats.js";
+import { jqWriter, refuseJqWith } from "./jq.js";
 import { jsonWriter, ndjsonWriter } from "./json.js";
 import { idWriter, plainWriter } from "./plain.js";
 import { PipeClosed } from "./stream.js";
 import { tableWriter } from "./table.js";
-import type { Column } from "./value.js";
+import type { Writer, WriterContext } from "./types.js";
 import { yamlWriter } from "./yaml.js";
 
-/** The values of `--output`. */
-export const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"] as const;
-
-/** One value of `--output`. */
-export type Format = (typeof FORMATS)[number];
-
-/** Prints a list, a page at a time. */
-export interface Writer {
-  /**
-   * Prints items. Wait for it before the next page: a slow reader slows the listing.
-   *
-   * @throws `PipeClosed` when nobody reads any more
-   */
-  write(items: readonly object[]): Promise<void>;
-  /** Ends a list that is complete. */
-  end(): Promise<void>;
-  /** Ends a list that is not: what was given is printed, and JSON stays without its closing bracket. */
-  abort(): Promise<void>;
-}
+export { FORMATS, type Format } from "./formats.js";
+export type { Writer } from "./types.js";
 
 /** What flags and the kind of list decide. */
 export interface OutputOptions extends ColumnSet {
@@ -47,19 +29,6 @@ export interface OutputOptions extends ColumnSet {
   csvRaw?: boolean | undefined;
   /** The current time in milliseconds. Default: `Date.now`. */
   now?: (() => number) | undefined;
-}
-
-/** What a writer knows. */
-export interface WriterContext {
-  io: Io;
-  /** The columns to show. */
-  columns: readonly Column[];
-  /** The paths that `--columns` named, if it was given. */
-  paths: readonly string[] | undefined;
-  reveal: boolean;
-  header: boolean;
-  csvRaw: boolean;
-  now: () => number;
 }
 
 /**
@@ -96,12 +65,7 @@ const WRITERS: Readonly<Record<Format, (context: WriterContext) => Writer>> = {
 };
 
 function filtered(format: Format, expression: string, context: WriterContext): Writer {
-  if (format === "csv" || format === "yaml" || format === "id") {
-    throw new AgentAuthError("usage", `--jq does not work with the output format ${quote(format)}`, {
-      class: "usage",
-      hint: "use -o json (the expression sees the whole array) or -o ndjson (it sees each item)",
-    });
-  }
+  refuseJqWith(format);
   return jqWriter(expression, { each: format === "ndjson" }, context);
 }
 

@@ -3,6 +3,7 @@ import { CLIENTS, type ClientProfile, redirectUris } from "./clients.js";
 import { PLACES } from "./places.js";
 import { fraction, mix } from "./random.js";
 import { TITLE_RANKS, TITLE_RUNS, TITLES } from "./titles.js";
+import { fromWire, toWire } from "./wire.js";
 
 /** How far back the latest interaction of a device can lie, in hundredths of a second. */
 export const SEEN_SPAN = 400 * 86_400 * 100;
@@ -58,11 +59,11 @@ interface PlaceText {
 // Every piece of text that does not vary by device is made once: a page of a thousand devices is then mostly joining.
 const PLACE_TEXTS: readonly PlaceText[] = PLACES.map((place) => ({
   start: place.asns.map((asn) => `{"asn":${asn},"at":`),
-  location: `,"city":${JSON.stringify(place.city)},"country_code":"${place.country}","ja4_fingerprint":`,
+  location: `,"city":${wireJson(place.city)},"country_code":"${place.country}","ja4_fingerprint":`,
   region: `,"lat_long":${JSON.stringify(place.latLong)},"region_code":"${place.region}","remote_ip":"`,
   end: `","timezone":"${place.timezone}","user_agent":`,
 }));
-const TITLE_TEXTS: readonly string[] = TITLES.map((title) => JSON.stringify(title));
+const TITLE_TEXTS: readonly string[] = TITLES.map(wireJson);
 const CLIENT_TEXTS = Object.fromEntries(
   Object.entries(CLIENTS).map(([session, profiles]) => [session, profiles.map(textOfClient)]),
 ) as Record<SessionType, ClientText[]>;
@@ -75,10 +76,14 @@ interface ClientText {
 
 function textOfClient(profile: ClientProfile): ClientText {
   return {
-    title: JSON.stringify(profile.title),
-    ja4: JSON.stringify(profile.ja4),
-    agents: profile.agents.map((agent) => JSON.stringify(agent)),
+    title: wireJson(profile.title),
+    ja4: wireJson(profile.ja4),
+    agents: profile.agents.map(wireJson),
   };
+}
+
+function wireJson(text: string): string {
+  return toWire(JSON.stringify(text));
 }
 
 /** An element of a list that is never empty, chosen by an unsigned number. */
@@ -130,7 +135,7 @@ export function rankOf(seed: number, index: number, field: RankedField): number 
   return SEEN_SPAN - ageOf(device);
 }
 
-/** The JSON text of a device: a pure function of the pool and the index. */
+/** The JSON text of a device, as {@link toWire} makes it: a pure function of the pool and the index. */
 export function deviceText(context: DeviceContext, index: number): string {
   const device = mix(context.seed, index);
   const session = sessionOf(device);
@@ -163,7 +168,7 @@ export function deviceText(context: DeviceContext, index: number): string {
 
 /** {@link deviceText} as an object. */
 export function deviceOf(context: DeviceContext, index: number): Device {
-  return JSON.parse(deviceText(context, index)) as Device;
+  return JSON.parse(fromWire(deviceText(context, index))) as Device;
 }
 
 interface Moment {
@@ -176,11 +181,19 @@ interface Moment {
 
 function interaction(context: DeviceContext, client: ClientText, moment: Moment): string {
   const place = pick(PLACE_TEXTS, moment.place);
-  const at = (context.anchor * 100 - moment.age) / 100;
+  const hundredths = context.anchor * 100 - moment.age;
+  const at = moment.age % 100 === 0 ? hundredths / 100 : (hundredths / 100).toFixed(2);
   const ip = pick(NETWORKS, moment.ip) + (1 + ((moment.ip >>> 8) % 254));
   return (
-    pick(place.start, moment.asn) + at + place.location + client.ja4 + place.region + ip + place.end +
-    pick(client.agents, moment.agent) + "}"
+    pick(place.start, moment.asn) +
+    at +
+    place.location +
+    client.ja4 +
+    place.region +
+    ip +
+    place.end +
+    pick(client.agents, moment.agent) +
+    "}"
   );
 }
 
@@ -190,7 +203,7 @@ function details(device: number, session: SessionType, client: ClientText): stri
   const port = 1024 + (mix(device, DRAW.port) % 64_000);
   return (
     `{"auth_profile":"${mcp ? "mcp" : "openid"}","client_secret":"<CLIENT_SECRET>"` +
-    `,"pkce_required":${mcp || profile % 4 !== 0},"redirect_uris":${JSON.stringify(redirectUris(session, port, profile >>> 4))}` +
+    `,"pkce_required":${mcp || profile % 4 !== 0},"redirect_uris":${redirectUris(session, port, profile >>> 4)}` +
     `,"title":${client.title}}`
   );
 }

@@ -117,12 +117,14 @@ const ROWS: readonly Row[] = [
 ];
 
 /** Cities worldwide whose coordinates, country, region, timezone and networks belong together. */
-export const PLACES: readonly Place[] = ROWS.map(([city, country, region, latitude, longitude, timezone, language]) => ({
-  city,
-  country,
-  region,
-  latLong: [latitude, longitude],
-  timezone,
-  language,
-  asns: ASNS[country] ?? [],
-}));
+export const PLACES: readonly Place[] = ROWS.map(
+  ([city, country, region, latitude, longitude, timezone, language]) => ({
+    city,
+    country,
+    region,
+    latLong: [latitude, longitude],
+    timezone,
+    language,
+    asns: ASNS[country] ?? [],
+  }),
+);

@@ -3,6 +3,7 @@ import type { Device, Direction } from "../types.js";
 import { type DeviceContext, deviceOf, deviceText, rankOf } from "./device.js";
 import type { DeviceIds } from "./ids.js";
 import { SCRAMBLE_SPACE } from "./random.js";
+import { fromWire, toWire } from "./wire.js";
 
 /** The fields that devices can be sorted by. */
 export const DEVICE_FIELDS = ["id", "last_seen", "status", "title"] as const;
@@ -47,13 +48,13 @@ export class PoolDevices {
     return this.#generated - this.#deleted.size + this.#inserted.length;
   }
 
-  /** The JSON texts of a stretch of the list. */
+  /** The JSON texts of a stretch of the list, as {@link toWire} makes them. */
   texts(order: DeviceOrder, start: number, end: number): string[] {
     const codes = this.#order(order.field);
     const texts: string[] = [];
     for (let position = start; position < Math.min(end, codes.length); position++) {
       const code = codes[order.direction === "asc" ? position : codes.length - 1 - position] ?? 0;
-      texts.push(code < 0 ? JSON.stringify(this.#inserted[-1 - code]) : deviceText(this.#context, code));
+      texts.push(code < 0 ? toWire(JSON.stringify(this.#inserted[-1 - code])) : deviceText(this.#context, code));
     }
     return texts;
   }
@@ -61,7 +62,7 @@ export class PoolDevices {
   /** The device at a position of an order; `undefined` beyond its end. */
   at(order: DeviceOrder, position: number): Device | undefined {
     const [text] = this.texts(order, position, position + 1);
-    return text === undefined ? undefined : (JSON.parse(text) as Device);
+    return text === undefined ? undefined : (JSON.parse(fromWire(text)) as Device);
   }
 
   /**
@@ -106,7 +107,8 @@ export class PoolDevices {
 
   /** Removes the devices that stand from a position of an order on, as many as there are. */
   deleteAt(order: DeviceOrder, position: number, count: number): void {
-    for (const text of this.texts(order, position, position + count)) this.delete((JSON.parse(text) as Device).id);
+    for (const text of this.texts(order, position, position + count))
+      this.delete((JSON.parse(fromWire(text)) as Device).id);
   }
 
   /** Removes a device; whether it was there. */
@@ -143,7 +145,9 @@ export class PoolDevices {
     const base = this.#baseOrder(field);
     if (this.#version === 0) return base;
     const name = `${this.#context.pool_id} ${field} ${this.#version}`;
-    return this.#orders.get(name, () => overlay(base, (index) => this.#deleted.has(index), this.#insertions(base, field)));
+    return this.#orders.get(name, () =>
+      overlay(base, (index) => this.#deleted.has(index), this.#insertions(base, field)),
+    );
   }
 
   #baseOrder(field: DeviceField): Int32Array {

@@ -20,7 +20,7 @@ const HOSTILE_TITLES: readonly string[] = [
   "line one\r\nerror: line two\u2028three\u2029four",
   "tag\u{e0041}\u{e007f}",
   `zalgo${"\u0301".repeat(1000)}`,
-  "=HYPERLINK(\"https://evil.example\")",
+  '=HYPERLINK("https://evil.example")',
   "lone surrogate \ud800",
 ];
 
@@ -56,12 +56,15 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
   },
 };
 
+/** Whether any of the due faults changes what a list answer says. */
+export function reshapes(due: Due): boolean {
+  return due.some(({ kind }) => kind in EDITS);
+}
+
 /** Changes the text of a list answer as the due faults want it. */
 export function reshape(text: string, due: Due): string {
-  const edits = due.filter((fault) => fault.kind in EDITS);
-  if (edits.length === 0) return text;
   const body = JSON.parse(text) as LooseEnvelope;
-  for (const fault of edits) edit(body, fault);
+  for (const fault of due) edit(body, fault);
   return JSON.stringify(body);
 }
 

@@ -1,0 +1,44 @@
+// Starts what is measured, and the server that it reads from, each as a process of its own.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const usage = fileURLToPath(new URL("usage.cjs", import.meta.url));
+const server = fileURLToPath(new URL("../server.mjs", import.meta.url));
+
+/** Starts the data server and gives its address. */
+export async function startServer(items, latency = 0) {
+  const child = spawn(process.execPath, [server, String(items), String(latency)], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
+  if (child.exitCode !== null) throw new Error("the data server did not start");
+  return {
+    url: `http://127.0.0.1:${String(line).trim()}`,
+    async stop() {
+      const gone = once(child, "exit");
+      child.kill("SIGTERM");
+      await gone;
+    },
+  };
+}
+
+/**
+ * Runs one Node process to its end.
+ *
+ * @param args the script and its arguments
+ * @param options.piped sends stdout through a real pipe to `wc`, as a shell does, and counts it
+ * @returns the process's CPU, peak memory and duration, and what it printed (or, piped, its lines and bytes)
+ */
+export async function run(args, { env = {}, piped = false } = {}) {
+  const command = [process.execPath, "--require", usage, ...args];
+  const [file, ...rest] = piped ? ["sh", "-c", '"$@" | wc -lc', "sh", ...command] : command;
+  const child = spawn(file, rest, { stdio: ["ignore", "pipe", "pipe", "pipe"], env: { ...process.env, ...env } });
+  const texts = ["", "", "", ""];
+  for (const at of [1, 2, 3]) child.stdio[at].setEncoding("utf8").on("data", (text) => (texts[at] += text));
+  await once(child, "close");
+  const [, out, err, report] = texts;
+  const measured = report === "" ? undefined : JSON.parse(report);
+  if (measured?.code !== 0) throw new Error(`${args.join(" ")} failed:\n${err || out}`);
+  if (!piped) return { ...measured, out };
+  const [lines, bytes] = out.trim().split(/\s+/).map(Number);
+  return { ...measured, lines, bytes };
+}

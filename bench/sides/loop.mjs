@@ -1,0 +1,14 @@
+// The loop that one writes by hand: what agentauth is held against.
+import { pageUrl, side, TOKEN } from "../lib/side.mjs";
+
+await side(async ({ url, pageSize }, take) => {
+  for (let offset = 0; offset !== null; ) {
+    const response = await fetch(pageUrl(url, offset, pageSize), {
+      headers: { accept: "application/json", authorization: `Bearer ${TOKEN}` },
+    });
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
+    const { summaries, pagination } = await response.json();
+    for (const item of summaries) take(item);
+    offset = pagination.next_page_offset;
+  }
+});

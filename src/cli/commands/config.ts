@@ -1,0 +1,45 @@
+import { PROFILE_KEYS } from "../config.js";
+import type { GlobalFlags } from "../context.js";
+import { addOutputFlags } from "../flags.js";
+import type { Registry } from "../program.js";
+import type { OutputFlags } from "./lists.js";
+
+/** What a `config` command was told. */
+export interface ConfigOptions extends GlobalFlags, OutputFlags {
+  key: string;
+  value: string;
+}
+
+/** `config get|set|unset|list|path`. */
+export function declareConfig(registry: Registry): void {
+  const keys = Object.entries(PROFILE_KEYS).map(([key, { about }]) => `  ${key.padEnd(12)} ${about}`);
+  const group = registry.root
+    .command("config")
+    .helpGroup("Settings:")
+    .description("read and change settings")
+    .addHelpText("after", `\nSettings of a profile (--profile names it):\n${keys.join("\n")}`);
+  const run = (verb: "get" | "set" | "unset" | "list" | "path", ...positional: ("key" | "value")[]) =>
+    registry.action<ConfigOptions>(async (options, deps) => {
+      const { CONFIG_RUNS } = await import("../run-config.js");
+      return CONFIG_RUNS[verb](options, deps);
+    }, ...positional);
+  addOutputFlags(group.command("list").description("show every setting in force, and where it comes from")).action(run("list"));
+  group.command("get").description("print one setting of the profile").argument("<key>").action(run("get", "key"));
+  group
+    .command("set")
+    .description("change one setting of the profile")
+    .argument("<key>")
+    .argument("<value>", "the value; for api_token env:NAME, file:PATH, or - to read the token from stdin")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ agentauth config set base_url https://agentauth.example
+  $ agentauth config set api_token env:MY_TOKEN
+  $ agentauth config set api_token - < token.txt
+  $ agentauth config set pool <pool_id> --profile staging`,
+    )
+    .action(run("set", "key", "value"));
+  group.command("unset").description("remove one setting from the profile").argument("<key>").action(run("unset", "key"));
+  group.command("path").description("print where the settings file is").action(run("path"));
+}

@@ -1,0 +1,31 @@
+import type { GlobalFlags } from "../context.js";
+import { addOutputFlags } from "../flags.js";
+import type { Registry } from "../program.js";
+import type { OutputFlags } from "./lists.js";
+
+/** What a `profile` command was told. */
+export interface ProfileOptions extends GlobalFlags, OutputFlags {
+  name: string;
+}
+
+/** `profile list|use|delete`. */
+export function declareProfile(registry: Registry): void {
+  const group = registry.root
+    .command("profile")
+    .helpGroup("Settings:")
+    .description("list, choose and delete profiles")
+    .addHelpText(
+      "after",
+      `
+A profile is made by its first setting: agentauth config set base_url <url> --profile <name>
+The profile "sandbox" always stands for the sandbox that is running.`,
+    );
+  const run = (verb: "list" | "use" | "delete", ...positional: "name"[]) =>
+    registry.action<ProfileOptions>(async (options, deps) => {
+      const { PROFILE_RUNS } = await import("../run-profile.js");
+      return PROFILE_RUNS[verb](options, deps);
+    }, ...positional);
+  addOutputFlags(group.command("list").description("show the profiles and which one is used")).action(run("list"));
+  group.command("use").description("use a profile from now on").argument("<name>").action(run("use", "name"));
+  group.command("delete").description("delete a profile and its settings").argument("<name>").action(run("delete", "name"));
+}

@@ -1,0 +1,80 @@
+import { Option } from "commander";
+import type { GlobalFlags } from "../context.js";
+import { wholeNumber } from "../flags.js";
+import type { Registry } from "../program.js";
+
+/** What a `sandbox` command was told. */
+export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
+  output?: "text" | "json";
+  json?: boolean;
+  host?: string;
+  allowNonLoopback?: boolean;
+  port?: number;
+  seed?: number;
+  accounts?: number;
+  domains?: number;
+  pools?: number;
+  devices?: number;
+  latency?: number;
+  fault?: string[];
+  faults: string[];
+  clear?: boolean;
+}
+
+/** `sandbox start|status|stop|fault`. */
+export function declareSandbox(registry: Registry): void {
+  const group = registry.root
+    .command("sandbox")
+    .helpGroup("Try it:")
+    .description("run the whole service on this machine, with made-up data")
+    .addHelpText(
+      "after",
+      `
+While it runs, --profile sandbox reaches it:
+  $ agentauth sandbox start --devices 5000 &
+  $ agentauth devices list --profile sandbox --limit 10
+  $ agentauth sandbox fault 503:times=2
+  $ agentauth sandbox stop`,
+    );
+  const run = (verb: "start" | "status" | "stop" | "fault", ...positional: "faults"[]) =>
+    registry.action<SandboxCommandOptions>(async (options, deps) => {
+      const { SANDBOX_RUNS } = await import("../run-sandbox.js");
+      return SANDBOX_RUNS[verb](options, deps);
+    }, ...positional);
+  const output = () => new Option("-o, --output <format>", "how to print").choices(["text", "json"]);
+  const json = () => new Option("--json", "the same as -o json");
+  group
+    .command("start")
+    .description("start it and keep it running until Ctrl-C or `agentauth sandbox stop`")
+    .option("--port <n>", "the port (default: a free one)", wholeNumber(0, 65_535))
+    .option("--seed <n>", "same seed, same data (default 1)", wholeNumber(0))
+    .option("--accounts <n>", "accounts (default 2)", wholeNumber(1))
+    .option("--domains <n>", "domains of an account (default 3)", wholeNumber(1))
+    .option("--pools <n>", "pools of a domain (default 4)", wholeNumber(1))
+    .option("--devices <n>", "devices of a pool (default 120)", wholeNumber(0, 1_000_000))
+    .option("--latency <ms>", "wait this long before each answer", wholeNumber(0, 3_600_000))
+    .option("--fault <fault>", "something to do wrong from the start; may be repeated", (one: string, all: string[] = []) => [...all, one])
+    .option("--host <address>", "the address to listen on (default 127.0.0.1)")
+    .option("--allow-non-loopback", "listen where other machines can reach it")
+    .addOption(output())
+    .addOption(json())
+    .action(run("start"));
+  group.command("status").description("tell whether it runs, and where").addOption(output()).addOption(json()).action(run("status"));
+  group.command("stop").description("stop it").action(run("stop"));
+  group
+    .command("fault")
+    .description("make it do something wrong; without a fault, list the kinds and what is set")
+    .argument("[faults...]", "such as 503:times=2 or reset-mid-body:probability=0.2")
+    .option("--clear", "first take back every fault that is set")
+    .addHelpText(
+      "after",
+      `
+Selectors of every fault: path=device, after=<n>, times=<n> (0: for ever), every=<n>, probability=<p>, offset=<n>
+
+Examples:
+  $ agentauth sandbox fault 429:retry-after=2
+  $ agentauth sandbox fault delete:count=3,after=1,path=device
+  $ agentauth sandbox fault --clear`,
+    )
+    .action(run("fault", "faults"));
+}

@@ -1,0 +1,116 @@
+import { AgentAuth } from "../api/client.js";
+import { AgentAuthError } from "../errors.js";
+import type { HttpEvent } from "../http/reply.js";
+import type { Redactor } from "../redact.js";
+import { readConfig } from "./config.js";
+import { homeFolder } from "./home.js";
+import type { Io } from "./io.js";
+import { resolveSettings, type SettingFlags, type Settings, type Sourced } from "./settings.js";
+
+/** The flags that every command knows, as commander names them. */
+export interface GlobalFlags extends SettingFlags {
+  timeout?: number;
+  retries?: number;
+  proxy?: string;
+  caFile?: string;
+  verbose?: boolean;
+  debug?: boolean;
+  quiet?: boolean;
+  color?: boolean;
+  input?: boolean;
+}
+
+/** What a command works with beside its own options. */
+export interface Deps {
+  readonly io: Io;
+  /** Fires on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  /** The command line as it was typed, without the program's name. */
+  readonly argv: readonly string[];
+  readonly redactor: Redactor;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** The folder of our files in this run. */
+export function homeOf(deps: Deps): string {
+  return homeFolder(deps.io.env);
+}
+
+/** Every setting of this run with its source. */
+export function settingsOf(flags: SettingFlags, deps: Deps): Settings {
+  const home = homeOf(deps);
+  return resolveSettings(flags, deps.io.env, readConfig(home), home);
+}
+
+/**
+ * The management client that the settings describe.
+ *
+ * @throws `AgentAuthError` `usage` when no service is configured
+ */
+export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: Deps): Promise<AgentAuth> {
+  const { baseUrl, apiToken, authHeader } = settings;
+  if (!baseUrl) {
+    throw new AgentAuthError("usage", "no service is configured: the base URL is not set", {
+      class: "usage",
+      hint: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; to try without a service: agentauth demo",
+    });
+  }
+  const { networkFetch } = await import("./network.js");
+  const fetch = await networkFetch({ proxy: flags.proxy, caFile: flags.caFile, env: deps.io.env }, deps.redactor);
+  return new AgentAuth({
+    baseUrl: baseUrl.value,
+    ...(apiToken && {
+      token: () => {
+        const token = apiToken.read();
+        deps.redactor.add(token);
+        return token;
+      },
+    }),
+    ...(authHeader && { auth: placeToken(authHeader.value) }),
+    ...(fetch && { fetch }),
+    timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
+    maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
+    onEvent: flags.verbose || flags.debug ? (event) => deps.io.verbose(describe(event)) : undefined,
+    userAgent: "agentauth-cli",
+  });
+}
+
+function placeToken(header: string): (headers: Headers, token: string) => void {
+  const [name = "", scheme] = header.split(":").map((part) => part.trim());
+  return (headers, token) => headers.set(name, scheme ? `${scheme} ${token}` : token);
+}
+
+function describe(event: HttpEvent): string {
+  switch (event.type) {
+    case "request":
+      return `> ${event.method} ${event.url}${event.query}`;
+    case "response": {
+      const id = event.requestId ? `, request id ${event.requestId}` : "";
+      return `< ${event.status} ${event.url} in ${Math.round(event.ms)} ms${id}`;
+    }
+    case "failure":
+      return `< ${event.code}: ${event.message}`;
+    case "retry":
+      return `  ${event.reason}: attempt ${event.attempt} in ${event.waitMs} ms`;
+  }
+}
+
+/**
+ * The scope of a list: the flag, else the profile's default.
+ *
+ * @throws `AgentAuthError` `usage` that names the flag and the setting
+ */
+export function requireScope(name: "account" | "domain" | "pool", value: Sourced | undefined, command: string): string {
+  if (value) {
+    // An identifier is sent as it is: a control character in it can only be a mistake of the caller's.
+    if (/\p{Cc}|\ufffd/u.test(value.value)) {
+      throw new AgentAuthError("usage", `${value.source} has a control character or broken UTF-8 in it`, { class: "usage" });
+    }
+    return value.value;
+  }
+  throw new AgentAuthError("usage", `no ${name} is named`, {
+    class: "usage",
+    hint: `agentauth ${command} --${name} <${name}_id>, or once for all: agentauth config set ${name} <${name}_id>`,
+  });
+}

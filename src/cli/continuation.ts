@@ -1,0 +1,39 @@
+import { AgentAuthError } from "../errors.js";
+
+/** The command line that goes on where a list stopped. */
+export function continuationCommand(argv: readonly string[], offset: number, limit: number | undefined): string {
+  const kept = withoutFlag(withoutFlag(argv, "--offset"), "--limit");
+  const words = ["agentauth", ...kept, "--offset", String(offset), ...(limit === undefined ? [] : ["--limit", String(limit)])];
+  return words.map(shellWord).join(" ");
+}
+
+function withoutFlag(argv: readonly string[], flag: string): string[] {
+  const kept: string[] = [];
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] ?? "";
+    if (word === flag) index++;
+    else if (!word.startsWith(`${flag}=`)) kept.push(word);
+  }
+  return kept;
+}
+
+/** A word as a POSIX shell reads it back. */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** The same error with another hint. */
+export function withHint(error: AgentAuthError, hint: string): AgentAuthError {
+  const { status, requestId, url, resume, retryable, response } = error;
+  return new AgentAuthError(error.code, error.message, {
+    class: error.class,
+    cause: error.cause,
+    hint,
+    status,
+    requestId,
+    url,
+    resume,
+    retryable,
+    response,
+  });
+}

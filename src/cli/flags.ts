@@ -1,0 +1,67 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { FORMATS } from "./output/formats.js";
+
+/** A parser for a whole number; commander names the flag and the value in the error. */
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (value: string) => number {
+  return (value) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || !Number.isSafeInteger(number) || number < least || number > most) {
+      throw new InvalidArgumentError(`It must be a whole number of at least ${least}${most < 1e15 ? ` and at most ${most}` : ""}.`);
+    }
+    return number;
+  };
+}
+
+/** A parser for a positive number of seconds. */
+export function seconds(value: string): number {
+  const number = Number(value);
+  if (value.trim() === "" || !(number > 0) || number > 86_400) {
+    throw new InvalidArgumentError("It must be a number of seconds above 0 and at most 86400.");
+  }
+  return number;
+}
+
+/** The flags that are known before and after every command. */
+export function addGlobalFlags(program: Command): Command {
+  return program
+    .addOption(new Option("--profile <name>", "the profile to use").helpGroup("Which service:"))
+    .addOption(new Option("--base-url <url>", "the service's base address").helpGroup("Which service:"))
+    .addOption(new Option("--timeout <seconds>", "for one request, each attempt (default 30)").argParser(seconds).helpGroup("Network:"))
+    .addOption(new Option("--retries <n>", "repetitions of a failed request (default 2)").argParser(wholeNumber(0, 20)).helpGroup("Network:"))
+    .addOption(new Option("--proxy <url>", "send requests through this proxy").helpGroup("Network:"))
+    .addOption(new Option("--ca-file <file>", "trust these certificate authorities too (PEM)").helpGroup("Network:"))
+    .addOption(new Option("-v, --verbose", "tell each step on stderr").helpGroup("Messages:"))
+    .addOption(new Option("--debug", "tell each step, and where an error came from").helpGroup("Messages:"))
+    .addOption(new Option("-q, --quiet", "say nothing on stderr but errors and warnings").helpGroup("Messages:"))
+    .addOption(new Option("--no-color", "print without colours").helpGroup("Messages:"))
+    .addOption(new Option("--no-input", "never ask, never open a browser").helpGroup("Messages:"));
+}
+
+/** The flags of a command that prints one thing or a list of them. */
+export function addOutputFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option("-o, --output <format>", "how to print (default: table on a terminal, plain in a pipe)")
+        .choices([...FORMATS])
+        .helpGroup("Output:"),
+    )
+    .addOption(new Option("--json", "the same as -o json").helpGroup("Output:"))
+    .addOption(new Option("--jq <expression>", "filter JSON with a jq expression").helpGroup("Output:"))
+    .addOption(new Option("--show-secrets", "print client secrets instead of a mask").helpGroup("Output:"));
+}
+
+/** The flags of every list. */
+export function addListFlags(command: Command): Command {
+  return addOutputFlags(command)
+    .addOption(new Option("--columns <paths>", "fields to print, such as id,last_seen.city").helpGroup("Output:"))
+    .addOption(new Option("--no-header", "leave out the heading line").helpGroup("Output:"))
+    .addOption(new Option("--csv-raw", "leave spreadsheet formulas in CSV cells as they are").helpGroup("Output:"))
+    .addOption(new Option("--sort <field[:asc|:desc]>", "the order, by the service").helpGroup("List:"))
+    .addOption(new Option("--limit <n>", "items in all (default: every one)").argParser(wholeNumber(1)).helpGroup("List:"))
+    .addOption(new Option("--page-size <n>", "items in a page (default: the service's)").argParser(wholeNumber(1)).helpGroup("List:"))
+    .addOption(new Option("--offset <n>", "begin here, where an interrupted list told to go on").argParser(wholeNumber(0)).helpGroup("List:"))
+    .addOption(new Option("--concurrency <n>", "pages in flight; 1 is one after the other (default 4)").argParser(wholeNumber(1, 64)).helpGroup("List:"))
+    .addOption(new Option("--strict", "make a list that changes, and unknown shapes, errors").helpGroup("List:"))
+    .addOption(new Option("--status <status>", "only these (chosen here, after reading the whole list)").helpGroup("Filters:"))
+    .addOption(new Option("--title <glob>", 'only titles like "Build*" (chosen here, likewise)').helpGroup("Filters:"));
+}

@@ -1,0 +1,25 @@
+import { VERSION } from "../http/user-agent.js";
+import type { ProcessLike } from "./io.js";
+
+/** What {@link main} needs of the process that it runs in. */
+export interface Host extends ProcessLike {
+  on(event: "SIGINT" | "SIGTERM", listener: () => void): unknown;
+  off(event: "SIGINT" | "SIGTERM", listener: () => void): unknown;
+  exit(code: number): never;
+}
+
+/**
+ * Runs one command line.
+ *
+ * @param argv the arguments, without the program's name
+ * @returns the exit code
+ */
+export async function main(argv: readonly string[], host: Host): Promise<number> {
+  // Asked for by scripts and installers all the time: answered before anything is loaded.
+  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
+    host.stdout.write(`${VERSION}\n`);
+    return 0;
+  }
+  const { runProgram } = await import("./run.js");
+  return runProgram(argv, host);
+}

@@ -1,0 +1,99 @@
+/** How a failure is told: two lines for people, one line of JSON for programs. */
+
+import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError } from "../../errors.js";
+import { escapeText, quote, type Redactor } from "../../redact.js";
+import { exitCodeOf } from "../exit-codes.js";
+import type { Io } from "../io.js";
+import { escapeJson } from "./safe-json.js";
+import type { Colors } from "./stream.js";
+
+/** The JSON that a failed command leaves on stderr; absent fields are left out. */
+export interface ErrorReport {
+  error: AgentAuthErrorJson & { exit_code: number };
+}
+
+/** How errors are told. */
+export interface ErrorStyle {
+  /** One line of JSON instead of text. */
+  json: boolean;
+  /** The formatting functions of the stream. */
+  colors: Colors;
+  /** Masks the secrets of this run. */
+  redactor: Pick<Redactor, "redact">;
+  /** Adds the stack and what led to the error, in text only. */
+  debug?: boolean;
+}
+
+/** Prints a failure on stderr and gives it as the error that decides the exit code. */
+export function reportError(
+  thrown: unknown,
+  { io, ...style }: Omit<ErrorStyle, "colors"> & { io: Io },
+): AgentAuthError {
+  // Where stderr is closed, the exit code alone has to tell.
+  io.stderr.write(formatError(thrown, { ...style, colors: io.stderr.colors })).catch(() => {});
+  return toAgentAuthError(thrown);
+}
+
+/** The text for stderr, ending in a line break. */
+export function formatError(thrown: unknown, style: ErrorStyle): string {
+  const { json, colors, redactor } = style;
+  if (json) return `${escapeJson(JSON.stringify(errorReport(thrown, redactor)))}\n`;
+  const { message, hint, request_id: requestId } = errorReport(thrown, redactor).error;
+  const lines = [`${colors.red("error:")} ${message}${requestId === undefined ? "" : ` (request ${requestId})`}`];
+  if (hint !== undefined) lines.push(`${colors.cyan("hint:")} ${hint}`);
+  if (style.debug) lines.push(...stackLines(thrown, redactor).map((line) => colors.dim(line)));
+  return `${lines.join("\n")}\n`;
+}
+
+/** The error as data, every text of it redacted and escaped. */
+export function errorReport(thrown: unknown, redactor: Pick<Redactor, "redact">): ErrorReport {
+  const error = toAgentAuthError(thrown);
+  const shown = (value: unknown) => escapeText(redactor.redact(String(value)));
+  return {
+    error: {
+      code: shown(error.code),
+      class: error.class,
+      message: shown(error.message),
+      ...(error.hint !== undefined && { hint: shown(error.hint) }),
+      retryable: error.retryable,
+      exit_code: exitCodeOf(error.class),
+      ...(error.status !== undefined && { status: error.status }),
+      ...(error.requestId !== undefined && { request_id: shown(error.requestId) }),
+      ...(error.url !== undefined && { url: shown(error.url) }),
+      ...(error.resume !== undefined && { resume: error.resume }),
+    },
+  };
+}
+
+/** The thrown value as an {@link AgentAuthError}; anything else that was thrown is a bug in this program. */
+export function toAgentAuthError(thrown: unknown): AgentAuthError {
+  if (isAgentAuthError(thrown)) return thrown;
+  return new AgentAuthError("internal_error", `a bug in agentauth: ${describe(thrown)}`, {
+    class: "internal",
+    hint: "run the command again with --debug to see where it happened",
+    cause: thrown,
+  });
+}
+
+function describe(thrown: unknown): string {
+  if (thrown instanceof Error) return `${thrown.name}: ${thrown.message}`;
+  try {
+    return typeof thrown === "string" ? thrown : quote(thrown);
+  } catch {
+    // A value that cannot even be made a string.
+    return typeof thrown;
+  }
+}
+
+/** Errors lead to errors; a chain longer than this goes in circles. */
+const DEEPEST = 10;
+
+function stackLines(thrown: unknown, redactor: Pick<Redactor, "redact">): string[] {
+  const lines: string[] = [];
+  let error = thrown;
+  for (let depth = 0; error instanceof Error && depth < DEEPEST; depth += 1) {
+    lines.push(...`${depth === 0 ? "" : "caused by "}${error.stack ?? describe(error)}`.split("\n"));
+    error = error.cause;
+  }
+  return redactor.redact(lines.join("\n")).split("\n").map(escapeText);
+}

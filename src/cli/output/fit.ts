@@ -1,0 +1,51 @@
+/** How wide the columns of a table are on a terminal, and how many of them it has room for. */
+
+/** The blanks between two columns. */
+export const GAP = 2;
+
+/** What a column wants: `natural` shows every cell whole, below `minimum` it is of no use. */
+export interface ColumnWish {
+  natural: number;
+  minimum: number;
+}
+
+/** Below so many columns, records read better than a table. */
+const FEWEST = 3;
+
+/**
+ * The widths of the columns that fit, from the left; fewer widths than wishes mean that the last columns are left
+ * out. `undefined` when fewer than three columns would remain.
+ */
+export function fitColumns(wishes: readonly ColumnWish[], available: number): number[] | undefined {
+  const widths: number[] = [];
+  for (const { minimum } of wishes) {
+    if (total([...widths, minimum]) > available) break;
+    widths.push(minimum);
+  }
+  if (widths.length < Math.min(FEWEST, wishes.length)) return undefined;
+  return growColumns(
+    widths,
+    wishes.map(({ natural }) => natural),
+    available,
+  );
+}
+
+/** The widths with the room that is left given to the columns that want more, the narrowest first. */
+export function growColumns(widths: readonly number[], natural: readonly number[], available: number): number[] {
+  const wanted = widths.map((width, index) => Math.max(width, natural[index] ?? 0));
+  if (total(wanted) <= available) return wanted;
+  const grown = [...widths];
+  for (let spare = available - total(widths); spare > 0; spare -= 1) {
+    const needy = grown.reduce<number | undefined>((best, width, index) => {
+      if (width >= (wanted[index] ?? 0)) return best;
+      return best === undefined || width < (grown[best] ?? 0) ? index : best;
+    }, undefined);
+    if (needy === undefined) break;
+    grown[needy] = (grown[needy] ?? 0) + 1;
+  }
+  return grown;
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, 0) + GAP * Math.max(0, widths.length - 1);
+}

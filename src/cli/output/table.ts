@@ -1,0 +1,111 @@
+/** `-o table` and `-o wide`, and the records that a narrow terminal gets instead. */
+
+import { escapeText } from "../../redact.js";
+import { type ColumnWish, fitColumns, growColumns } from "./fit.js";
+import { rowLayout } from "./layout.js";
+import { recordText } from "./records.js";
+import type { Writer, WriterContext } from "./types.js";
+import { type CellStyle, type Column, cellText } from "./value.js";
+import { cutText, textWidth } from "./width.js";
+
+/** Rows measured together. The first ones decide the widths. */
+const CHUNK = 200;
+/** A column of long text stays readable down to this width. */
+const NARROW = 10;
+
+/**
+ * Rows under a heading. With `fit`, a terminal's width decides: cells are cut, the last columns are left out, and
+ * stderr says so once; with room for fewer than three columns, items come as records. In a pipe nothing is cut.
+ */
+export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): Writer {
+  const { io, columns } = context;
+  const available = fit && io.stdout.isTTY ? io.stdout.columns : Number.POSITIVE_INFINITY;
+  const style = cellStyle(context);
+  const print = rowPrinter(context, available);
+  let pending: string[][] = [];
+  const flush = async () => {
+    if (pending.length === 0) return;
+    const rows = pending;
+    pending = [];
+    await io.stdout.write(await print.rows(rows));
+  };
+  const finish = async () => {
+    await flush();
+    print.tellWhatIsHidden();
+  };
+  return {
+    async write(items) {
+      for (const item of items) {
+        pending.push(columns.map((column) => shownCell(cellText(item, column, style))));
+        if (pending.length >= CHUNK) await flush();
+      }
+    },
+    end: finish,
+    abort: finish,
+  };
+}
+
+/** A cell of a table or a record: escaped, with `-` for no value. */
+export function shownCell(text: string): string {
+  // A mark that has nothing before it would land on the neighbour.
+  return escapeText(text).replace(/^\p{M}/u, "\u25cc$&") || "-";
+}
+
+/** Cells for people on a terminal, cells that keep every digit elsewhere. */
+export function cellStyle({ io, reveal, now }: Pick<WriterContext, "io" | "reveal" | "now">): CellStyle {
+  return { reveal, now: io.stdout.isTTY ? now : undefined, listSeparator: ", " };
+}
+
+function rowPrinter({ io, columns, header }: WriterContext, available: number) {
+  const headings = columns.map((column) => escapeText(column.header));
+  const { bold } = io.stdout.colors;
+  // Undefined before the first rows, empty for records.
+  let widths: number[] | undefined;
+  let cut = false;
+  const fitCell = (cell: string, width: number) => {
+    const fitted = cutText(cell, width);
+    cut ||= fitted !== cell;
+    return fitted;
+  };
+  const rows = async (cells: readonly string[][]): Promise<string> => {
+    const first = widths === undefined;
+    const measured = columns.map((_, index) => Math.max(...cells.map((row) => textWidth(row[index] ?? ""))));
+    widths = widths
+      ? growColumns(widths, measured, available)
+      : (fitColumns(wishes(columns, measured, header ? headings : []), available) ?? []);
+    if (widths.length === 0) return records(cells, first);
+    const lines = first && header ? [headings, ...cells] : cells;
+    const fitted = widths;
+    const layOut = await rowLayout(fitted);
+    const text = lines.map((row) => layOut(fitted.map((width, index) => fitCell(row[index] ?? "", width)))).join("\n");
+    return `${first && header ? text.replace(/^.*/, bold) : text}\n`;
+  };
+  const records = (cells: readonly string[][], first: boolean) => {
+    const blocks = cells.map((row) =>
+      recordText(
+        columns.map(({ path }, i) => [escapeText(path), row[i] ?? ""]),
+        bold,
+      ),
+    );
+    return `${first ? "" : "\n"}${blocks.join("\n")}`;
+  };
+  const tellWhatIsHidden = () => {
+    if (widths === undefined || widths.length === 0) return;
+    const missing = columns.slice(widths.length).map(({ path }) => path);
+    if (missing.length > 0) io.say(`not shown for lack of room: ${missing.join(", ")} (see them with ${WAYS})`);
+    if (cut) io.say(`cells that end with … are cut (see them whole with ${WAYS})`);
+  };
+  return { rows, tellWhatIsHidden };
+}
+
+const WAYS = "-o wide, -o plain or --columns";
+
+function wishes(columns: readonly Column[], measured: readonly number[], headings: readonly string[]): ColumnWish[] {
+  return columns.map(({ path, kind }, index) => {
+    const heading = textWidth(headings[index] ?? "");
+    const natural = Math.max(heading, measured[index] ?? 0);
+    // Half an id or half a number is of no use.
+    const whole = path === "id" || kind === "time" || kind === "number" || kind === "bool";
+    return { natural, minimum: whole ? natural : Math.min(natural, Math.max(heading, NARROW)) };
+  });
+}

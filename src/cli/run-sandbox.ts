@@ -1,0 +1,132 @@
+import { AgentAuthError } from "../errors.js";
+import { parseStrictJson } from "../http/strict-json.js";
+import { createTransport } from "../http/transport.js";
+import { quote } from "../redact.js";
+import type { SandboxCommandOptions } from "./commands/sandbox.js";
+import { type Deps, homeOf } from "./context.js";
+import { readSandboxState, removeSandboxState, type SandboxState, writeSandboxState } from "./sandbox-state.js";
+
+type Run = (options: SandboxCommandOptions, deps: Deps) => Promise<number | undefined>;
+
+/** The verbs of `sandbox`. */
+export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault", Run>> = {
+  async start(options, deps) {
+    const home = homeOf(deps);
+    const running = readSandboxState(home);
+    if (running) {
+      throw new AgentAuthError("usage", `a sandbox is running already, at ${running.base_url} (process ${running.pid})`, {
+        class: "usage",
+        hint: "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
+      });
+    }
+    const { startSandbox, parseFault } = await import("../sandbox/index.js");
+    const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
+    const given = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
+    const sandbox = await startSandbox({
+      ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as typeof given & object),
+      faults: (options.fault ?? []).map(parseFault),
+      signal: deps.signal,
+    } as Parameters<typeof startSandbox>[0]);
+    const state: SandboxState = {
+      pid: process.pid,
+      base_url: sandbox.baseUrl,
+      api_token: sandbox.apiToken,
+      control_token: sandbox.controlToken,
+      account_id: sandbox.ids.account,
+      domain_id: sandbox.ids.domain,
+      pool_id: sandbox.ids.pool,
+    };
+    try {
+      writeSandboxState(home, state);
+      await deps.io.stdout.write(readyLine(state, options));
+      deps.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C ends the sandbox)");
+      await sandbox.closed;
+    } finally {
+      await sandbox.close();
+      removeSandboxState(home, process.pid);
+    }
+    return undefined;
+  },
+
+  async status(options, deps) {
+    const state = readSandboxState(homeOf(deps));
+    const healthy = state !== undefined && (await isHealthy(state, deps));
+    const { control_token: _, ...shown } = state ?? { control_token: "" };
+    if (wantsJson(options)) await deps.io.stdout.write(`${JSON.stringify({ running: healthy, ...shown })}\n`);
+    else await deps.io.stdout.write(healthy ? readyLine(state as SandboxState, options) : "no sandbox is running\n");
+    return healthy ? 0 : 5;
+  },
+
+  async stop(_options, deps) {
+    const home = homeOf(deps);
+    const state = readSandboxState(home);
+    if (!state) {
+      deps.io.say("no sandbox is running");
+      return undefined;
+    }
+    await control(state, "POST", "/_sandbox/shutdown", undefined, deps);
+    // Whoever stops it may start the next at once, on the same port.
+    for (let waited = 0; waited < 3000 && readSandboxState(home) !== undefined; waited += 25) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    deps.io.say("the sandbox has stopped");
+    return undefined;
+  },
+
+  async fault(options, deps) {
+    const { FAULT_KINDS, parseFault } = await import("../sandbox/index.js");
+    const faults = options.faults.map(parseFault);
+    const state = readSandboxState(homeOf(deps));
+    const kinds = () => {
+      const rows = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(16)} ${about}`);
+      return deps.io.stdout.write(`Kinds of faults:\n${rows.join("\n")}\n`);
+    };
+    if (!state) {
+      if (faults.length === 0 && !options.clear) return void (await kinds());
+      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    }
+    if (options.clear) await control(state, "DELETE", "/_sandbox/faults", undefined, deps);
+    if (faults.length > 0) await control(state, "POST", "/_sandbox/faults", faults, deps);
+    if (faults.length === 0 && !options.clear) await kinds();
+    const { faults: set } = (await control(state, "GET", "/_sandbox/faults", undefined, deps)) as { faults: unknown[] };
+    for (const fault of set) await deps.io.stdout.write(`${JSON.stringify(fault)}\n`);
+    return undefined;
+  },
+};
+
+function wantsJson(options: SandboxCommandOptions): boolean {
+  return options.json === true || options.output === "json";
+}
+
+/** One line that a script can wait for: everything a client needs. */
+function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
+  const { control_token: _, ...shown } = state;
+  if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown })}\n`;
+  return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id})\n`;
+}
+
+async function isHealthy(state: SandboxState, deps: Deps): Promise<boolean> {
+  const transport = createTransport({ maxAttempts: 1, timeout: 2000 });
+  try {
+    return (await transport(new Request(`${state.base_url}/health`), deps.signal)).status === 200;
+  } catch {
+    return false;
+  }
+}
+
+/** Steers the running sandbox. */
+async function control(state: SandboxState, method: string, path: string, body: unknown, deps: Deps): Promise<unknown> {
+  deps.redactor.add(state.control_token);
+  const transport = createTransport({ maxAttempts: 1, timeout: 5000 });
+  const reply = await transport(
+    new Request(`${state.base_url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${state.control_token}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }),
+    deps.signal,
+  );
+  if (reply.response.ok) return parseStrictJson(reply.text);
+  const said = (reply.json as { message?: unknown } | undefined)?.message ?? `HTTP ${reply.status}`;
+  throw new AgentAuthError("usage", `the sandbox refused: ${quote(said)}`, { class: "usage", status: reply.status });
+}

@@ -1,0 +1,152 @@
+import type { AgentAuth } from "../api/client.js";
+import type { Verdict } from "../api/pages.js";
+import type { Device, Domain, Pool } from "../api/types.js";
+import { AgentAuthError } from "../errors.js";
+import { escapeText, quote } from "../redact.js";
+import type { TreeOptions } from "./commands/tree.js";
+import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
+import type { Format } from "./output/formats.js";
+import { printObject } from "./output/object.js";
+import { formatOf } from "./run-list.js";
+
+const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
+
+/** A line of the tree on its way to the reader. */
+interface Line {
+  depth: number;
+  last: boolean;
+  kind: string;
+  id: string;
+  title: string;
+  note: string;
+}
+
+/** `tree`: domains, pools and devices as they come, so that a large account shows at once. */
+export async function runTree(options: TreeOptions, deps: Deps): Promise<undefined> {
+  const settings = settingsOf(options, deps);
+  const account = requireScope("account", settings.account, "tree");
+  const format = formatOf(options, settings, deps.io);
+  if (!FORMATS.includes(format)) {
+    throw new AgentAuthError("usage", `a tree cannot be printed as ${quote(format)}`, {
+      class: "usage",
+      hint: `formats of a tree: ${FORMATS.join(", ")}`,
+    });
+  }
+  const service = await serviceOf(options, settings, deps);
+  const walk = new Walk(service, deps, options.concurrency ?? 4);
+  if (format === "table" || format === "plain") {
+    await printLines(account, walk, options.limit ?? 5, format, deps);
+  } else {
+    const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
+    await printObject(deps.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
+  }
+  return undefined;
+}
+
+class Walk {
+  readonly #service: AgentAuth;
+  readonly #options: { signal: AbortSignal; concurrency: number };
+
+  constructor(service: AgentAuth, deps: Deps, concurrency: number) {
+    this.#service = service;
+    this.#options = { signal: deps.signal, concurrency };
+  }
+
+  domains(account_id: string): Promise<Domain[]> {
+    return this.#service.domains.list({ account_id }, this.#options).toArray();
+  }
+
+  pools(domain_id: string): Promise<Pool[]> {
+    return this.#service.pools.list({ domain_id }, this.#options).toArray();
+  }
+
+  /** The first devices of a pool, and how many there are. */
+  async devices(pool_id: string, limit: number | undefined): Promise<{ items: Device[]; total: number | undefined }> {
+    let verdict: Verdict | undefined;
+    const items = await this.#service.devices
+      .list(
+        { pool_id },
+        {
+          ...this.#options,
+          maxItems: limit === 0 ? 1 : limit,
+          onEnd: (end) => {
+            verdict = end;
+          },
+        },
+      )
+      .toArray();
+    return { items: limit === 0 ? [] : items, total: verdict?.expected };
+  }
+
+  async whole(account: string, limit: number | undefined): Promise<object[]> {
+    const domains = [];
+    for (const domain of await this.domains(account)) {
+      const pools = [];
+      for (const pool of await this.pools(idOf(domain))) {
+        const { items, total } = await this.devices(idOf(pool), limit);
+        pools.push({ ...pool, device_count: total ?? items.length, devices: items });
+      }
+      domains.push({ ...domain, pools });
+    }
+    return domains;
+  }
+}
+
+function idOf(item: { id?: string | null; title?: string | null }): string {
+  if (typeof item.id === "string" && item.id !== "") return item.id;
+  throw new AgentAuthError("bad_envelope", `the service listed ${quote(item.title ?? "an item")} without an id`, {
+    class: "refused",
+  });
+}
+
+async function printLines(account: string, walk: Walk, limit: number, format: Format, deps: Deps): Promise<void> {
+  const { stdout } = deps.io;
+  const print = (line: Line, open: readonly boolean[]) =>
+    stdout.write(format === "plain" ? plainLine(line) : treeLine(line, open, stdout.colors));
+  await print({ depth: 0, last: true, kind: "account", id: account, title: "", note: "" }, []);
+  const domains = await walk.domains(account);
+  for (const [d, domain] of domains.entries()) {
+    const lastDomain = d === domains.length - 1;
+    await print(lineOf(1, lastDomain, "domain", domain, domain.status), []);
+    const pools = await walk.pools(idOf(domain));
+    for (const [p, pool] of pools.entries()) {
+      const lastPool = p === pools.length - 1;
+      const { items, total } = await walk.devices(idOf(pool), limit);
+      const count = total ?? items.length;
+      const note = [pool.status, `${count} ${count === 1 ? "device" : "devices"}`].filter(Boolean).join(", ");
+      await print(lineOf(2, lastPool, "pool", pool, note), [!lastDomain]);
+      const more = limit > 0 ? count - items.length : 0;
+      for (const [index, device] of items.entries()) {
+        const note = [device.session_type, device.status].filter(Boolean).join(", ");
+        await print(lineOf(3, more === 0 && index === items.length - 1, "device", device, note), [!lastDomain, !lastPool]);
+      }
+      if (more > 0 && format === "table") {
+        await stdout.write(`${branches([!lastDomain, !lastPool], true)}… and ${more} more (--limit)\n`);
+      }
+    }
+  }
+}
+
+function lineOf(
+  depth: number,
+  last: boolean,
+  kind: string,
+  item: { id?: string | null; title?: string | null },
+  note: string | null | undefined,
+): Line {
+  return { depth, last, kind, id: item.id ?? "", title: item.title ?? "", note: note ?? "" };
+}
+
+function plainLine({ kind, id, title, note }: Line): string {
+  return `${[kind, id, title, note].map(escapeText).join("\t")}\n`;
+}
+
+function treeLine(line: Line, open: readonly boolean[], colors: Deps["io"]["stdout"]["colors"]): string {
+  const name = line.title === "" ? line.id : `${escapeText(line.title)}  ${colors.dim(escapeText(line.id))}`;
+  const note = line.note === "" ? "" : `  ${colors.dim(`(${escapeText(line.note)})`)}`;
+  return `${line.depth === 0 ? "" : branches(open, line.last)}${line.depth === 0 ? `account ${escapeText(line.id)}` : name}${note}\n`;
+}
+
+function branches(open: readonly boolean[], last: boolean): string {
+  return `${open.map((more) => (more ? "│   " : "    ")).join("")}${last ? "└── " : "├── "}`;
+}

@@ -1,0 +1,118 @@
+import { CommanderError } from "commander";
+import { AgentAuthError } from "../errors.js";
+import { Redactor } from "../redact.js";
+import type { Deps } from "./context.js";
+import { EXIT_CODES, exitCodeOf } from "./exit-codes.js";
+import { createIo, type Io, PipeClosed } from "./io.js";
+import type { Host } from "./main.js";
+import { reportError } from "./output/errors.js";
+import { buildProgram } from "./program.js";
+
+/** Parses and runs one command line, prints what went wrong, and gives the exit code. */
+export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
+  const words = beforeDashes(argv);
+  const io = createIo(host, {
+    quiet: words.includes("--quiet") || words.includes("-q"),
+    verbose: words.some((word) => word === "--verbose" || word === "-v" || word === "--debug"),
+    color: !words.includes("--no-color"),
+  });
+  const redactor = new Redactor();
+  const interruption = listenForSignals(host);
+  const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now };
+  const asked: { text: string; error: string } = { text: "", error: "" };
+  try {
+    const program = buildProgram(deps, asked);
+    try {
+      const exitCode = await program.run(argv);
+      return interruption.exitCode() ?? exitCode;
+    } finally {
+      if (asked.text) await io.stdout.write(asked.text);
+    }
+  } catch (thrown) {
+    return await settle(thrown, { argv: words, io, redactor, interruption, asked });
+  } finally {
+    interruption.stop();
+    await flushed(io);
+  }
+}
+
+interface Ending {
+  argv: readonly string[];
+  io: Io;
+  redactor: Redactor;
+  interruption: Interruption;
+  asked: { text: string; error: string };
+}
+
+async function settle(thrown: unknown, { argv, io, redactor, interruption, asked }: Ending): Promise<number> {
+  if (thrown instanceof PipeClosed) return EXIT_CODES.ok;
+  if (thrown instanceof CommanderError) {
+    if (thrown.exitCode === 0) return EXIT_CODES.ok;
+    // A group without a command: what it can do is the answer, not a complaint.
+    if (thrown.code === "commander.help") {
+      await io.stdout.write(asked.error);
+      return EXIT_CODES.ok;
+    }
+  }
+  const error = thrown instanceof CommanderError ? usageError(thrown) : thrown;
+  const json = wantsJson(argv, io);
+  const shown = reportError(error, { io, json, redactor, debug: argv.includes("--debug") });
+  const exitCode = interruption.exitCode() ?? exitCodeOf(shown.class);
+  return exitCode;
+}
+
+function usageError(error: CommanderError): AgentAuthError {
+  const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
+  const suggestion = /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1];
+  return new AgentAuthError("usage", first, {
+    class: "usage",
+    hint: suggestion === undefined ? "agentauth help, or --help after any command" : `did you mean ${suggestion}?`,
+    cause: error,
+  });
+}
+
+/** Also a command line that cannot be parsed says in which form its errors are wanted. */
+function wantsJson(argv: readonly string[], io: Io): boolean {
+  if (io.env["AGENTAUTH_ERRORS"] === "json" || argv.includes("--json")) return true;
+  const joined = argv.join("\u0000");
+  return /(?:^|\u0000)(?:-o\u0000?|--output[=\u0000]|--format[=\u0000])(?:nd)?json(?:\u0000|$)/.test(joined);
+}
+
+function beforeDashes(argv: readonly string[]): readonly string[] {
+  const end = argv.indexOf("--");
+  return end < 0 ? argv : argv.slice(0, end);
+}
+
+interface Interruption {
+  readonly signal: AbortSignal;
+  exitCode(): number | undefined;
+  stop(): void;
+}
+
+/** The first signal ends the work in hand in good order; a second one ends the process at once. */
+function listenForSignals(host: Host): Interruption {
+  const controller = new AbortController();
+  let code: number | undefined;
+  const listener = (exitCode: number, name: string) => () => {
+    if (code !== undefined) host.exit(exitCode);
+    code = exitCode;
+    controller.abort(new AgentAuthError("aborted", `ended by ${name}`, { class: "aborted" }));
+  };
+  const onInt = listener(EXIT_CODES.aborted, "SIGINT");
+  const onTerm = listener(EXIT_CODES.terminated, "SIGTERM");
+  host.on("SIGINT", onInt);
+  host.on("SIGTERM", onTerm);
+  return {
+    signal: controller.signal,
+    exitCode: () => code,
+    stop() {
+      host.off("SIGINT", onInt);
+      host.off("SIGTERM", onTerm);
+    },
+  };
+}
+
+/** Waits until what was printed has left, whoever reads it. */
+async function flushed(io: Io): Promise<void> {
+  await Promise.all([io.stdout.write("").catch(() => {}), io.stderr.write("").catch(() => {})]);
+}

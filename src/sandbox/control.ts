@@ -1,0 +1,102 @@
+import type { IncomingMessage } from "node:http";
+import { isAgentAuthError } from "../errors.js";
+import { type Answer, type Exchange, json, type Part, Refusal } from "./exchange.js";
+import type { FaultController } from "./faults/controller.js";
+import { parseFault } from "./faults/parse.js";
+import type { Fault } from "./faults.js";
+import { tokenGuard } from "./guard.js";
+import type { RequestLog } from "./request-log.js";
+
+const PREFIX = "/_sandbox";
+const MAX_BODY = 64 * 1024;
+
+/** What the control endpoints control. */
+export interface ControlSettings {
+  controlToken: string;
+  faults: FaultController;
+  requests: RequestLog;
+  shutdown: () => void;
+}
+
+type Action = (settings: ControlSettings, exchange: Exchange) => Answer | Promise<Answer>;
+
+const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
+  "/faults": {
+    GET: ({ faults }) => json({ status: "success", faults: faults.list() }),
+    POST: async ({ faults }, { request }) =>
+      json({ status: "success", faults: addFaults(faults, await readJson(request)) }, 201),
+    DELETE({ faults }) {
+      faults.clear();
+      return json({ status: "success", faults: [] });
+    },
+  },
+  "/requests": {
+    GET: ({ requests }) => json({ status: "success", total: requests.total, requests }),
+  },
+  "/shutdown": {
+    POST({ shutdown }, { response }) {
+      response.once("close", shutdown);
+      response.shouldKeepAlive = false;
+      return json({ status: "success" }, 202);
+    },
+  },
+};
+
+/** The endpoints by which another process steers the sandbox. */
+export function controlPart(settings: ControlSettings): Part {
+  const authenticate = tokenGuard(settings.controlToken);
+  return {
+    owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
+    faulty: false,
+    unlogged: true,
+    latency: 0,
+    handle(exchange) {
+      authenticate(exchange.request);
+      const { method, path } = exchange;
+      const action = path.slice(PREFIX.length);
+      const actions = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
+      if (!actions) throw new Refusal(404, "not_found", "there is nothing at this path");
+      const run = Object.hasOwn(actions, method) ? actions[method] : undefined;
+      if (!run) {
+        const allow = Object.keys(actions).join(", ");
+        throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
+      }
+      return run(settings, exchange);
+    },
+  };
+}
+
+/** A body is a fault, a list of faults, or the compact form of one as a JSON string. */
+function addFaults(faults: FaultController, body: unknown) {
+  try {
+    return faults.add(typeof body === "string" ? parseFault(body) : (body as Fault | Fault[]));
+  } catch (error) {
+    if (!isAgentAuthError(error)) throw error;
+    throw new Refusal(
+      400,
+      "invalid_value",
+      error.hint === undefined ? error.message : `${error.message}; ${error.hint}`,
+    );
+  }
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  // A web page can send a form or plain text without asking first, but not JSON.
+  if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
+    throw new Refusal(415, "bad_request", "send the body as application/json");
+  }
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Leaving the loop must not destroy the connection that the refusal is still to go through.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_BODY)
+      throw new Refusal(413, "bad_request", `the body may have ${MAX_BODY} bytes`, { connection: "close" });
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  } catch {
+    throw new Refusal(400, "bad_request", "the body is not JSON");
+  }
+}

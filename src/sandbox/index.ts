@@ -1,0 +1,10 @@
+export type { DeviceDraft } from "./data/pool-devices.js";
+export type { Account } from "./data/summaries.js";
+export type { SandboxData } from "./data.js";
+export type { FaultController, FaultState } from "./faults/controller.js";
+export { parseFault } from "./faults/parse.js";
+export { FAULT_KINDS, type Fault, type FaultEffect, type FaultKind, type FaultSelector } from "./faults.js";
+export type { LoggedRequest, RequestLog } from "./request-log.js";
+export { type Sandbox, startSandbox } from "./sandbox.js";
+export type { SandboxOptions } from "./settings.js";
+export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./types.js";

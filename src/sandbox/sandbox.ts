@@ -1,0 +1,122 @@
+import { abortedError } from "../errors.js";
+import { controlPart } from "./control.js";
+import type { Account } from "./data/summaries.js";
+import { SandboxData } from "./data.js";
+import { createDispatch } from "./dispatch.js";
+import { json, type Part, Refusal } from "./exchange.js";
+import { FaultController } from "./faults/controller.js";
+import { hostGuard } from "./guard.js";
+import { managementPart } from "./management.js";
+import { createRequestLog, type RequestLog } from "./request-log.js";
+import { listen, type RequestHandler } from "./server.js";
+import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
+import { Waits } from "./waits.js";
+
+/** A running sandbox. */
+export interface Sandbox {
+  /** Where it listens, such as `http://127.0.0.1:40123`. */
+  readonly origin: string;
+  /** The base address of the service: the management interface is at `${baseUrl}/api/v1`. */
+  readonly baseUrl: string;
+  /** What the management interface takes as a bearer token. */
+  readonly apiToken: string;
+  /** What the endpoints below `/_sandbox` take as a bearer token. */
+  readonly controlToken: string;
+  readonly accounts: readonly Account[];
+  /** The first account, its first domain, and that one's first pool. */
+  readonly ids: { readonly account: string; readonly domain: string; readonly pool: string };
+  /** What the service knows; devices can be inserted and deleted while it runs. */
+  readonly data: SandboxData;
+  /** What it does wrong on purpose. */
+  readonly faults: FaultController;
+  /** What it was asked, control endpoints left out. */
+  readonly requests: RequestLog;
+  /** Resolves when it has closed, however that came about. */
+  readonly closed: Promise<void>;
+  /** Stops it and ends every connection, within a second. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Starts the service on loopback: made-up data, a real HTTP server, and faults on demand.
+ *
+ * @throws AgentAuthError `usage` for an option that is wrong or an address that cannot be had, `aborted` where the
+ * signal has fired
+ */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const { signal } = options;
+  if (signal?.aborted) throw abortedError(signal);
+  const settings = readSettings(options);
+  const data = new SandboxData(settings.seed, settings.size, startOfDay(settings.now()));
+  const faults = new FaultController(settings.seed);
+  faults.add(settings.faults);
+  const requests = createRequestLog();
+  const waits = new Waits();
+  const { promise: closed, resolve: markClosed } = deferred();
+
+  const close = () => {
+    waits.end();
+    server.close().then(markClosed, markClosed);
+    signal?.removeEventListener("abort", close);
+    return closed;
+  };
+  const parts = [
+    managementPart({ ...settings, data, faults }),
+    controlPart({ ...settings, faults, requests: requests.log, shutdown: close }),
+    healthPart(settings),
+  ];
+  const server = await serve(settings, { parts, faults, log: requests.add, waits });
+  if (signal?.aborted) await close();
+  else signal?.addEventListener("abort", close);
+  return {
+    origin: server.origin,
+    baseUrl: server.origin,
+    apiToken: settings.apiToken,
+    controlToken: settings.controlToken,
+    accounts: data.accounts(),
+    ids: data.first,
+    data,
+    faults,
+    requests: requests.log,
+    closed,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+type Wiring = Pick<Parameters<typeof createDispatch>[0], "parts" | "faults" | "log" | "waits">;
+
+/** The guard needs the port, which is known only once the server listens: the handler is put in place just after. */
+async function serve(settings: SandboxSettings, wiring: Wiring) {
+  let dispatch: RequestHandler = async (_request, response) => void response.destroy();
+  const server = await listen(settings.host, settings.port, (request, response) => dispatch(request, response));
+  dispatch = createDispatch({ ...settings, ...wiring, guard: hostGuard(settings.host, server.port) });
+  return server;
+}
+
+/** Says without a token that the sandbox runs, and that it is one. */
+function healthPart({ seed, size }: SandboxSettings): Part {
+  return {
+    owns: (path) => path === "/health",
+    faulty: false,
+    unlogged: false,
+    latency: 0,
+    handle({ method }) {
+      if (method === "GET" || method === "HEAD") return json({ status: "ok", service: "sandbox", seed, size });
+      throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
+    },
+  };
+}
+
+function startOfDay(ms: number): number {
+  return Math.floor(ms / 86_400_000) * 86_400;
+}
+
+function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

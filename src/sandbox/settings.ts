@@ -1,0 +1,119 @@
+import { randomBytes } from "node:crypto";
+import { AgentAuthError } from "../errors.js";
+import { quote } from "../redact.js";
+import { MAX_POOLS } from "./data/ids.js";
+import type { DataSize } from "./data.js";
+import type { Fault } from "./faults.js";
+import { isLoopback } from "./guard.js";
+import { MAX_ORDERED } from "./order.js";
+
+/** How a sandbox is to be. */
+export interface SandboxOptions {
+  /** Decides all data and all drawn faults: the same seed gives the same ones. Default 1. */
+  seed?: number;
+  /** The address to listen on. Default 127.0.0.1. */
+  host?: string;
+  /** Allows an address that other machines can reach. */
+  allowNonLoopback?: boolean;
+  /** The port; 0 takes a free one. Default 0. */
+  port?: number;
+  /** Default 2. */
+  accounts?: number;
+  /** Per account. Default 3. */
+  domains?: number;
+  /** Per domain. Default 4. */
+  pools?: number;
+  /** Per pool, at most 1,000,000; they take no memory. Default 120. */
+  devices?: number;
+  /** Milliseconds that every management answer waits. Default 0. */
+  latency?: number;
+  /** Items per page where a request asks for none. Default 50. */
+  pageSize?: number;
+  /** The largest page; a request for a larger one gets this. Default 1000. */
+  maxPageSize?: number;
+  /** The API token of the management interface. Default: a random one that begins with `sandbox_`. */
+  apiToken?: string;
+  /** The token of the control endpoints. Default: a random one. */
+  controlToken?: string;
+  /** Faults to begin with. */
+  faults?: readonly Fault[];
+  /**
+   * The clock, in milliseconds. Default `Date.now`. The devices' times end at the beginning of the UTC day on which the
+   * sandbox starts; with a clock of your own they are the same on every day.
+   */
+  now?: () => number;
+  /** Closes the sandbox when it fires. */
+  signal?: AbortSignal;
+}
+
+/** {@link SandboxOptions}, checked and filled in. */
+export interface SandboxSettings {
+  seed: number;
+  host: string;
+  port: number;
+  size: DataSize;
+  latency: number;
+  pageSize: number;
+  maxPageSize: number;
+  apiToken: string;
+  controlToken: string;
+  faults: readonly Fault[];
+  now: () => number;
+}
+
+/** The most accounts, domains of an account and pools of a domain. */
+const MAX_PER_PARENT = 100_000;
+
+/** Checks the options and fills in what is not given. @throws AgentAuthError `usage` */
+export function readSettings(options: SandboxOptions): SandboxSettings {
+  const size: DataSize = {
+    accounts: integer("accounts", options.accounts, 2, 1, MAX_PER_PARENT),
+    domains: integer("domains", options.domains, 3, 1, MAX_PER_PARENT),
+    pools: integer("pools", options.pools, 4, 1, MAX_PER_PARENT),
+    devices: integer("devices", options.devices, 120, 0, MAX_ORDERED),
+  };
+  const pools = size.accounts * size.domains * size.pools;
+  if (pools > MAX_POOLS) throw wrong("pools", pools, `at most ${MAX_POOLS} in all accounts together`);
+  const maxPageSize = integer("maxPageSize", options.maxPageSize, 1000, 1, MAX_ORDERED);
+  return {
+    seed: integer("seed", options.seed, 1, 0, 2 ** 32 - 1),
+    host: readHost(options),
+    port: integer("port", options.port, 0, 0, 65_535),
+    size,
+    latency: integer("latency", options.latency, 0, 0, 3_600_000),
+    pageSize: Math.min(integer("pageSize", options.pageSize, 50, 1, MAX_ORDERED), maxPageSize),
+    maxPageSize,
+    apiToken: token("apiToken", options.apiToken, "sandbox_"),
+    controlToken: token("controlToken", options.controlToken, "sandbox_control_"),
+    faults: options.faults ?? [],
+    now: options.now ?? Date.now,
+  };
+}
+
+function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptions): string {
+  if (isLoopback(host) || allowNonLoopback) return host;
+  throw new AgentAuthError("usage", `the sandbox does not listen on ${quote(host)}: other machines could reach it`, {
+    class: "usage",
+    hint: "use 127.0.0.1, or set allowNonLoopback if that is what you want",
+  });
+}
+
+function integer(name: string, value: number | undefined, preset: number, min: number, max: number): number {
+  if (value === undefined) return preset;
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw wrong(name, value, `an integer from ${min} to ${max}`);
+}
+
+function token(name: string, value: string | undefined, prefix: string): string {
+  if (value === undefined) return prefix + randomBytes(24).toString("base64url");
+  if (/^[\w\-.~+/]+=*$/.test(value)) return value;
+  throw new AgentAuthError("usage", `sandbox: ${name} must consist of characters that a bearer token may have`, {
+    class: "usage",
+    hint: "use letters, digits and - . _ ~ + /",
+  });
+}
+
+function wrong(name: string, value: number, expected: string): AgentAuthError {
+  const message = `sandbox: ${name} must be ${expected}, ${quote(String(value))} is not`;
+  return new AgentAuthError("usage", message, { class: "usage", hint: `give ${name} as ${expected}` });
+}
