@@ -64,9 +64,9 @@ export function hideClientSecret<T extends object>(holder: T): T {
 // Controls, the invisible and default-ignorable characters, separators that break a line, blanks that are not U+0020
 // and characters that are no characters: everything that moves, hides or reorders what stands beside it.
 const UNSAFE =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800]|[^\S ]|\p{M}{9,}/gu;
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\u{1d159}]|[^\S ]|(?:(?!\p{Default_Ignorable_Code_Point})\p{M}){9,}/gu;
 // Presentation selectors are invisible too, but they belong to the emoji that they follow.
-const EMOJI_SELECTOR = /\p{Extended_Pictographic}\ufe0f/u;
+const EMOJI_SELECTOR = /(?!\p{Cn})\p{Extended_Pictographic}\ufe0f$/u;
 const SAFE_ASCII = /^[\x20-\x7e]*$/;
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\u001b": "\\e" };
 
@@ -87,11 +87,20 @@ export function escapeText(text: string): string {
 
 /** {@link escapeText}, cut to `max` characters with an ellipsis. For values quoted in messages. */
 export function quote(value: unknown, max = 200): string {
-  const text = typeof value === "string" ? value : (safeJson(value) ?? String(value));
-  const escaped = escapeText(text.length > max * 2 ? text.slice(0, max * 2) : text);
-  return `"${escaped.length > max ? `${escaped.slice(0, max)}…` : escaped}"`;
+  const text = typeof value === "string" ? value : (safeJson(value) ?? typeof value);
+  const begin = wholeCharacters(text, max * 2);
+  const escaped = escapeText(begin);
+  const shown = wholeCharacters(escaped, max);
+  const isCut = begin.length < text.length || shown.length < escaped.length;
+  return `"${shown}${isCut ? "…" : ""}"`;
 }
 
+/** At most `max` code units, without the half of a surrogate pair at the end. */
+function wholeCharacters(text: string, max: number): string {
+  return text.length > max ? text.slice(0, max).replace(/[\ud800-\udbff]$/, "") : text;
+}
+
+/** Undefined where JSON has no form for it, or where it is nested too deep to be walked. */
 function safeJson(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
@@ -110,8 +119,10 @@ const SECRET_SHAPES: readonly [RegExp, string][] = [
     /\b((?:access_token|refresh_token|id_token|client_secret|code|code_verifier|assertion|subject_token|actor_token)=)[^&\s"']+/g,
     `$1${MASK}`,
   ],
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, MASK],
-  [/(\/\/)[^/?#\s@]+@/g, `$1${MASK}@`],
+  // Begins where a run of base64url begins, and nowhere inside it: else a long run takes quadratic time.
+  [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, MASK],
+  // Up to the last "@": a password may have one too.
+  [/(\/\/)[^/?#\s]+@/g, `$1${MASK}@`],
 ];
 
 /** Masks secrets in text, by the values it was told and by the shapes that secrets have. */
@@ -126,7 +137,8 @@ export class Redactor {
   /** The text with every known and every recognised secret masked. */
   redact(text: string): string {
     let out = text;
-    for (const value of this.#values) out = out.replaceAll(value, MASK);
+    // The longest first: a value that begins another would leave the rest of it behind.
+    for (const value of [...this.#values].sort((a, b) => b.length - a.length)) out = out.replaceAll(value, MASK);
     for (const [shape, mask] of SECRET_SHAPES) out = out.replace(shape, mask);
     return out;
   }

@@ -35,8 +35,8 @@ export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
   if (length > 0 && start != null && end != null && end - start + 1 !== length) {
     throw impossible(page, `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`);
   }
-  if (length > 0 && count != null && page.offset + length > count) {
-    throw impossible(page, `item_count is ${count}, but the page holds items up to ${page.offset + length}`);
+  if (length > 0 && count != null && (end ?? length) > count) {
+    throw impossible(page, `item_count is ${count}, but the page holds items up to ${end ?? length}`);
   }
   const next = numbers["next_page_offset"] ?? null;
   if (next === null) return null;

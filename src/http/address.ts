@@ -3,7 +3,10 @@ import { quote } from "../redact.js";
 /** Whether a host is this machine: `localhost`, a name under it, 127.0.0.0/8 or ::1. */
 export function isLoopbackHost(hostname: string): boolean {
   return (
-    hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname)
+    hostname === "localhost" ||
+    hostname.endsWith(".localhost") ||
+    hostname === "[::1]" ||
+    /^127(?:\.\d{1,3}){3}$/.test(hostname)
   );
 }
 
@@ -17,11 +20,15 @@ export function parseBaseUrl(value: string, field: string): string {
   const complain = (rule: string) => new TypeError(`${field} ${quote(value)} ${rule}`);
   if (!URL.canParse(value)) throw complain("is not an absolute URL such as https://agentauth.example");
   const url = new URL(value);
+  // First of all, since the complaints below quote the value.
+  if (url.username !== "" || url.password !== "")
+    throw new TypeError(`${field} must not contain a user name or password`);
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must begin with https://");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
-    throw complain("must begin with https:// (http:// is accepted for loopback addresses only, it would send the token in the clear)");
+    throw complain(
+      "must begin with https:// (http:// is accepted for loopback addresses only, it would send the token in the clear)",
+    );
   }
-  if (url.username !== "" || url.password !== "") throw new TypeError(`${field} must not contain a user name or password`);
   if (url.search !== "" || url.hash !== "") throw complain("must not contain a query or a fragment");
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }

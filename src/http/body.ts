@@ -2,6 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { networkError } from "./network-error.js";
 import { requestIdOf, shownUrl } from "./reply.js";
+import { parseStrictJson, StrictJsonError } from "./strict-json.js";
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const lenientUtf8 = new TextDecoder("utf-8");
@@ -79,7 +80,11 @@ export function decodeText(bytes: Uint8Array, response: Response, url: string, s
   try {
     return strictUtf8.decode(bytes);
   } catch (cause) {
-    throw refusal("bad_json", "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)", { response, url, cause });
+    throw refusal("bad_json", "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)", {
+      response,
+      url,
+      cause,
+    });
   }
 }
 
@@ -91,15 +96,19 @@ export function decodeText(bytes: Uint8Array, response: Response, url: string, s
 export function parseJson(text: string, response: Response, url: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (cause) {
-    const end = text.length > 60 ? `…${text.slice(-60)}` : text;
-    throw refusal("bad_json", `the body is not JSON, it ends with ${quote(end, 80)}`, {
-      response,
-      url,
-      cause,
-      retryable: true,
-    });
+  } catch {
+    // Neither the parser's words nor a part of the body: both may quote a secret that the cut left bare.
+    throw refusal("bad_json", `the body is not JSON: ${whyNotJson(text)}`, { response, url, retryable: true });
   }
+}
+
+function whyNotJson(text: string): string {
+  try {
+    parseStrictJson(text);
+  } catch (why) {
+    if (why instanceof StrictJsonError) return why.message;
+  }
+  return `${text.length} characters that cannot be parsed`;
 }
 
 /** Lets go of a body that nobody will read, so that its connection does not stay occupied. */

@@ -1,6 +1,6 @@
 import { quote } from "../redact.js";
 import { refusal } from "./body.js";
-import type { Reply, Send } from "./reply.js";
+import { type Reply, type Send, shownUrl } from "./reply.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;
@@ -17,11 +17,13 @@ export function followSameOrigin(send: Send): Send {
     for (let hop = 0; ; hop++) {
       const reply = await send(current, call);
       // A browser hides where a redirect leads.
-      if (reply.response.type === "opaqueredirect") throw refuse(reply, "the answer is a redirect, which was not expected");
+      if (reply.response.type === "opaqueredirect")
+        throw refuse(reply, "the answer is a redirect, which was not expected");
       const location = REDIRECTS.has(reply.status) ? reply.response.headers.get("location") : null;
       if (location === null) return reply;
       const target = nextAddress(current, location, reply);
-      if (hop >= MAX_HOPS) throw refuse(reply, `more than ${MAX_HOPS} redirects, the last to ${quote(target.href)}`);
+      if (hop >= MAX_HOPS)
+        throw refuse(reply, `more than ${MAX_HOPS} redirects, the last to ${quote(shownUrl(target.href))}`);
       current = new Request(target.href, { method: current.method, headers: current.headers });
     }
   };
@@ -29,13 +31,20 @@ export function followSameOrigin(send: Send): Send {
 
 function nextAddress(request: Request, location: string, reply: Reply): URL {
   const from = new URL(request.url);
-  if (!URL.canParse(location, from.href)) throw refuse(reply, `it redirects to ${quote(location)}, which is no address`);
+  if (!URL.canParse(location, from.href))
+    throw refuse(reply, `it redirects to ${quote(location)}, which is no address`);
   const target = new URL(location, from);
   if (target.origin !== from.origin) {
-    throw refuse(reply, `it redirects from ${from.origin} to ${quote(target.origin)}; redirects off the origin are not followed`);
+    throw refuse(
+      reply,
+      `it redirects from ${from.origin} to ${quote(target.origin)}; redirects off the origin are not followed`,
+    );
+  }
+  if (target.username !== "" || target.password !== "") {
+    throw refuse(reply, `it redirects to ${quote(shownUrl(target.href))} with a user name or password`);
   }
   if (request.method !== "GET" && request.method !== "HEAD") {
-    throw refuse(reply, `it redirects a ${request.method} request to ${quote(target.href)}`);
+    throw refuse(reply, `it redirects a ${request.method} request to ${quote(shownUrl(target.href))}`);
   }
   return target;
 }

@@ -49,7 +49,9 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Rep
       const last = attempt >= policy.maxAttempts;
       // A body can be read once: each attempt but the last takes a copy.
       const outcome = await attempted(send, request.body !== null && !last ? request.clone() : request, call);
-      if (!isRetryable(outcome, mayRetry) || call.signal.aborted) {
+      // A call that ran out of time says nothing about the service being well: nothing is given back.
+      if (call.signal.aborted) return settle(outcome);
+      if (!isRetryable(outcome, mayRetry)) {
         budget.give(spent > 0 ? spent : 1);
         return settle(outcome);
       }
@@ -115,6 +117,7 @@ function waitBefore(attempt: number, outcome: Outcome, policy: RetryPolicy, ends
 }
 
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+const SEPARATOR = /,(?=\s*(?:\d+\s*(?:,|$)|[A-Z][a-z]{2},))/;
 
 /**
  * How long the service asks to wait, in milliseconds (RFC 9110 section 10.2.3): seconds or a date, read against the
@@ -123,10 +126,19 @@ const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \
 export function retryAfter(headers: Headers, epochNow: number): number | undefined {
   const value = headers.get("retry-after")?.trim();
   if (!value) return undefined;
+  const now = httpDate(headers.get("date") ?? "") ?? epochNow;
+  let longest: number | undefined;
   // A repeated header arrives joined by a comma; the longest wait satisfies all.
-  if (/^\d+(?:\s*,\s*\d+)*$/.test(value)) return Math.max(...value.split(",").map(Number)) * 1000;
-  if (!HTTP_DATE.test(value)) return undefined;
-  const date = headers.get("date") ?? "";
-  const now = HTTP_DATE.test(date) ? Date.parse(date) : epochNow;
-  return Math.max(0, Date.parse(value) - now);
+  for (const part of value.split(SEPARATOR).map((piece) => piece.trim())) {
+    const at = httpDate(part);
+    const wait = /^\d+$/.test(part) ? Number(part) * 1000 : at === undefined ? undefined : Math.max(0, at - now);
+    if (wait === undefined) return undefined;
+    longest = Math.max(longest ?? 0, wait);
+  }
+  return longest;
+}
+
+function httpDate(text: string): number | undefined {
+  const time = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
 }

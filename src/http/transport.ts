@@ -1,5 +1,5 @@
 import { AgentAuthError, abortedError } from "../errors.js";
-import { decodeText, parseJson, readBytes, saysJson } from "./body.js";
+import { cancel, decodeText, parseJson, readBytes, saysJson } from "./body.js";
 import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
 import { networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
@@ -47,7 +47,10 @@ export function createTransport(
   const deadline = positive(options.deadline, Math.max(60_000, timeout), "deadline");
   const maxAttempts = positive(options.maxAttempts, 3, "maxAttempts");
   const { onEvent } = options;
-  const attempt = fetchOnce({ ...options, timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes") }, clock);
+  const attempt = fetchOnce(
+    { ...options, timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes") },
+    clock,
+  );
   const send = withRetry(
     auth(followSameOrigin(attempt)),
     { maxAttempts, clock, random: options.random ?? Math.random, onEvent },
@@ -72,40 +75,31 @@ function positive(value: number | undefined, fallback: number, name: string): nu
 /** One attempt: the request, its answer and the whole body, inside the timeout. */
 function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: number }, clock: Clock): Send {
   const doFetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const { onEvent, maxBodyBytes } = options;
   return async (request, call) => {
     const { method, url } = request;
     const attempt = follow(call.signal, options.timeout, () => timeoutError(url, `in ${options.timeout / 1000} s`));
+    const { signal } = attempt;
     const startedAt = clock.now();
-    options.onEvent?.({ type: "request", method, url: shownUrl(url), query: decodeQuery(url) });
+    const about = { method, url: shownUrl(url) };
+    const exchange = async (): Promise<Reply> => {
+      if (signal.aborted) throw abortedError(signal);
+      const response = await doFetch(request, { signal, redirect: "manual" });
+      // A fetch that does not heed its signal may answer when nobody waits any more.
+      if (signal.aborted) await cancel(response);
+      return readReply(response, url, maxBodyBytes);
+    };
     try {
-      if (attempt.signal.aborted) throw abortedError(attempt.signal);
-      const reply = await untilAborted(
-        doFetch(request, { signal: attempt.signal, redirect: "manual" }).then((response) =>
-          readReply(response, url, options.maxBodyBytes),
-        ),
-        attempt.signal,
-      );
-      options.onEvent?.({
-        type: "response",
-        method,
-        url: shownUrl(url),
-        status: reply.status,
-        ms: clock.now() - startedAt,
-        requestId: reply.requestId,
+      onEvent?.({ type: "request", ...about, query: decodeQuery(url) });
+      const reply = await untilAborted(exchange(), signal).catch((thrown: unknown) => {
+        // What fetch throws when its signal fires differs between runtimes; the signal knows the reason.
+        const error = signal.aborted ? abortedError(signal) : networkError(thrown, url);
+        onEvent?.({ type: "failure", ...about, code: error.code, message: error.message, ms: clock.now() - startedAt });
+        throw error;
       });
+      const { status, requestId } = reply;
+      onEvent?.({ type: "response", ...about, status, ms: clock.now() - startedAt, requestId });
       return reply;
-    } catch (thrown) {
-      // What fetch throws when its signal fires differs between runtimes; the signal knows the reason.
-      const error = attempt.signal.aborted ? abortedError(attempt.signal) : networkError(thrown, url);
-      options.onEvent?.({
-        type: "failure",
-        method,
-        url: shownUrl(url),
-        code: error.code,
-        message: error.message,
-        ms: clock.now() - startedAt,
-      });
-      throw error;
     } finally {
       attempt.release();
     }

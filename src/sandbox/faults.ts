@@ -66,6 +66,7 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   "missing-fields": "leave fields out of the summaries (fields=title+last_seen)",
   "wrong-envelope": "answer 200 with any other JSON (body=[])",
   redirect: "redirect (location=https://…, status=302)",
-  "empty-page": "put empty pages into the middle of a list (pages=1, offset= where); no item is lost",
+  "empty-page":
+    "put empty pages into the middle of a list (pages=1, offset= where; times=0 never ends); no item is lost",
   "hostile-text": "put control characters, escape sequences and bidi controls into titles (text= your own)",
 };

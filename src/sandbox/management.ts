@@ -113,9 +113,10 @@ type Asked = Pick<PageWindow, "offset" | "size" | "count">;
 
 function windowOf({ holes }: FaultController, list: string, { offset, size, count }: Asked, due: Due): PageWindow {
   const gap = dueOf(due, "empty-page");
-  if (gap && (gap.offset !== undefined || !holes.has(list, offset))) {
+  if (gap) {
     // Struck on its first page, a list has its hole at the second: a reader that fetches ahead sees it too.
-    holes.add(list, gap.offset ?? (offset > 0 ? offset : size), (gap.pages ?? 1) * size);
+    const at = gap.offset ?? holes.free(list, offset > 0 ? offset : size);
+    holes.add(list, at, (gap.pages ?? 1) * size);
   }
   const start = Math.min(holes.position(list, offset), count);
   const end = Math.min(holes.position(list, offset + size), count);

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import type { Fault } from "../../src/sandbox/index.js";
 import type { Sandbox } from "../../src/sandbox/sandbox.js";
@@ -71,7 +70,7 @@ export async function raw(sandbox: Sandbox, text: string): Promise<string> {
   socket.on("data", (chunk) => chunks.push(chunk));
   socket.on("error", () => {});
   socket.write(text);
-  await once(socket, "close");
+  await new Promise((resolve) => socket.once("close", resolve));
   return Buffer.concat(chunks).toString("utf8");
 }
 

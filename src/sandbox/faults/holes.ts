@@ -22,9 +22,11 @@ export class Holes {
     );
   }
 
-  /** Whether an offset lies in a hole. */
-  has(list: string, offset: number): boolean {
-    return (this.#lists.get(list) ?? []).some(({ at, length }) => offset >= at && offset < at + length);
+  /** The first offset from `offset` on that lies in no hole. */
+  free(list: string, offset: number): number {
+    const behind = (at: number, hole: Hole) =>
+      at >= hole.at && at < hole.at + hole.length ? hole.at + hole.length : at;
+    return (this.#lists.get(list) ?? []).reduce(behind, offset);
   }
 
   /** The position of the item at or behind an offset. */
