@@ -2,7 +2,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgentAuth } from "../api/client.js";
 import type { HttpEvent } from "../http/reply.js";
-import { type Sandbox, startSandbox } from "../sandbox/index.js";
+import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
 import type { ListFlags, ListKind } from "./commands/lists.js";
 import type { Deps } from "./context.js";
 import { shellWord } from "./continuation.js";

@@ -19,7 +19,8 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
         hint: "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
       });
     }
-    const { startSandbox, parseFault } = await import("../sandbox/index.js");
+    const { startSandbox } = await import("../sandbox/sandbox.js");
+    const { parseFault } = await import("../sandbox/faults/parse.js");
     const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
     const given = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
     const sandbox = await startSandbox({
@@ -74,7 +75,8 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
   },
 
   async fault(options, deps) {
-    const { FAULT_KINDS, parseFault } = await import("../sandbox/index.js");
+    const { FAULT_KINDS } = await import("../sandbox/faults.js");
+    const { parseFault } = await import("../sandbox/faults/parse.js");
     const faults = options.faults.map(parseFault);
     const state = readSandboxState(homeOf(deps));
     const kinds = () => {

@@ -84,6 +84,8 @@ export function decodeText(bytes: Uint8Array, response: Response, url: string, s
       response,
       url,
       cause,
+      // An answer that was cut may end inside a character: no less passing than cut JSON.
+      retryable: true,
     });
   }
 }

@@ -184,7 +184,7 @@ describe("progress", () => {
     const io = createMemoryIo({ tty: true, columns: 20 });
     io.progress().update(`\u001b]0;x\u0007${"日".repeat(30)}`);
     await io.stderr.write("");
-    expect(io.err()).toBe("\r\u001b[2K\\e]0;x\\u{7}日日日日…");
+    expect(io.err()).toBe("\r\u001b[2K\\e]0;x\\u{7}日日日…");
   });
 });
 

@@ -165,6 +165,17 @@ describe("sandbox data", () => {
     );
   });
 
+  it("still finds room after hundreds of insertions at one place", () => {
+    const data = make(1, 10_000);
+    const pool = data.findDevices(data.first.pool);
+    const order = { field: "title", direction: "desc" } as const;
+    for (let i = 0; i < 400; i++) {
+      const added = pool?.insertAt(order, 77);
+      expect(pool?.at(order, 77)).toEqual(added);
+    }
+    expect(pool?.count).toBe(10_400);
+  });
+
   it("takes devices in and out by id", () => {
     const data = make();
     const { pool } = data.first;

@@ -52,7 +52,7 @@ export function outStream(stream: TerminalStream, settings: StreamSettings): Out
     },
     colors: picocolors.createColors(settings.color && wantsColor(settings.env, isTTY)),
     async write(text) {
-      settings.beforeWrite();
+      if (text !== "") settings.beforeWrite();
       await writeAll(stream, text);
     },
   };

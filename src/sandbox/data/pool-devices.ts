@@ -11,6 +11,9 @@ export const DEVICE_FIELDS = ["id", "last_seen", "status", "title"] as const;
 /** A field that devices can be sorted by. */
 export type DeviceField = (typeof DEVICE_FIELDS)[number];
 
+/** Of the room between two ids, an inserted one takes this part, so that many can follow it on either side. */
+const ID_SHARE = 256;
+
 /** An order of devices: descending is the exact reverse of ascending. */
 export interface DeviceOrder {
   field: DeviceField;
@@ -89,7 +92,8 @@ export class PoolDevices {
 
   /**
    * Adds a device so that it stands at a position of an order, or at its end where the position is beyond it: it takes
-   * the neighbour's value of the sorted field and an id next to the neighbour's.
+   * the neighbour's value of the sorted field and an id next to the neighbour's. After thousands at the same place there
+   * is no id left between two others, and it stands a little off.
    */
   insertAt(order: DeviceOrder, position: number): Device {
     const before = this.at(order, position);
@@ -97,7 +101,7 @@ export class PoolDevices {
     const key = neighbour && this.#ids.toKey(neighbour.id);
     if (!neighbour || key === undefined) return this.insert();
     const below = (before !== undefined) === (order.direction === "asc");
-    const id = this.#freeId(key, below ? -1 : 1);
+    const id = this.#freeId(neighbour.id, key, below ? -1 : 1);
     const { last_seen, first_seen } = neighbour;
     const draft: DeviceDraft = { id };
     if (order.field === "status") draft.status = neighbour.status;
@@ -133,12 +137,22 @@ export class PoolDevices {
     return index < this.#generated && !this.#deleted.has(index) ? index : undefined;
   }
 
-  #freeId(key: number, step: 1 | -1): string {
-    for (let free = key + step; free >= 0 && free < SCRAMBLE_SPACE; free += step) {
-      const id = this.#ids.fromKey(free);
-      if (!this.#has(id)) return id;
+  /** An id just below or above another, with nothing between them, and with room left on both sides. */
+  #freeId(id: string, key: number, side: 1 | -1): string {
+    const codes = this.#order("id");
+    const position = lowerBound(codes.length, (candidate) => this.#idOf(codes[candidate] ?? 0) < id);
+    const next = codes[position + side];
+    const limit = side < 0 ? -1 : SCRAMBLE_SPACE;
+    const gap = Math.abs(((next === undefined ? undefined : this.#ids.toKey(this.#idOf(next))) ?? limit) - key);
+    const step = side * Math.max(1, Math.floor(gap / ID_SHARE));
+    for (let free = key + step; free >= 0 && free < SCRAMBLE_SPACE; free += side) {
+      if (!this.#has(this.#ids.fromKey(free))) return this.#ids.fromKey(free);
     }
     return this.#ids.fromKey(this.#ids.key(this.#spare));
+  }
+
+  #idOf(code: number): string {
+    return code < 0 ? (this.#inserted[-1 - code]?.id ?? "") : this.#ids.fromKey(this.#ids.key(code));
   }
 
   #order(field: DeviceField): Int32Array {

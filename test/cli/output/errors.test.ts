@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import { EXIT_CODE_MEANINGS, EXIT_CODES, exitCodeOf } from "../../../src/cli/exit-codes.js";
+import { createMemoryIo } from "../../../src/cli/io.js";
+import { formatError, reportError } from "../../../src/cli/output/errors.js";
+import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
+import { Redactor } from "../../../src/redact.js";
+
+const plain = createMemoryIo().stderr.colors;
+const tell = (thrown: unknown, options: { json?: boolean; debug?: boolean; redactor?: Redactor } = {}) =>
+  formatError(thrown, { json: false, colors: plain, redactor: new Redactor(), ...options });
+
+const partial = new AgentAuthError("connection_reset", "the list ended early", {
+  class: "partial",
+  hint: "agentauth pools list --offset 40",
+  status: 502,
+  requestId: "req-1",
+  url: "https://api.example/api/v1/pool",
+  resume: 40,
+  retryable: true,
+});
+
+describe("an error", () => {
+  it("is what happened and what helps, for people", () => {
+    expect(tell(partial)).toBe("error: the list ended early (request req-1)\nhint: agentauth pools list --offset 40\n");
+    expect(tell(new AgentAuthError("usage", "no", { class: "usage" }))).toBe("error: no\n");
+  });
+
+  it("is coloured on a terminal only", () => {
+    const { colors } = createMemoryIo({ tty: true }).stderr;
+    const text = formatError(partial, { json: false, colors, redactor: new Redactor() });
+    expect(text).toMatch(/^\u001b\[31merror:\u001b\[39m the list/);
+    expect(text).toContain("\u001b[36mhint:\u001b[39m");
+  });
+
+  it("is one line of JSON for programs, absent fields left out", () => {
+    expect(tell(partial, { json: true })).toBe(
+      '{"error":{"code":"connection_reset","class":"partial","message":"the list ended early",' +
+        '"hint":"agentauth pools list --offset 40","retryable":true,"exit_code":7,"status":502,' +
+        '"request_id":"req-1","url":"https://api.example/api/v1/pool","resume":40}}\n',
+    );
+    expect(
+      Object.keys(JSON.parse(tell(new AgentAuthError("usage", "no", { class: "usage" }), { json: true })).error),
+    ).toEqual(["code", "class", "message", "retryable", "exit_code"]);
+  });
+
+  it.each([
+    [new TypeError("x is not a function"), "TypeError: x is not a function"],
+    ["thrown text", "thrown text"],
+    [undefined, '"undefined"'],
+    [null, '"null"'],
+    [Object.create(null), '"{}"'],
+    [{ toString: 1, toJSON: () => undefined }, "object"],
+    [12n, '"12"'],
+  ])("that is none of ours is a bug, without a stack (%#)", (thrown, said) => {
+    expect(JSON.parse(tell(thrown, { json: true }))).toEqual({
+      error: {
+        code: "internal_error",
+        class: "internal",
+        message: `a bug in agentauth: ${said}`,
+        hint: expect.stringContaining("--debug"),
+        retryable: false,
+        exit_code: 1,
+      },
+    });
+    expect(tell(thrown)).not.toContain("    at ");
+  });
+
+  it("has its stack and its causes with --debug, also when they go in circles", () => {
+    const cause = new Error("the socket");
+    const circle = new AgentAuthError("network_failed", "no answer", { class: "unavailable", cause });
+    cause.cause = circle;
+    const text = tell(circle, { debug: true });
+    expect(text).toContain("    at ");
+    expect(text).toContain("caused by Error: the socket");
+  });
+
+  it("never lets hostile text through raw", () => {
+    let hostile = "";
+    for (let code = 0; code <= 0x10ffff; code += 1) hostile += String.fromCodePoint(code);
+    const make = (text: string) =>
+      new AgentAuthError(text, text, {
+        class: "remote",
+        hint: text,
+        requestId: text,
+        url: text,
+        cause: new Error(text),
+      });
+    const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Bidi_Control}\u2800]|[^\S ]/u;
+    for (const json of [false, true]) {
+      expect(tell(make(hostile), { json, debug: true }).replaceAll("\n", "")).not.toMatch(unsafe);
+    }
+    expect(tell(make("a\nb")).split("\n")).toHaveLength(3);
+  });
+
+  it("never shows a secret, wherever it stands", () => {
+    const redactor = new Redactor();
+    redactor.add("planted-secret");
+    const text = "x planted-secret Bearer abcdefgh12345";
+    const error = new AgentAuthError(text, text, {
+      class: "remote",
+      hint: text,
+      requestId: text,
+      url: `https://user:planted-secret@host/?code=abcdefgh12345`,
+      cause: new Error(text),
+    });
+    for (const json of [false, true]) {
+      expect(tell(error, { json, debug: true, redactor })).not.toMatch(/planted|abcdefgh12345/);
+    }
+  });
+
+  it("is printed on stderr, and gives what decides the exit code", async () => {
+    const io = createMemoryIo({ quiet: true });
+    const error = reportError(new Error("oops"), { io, json: false, redactor: new Redactor() });
+    await io.stderr.write("");
+    expect(exitCodeOf(error.class)).toBe(1);
+    expect([io.out(), io.err()]).toEqual([
+      "",
+      expect.stringMatching(/^error: a bug in agentauth: Error: oops\nhint: /),
+    ]);
+  });
+});
+
+describe("exit codes", () => {
+  it("are those of the documented table", () => {
+    expect(EXIT_CODES).toEqual({
+      ok: 0,
+      internal: 1,
+      usage: 2,
+      refused: 3,
+      auth: 4,
+      unavailable: 5,
+      remote: 6,
+      partial: 7,
+      store: 8,
+      aborted: 130,
+      terminated: 143,
+    });
+    expect(Object.keys(EXIT_CODE_MEANINGS)).toEqual(Object.keys(EXIT_CODES));
+  });
+
+  it("take a class that nobody knows for a bug", () => {
+    expect(exitCodeOf("toString" as ErrorClass)).toBe(1);
+    expect(exitCodeOf("partial")).toBe(7);
+  });
+});

@@ -1,0 +1,86 @@
+import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../../src/cli/io.js";
+import { DEVICE } from "../../../src/cli/output/columns.js";
+import { createWriter, type Format, type OutputOptions } from "../../../src/cli/output/writer.js";
+import { hideClientSecret } from "../../../src/redact.js";
+
+/** The moment that relative times are measured from: 2023-11-17T22:13:20Z, in milliseconds. */
+export const NOW = 1_700_259_200_000;
+
+/** A device as the SDK gives it: its client secret hides behind a prototype. */
+export function device(fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    account_id: "acc_1",
+    id: "dev_1",
+    title: "Laptop",
+    status: "active",
+    session_type: "mcp",
+    type: "device",
+    last_seen: { at: 1_700_000_000, country_code: "DE", city: "Köln" },
+    dynamic_client_details: hideClientSecret({ client_secret: "planted-secret", title: "Agent" }),
+    ...fields,
+  };
+}
+
+export interface Printed {
+  out: string;
+  err: string;
+  io: MemoryIo;
+}
+
+/** What the terminal is, what the flags are, and how the list comes and ends. */
+export interface How {
+  io?: MemoryIoOptions;
+  flags?: Partial<OutputOptions>;
+  pageSize?: number;
+  abort?: boolean;
+}
+
+/** A terminal of 80 columns without colour. */
+export const TERMINAL: MemoryIoOptions = { tty: true, columns: 80, env: { NO_COLOR: "1" } };
+
+/** Prints a list of items as a list command does, a page at a time. */
+export async function print(format: Format, items: readonly object[], how: How = {}): Promise<Printed> {
+  const { pageSize = 50, abort = false } = how;
+  const io = createMemoryIo(how.io);
+  const writer = createWriter(format, { ...DEVICE, now: () => NOW, ...how.flags }, io);
+  for (let start = 0; start < items.length; start += pageSize) await writer.write(items.slice(start, start + pageSize));
+  await (abort ? writer.abort() : writer.end());
+  await io.stderr.write("");
+  return { out: io.out(), err: io.err(), io };
+}
+
+/** The width of a line in terminal columns, where every character of `wide` takes two and every one of `none` takes none. */
+export function columnsOf(line: string, wide: RegExp, none: RegExp): number {
+  const rest = line.replace(none, "");
+  return [...rest].length + [...rest.matchAll(wide)].length;
+}
+
+/** RFC 4180, read strictly and by other code than what writes it. */
+export function parseCsv(text: string): string[][] {
+  const rows: string[][] = [];
+  let at = 0;
+  while (at < text.length) {
+    const row: string[] = [];
+    for (;;) {
+      if (text[at] === '"') {
+        const quoted = /"((?:[^"]|"")*)"/y;
+        quoted.lastIndex = at;
+        const found = quoted.exec(text);
+        if (found === null) throw new SyntaxError("a quoted field does not end");
+        row.push((found[1] ?? "").replaceAll('""', '"'));
+        at = quoted.lastIndex;
+      } else {
+        const bare = /[^",\r\n]*/y;
+        bare.lastIndex = at;
+        row.push(bare.exec(text)?.[0] ?? "");
+        at = bare.lastIndex;
+      }
+      if (text[at] !== ",") break;
+      at += 1;
+    }
+    if (!text.startsWith("\r\n", at)) throw new SyntaxError(`a record does not end with CRLF at ${at}`);
+    at += 2;
+    rows.push(row);
+  }
+  return rows;
+}

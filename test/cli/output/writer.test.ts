@@ -1,0 +1,217 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { Readable, Writable } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { createIo, createMemoryIo, PipeClosed } from "../../../src/cli/io.js";
+import { DEVICE, DOMAIN, POOL } from "../../../src/cli/output/columns.js";
+import { createWriter, FORMATS, type Format } from "../../../src/cli/output/writer.js";
+import { MASK } from "../../../src/redact.js";
+import { device, print, TERMINAL } from "./printing.js";
+
+/** Every plane's characters, one string for 256 code points, without lone surrogates. */
+function everyCharacter(): string[] {
+  const texts: string[] = [];
+  for (let start = 0; start <= 0x10ffff; start += 256) {
+    if (start >= 0xd800 && start < 0xe000) continue;
+    texts.push(String.fromCodePoint(...Array.from({ length: 256 }, (_, index) => start + index)));
+  }
+  return [...texts, "\ud800 \udfff"];
+}
+
+const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Bidi_Control}\u2800]|[^\S \n]/u;
+/** What a format itself puts between values. */
+const STRUCTURE: Partial<Record<Format, RegExp>> = { plain: /[\t\n]/g, csv: /\r\n/g };
+
+describe("an empty list", () => {
+  it.each([
+    ["table", ""],
+    ["wide", ""],
+    ["plain", ""],
+    ["json", "[]\n"],
+    ["ndjson", ""],
+    ["csv", `${DEVICE.wideColumns.map(({ path }) => path).join(",")}\r\n`],
+    ["yaml", "[]\n"],
+    ["id", ""],
+  ] as const)("as %s", async (format, expected) => {
+    for (const io of [{}, TERMINAL]) expect((await print(format, [], { io })).out).toBe(expected);
+  });
+
+  it("as csv without a header is nothing", async () => {
+    expect((await print("csv", [], { flags: { noHeader: true } })).out).toBe("");
+  });
+
+  it("prints nothing when it is aborted", async () => {
+    for (const format of FORMATS) expect((await print(format, [], { abort: true })).out).toBe("");
+  });
+});
+
+describe("hostile text", () => {
+  it.each([...FORMATS])("never reaches a terminal raw as %s", async (format) => {
+    const items = everyCharacter().map((text) => device({ id: text, title: text, [`key ${text}`]: text }));
+    const { out, err } = await print(format, items, { io: { ...TERMINAL, columns: 1000 } });
+    expect(out.replace(STRUCTURE[format] ?? /\n/g, "\n").replaceAll("\n", "")).not.toMatch(HOSTILE);
+    expect(err).not.toMatch(/[^\n\P{Cc}]/u);
+  });
+
+  it.each(["table", "wide", "plain", "json", "ndjson", "yaml", "id"] as const)(
+    "never goes into a pipe raw as %s",
+    async (format) => {
+      const items = everyCharacter().map((text) => device({ id: text, title: text }));
+      const { out } = await print(format, items);
+      expect(out.replace(STRUCTURE[format] ?? /\n/g, "").replaceAll("\n", "")).not.toMatch(HOSTILE);
+    },
+  );
+
+  it("is escaped in the headings that --columns makes", async () => {
+    const { out } = await print("table", [device()], {
+      io: TERMINAL,
+      flags: { columnsFlag: "id,title,last_seen.\u001b[31m" },
+    });
+    expect(out).toContain("last_seen.\\e[31m");
+  });
+});
+
+describe("a client secret", () => {
+  const planted = () => [
+    device(),
+    // Objects that do not hide it themselves, at any depth and in lists.
+    { id: "plain", title: { client_secret: "planted-secret", deeper: [{ client_secret: "planted-secret" }] } },
+    { id: "bare", client_secret: "planted-secret" },
+  ];
+  const asked = "id,title,dynamic_client_details,dynamic_client_details.client_secret,client_secret";
+  const fields = [...DEVICE.fields, "client_secret"];
+
+  it.each([...FORMATS])("is masked as %s", async (format) => {
+    for (const flags of [{}, { columnsFlag: asked, fields }]) {
+      for (const io of [{}, { ...TERMINAL, columns: 1000 }, { ...TERMINAL, columns: 20 }]) {
+        expect((await print(format, planted(), { io, flags })).out).not.toContain("planted");
+      }
+    }
+  });
+
+  it.each(["json", "ndjson"] as const)("is masked before jq sees it as %s", async (format) => {
+    const { out } = await print(format, planted(), { flags: { jq: "[.. | .client_secret? // empty]" } });
+    expect(out).toContain(MASK);
+    expect(out).not.toContain("planted");
+  });
+
+  it.each(FORMATS.filter((format) => format !== "id"))("is printed with --show-secrets as %s", async (format) => {
+    const { out } = await print(format, [device()], { flags: { columnsFlag: asked, fields, showSecrets: true } });
+    expect(out).toContain("planted-secret");
+  });
+
+  it("stays null where the service sent null", async () => {
+    const items = [{ id: "a", title: { client_secret: null } }];
+    expect(JSON.parse((await print("json", items)).out)).toEqual(items);
+    expect((await print("yaml", items)).out).toContain("client_secret: null");
+  });
+});
+
+describe("--columns", () => {
+  it.each([
+    ["json", '[{"title":"Laptop","last_seen":{"at":1700000000}}]\n'],
+    ["ndjson", '{"title":"Laptop","last_seen":{"at":1700000000}}\n'],
+    ["yaml", "- title: Laptop\n  last_seen:\n    at: 1700000000\n"],
+    ["csv", "title,last_seen.at\r\nLaptop,2023-11-14T22:13:20Z\r\n"],
+    ["plain", "Laptop\t2023-11-14T22:13:20Z\n"],
+    ["table", "TITLE   LAST SEEN\nLaptop  2023-11-14T22:13:20Z\n"],
+    ["wide", "TITLE   LAST SEEN\nLaptop  2023-11-14T22:13:20Z\n"],
+    ["id", "dev_1\n"],
+  ] as const)("chooses what %s shows", async (format, expected) => {
+    expect((await print(format, [device()], { flags: { columnsFlag: "title, last_seen.at" } })).out).toBe(expected);
+  });
+
+  it("leaves out what an item does not have, and reads own properties only", async () => {
+    const flags = { columnsFlag: "id,last_seen.constructor,last_seen.__proto__,first_seen.at" };
+    expect((await print("ndjson", [device()], { flags })).out).toBe('{"id":"dev_1"}\n');
+    expect((await print("plain", [device()], { flags })).out).toBe("dev_1\t\t\t\n");
+  });
+
+  it.each(["nope", "nope.at", "", " , ", "constructor", "id,last_seen..at", "a\u001b"])(
+    "refuses %j before anything is printed, and names the fields",
+    (columnsFlag) => {
+      const io = createMemoryIo();
+      let failure: unknown;
+      try {
+        createWriter("table", { ...DEVICE, columnsFlag }, io);
+      } catch (error) {
+        failure = error;
+      }
+      expect(failure).toMatchObject({ class: "usage", hint: expect.stringContaining("last_seen") });
+      expect((failure as Error).message).not.toContain("\u001b");
+    },
+  );
+
+  it("knows every field that the sets show", () => {
+    for (const set of [POOL, DOMAIN, DEVICE]) {
+      const all = [...set.columns, ...set.wideColumns].map(({ path }) => path).join(",");
+      expect(() => createWriter("plain", { ...set, columnsFlag: all }, createMemoryIo())).not.toThrow();
+    }
+  });
+});
+
+describe("a list that ends early", () => {
+  const items = Array.from({ length: 30 }, (_, index) => device({ id: `dev_${index}` }));
+
+  it.each(FORMATS.filter((format) => format !== "json"))(
+    "has printed every item it was given as %s",
+    async (format) => {
+      const whole = await print(format, items, { io: TERMINAL, pageSize: 7 });
+      const aborted = await print(format, items, { io: TERMINAL, pageSize: 7, abort: true });
+      expect(aborted.out).toBe(whole.out);
+    },
+  );
+
+  it("never looks complete as json", async () => {
+    for (const io of [{}, TERMINAL]) {
+      const { out } = await print("json", items, { io, pageSize: 7, abort: true });
+      expect(out).toContain("dev_29");
+      expect(() => JSON.parse(out)).toThrow(SyntaxError);
+    }
+  });
+
+  it("shows nothing of an incomplete array to jq", async () => {
+    expect((await print("json", items, { flags: { jq: "length" }, abort: true })).out).toBe("");
+  });
+});
+
+describe("a reader", () => {
+  const page = Array.from({ length: 250 }, (_, index) => device({ id: `dev_${index}` }));
+  const from = (stdout: Writable) => createIo({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} });
+
+  it.each([...FORMATS])("that is slow makes the writer wait as %s", async (format) => {
+    const waiting: (() => void)[] = [];
+    let received: () => void = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      received = resolve;
+    });
+    const stdout = new Writable({
+      write(_chunk, _encoding, done) {
+        waiting.push(done);
+        received();
+      },
+    });
+    const writer = createWriter(format, DEVICE, from(stdout));
+    let taken = false;
+    const writing = writer.write(page).then(() => {
+      taken = true;
+    });
+    await arrival;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(taken).toBe(false);
+    waiting[0]?.();
+    await writing;
+    expect(taken).toBe(true);
+  });
+
+  it.each([...FORMATS])("that goes away ends the listing as %s", async (format) => {
+    const reader = spawn(process.execPath, ["-e", ""], { stdio: ["pipe", "ignore", "ignore"] });
+    await once(reader, "exit");
+    const writer = createWriter(format, DEVICE, from(reader.stdin));
+    const flood = async () => {
+      for (;;) await writer.write(page);
+    };
+    await expect(flood()).rejects.toBeInstanceOf(PipeClosed);
+    await writer.abort();
+  });
+});
