@@ -47,7 +47,12 @@ module.exports = {
       { path: RUNTIME },
       { path: "^(src/cli|bin|dist)/" },
     ),
-    forbid("cli-below-bin", "cli/ imports neither bin/ nor what was built", { path: "^src/cli/" }, { path: "^(bin|dist)/" }),
+    forbid(
+      "cli-below-bin",
+      "cli/ imports neither bin/ nor what was built",
+      { path: "^src/cli/" },
+      { path: "^(bin|dist)/" },
+    ),
     forbid(
       "bin-only-starts",
       "bin/ imports the built command line and nothing else",
@@ -88,7 +93,12 @@ module.exports = {
       { path: "^src/" },
       { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
     ),
-    forbid("no-orphans", "a module that nobody imports and that imports nobody is dead", { orphan: true, path: "^src/" }, {}),
+    forbid(
+      "no-orphans",
+      "a module that nobody imports and that imports nobody is dead",
+      { orphan: true, path: "^src/" },
+      {},
+    ),
   ],
   options: {
     tsConfig: { fileName: "tsconfig.json" },

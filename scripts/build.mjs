@@ -1,44 +1,61 @@
 // Builds dist/: the library file by file with tsc (readable stack traces, one declaration a module), and the
 // CLI as a split bundle that carries its own dependencies, so that starting it reads a few files, not hundreds.
+// With --check it changes nothing and fails where dist/ is not what the sources give.
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const dist = join(root, "dist");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-const external = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
 
-rmSync(join(root, "dist"), { recursive: true, force: true });
+// Built aside and moved into place whole: a failed build leaves the last good one, and nobody sees half of one.
+const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
+mkdirSync(made);
+try {
+  compileLibrary();
+  const { inputs } = await bundleCli();
+  writeNotices(Object.keys(inputs));
+  if (process.argv.includes("--check")) compare();
+  else replace();
+} finally {
+  rmSync(made, { recursive: true, force: true });
+}
 
-const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-const compiled = spawnSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], { stdio: "inherit" });
-if (compiled.status !== 0) process.exit(compiled.status ?? 1);
+function compileLibrary() {
+  const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+  const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
+  if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
+}
 
-const result = await build({
-  absWorkingDir: root,
-  entryPoints: { main: "src/cli/main.ts" },
-  outdir: "dist/cli",
-  chunkNames: "chunks/[name]-[hash]",
-  bundle: true,
-  splitting: true,
-  format: "esm",
-  platform: "node",
-  target: "node20.19",
-  external,
-  // CommonJS dependencies inside the bundle ask for Node's own modules by require().
-  banner: { js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);' },
-  minifySyntax: true,
-  minifyWhitespace: true,
-  keepNames: true,
-  legalComments: "none",
-  metafile: true,
-  logLevel: "warning",
-});
-
-writeNotices(Object.keys(result.metafile.inputs));
+async function bundleCli() {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: { main: "src/cli/main.ts" },
+    outdir: join(made, "cli"),
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    external: Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }),
+    // CommonJS dependencies inside the bundle ask for Node's own modules by require().
+    banner: {
+      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+    },
+    minifySyntax: true,
+    minifyWhitespace: true,
+    keepNames: true,
+    legalComments: "none",
+    metafile: true,
+    logLevel: "warning",
+  });
+  return metafile;
+}
 
 /** The licences of the packages that the bundle carries must travel with it. */
 function writeNotices(inputs) {
@@ -49,16 +66,41 @@ function writeNotices(inputs) {
   }
   const notices = [...folders].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    const file = ["LICENSE", "license", "LICENSE.md", "LICENSE.txt", "LICENCE", "License"]
-      .map((candidate) => join(root, folder, candidate))
-      .find((candidate) => {
-        try {
-          return readFileSync(candidate).length > 0;
-        } catch {
-          return false;
-        }
-      });
-    return `${name} ${version} (${license})\n\n${file ? readFileSync(file, "utf8").trim() : "No licence file in the package."}\n`;
+    const file = readdirSync(join(root, folder)).find((entry) => /^licen[cs]e(\.(md|txt))?$/i.test(entry));
+    if (file === undefined && license === undefined) throw new Error(`${name} ${version} has no licence to pass on`);
+    const text =
+      file === undefined ? "No licence file in the package." : readFileSync(join(root, folder, file), "utf8");
+    return `${name} ${version} (${license})\n\n${text.trim()}\n`;
   });
-  writeFileSync(join(root, "dist/cli/THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
+  writeFileSync(join(made, "cli/THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
+}
+
+function replace() {
+  if (!existsSync(dist)) return renameSync(made, dist);
+  const old = `${made}-old`;
+  renameSync(dist, old);
+  renameSync(made, dist);
+  rmSync(old, { recursive: true, force: true });
+}
+
+function compare() {
+  const wanted = filesOf(made);
+  const present = existsSync(dist) ? filesOf(dist) : new Map();
+  const names = [...new Set([...wanted.keys(), ...present.keys()])].sort();
+  const stale = names.filter((name) => wanted.get(name) !== present.get(name));
+  for (const name of stale) console.error(`dist/${name} is not what the sources give`);
+  if (stale.length === 0) return;
+  console.error('run "npm run build"');
+  process.exitCode = 1;
+}
+
+/** The content of each file below a folder. */
+function filesOf(folder) {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return new Map(
+    files.map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [path.slice(folder.length + 1), readFileSync(path, "utf8")];
+    }),
+  );
 }

@@ -32,9 +32,12 @@ export interface Config {
   profiles: Record<string, Profile>;
 }
 
+// parseBaseUrl names the field in its complaint, and checkSetting puts the right name there.
+const BASE_URL_FIELD = "base_url";
+
 /** Each setting of a profile: what it is for, and what a value must be. */
 export const PROFILE_KEYS: Readonly<Record<keyof Profile, { about: string; check(value: string): void }>> = {
-  base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, "base_url") },
+  base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
     about: "where the API token is: env:NAME or file:PATH",
     check: (value) =>
@@ -61,6 +64,9 @@ function must(holds: boolean, rule: string): void {
 function nonEmpty(value: string): void {
   must(value.trim() !== "", "must not be empty");
 }
+
+/** The profile that stands for the sandbox that is running. It is never written down. */
+export const SANDBOX_PROFILE = "sandbox";
 
 export function isProfileKey(key: string): key is keyof Profile {
   return Object.hasOwn(PROFILE_KEYS, key);
@@ -136,6 +142,7 @@ function checkConfig(value: unknown, path: string): Config {
 
 function checkProfile(name: string, entries: unknown, path: string): void {
   if (!isProfileName(name)) throw invalid(path, `${quote(name)} is no profile name`);
+  if (name === SANDBOX_PROFILE) throw invalid(path, `the profile ${name} stands for the sandbox that is running`);
   if (!isObject(entries)) throw invalid(path, `profiles.${name} must be an object`);
   for (const [key, value] of Object.entries(entries)) {
     if (!isProfileKey(key)) {
@@ -155,9 +162,15 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
     PROFILE_KEYS[key].check(value);
   } catch (cause) {
     const rule = cause instanceof Error ? cause.message : String(cause);
-    const shown = key === "api_token" ? "" : ` ${quote(value)}`;
-    throw new AgentAuthError("usage", `${where}${shown}: ${rule}`, { class: "usage", cause });
+    if (key === "base_url") throw wrong(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
+    if (key === "api_token")
+      throw wrong(`${where} ${rule}`, "agentauth config set api_token - reads a token from stdin", cause);
+    throw wrong(`${where} ${quote(value)} ${rule}`, undefined, cause);
   }
+}
+
+function wrong(message: string, hint: string | undefined, cause: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }
 
 function invalid(path: string, what: string): AgentAuthError {

@@ -105,7 +105,9 @@ export function requireScope(name: "account" | "domain" | "pool", value: Sourced
   if (value) {
     // An identifier is sent as it is: a control character in it can only be a mistake of the caller's.
     if (/\p{Cc}|\ufffd/u.test(value.value)) {
-      throw new AgentAuthError("usage", `${value.source} has a control character or broken UTF-8 in it`, { class: "usage" });
+      throw new AgentAuthError("usage", `${value.source} has a control character or broken UTF-8 in it`, {
+        class: "usage",
+      });
     }
     return value.value;
   }

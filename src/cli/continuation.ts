@@ -1,9 +1,16 @@
 import { AgentAuthError } from "../errors.js";
+import { escapeText } from "../redact.js";
 
 /** The command line that goes on where a list stopped. */
 export function continuationCommand(argv: readonly string[], offset: number, limit: number | undefined): string {
   const kept = withoutFlag(withoutFlag(argv, "--offset"), "--limit");
-  const words = ["agentauth", ...kept, "--offset", String(offset), ...(limit === undefined ? [] : ["--limit", String(limit)])];
+  const words = [
+    "agentauth",
+    ...kept,
+    "--offset",
+    String(offset),
+    ...(limit === undefined ? [] : ["--limit", String(limit)]),
+  ];
   return words.map(shellWord).join(" ");
 }
 
@@ -17,9 +24,21 @@ function withoutFlag(argv: readonly string[], flag: string): string[] {
   return kept;
 }
 
-/** A word as a POSIX shell reads it back. */
+/** A word as a POSIX shell reads it back. Invisible characters, which no message shows as they are, go through printf. */
 export function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word)) return word;
+  if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`;
+  const format = word.replace(/[^]/gu, (character) => {
+    if (character === "%") return "%%";
+    if (/^[\\'\p{M}]$/u.test(character) || escapeText(character) !== character) return octal(character);
+    return character;
+  });
+  // A leading "-" would be an option of printf's.
+  return `"$(printf '${format.replace(/^-|["$`]/g, octal)}')"`;
+}
+
+function octal(character: string): string {
+  return [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 }
 
 /** The same error with another hint. */

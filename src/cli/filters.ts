@@ -52,7 +52,9 @@ function seenAt(item: Device): number {
 
 /** `*` stands for anything, `?` for one character; letters match in either case. */
 function globPattern(glob: string): RegExp {
-  const pattern = glob.replace(/[.*+?^${}()|[\]\\]/g, (mark) => (mark === "*" ? "[^]*" : mark === "?" ? "[^]" : `\\${mark}`));
+  const pattern = glob.replace(/[.*+?^${}()|[\]\\]/g, (mark) =>
+    mark === "*" ? "[^]*" : mark === "?" ? "[^]" : `\\${mark}`,
+  );
   return new RegExp(`^${pattern.replace(/(?:\[\^\]\*){2,}/g, "[^]*")}$`, "iu");
 }
 

@@ -6,7 +6,9 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (val
   return (value) => {
     const number = Number(value);
     if (!/^\d+$/.test(value) || !Number.isSafeInteger(number) || number < least || number > most) {
-      throw new InvalidArgumentError(`It must be a whole number of at least ${least}${most < 1e15 ? ` and at most ${most}` : ""}.`);
+      throw new InvalidArgumentError(
+        `must be a whole number of at least ${least}${most < 1e15 ? ` and at most ${most}` : ""}`,
+      );
     }
     return number;
   };
@@ -15,8 +17,8 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (val
 /** A parser for a positive number of seconds. */
 export function seconds(value: string): number {
   const number = Number(value);
-  if (value.trim() === "" || !(number > 0) || number > 86_400) {
-    throw new InvalidArgumentError("It must be a number of seconds above 0 and at most 86400.");
+  if (!/^(?:\d+(?:\.\d*)?|\.\d+)$/.test(value) || number <= 0 || number > 86_400) {
+    throw new InvalidArgumentError("must be a number of seconds above 0 and at most 86400");
   }
   return number;
 }
@@ -26,8 +28,16 @@ export function addGlobalFlags(program: Command): Command {
   return program
     .addOption(new Option("--profile <name>", "the profile to use").helpGroup("Which service:"))
     .addOption(new Option("--base-url <url>", "the service's base address").helpGroup("Which service:"))
-    .addOption(new Option("--timeout <seconds>", "for one request, each attempt (default 30)").argParser(seconds).helpGroup("Network:"))
-    .addOption(new Option("--retries <n>", "repetitions of a failed request (default 2)").argParser(wholeNumber(0, 20)).helpGroup("Network:"))
+    .addOption(
+      new Option("--timeout <seconds>", "for one request, each attempt (default 30)")
+        .argParser(seconds)
+        .helpGroup("Network:"),
+    )
+    .addOption(
+      new Option("--retries <n>", "repetitions of a failed request (default 2)")
+        .argParser(wholeNumber(0, 20))
+        .helpGroup("Network:"),
+    )
     .addOption(new Option("--proxy <url>", "send requests through this proxy").helpGroup("Network:"))
     .addOption(new Option("--ca-file <file>", "trust these certificate authorities too (PEM)").helpGroup("Network:"))
     .addOption(new Option("-v, --verbose", "tell each step on stderr").helpGroup("Messages:"))
@@ -57,11 +67,27 @@ export function addListFlags(command: Command): Command {
     .addOption(new Option("--no-header", "leave out the heading line").helpGroup("Output:"))
     .addOption(new Option("--csv-raw", "leave spreadsheet formulas in CSV cells as they are").helpGroup("Output:"))
     .addOption(new Option("--sort <field[:asc|:desc]>", "the order, by the service").helpGroup("List:"))
-    .addOption(new Option("--limit <n>", "items in all (default: every one)").argParser(wholeNumber(1)).helpGroup("List:"))
-    .addOption(new Option("--page-size <n>", "items in a page (default: the service's)").argParser(wholeNumber(1)).helpGroup("List:"))
-    .addOption(new Option("--offset <n>", "begin here, where an interrupted list told to go on").argParser(wholeNumber(0)).helpGroup("List:"))
-    .addOption(new Option("--concurrency <n>", "pages in flight; 1 is one after the other (default 4)").argParser(wholeNumber(1, 64)).helpGroup("List:"))
+    .addOption(
+      new Option("--limit <n>", "items in all (default: every one)").argParser(wholeNumber(1)).helpGroup("List:"),
+    )
+    .addOption(
+      new Option("--page-size <n>", "items in a page (default: the service's)")
+        .argParser(wholeNumber(1))
+        .helpGroup("List:"),
+    )
+    .addOption(
+      new Option("--offset <n>", "begin here, where an interrupted list told to go on")
+        .argParser(wholeNumber(0))
+        .helpGroup("List:"),
+    )
+    .addOption(
+      new Option("--concurrency <n>", "pages in flight; 1 is one after the other (default 4)")
+        .argParser(wholeNumber(1, 64))
+        .helpGroup("List:"),
+    )
     .addOption(new Option("--strict", "make a list that changes, and unknown shapes, errors").helpGroup("List:"))
-    .addOption(new Option("--status <status>", "only these (chosen here, after reading the whole list)").helpGroup("Filters:"))
+    .addOption(
+      new Option("--status <status>", "only these (chosen here, after reading the whole list)").helpGroup("Filters:"),
+    )
     .addOption(new Option("--title <glob>", 'only titles like "Build*" (chosen here, likewise)').helpGroup("Filters:"));
 }

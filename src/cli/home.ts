@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { homedir, platform } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { storeError } from "./store-error.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -8,7 +8,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
 export function homeFolder(env: Env): string {
   const set = env["AGENTAUTH_HOME"];
-  if (set) return set;
+  // Paths below it are written into the settings, which are read in other folders too.
+  if (set) return resolve(set);
   if (platform() === "win32") return join(env["APPDATA"] ?? join(homedir(), "AppData", "Roaming"), "agentauth");
   if (platform() === "darwin") return join(homedir(), "Library", "Application Support", "agentauth");
   return join(env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config"), "agentauth");

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
+import { isLoopbackHost } from "../http/address.js";
 import { quote, type Redactor } from "../redact.js";
+import { explainProxyFailure, type Proxies } from "./proxy-failure.js";
 
 /** What decides how requests leave this machine. */
 export interface NetworkOptions {
@@ -20,45 +22,91 @@ type Fetch = typeof globalThis.fetch;
  * @throws `AgentAuthError` `usage`
  */
 export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch | undefined> {
-  const { env } = options;
-  const read = (name: string) => env[name.toLowerCase()] ?? env[name];
-  const httpsProxy = checkProxy(options.proxy, "--proxy", redactor) ?? checkProxy(read("HTTPS_PROXY"), "HTTPS_PROXY", redactor);
-  const httpProxy = checkProxy(options.proxy, "--proxy", redactor) ?? checkProxy(read("HTTP_PROXY"), "HTTP_PROXY", redactor);
-  if (httpsProxy === undefined && httpProxy === undefined && options.caFile === undefined) return undefined;
-  const [{ EnvHttpProxyAgent, fetch }, { rootCertificates }] = await Promise.all([import("undici"), import("node:tls")]);
-  const tls = options.caFile === undefined ? {} : { ca: [...rootCertificates, readAuthorities(options.caFile)] };
-  const dispatcher = new EnvHttpProxyAgent({
-    httpsProxy: httpsProxy ?? "",
-    httpProxy: httpProxy ?? "",
-    // A service on this machine is never reached through another.
-    noProxy: ["localhost", "127.0.0.1", "[::1]", "::1", read("NO_PROXY")].filter(Boolean).join(","),
+  const read = (name: string) => options.env[name.toLowerCase()] ?? options.env[name];
+  const proxies = readProxies(options.proxy, read, redactor);
+  if (proxies.https === undefined && proxies.http === undefined && options.caFile === undefined) return undefined;
+  const [{ Agent, EnvHttpProxyAgent, fetch }, { rootCertificates }] = await Promise.all([
+    import("undici"),
+    import("node:tls"),
+  ]);
+  const tls =
+    options.caFile === undefined
+      ? {}
+      : { ca: [...rootCertificates, ...extraAuthorities(options.env), readAuthorities(options.caFile)] };
+  const direct = new Agent({ connect: tls });
+  const proxied = new EnvHttpProxyAgent({
+    httpsProxy: proxies.https ?? "",
+    httpProxy: proxies.http ?? "",
+    noProxy: read("NO_PROXY") ?? "",
     connect: tls,
     requestTls: tls,
     proxyTls: tls,
   });
   // Agent and fetch must come from the same copy: Node's own fetch does not understand another version's agent.
-  return ((input: Request, init?: RequestInit) =>
-    fetch(input.url, {
+  const send = (input: Request, init?: RequestInit) => {
+    // A service on this machine is never reached through another, which would see its token.
+    const local = isLoopbackHost(new URL(input.url).hostname);
+    const sent = fetch(input.url, {
       method: input.method,
       headers: [...input.headers],
       body: input.body,
       ...(input.body && { duplex: "half" }),
       ...init,
-      dispatcher,
-    } as Parameters<typeof fetch>[1])) as unknown as Fetch;
+      dispatcher: local ? direct : proxied,
+    } as Parameters<typeof fetch>[1]);
+    return local ? sent : sent.catch((error: unknown) => explainProxyFailure(error, proxies, input.url));
+  };
+  return send as unknown as Fetch;
+}
+
+function readProxies(
+  flag: string | undefined,
+  read: (name: string) => string | undefined,
+  redactor: Redactor,
+): Proxies {
+  const given = checkProxy(flag, "--proxy", redactor);
+  return {
+    https: given ?? checkProxy(read("HTTPS_PROXY"), "HTTPS_PROXY", redactor),
+    http: given ?? checkProxy(read("HTTP_PROXY"), "HTTP_PROXY", redactor),
+  };
 }
 
 function checkProxy(value: string | undefined, source: string, redactor: Redactor): string | undefined {
   if (value === undefined || value === "") return undefined;
   const withScheme = value.includes("://") ? value : `http://${value}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
-  if (url?.password) redactor.add(decodeURIComponent(url.password));
+  for (const password of url?.password ? [url.password, decoded(url.password)] : []) redactor.add(password);
   if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new AgentAuthError("usage", `${source} ${quote(redactor.redact(value))} is not an http:// or https:// address`, {
-      class: "usage",
-    });
+    throw new AgentAuthError(
+      "usage",
+      `${source} ${quote(redactor.redact(value))} is not an http:// or https:// address`,
+      {
+        class: "usage",
+      },
+    );
   }
   return url.href;
+}
+
+/** A password may have a "%" in it that encodes nothing. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** What Node trusts because of NODE_EXTRA_CA_CERTS: a list of one's own would otherwise take its place. */
+function extraAuthorities(env: NetworkOptions["env"]): string[] {
+  const path = env["NODE_EXTRA_CA_CERTS"];
+  if (path === undefined) return [];
+  try {
+    return [readFileSync(path, "utf8")];
+  } catch {
+    // Node has warned about it at its start.
+    return [];
+  }
 }
 
 function readAuthorities(path: string): string {

@@ -3,13 +3,14 @@ import { VERSION } from "../http/user-agent.js";
 import { declareApi } from "./commands/api.js";
 import { declareConfig } from "./commands/config.js";
 import { declareDemo } from "./commands/demo.js";
-import { declareHelpTopics } from "./commands/help-topics.js";
+import { declareHelp } from "./commands/help.js";
 import { declareLists } from "./commands/lists.js";
 import { declareProfile } from "./commands/profile.js";
 import { declareSandbox } from "./commands/sandbox.js";
 import { declareTree } from "./commands/tree.js";
 import type { Deps } from "./context.js";
 import { addGlobalFlags } from "./flags.js";
+import type { ParserError } from "./usage-error.js";
 
 /** A command's work: gives its exit code, 0 when nothing is returned. */
 export type Run<Options> = (options: Options, deps: Deps) => Promise<number | undefined>;
@@ -40,8 +41,7 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
   const root = addGlobalFlags(new Command("agentauth"))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
     .version(VERSION, "-V, --version", "print the version")
-    .helpCommand("help [command]", "show help for a command or a topic")
-    .exitOverride()
+    .helpCommand(false)
     .configureOutput({
       writeOut: (text) => {
         asked.text += text;
@@ -71,7 +71,8 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
   declareSandbox(registry);
   declareConfig(registry);
   declareProfile(registry);
-  declareHelpTopics(registry);
+  declareHelp(registry);
+  tellWhichCommand(root, "agentauth");
   return {
     root,
     async run(argv) {
@@ -81,8 +82,18 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
   };
 }
 
+/** Makes the parser's errors carry the command that they are about, so that its help can be named. */
+function tellWhichCommand(command: Command, name: string): void {
+  command.exitOverride((error) => {
+    throw Object.assign(error, { command: name } satisfies Partial<ParserError>);
+  });
+  for (const child of command.commands) tellWhichCommand(child, `${name} ${child.name()}`);
+}
+
 /** In a list of commands the name and arguments tell enough. */
 function shortTerm(this: Help, command: Command): string {
-  const args = command.registeredArguments.map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}]`));
+  const args = command.registeredArguments.map((argument) =>
+    argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+  );
   return [command.name(), ...args].join(" ");
 }

@@ -10,6 +10,12 @@ export async function runApi(options: ApiOptions, deps: Deps): Promise<undefined
   if (options.method.toUpperCase() !== "GET") {
     throw usage(`the method ${quote(options.method)} is not possible`, "the service has GET operations only");
   }
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(options.path)) {
+    throw usage(
+      `the path ${quote(options.path)} is a whole address`,
+      "give its path alone, such as /api/v1/device; --base-url names the service",
+    );
+  }
   const path = options.path.startsWith("/") ? options.path : `/${options.path}`;
   const query = (options.field ?? []).map(splitField);
   const settings = settingsOf(options, deps);
@@ -30,7 +36,8 @@ async function request(
   try {
     return await service.get(path, query, { signal: deps.signal });
   } catch (cause) {
-    if (cause instanceof TypeError) throw usage(cause.message, "give the path alone; parameters go into -f name=value", cause);
+    if (cause instanceof TypeError)
+      throw usage(cause.message, "give the path alone; parameters go into -f name=value", cause);
     throw cause;
   }
 }

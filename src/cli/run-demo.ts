@@ -59,10 +59,17 @@ class Demo {
     await this.#list("A page of the devices of a pool", KINDS.devices, { pool, limit: 5 });
     await this.#list("Sorted by the service", KINDS.devices, { pool, sort: "last_seen:desc", limit: 5 });
     await this.#list("Filtered here", KINDS.devices, { pool, status: "revoked", sessionType: "mcp", limit: 5 });
-    await this.#list("As a program reads it", KINDS.devices, { pool, limit: 2, output: "ndjson", jq: "{id, title, at: .last_seen.at}" });
+    await this.#list("As a program reads it", KINDS.devices, {
+      pool,
+      limit: 2,
+      output: "ndjson",
+      jq: "{id, title, at: .last_seen.at}",
+    });
     await this.#surviveFaults(pool);
     await this.#showRequests();
-    await this.#say("\nThe sandbox has ended. To go on with one of your own:\n  agentauth sandbox start\n  agentauth --help");
+    await this.#say(
+      "\nThe sandbox has ended. To go on with one of your own:\n  agentauth sandbox start\n  agentauth --help",
+    );
   }
 
   async #say(text: string): Promise<void> {

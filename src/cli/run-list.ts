@@ -10,9 +10,10 @@ import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
 import { continuationCommand, withHint } from "./continuation.js";
 import { buildFilter, type Filter } from "./filters.js";
 import type { Io } from "./io.js";
+import { nearest } from "./nearest.js";
 import { DEVICE, DOMAIN, POOL } from "./output/columns.js";
-import { printObject } from "./output/object.js";
 import type { Format } from "./output/formats.js";
+import { printObject } from "./output/object.js";
 import { createWriter } from "./output/writer.js";
 import type { Settings } from "./settings.js";
 
@@ -34,8 +35,9 @@ export async function runList(kind: ListKind, options: ListFlags, deps: Deps): P
   const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
   const filter = buildFilter(options, deps.now());
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
+  const format = formatOf(options, settings, io);
   const writer = createWriter(
-    formatOf(options, settings, io),
+    format,
     {
       ...COLUMNS[kind.noun],
       columnsFlag: options.columns,
@@ -78,6 +80,12 @@ export async function runList(kind: ListKind, options: ListFlags, deps: Deps): P
     progress.stop();
     await writer.abort();
     if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) throw thrown;
+    if (options.jq !== undefined && format !== "ndjson") {
+      throw withHint(
+        thrown,
+        "nothing was printed, since --jq sees the whole array: run it again, or item by item with -o ndjson",
+      );
+    }
     const left = options.limit === undefined ? undefined : options.limit - end.matched;
     throw withHint(thrown, `go on with: ${continuationCommand(deps.argv, thrown.resume, left)}`);
   }
@@ -89,6 +97,7 @@ export async function runList(kind: ListKind, options: ListFlags, deps: Deps): P
 export async function runGet(options: ListFlags & { id: string }, deps: Deps): Promise<undefined> {
   const settings = settingsOf(options, deps);
   const pool_id = requireScope("pool", settings.pool, "devices get <device_id>");
+  if (options.id === "") throw new AgentAuthError("usage", "the device id is empty", { class: "usage" });
   const service = await serviceOf(options, settings, deps);
   const progress = deps.io.progress();
   progress.update(`looking for ${options.id}`);
@@ -131,9 +140,15 @@ function openListing(
 /** `field`, `field:asc` or `field:desc`; the fields of a device list are known, those of the others are the service's. */
 function parseSort(flag: string, noun: ListKind["noun"]): SortFlag {
   const [field = "", direction, ...rest] = flag.split(":");
-  const complain = (hint: string) => new AgentAuthError("usage", `--sort ${quote(flag)} is not an order`, { class: "usage", hint });
+  const complain = (hint: string) =>
+    new AgentAuthError("usage", `--sort ${quote(flag)} is not an order`, { class: "usage", hint });
   if (field === "" || rest.length > 0) throw complain("give a field, with :asc or :desc behind it if you like");
-  if (noun === "devices" && !DEVICE_SORT.includes(field)) throw complain(`devices are sorted by ${DEVICE_SORT.join(", ")}`);
+  if (noun === "devices" && !DEVICE_SORT.includes(field)) {
+    const meant = nearest(field, DEVICE_SORT);
+    throw complain(
+      `${meant === undefined ? "" : `did you mean ${meant}? `}devices are sorted by ${DEVICE_SORT.join(", ")}`,
+    );
+  }
   if (direction === undefined) return { field };
   if (direction !== "asc" && direction !== "desc") throw complain("the direction is asc or desc");
   return { field, direction };
@@ -141,14 +156,17 @@ function parseSort(flag: string, noun: ListKind["noun"]): SortFlag {
 
 function tellEnd(end: Ending, options: ListFlags, filter: Filter | undefined, { io, argv }: Deps): void {
   const { verdict, yielded, matched } = end;
-  const total = verdict?.expected;
+  // The verdict counts from where the list was begun.
+  const from = options.offset ?? 0;
+  const total = verdict?.expected === undefined ? undefined : from + verdict.expected;
+  const shown = `shown ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
   if (filter) {
     const which = verdict ? `${matched} of ${yielded}` : `the first ${matched}`;
     io.say(`${which} match (${filter.flags.join(", ")}: chosen here, after reading)`);
   } else if (verdict?.next !== undefined) {
-    io.say(`shown ${yielded} of ${total ?? "more"}; go on with: ${continuationCommand(argv, verdict.next, options.limit)}`);
+    io.say(`${shown} of ${total ?? "more"}; go on with: ${continuationCommand(argv, verdict.next, options.limit)}`);
   } else {
-    io.verbose(`shown ${yielded}${total === undefined ? "" : ` of ${total}`}`);
+    io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
   }
   if (verdict && verdict.duplicates > 0 && end.drift.length === 0) {
     io.warn(`the service listed ${verdict.duplicates} items twice; each is shown once`);
@@ -156,7 +174,8 @@ function tellEnd(end: Ending, options: ListFlags, filter: Filter | undefined, { 
   const change = end.drift.at(-1);
   if (change) {
     const first = end.drift.find(({ field }) => field === change.field) ?? change;
-    const missing = verdict?.complete === false && verdict.next === undefined ? "; what was added meanwhile may be missing" : "";
+    const missing =
+      verdict?.complete === false && verdict.next === undefined ? "; what was added meanwhile may be missing" : "";
     io.warn(`the list changed while it was read (${change.field} was ${first.from}, then ${change.to})${missing}`);
   }
 }

@@ -1,14 +1,15 @@
-import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { ProfileOptions } from "./commands/profile.js";
-import { type Config, readConfig, writeConfig } from "./config.js";
+import { type Config, readConfig, SANDBOX_PROFILE, writeConfig } from "./config.js";
 import { type Deps, homeOf } from "./context.js";
+import { nearest } from "./nearest.js";
 import type { ColumnSet } from "./output/columns.js";
 import { createWriter } from "./output/writer.js";
 import { formatOf } from "./run-list.js";
-import { resolveSettings, SANDBOX_PROFILE } from "./settings.js";
+import { readSandboxState } from "./sandbox-state.js";
+import { resolveSettings } from "./settings.js";
+import { removeOwnToken } from "./token-file.js";
 
 type Run = (options: ProfileOptions, deps: Deps) => Promise<number | undefined>;
 
@@ -27,11 +28,12 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
     // A profile that does not exist must not keep anybody from seeing which ones do.
     const used = options.profile ?? deps.io.env["AGENTAUTH_PROFILE"] ?? config.profile;
     const names = [...new Set(["default", ...Object.keys(config.profiles)])];
-    const rows = names.map((name) => ({
-      name,
-      current: name === used,
-      ...(config.profiles[name]?.base_url !== undefined && { base_url: config.profiles[name]?.base_url }),
-    }));
+    const sandbox = readSandboxState(home);
+    if (sandbox) names.push(SANDBOX_PROFILE);
+    const rows = names.map((name) => {
+      const base_url = name === SANDBOX_PROFILE ? sandbox?.base_url : config.profiles[name]?.base_url;
+      return { name, current: name === used, ...(base_url !== undefined && { base_url }) };
+    });
     const settings = resolveSettings({ profile: "default" }, {}, { ...config, profile: "default" }, home);
     const writer = createWriter(formatOf(options, settings, deps.io), { ...PROFILES, jq: options.jq }, deps.io);
     await writer.write(rows);
@@ -46,7 +48,8 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
     await writeConfig(home, { ...config, profile: options.name });
     deps.io.say(`profile ${options.name} is used from now on`);
     const inEnv = deps.io.env["AGENTAUTH_PROFILE"];
-    if (inEnv && inEnv !== options.name) deps.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)}, and it comes first`);
+    if (inEnv && inEnv !== options.name)
+      deps.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)}, and it comes first`);
     return undefined;
   },
 
@@ -55,10 +58,12 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
     const config = readConfig(home);
     requireProfile(options.name, config);
     const { [options.name]: removed, ...profiles } = config.profiles;
-    await writeConfig(home, { ...config, profile: config.profile === options.name ? "default" : config.profile, profiles });
-    // Only the file that `config set api_token -` made is ours to remove.
-    const own = join(home, "tokens", options.name);
-    if (removed?.api_token === `file:${own}`) rmSync(own, { force: true });
+    await writeConfig(home, {
+      ...config,
+      profile: config.profile === options.name ? "default" : config.profile,
+      profiles,
+    });
+    removeOwnToken(home, options.name, removed?.api_token);
     deps.io.say(`profile ${options.name} is deleted`);
     return undefined;
   },
@@ -66,8 +71,10 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
 
 function requireProfile(name: string, config: Config): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
+  const names = ["default", ...Object.keys(config.profiles)];
+  const meant = nearest(name, names);
   throw new AgentAuthError("usage", `there is no profile ${quote(name)}`, {
     class: "usage",
-    hint: `profiles: ${["default", ...Object.keys(config.profiles)].join(", ")}`,
+    hint: meant === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${meant}?`,
   });
 }

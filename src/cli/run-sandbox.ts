@@ -4,7 +4,14 @@ import { createTransport } from "../http/transport.js";
 import { quote } from "../redact.js";
 import type { SandboxCommandOptions } from "./commands/sandbox.js";
 import { type Deps, homeOf } from "./context.js";
-import { readSandboxState, removeSandboxState, type SandboxState, writeSandboxState } from "./sandbox-state.js";
+import { EXIT_CODES } from "./exit-codes.js";
+import {
+  forgetSandboxState,
+  readSandboxState,
+  removeSandboxState,
+  type SandboxState,
+  writeSandboxState,
+} from "./sandbox-state.js";
 
 type Run = (options: SandboxCommandOptions, deps: Deps) => Promise<number | undefined>;
 
@@ -13,18 +20,24 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
   async start(options, deps) {
     const home = homeOf(deps);
     const running = readSandboxState(home);
-    if (running) {
-      throw new AgentAuthError("usage", `a sandbox is running already, at ${running.base_url} (process ${running.pid})`, {
-        class: "usage",
-        hint: "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
-      });
+    // Another process may have taken the number of a sandbox that was killed.
+    if (running && (await isHealthy(running, deps))) {
+      throw new AgentAuthError(
+        "usage",
+        `a sandbox is running already, at ${running.base_url} (process ${running.pid})`,
+        {
+          class: "usage",
+          hint: "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
+        },
+      );
     }
     const { startSandbox } = await import("../sandbox/sandbox.js");
     const { parseFault } = await import("../sandbox/faults/parse.js");
     const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
     const given = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
     const sandbox = await startSandbox({
-      ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as typeof given & object),
+      ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as typeof given &
+        object),
       faults: (options.fault ?? []).map(parseFault),
       signal: deps.signal,
     } as Parameters<typeof startSandbox>[0]);
@@ -52,16 +65,17 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
   async status(options, deps) {
     const state = readSandboxState(homeOf(deps));
     const healthy = state !== undefined && (await isHealthy(state, deps));
-    const { control_token: _, ...shown } = state ?? { control_token: "" };
+    const { control_token: _, ...shown } = healthy ? state : { control_token: "" };
     if (wantsJson(options)) await deps.io.stdout.write(`${JSON.stringify({ running: healthy, ...shown })}\n`);
-    else await deps.io.stdout.write(healthy ? readyLine(state as SandboxState, options) : "no sandbox is running\n");
-    return healthy ? 0 : 5;
+    else await deps.io.stdout.write(healthy ? readyLine(state, options) : "no sandbox is running\n");
+    return healthy ? EXIT_CODES.ok : EXIT_CODES.unavailable;
   },
 
   async stop(_options, deps) {
     const home = homeOf(deps);
     const state = readSandboxState(home);
-    if (!state) {
+    if (!state || !(await isHealthy(state, deps))) {
+      forgetSandboxState(home);
       deps.io.say("no sandbox is running");
       return undefined;
     }

@@ -1,7 +1,7 @@
 import type { AgentAuth } from "../api/client.js";
 import type { Verdict } from "../api/pages.js";
 import type { Device, Domain, Pool } from "../api/types.js";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { escapeText, quote } from "../redact.js";
 import type { TreeOptions } from "./commands/tree.js";
 import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
@@ -35,12 +35,28 @@ export async function runTree(options: TreeOptions, deps: Deps): Promise<undefin
   const service = await serviceOf(options, settings, deps);
   const walk = new Walk(service, deps, options.concurrency ?? 4);
   if (format === "table" || format === "plain") {
-    await printLines(account, walk, options.limit ?? 5, format, deps);
+    const domains = await walk.domains(account);
+    await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, deps).catch(endedEarly);
   } else {
     const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
     await printObject(deps.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
   }
   return undefined;
+}
+
+/** What was printed up to here is not the whole tree, and must not pass for it. */
+function endedEarly(thrown: unknown): never {
+  if (!isAgentAuthError(thrown) || thrown.class === "aborted") throw thrown;
+  const { code, message, status, requestId, url, retryable } = thrown;
+  throw new AgentAuthError(code, `the tree ended early: ${message}`, {
+    class: "partial",
+    hint: "run the command again; agentauth devices list reads one pool and can go on where it stopped",
+    cause: thrown,
+    status,
+    requestId,
+    url,
+    retryable,
+  });
 }
 
 class Walk {
@@ -99,12 +115,19 @@ function idOf(item: { id?: string | null; title?: string | null }): string {
   });
 }
 
-async function printLines(account: string, walk: Walk, limit: number, format: Format, deps: Deps): Promise<void> {
+interface Tree {
+  account: string;
+  domains: readonly Domain[];
+  /** Devices to show of each pool. */
+  limit: number;
+  format: Format;
+}
+
+async function printLines({ account, domains, limit, format }: Tree, walk: Walk, deps: Deps): Promise<void> {
   const { stdout } = deps.io;
   const print = (line: Line, open: readonly boolean[]) =>
     stdout.write(format === "plain" ? plainLine(line) : treeLine(line, open, stdout.colors));
   await print({ depth: 0, last: true, kind: "account", id: account, title: "", note: "" }, []);
-  const domains = await walk.domains(account);
   for (const [d, domain] of domains.entries()) {
     const lastDomain = d === domains.length - 1;
     await print(lineOf(1, lastDomain, "domain", domain, domain.status), []);
@@ -118,7 +141,10 @@ async function printLines(account: string, walk: Walk, limit: number, format: Fo
       const more = limit > 0 ? count - items.length : 0;
       for (const [index, device] of items.entries()) {
         const note = [device.session_type, device.status].filter(Boolean).join(", ");
-        await print(lineOf(3, more === 0 && index === items.length - 1, "device", device, note), [!lastDomain, !lastPool]);
+        await print(lineOf(3, more === 0 && index === items.length - 1, "device", device, note), [
+          !lastDomain,
+          !lastPool,
+        ]);
       }
       if (more > 0 && format === "table") {
         await stdout.write(`${branches([!lastDomain, !lastPool], true)}… and ${more} more (--limit)\n`);

@@ -1,12 +1,14 @@
 import { CommanderError } from "commander";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { Redactor } from "../redact.js";
 import type { Deps } from "./context.js";
 import { EXIT_CODES, exitCodeOf } from "./exit-codes.js";
+import { cliHint } from "./hints.js";
 import { createIo, type Io, PipeClosed } from "./io.js";
 import type { Host } from "./main.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
+import { type ParserError, usageError } from "./usage-error.js";
 
 /** Parses and runs one command line, prints what went wrong, and gives the exit code. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
@@ -31,8 +33,8 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   } catch (thrown) {
     return await settle(thrown, { argv: words, io, redactor, interruption, asked });
   } finally {
-    interruption.stop();
     await flushed(io);
+    interruption.stop();
   }
 }
 
@@ -54,21 +56,11 @@ async function settle(thrown: unknown, { argv, io, redactor, interruption, asked
       return EXIT_CODES.ok;
     }
   }
-  const error = thrown instanceof CommanderError ? usageError(thrown) : thrown;
+  const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
+  const error = isAgentAuthError(known) ? cliHint(known) : known;
   const json = wantsJson(argv, io);
   const shown = reportError(error, { io, json, redactor, debug: argv.includes("--debug") });
-  const exitCode = interruption.exitCode() ?? exitCodeOf(shown.class);
-  return exitCode;
-}
-
-function usageError(error: CommanderError): AgentAuthError {
-  const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
-  const suggestion = /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1];
-  return new AgentAuthError("usage", first, {
-    class: "usage",
-    hint: suggestion === undefined ? "agentauth help, or --help after any command" : `did you mean ${suggestion}?`,
-    cause: error,
-  });
+  return interruption.exitCode() ?? exitCodeOf(shown.class);
 }
 
 /** Also a command line that cannot be parsed says in which form its errors are wanted. */
@@ -89,13 +81,19 @@ interface Interruption {
   stop(): void;
 }
 
+/** How long a run may take to end in good order: its reader may have stopped reading for good. */
+const GRACE_MS = 5000;
+
 /** The first signal ends the work in hand in good order; a second one ends the process at once. */
 function listenForSignals(host: Host): Interruption {
   const controller = new AbortController();
   let code: number | undefined;
+  let grace: NodeJS.Timeout | undefined;
   const listener = (exitCode: number, name: string) => () => {
     if (code !== undefined) host.exit(exitCode);
     code = exitCode;
+    grace = setTimeout(() => host.exit(exitCode), GRACE_MS);
+    grace.unref();
     controller.abort(new AgentAuthError("aborted", `ended by ${name}`, { class: "aborted" }));
   };
   const onInt = listener(EXIT_CODES.aborted, "SIGINT");
@@ -106,6 +104,7 @@ function listenForSignals(host: Host): Interruption {
     signal: controller.signal,
     exitCode: () => code,
     stop() {
+      clearTimeout(grace);
       host.off("SIGINT", onInt);
       host.off("SIGTERM", onTerm);
     },

@@ -39,6 +39,11 @@ export function removeSandboxState(home: string, pid: number): void {
   if (state === undefined || state.pid === pid) rmSync(path(home), { force: true });
 }
 
+/** Removes the file that a sandbox left behind. */
+export function forgetSandboxState(home: string): void {
+  rmSync(path(home), { force: true });
+}
+
 function isAlive(pid: unknown): boolean {
   if (!Number.isSafeInteger(pid)) return false;
   try {

@@ -11,6 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { shellWord } from "./continuation.js";
 import { makePrivateFolder } from "./home.js";
 import { storeError } from "./store-error.js";
 
@@ -36,11 +37,18 @@ export function readSecretFile(path: string): string {
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
     if (process.getuid !== undefined) {
       if (stat.uid !== process.getuid() && stat.uid !== 0) {
-        throw storeError(`the file ${path} belongs to another user`, undefined, `chown "$USER" '${path}'`);
+        throw storeError(`the file ${path} belongs to another user`, undefined, `chown "$USER" ${shellWord(path)}`);
       }
       if ((stat.mode & 0o077) !== 0) {
-        throw storeError(`the file ${path} can be read by others`, undefined, `chmod 600 '${path}'`);
+        throw storeError(`the file ${path} can be read by others`, undefined, `chmod 600 ${shellWord(path)}`);
       }
+    }
+    if (stat.nlink > 1) {
+      throw storeError(
+        `the file ${path} has another name too (a hard link)`,
+        undefined,
+        "put the secret into a file of its own",
+      );
     }
     if (stat.size > MAX_BYTES) throw storeError(`the file ${path} is larger than ${MAX_BYTES} bytes`, undefined);
     return readFileSync(fd, "utf8").replace(/\r?\n$/, "");

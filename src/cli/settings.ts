@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { quote } from "../redact.js";
-import { type Config, checkSetting, isProfileName, type Profile } from "./config.js";
+import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./config.js";
 import type { Format } from "./output/formats.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { readSecretFile } from "./secret-file.js";
@@ -35,9 +35,6 @@ export interface Settings {
   pool: Sourced | undefined;
   output: Sourced | undefined;
 }
-
-/** The profile that stands for the sandbox that is running. */
-export const SANDBOX_PROFILE = "sandbox";
 
 /**
  * Decides every setting.

@@ -82,4 +82,10 @@ export class OrderCache {
     }
     return order;
   }
+
+  /** Forgets an order that nobody will ask for again. */
+  forget(name: string): void {
+    this.#held -= this.#orders.get(name)?.length ?? 0;
+    this.#orders.delete(name);
+  }
 }

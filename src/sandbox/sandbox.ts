@@ -69,20 +69,28 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const server = await serve(settings, { parts, faults, log: requests.add, waits });
   if (signal?.aborted) await close();
   else signal?.addEventListener("abort", close);
-  return {
-    origin: server.origin,
-    baseUrl: server.origin,
-    apiToken: settings.apiToken,
-    controlToken: settings.controlToken,
-    accounts: data.accounts(),
-    ids: data.first,
-    data,
-    faults,
-    requests: requests.log,
-    closed,
-    close,
-    [Symbol.asyncDispose]: close,
-  };
+  const { apiToken, controlToken } = settings;
+  return withHidden(
+    { apiToken, controlToken },
+    {
+      origin: server.origin,
+      baseUrl: server.origin,
+      accounts: data.accounts(),
+      ids: data.first,
+      data,
+      faults,
+      requests: requests.log,
+      closed,
+      close,
+      [Symbol.asyncDispose]: close,
+    },
+  );
+}
+
+/** Adds properties that printing and serialising leave out, as is due to secrets. */
+function withHidden<H extends object, T extends object>(hidden: H, target: T): T & H {
+  for (const [name, value] of Object.entries(hidden)) Object.defineProperty(target, name, { value });
+  return target as T & H;
 }
 
 type Wiring = Pick<Parameters<typeof createDispatch>[0], "parts" | "faults" | "log" | "waits">;

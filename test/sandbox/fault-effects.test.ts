@@ -28,12 +28,15 @@ describe("faults that replace the answer", () => {
     expect([page.status, page.headers.get("content-type")]).toEqual([502, "text/html; charset=utf-8"]);
     const empty = await withFault(service, { kind: "status", status: 500, body: "empty" });
     expect([empty.status, await empty.text()]).toEqual([500, ""]);
+    const nothing = await withFault(service, { kind: "status", status: 204 });
+    expect([nothing.status, await nothing.text()]).toEqual([204, ""]);
     expect((await ask(service, devicesUrl(service))).status).toBe(200);
     expect(service.requests.map(({ status, fault }) => [status, fault])).toEqual([
       [429, "status"],
       [503, "status"],
       [502, "status"],
       [500, "status"],
+      [204, "status"],
       [200, undefined],
     ]);
   });

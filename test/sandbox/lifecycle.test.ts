@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
 import { MAX_LOGGED } from "../../src/sandbox/request-log.js";
@@ -24,6 +25,14 @@ describe("a sandbox", () => {
     expect(sandbox.accounts[0]?.id).toBe(sandbox.ids.account);
     const health = await fetch(`${sandbox.origin}/health`);
     expect(await health.json()).toMatchObject({ status: "ok" });
+  });
+
+  it("does not show its tokens when it is printed", async () => {
+    await using sandbox = await startSandbox();
+    const printed = inspect(sandbox, { depth: 9 }) + JSON.stringify(sandbox);
+    expect(printed).toContain(sandbox.origin);
+    expect(printed).not.toContain(sandbox.apiToken);
+    expect(printed).not.toContain(sandbox.controlToken);
   });
 
   it("gives the same data for the same seed, over the wire too", async () => {

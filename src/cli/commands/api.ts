@@ -12,10 +12,18 @@ export interface ApiOptions extends GlobalFlags, OutputFlags {
 
 /** `api GET <path>`. */
 export function declareApi(registry: Registry): void {
-  addOutputFlags(registry.root.command("api").helpGroup("Lists:").description("send one raw GET request to the management interface"))
+  addOutputFlags(
+    registry.root
+      .command("api")
+      .helpGroup("Lists:")
+      .description("send one raw GET request to the management interface"),
+  )
     .argument("<method>", "GET; the service has no other operations")
     .argument("<path>", "the path, such as /api/v1/device")
-    .option("-f, --field <name=value>", "a query parameter; may be repeated", (pair: string, all: string[] = []) => [...all, pair])
+    .option("-f, --field <name=value>", "a query parameter; may be repeated", (pair: string, all: string[] = []) => [
+      ...all,
+      pair,
+    ])
     .addHelpText(
       "after",
       `

@@ -19,11 +19,16 @@ export function declareConfig(registry: Registry): void {
     .description("read and change settings")
     .addHelpText("after", `\nSettings of a profile (--profile names it):\n${keys.join("\n")}`);
   const run = (verb: "get" | "set" | "unset" | "list" | "path", ...positional: ("key" | "value")[]) =>
-    registry.action<ConfigOptions>(async (options, deps) => {
-      const { CONFIG_RUNS } = await import("../run-config.js");
-      return CONFIG_RUNS[verb](options, deps);
-    }, ...positional);
-  addOutputFlags(group.command("list").description("show every setting in force, and where it comes from")).action(run("list"));
+    registry.action<ConfigOptions>(
+      async (options, deps) => {
+        const { CONFIG_RUNS } = await import("../run-config.js");
+        return CONFIG_RUNS[verb](options, deps);
+      },
+      ...positional,
+    );
+  addOutputFlags(group.command("list").description("show every setting in force, and where it comes from")).action(
+    run("list"),
+  );
   group.command("get").description("print one setting of the profile").argument("<key>").action(run("get", "key"));
   group
     .command("set")
@@ -40,6 +45,10 @@ Examples:
   $ agentauth config set pool <pool_id> --profile staging`,
     )
     .action(run("set", "key", "value"));
-  group.command("unset").description("remove one setting from the profile").argument("<key>").action(run("unset", "key"));
+  group
+    .command("unset")
+    .description("remove one setting from the profile")
+    .argument("<key>")
+    .action(run("unset", "key"));
   group.command("path").description("print where the settings file is").action(run("path"));
 }

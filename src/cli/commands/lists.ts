@@ -91,8 +91,16 @@ export function declareLists(registry: Registry): void {
 function addDeviceFilters(list: Command): void {
   list
     .addOption(new Option("--session-type <type>", "browser, api or mcp (chosen here, likewise)").helpGroup("Filters:"))
-    .addOption(new Option("--seen-after <time>", "last seen since 7d, 12h or a date (chosen here, likewise)").helpGroup("Filters:"))
-    .addOption(new Option("--seen-before <time>", "last seen before 7d, 12h or a date (chosen here, likewise)").helpGroup("Filters:"));
+    .addOption(
+      new Option("--seen-after <time>", "last seen since 7d, 12h or a date (chosen here, likewise)").helpGroup(
+        "Filters:",
+      ),
+    )
+    .addOption(
+      new Option("--seen-before <time>", "last seen before 7d, 12h or a date (chosen here, likewise)").helpGroup(
+        "Filters:",
+      ),
+    );
 }
 
 function declareGet(group: Command, registry: Registry): void {

@@ -21,11 +21,18 @@ A profile is made by its first setting: agentauth config set base_url <url> --pr
 The profile "sandbox" always stands for the sandbox that is running.`,
     );
   const run = (verb: "list" | "use" | "delete", ...positional: "name"[]) =>
-    registry.action<ProfileOptions>(async (options, deps) => {
-      const { PROFILE_RUNS } = await import("../run-profile.js");
-      return PROFILE_RUNS[verb](options, deps);
-    }, ...positional);
+    registry.action<ProfileOptions>(
+      async (options, deps) => {
+        const { PROFILE_RUNS } = await import("../run-profile.js");
+        return PROFILE_RUNS[verb](options, deps);
+      },
+      ...positional,
+    );
   addOutputFlags(group.command("list").description("show the profiles and which one is used")).action(run("list"));
   group.command("use").description("use a profile from now on").argument("<name>").action(run("use", "name"));
-  group.command("delete").description("delete a profile and its settings").argument("<name>").action(run("delete", "name"));
+  group
+    .command("delete")
+    .description("delete a profile and its settings")
+    .argument("<name>")
+    .action(run("delete", "name"));
 }

@@ -37,10 +37,13 @@ While it runs, --profile sandbox reaches it:
   $ agentauth sandbox stop`,
     );
   const run = (verb: "start" | "status" | "stop" | "fault", ...positional: "faults"[]) =>
-    registry.action<SandboxCommandOptions>(async (options, deps) => {
-      const { SANDBOX_RUNS } = await import("../run-sandbox.js");
-      return SANDBOX_RUNS[verb](options, deps);
-    }, ...positional);
+    registry.action<SandboxCommandOptions>(
+      async (options, deps) => {
+        const { SANDBOX_RUNS } = await import("../run-sandbox.js");
+        return SANDBOX_RUNS[verb](options, deps);
+      },
+      ...positional,
+    );
   const output = () => new Option("-o, --output <format>", "how to print").choices(["text", "json"]);
   const json = () => new Option("--json", "the same as -o json");
   group
@@ -53,13 +56,22 @@ While it runs, --profile sandbox reaches it:
     .option("--pools <n>", "pools of a domain (default 4)", wholeNumber(1))
     .option("--devices <n>", "devices of a pool (default 120)", wholeNumber(0, 1_000_000))
     .option("--latency <ms>", "wait this long before each answer", wholeNumber(0, 3_600_000))
-    .option("--fault <fault>", "something to do wrong from the start; may be repeated", (one: string, all: string[] = []) => [...all, one])
+    .option(
+      "--fault <fault>",
+      "something to do wrong from the start; may be repeated",
+      (one: string, all: string[] = []) => [...all, one],
+    )
     .option("--host <address>", "the address to listen on (default 127.0.0.1)")
     .option("--allow-non-loopback", "listen where other machines can reach it")
     .addOption(output())
     .addOption(json())
     .action(run("start"));
-  group.command("status").description("tell whether it runs, and where").addOption(output()).addOption(json()).action(run("status"));
+  group
+    .command("status")
+    .description("tell whether it runs, and where")
+    .addOption(output())
+    .addOption(json())
+    .action(run("status"));
   group.command("stop").description("stop it").action(run("stop"));
   group
     .command("fault")

@@ -11,9 +11,18 @@ export interface TreeOptions extends GlobalFlags, OutputFlags {
 
 /** `tree`. */
 export function declareTree(registry: Registry): void {
-  addOutputFlags(registry.root.command("tree").helpGroup("Lists:").description("show an account with its domains, pools and devices"))
+  addOutputFlags(
+    registry.root
+      .command("tree")
+      .helpGroup("Lists:")
+      .description("show an account with its domains, pools and devices"),
+  )
     .option("--account <account_id>", "the account (default: the profile's)")
-    .option("--limit <n>", "devices to show of each pool; 0 for none (default 5, with json and yaml all)", wholeNumber(0))
+    .option(
+      "--limit <n>",
+      "devices to show of each pool; 0 for none (default 5, with json and yaml all)",
+      wholeNumber(0),
+    )
     .option("--concurrency <n>", "pages in flight (default 4)", wholeNumber(1, 64))
     .addHelpText(
       "after",

@@ -11,6 +11,12 @@ export const DEVICE_FIELDS = ["id", "last_seen", "status", "title"] as const;
 /** A field that devices can be sorted by. */
 export type DeviceField = (typeof DEVICE_FIELDS)[number];
 
+interface Inserted {
+  device: Device;
+  /** How many generated devices stand before it in an order, deleted ones included: worked out once. */
+  before: { [F in DeviceField]?: number };
+}
+
 /** Of the room between two ids, an inserted one takes this part, so that many can follow it on either side. */
 const ID_SHARE = 256;
 
@@ -34,7 +40,7 @@ export class PoolDevices {
   readonly #generated: number;
   readonly #orders: OrderCache;
   readonly #deleted = new Set<number>();
-  #inserted: Device[] = [];
+  #inserted: Inserted[] = [];
   #spare: number;
   #version = 0;
 
@@ -57,7 +63,9 @@ export class PoolDevices {
     const texts: string[] = [];
     for (let position = start; position < Math.min(end, codes.length); position++) {
       const code = codes[order.direction === "asc" ? position : codes.length - 1 - position] ?? 0;
-      texts.push(code < 0 ? toWire(JSON.stringify(this.#inserted[-1 - code])) : deviceText(this.#context, code));
+      texts.push(
+        code < 0 ? toWire(JSON.stringify(this.#inserted[-1 - code]?.device)) : deviceText(this.#context, code),
+      );
     }
     return texts;
   }
@@ -85,8 +93,8 @@ export class PoolDevices {
     };
     if (this.#has(device.id)) throw new TypeError(`insertDevice: the pool already has a device ${device.id}`);
     this.#spare += 1;
-    this.#inserted.push(device);
-    this.#version += 1;
+    this.#inserted.push({ device: structuredClone(device), before: {} });
+    this.#changed();
     return device;
   }
 
@@ -117,17 +125,17 @@ export class PoolDevices {
 
   /** Removes a device; whether it was there. */
   delete(id: string): boolean {
-    const kept = this.#inserted.filter((device) => device.id !== id);
+    const kept = this.#inserted.filter(({ device }) => device.id !== id);
     const index = this.#generatedIndex(id);
     if (kept.length === this.#inserted.length && index === undefined) return false;
     if (kept.length < this.#inserted.length) this.#inserted = kept;
     else if (index !== undefined) this.#deleted.add(index);
-    this.#version += 1;
+    this.#changed();
     return true;
   }
 
   #has(id: string): boolean {
-    return this.#generatedIndex(id) !== undefined || this.#inserted.some((device) => device.id === id);
+    return this.#generatedIndex(id) !== undefined || this.#inserted.some(({ device }) => device.id === id);
   }
 
   /** The index of a generated device that was not deleted. */
@@ -152,14 +160,13 @@ export class PoolDevices {
   }
 
   #idOf(code: number): string {
-    return code < 0 ? (this.#inserted[-1 - code]?.id ?? "") : this.#ids.fromKey(this.#ids.key(code));
+    return code < 0 ? (this.#inserted[-1 - code]?.device.id ?? "") : this.#ids.fromKey(this.#ids.key(code));
   }
 
   #order(field: DeviceField): Int32Array {
     const base = this.#baseOrder(field);
     if (this.#version === 0) return base;
-    const name = `${this.#context.pool_id} ${field} ${this.#version}`;
-    return this.#orders.get(name, () =>
+    return this.#orders.get(this.#overlayName(field), () =>
       overlay(base, (index) => this.#deleted.has(index), this.#insertions(base, field)),
     );
   }
@@ -176,15 +183,23 @@ export class PoolDevices {
     );
   }
 
+  #overlayName(field: DeviceField): string {
+    return `${this.#context.pool_id} ${field} ${this.#version}`;
+  }
+
+  #changed(): void {
+    for (const field of DEVICE_FIELDS) this.#orders.forget(this.#overlayName(field));
+    this.#version += 1;
+  }
+
   #insertions(base: Int32Array, field: DeviceField): Insertion[] {
-    const coded = this.#inserted.map((device, index) => ({ device, code: -1 - index }));
+    const coded = this.#inserted.map((inserted, index) => ({ ...inserted, code: -1 - index }));
     coded.sort((a, b) => compare(a.device, b.device, field));
-    return coded.map(({ device, code }) => ({
-      code,
-      before: lowerBound(base.length, (position) => {
-        return compare(deviceOf(this.#context, base[position] ?? 0), device, field) < 0;
-      }),
-    }));
+    return coded.map(({ device, before, code }) => {
+      const isBefore = (position: number) => compare(deviceOf(this.#context, base[position] ?? 0), device, field) < 0;
+      before[field] ??= lowerBound(base.length, isBefore);
+      return { code, before: before[field] };
+    });
   }
 }
 

@@ -37,8 +37,10 @@ export function replacement(due: Due): Answer | "reset" | undefined {
 
 function statusAnswer({ status, retryAfter, body = "service" }: FaultOf<"status">): Answer {
   const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
+  // These have no body by definition.
+  const bodiless = status === 204 || status === 205 || status === 304;
+  if (body === "empty" || bodiless) return { status, headers, body: "" };
   if (body === "html") return html(status, `<html><body><h1>${status}</h1><p>gateway</p></body></html>`, headers);
-  if (body === "empty") return { status, headers, body: "" };
   const code = CODES[status] ?? (status >= 500 ? "unexpected" : "unknown");
   return failure(status, code, `the sandbox was told to answer ${status}`, headers);
 }

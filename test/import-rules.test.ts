@@ -1,0 +1,254 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { cruise, type ICruiseOptions, type ICruiseResult } from "dependency-cruiser";
+import extractDepcruiseOptions from "dependency-cruiser/config-utl/extract-depcruise-options";
+import extractTSConfig from "dependency-cruiser/config-utl/extract-ts-config";
+import ts from "typescript";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const tsConfig = extractTSConfig(join(root, "tsconfig.json"));
+let options: ICruiseOptions;
+const made: string[] = [];
+
+beforeAll(async () => {
+  options = await extractDepcruiseOptions(join(root, ".dependency-cruiser.cjs"));
+});
+
+afterAll(async () => {
+  for (const folder of made) await rm(folder, { recursive: true, force: true });
+});
+
+/** Files by their paths; the shortest notation for a file is the list of what it imports. */
+type Tree = Record<string, readonly string[] | string>;
+
+function textOf(content: readonly string[] | string): string {
+  if (typeof content === "string") return content;
+  return `${content.map((from, at) => `import { x as x${at} } from "${from}";\n`).join("")}export const x = [${content.map((_, at) => `x${at}`).join(", ")}];\n`;
+}
+
+/** The rules that a made-up tree breaks. */
+async function rulesBrokenBy(tree: Tree): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "agentauth-imports-"));
+  made.push(folder);
+  const manifest = { name: "made-up", dependencies: { allowed: "1" }, devDependencies: { tool: "1" } };
+  const packages = ["allowed", "tool"].flatMap((name) => [
+    [`node_modules/${name}/package.json`, JSON.stringify({ name, version: "1.0.0", main: "index.js" })],
+    [`node_modules/${name}/index.js`, "export const x = 1;\n"],
+  ]);
+  const files: Tree = { "package.json": JSON.stringify(manifest), ...Object.fromEntries(packages), ...tree };
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), textOf(content));
+  }
+  return brokenRules(["src", ...(Object.keys(tree).some((path) => path.startsWith("bin/")) ? ["bin"] : [])], folder);
+}
+
+async function brokenRules(folders: string[], baseDir: string): Promise<string[]> {
+  const { output } = await cruise(folders, { ...options, baseDir }, {}, { tsConfig });
+  const { violations } = (output as ICruiseResult).summary;
+  return [...new Set(violations.map(({ rule }) => rule.name))].sort();
+}
+
+/** For each rule, trees that break it and no other, and a tree close by that breaks none. */
+const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = [
+  {
+    rule: "base-stands-alone",
+    broken: [
+      { "src/errors.ts": ["./http/a.js"], "src/http/a.ts": [] },
+      { "src/redact.ts": ["./errors.js"], "src/errors.ts": [] },
+      {
+        "src/redact.ts": 'import type { X } from "./errors.js";\nexport type Y = X;\n',
+        "src/errors.ts": "export type X = 1;\n",
+      },
+    ],
+    fine: { "src/errors.ts": ["allowed"] },
+  },
+  {
+    rule: "http-below-features",
+    broken: [
+      { "src/http/a.ts": ["../api/b.js"], "src/api/b.ts": [] },
+      { "src/http/a.ts": ["../cli/b.js"], "src/cli/b.ts": [] },
+      {
+        "src/http/a.ts": 'import type { X } from "../oauth/b.js";\nexport type Y = X;\n',
+        "src/oauth/b.ts": "export type X = 1;\n",
+      },
+    ],
+    fine: {
+      "src/http/a.ts": ["./b.js", "../errors.js"],
+      "src/http/b.ts": ["../redact.js"],
+      "src/errors.ts": [],
+      "src/redact.ts": [],
+    },
+  },
+  {
+    rule: "features-below-runtime",
+    broken: [
+      { "src/api/a.ts": ["../sandbox/b.js"], "src/sandbox/b.ts": [] },
+      { "src/oauth/a.ts": ["../store/store.js"], "src/store/store.ts": [] },
+      { "src/resource-server/a.ts": ["../cli/b.js"], "src/cli/b.ts": [] },
+    ],
+    fine: { "src/api/a.ts": ["../http/b.js", "../errors.js"], "src/http/b.ts": [], "src/errors.ts": [] },
+  },
+  {
+    rule: "runtime-below-cli",
+    broken: ["sandbox", "mcp", "login", "node", "store"].map((folder) => ({
+      [`src/${folder}/a.ts`]: ["../cli/b.js"],
+      "src/cli/b.ts": [],
+    })),
+    fine: { "src/node/a.ts": ["../api/b.js", "../login/c.js"], "src/api/b.ts": [], "src/login/c.ts": [] },
+  },
+  {
+    rule: "cli-below-bin",
+    broken: [{ "src/cli/a.ts": ["../../bin/b.js"], "bin/b.js": ["../dist/cli/main.js"], "dist/cli/main.js": [] }],
+    fine: {
+      "src/cli/a.ts": ["../sandbox/b.js", "../api/c.js"],
+      "src/sandbox/b.ts": ["../api/c.js"],
+      "src/api/c.ts": [],
+    },
+  },
+  {
+    rule: "bin-only-starts",
+    broken: [
+      { "bin/a.js": ["../src/cli/b.js"], "src/cli/b.ts": ["allowed"] },
+      { "bin/a.js": ["node:fs"], "src/cli/b.ts": ["allowed"] },
+    ],
+    fine: { "bin/a.js": ["../dist/cli/main.js"], "dist/cli/main.js": [], "src/cli/b.ts": ["allowed"] },
+  },
+  {
+    rule: "api-not-oauth",
+    broken: [{ "src/api/a.ts": ["../oauth/b.js"], "src/oauth/b.ts": [] }],
+    fine: { "src/api/a.ts": ["./b.js"], "src/api/b.ts": [] },
+  },
+  {
+    rule: "oauth-not-api",
+    broken: [{ "src/oauth/a.ts": ["../api/b.js"], "src/api/b.ts": [] }],
+    fine: { "src/oauth/a.ts": ["./b.js"], "src/oauth/b.ts": [] },
+  },
+  {
+    rule: "index-for-outsiders",
+    broken: [
+      { "src/cli/a.ts": 'export const load = () => import("../sandbox/index.js");\n', "src/sandbox/index.ts": [] },
+      { "src/cli/a.ts": ["../index.js"], "src/index.ts": [] },
+    ],
+    fine: { "src/index.ts": ["./api/a.js"], "src/api/a.ts": [] },
+  },
+  ...[
+    { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
+    { name: "cli-table3", home: "src/cli/output/a.ts", elsewhere: "src/cli/a.ts" },
+    { name: "conf", home: "src/cli/config.ts", elsewhere: "src/cli/configuration.ts" },
+    { name: "openapi-fetch", home: "src/api/client.ts", elsewhere: "src/api/listing.ts" },
+    { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },
+    { name: "open", home: "src/login/browser.ts", elsewhere: "src/login/loopback.ts" },
+  ].map(({ name, home, elsewhere }) => {
+    const installed = {
+      "package.json": JSON.stringify({ name: "made-up", dependencies: { [name]: "1" } }),
+      [`node_modules/${name}/package.json`]: JSON.stringify({ name, version: "1.0.0", main: "index.js" }),
+      [`node_modules/${name}/index.js`]: "export const x = 1;\n",
+    };
+    return {
+      rule: `only-one-place-knows-${name}`,
+      broken: [
+        { ...installed, [elsewhere]: [name] },
+        { ...installed, [elsewhere]: `export const load = () => import("${name}");\n` },
+        { ...installed, [elsewhere]: `import type { X } from "${name}";\nexport type Y = X;\n` },
+      ],
+      fine: { ...installed, [home]: [name] },
+    };
+  }),
+  {
+    rule: "node-modules-of-node",
+    broken: [
+      "src/index.ts",
+      "src/errors.ts",
+      "src/http/a.ts",
+      "src/api/a.ts",
+      "src/oauth/a.ts",
+      "src/resource-server/a.ts",
+    ]
+      .concat("src/store/memory.ts")
+      .flatMap((path) => [{ [path]: ["node:fs"] }, { [path]: ["crypto"] }]),
+    fine: Object.fromEntries(
+      ["login/a", "node/a", "mcp/a", "sandbox/a", "cli/a", "store/file", "store/keyring"].map((name) => [
+        `src/${name}.ts`,
+        ["node:fs"],
+      ]),
+    ),
+  },
+  {
+    rule: "installed-with-us",
+    broken: [{ "src/api/a.ts": ["tool"] }, { "src/sandbox/a.ts": ["not-installed"] }],
+    fine: { "src/api/a.ts": ["allowed"], "src/cli/a.ts": ["tool"] },
+  },
+  {
+    rule: "no-cycles",
+    broken: [
+      { "src/http/a.ts": ["./b.js"], "src/http/b.ts": ["./a.js"] },
+      { "src/http/a.ts": ["./b.js"], "src/http/b.ts": ["./c.js"], "src/http/c.ts": ["./a.js"] },
+    ],
+    fine: {
+      "src/http/a.ts": ["./b.js"],
+      "src/http/b.ts": 'import type { x } from "./a.js";\nexport type Y = typeof x;\n',
+    },
+  },
+  {
+    rule: "no-orphans",
+    broken: [{ "src/http/a.ts": [] }],
+    fine: { "src/http/a.ts": ["./b.js"], "src/http/b.ts": [] },
+  },
+];
+
+describe("the import rules", () => {
+  it("hold for this package", async () => {
+    expect(await brokenRules(["src", "bin"], root)).toEqual([]);
+  });
+
+  it("are all shown to bite", () => {
+    const names = options.ruleSet?.forbidden?.map(({ name }) => name);
+    expect(CASES.map(({ rule }) => rule).sort()).toEqual(names?.sort());
+  });
+
+  describe.each(CASES)("$rule", ({ rule, broken, fine }) => {
+    it.each(broken)("finds what it forbids (%#)", async (tree) => {
+      expect(await rulesBrokenBy(tree)).toEqual([rule]);
+    });
+
+    it("lets pass what is allowed", async () => {
+      expect(await rulesBrokenBy(fine)).toEqual([]);
+    });
+  });
+});
+
+async function sources(folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { recursive: true });
+  return entries.filter((path) => path.endsWith(".ts")).map((path) => join(folder, path));
+}
+
+async function parse(path: string): Promise<ts.SourceFile> {
+  return ts.createSourceFile(path, await readFile(join(root, path), "utf8"), ts.ScriptTarget.Latest);
+}
+
+describe("the source", () => {
+  it("has index files that export and do nothing else", async () => {
+    const indexes = (await sources("src")).filter((path) => /(^|\/)index\.ts$/.test(path));
+    expect(indexes).toContain("src/index.ts");
+    for (const path of indexes) {
+      const { statements } = await parse(path);
+      expect(statements.every(ts.isExportDeclaration), path).toBe(true);
+    }
+  });
+
+  it("touches the process in cli/ alone", async () => {
+    const found: string[] = [];
+    for (const path of (await sources("src")).filter((one) => !one.startsWith("src/cli/"))) {
+      const visit = (node: ts.Node): void => {
+        if (ts.isIdentifier(node) && node.text === "process") found.push(path);
+        ts.forEachChild(node, visit);
+      };
+      visit(await parse(path));
+    }
+    expect(found).toEqual([]);
+  });
+});
