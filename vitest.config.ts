@@ -5,6 +5,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    reporters: ["default", ["json", { outputFile: "coverage/test-report.json" }]],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],

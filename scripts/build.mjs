@@ -66,10 +66,11 @@ function writeNotices(inputs) {
   }
   const notices = [...folders].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    const file = readdirSync(join(root, folder)).find((entry) => /^licen[cs]e(\.(md|txt))?$/i.test(entry));
-    if (file === undefined && license === undefined) throw new Error(`${name} ${version} has no licence to pass on`);
-    const text =
-      file === undefined ? "No licence file in the package." : readFileSync(join(root, folder, file), "utf8");
+    const file = readdirSync(join(root, folder))
+      .sort()
+      .find((entry) => /^licen[cs]e\b/i.test(entry));
+    if (file === undefined) throw new Error(`${name} ${version} has no licence file to pass on`);
+    const text = readFileSync(join(root, folder, file), "utf8");
     return `${name} ${version} (${license})\n\n${text.trim()}\n`;
   });
   writeFileSync(join(made, "cli/THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));

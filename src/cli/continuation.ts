@@ -28,7 +28,7 @@ function withoutFlag(argv: readonly string[], flag: string): string[] {
 export function shellWord(word: string): string {
   if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word)) return word;
   if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`;
-  const format = word.replace(/[^]/gu, (character) => {
+  const format = word.replace(/./gsu, (character) => {
     if (character === "%") return "%%";
     if (/^[\\'\p{M}]$/u.test(character) || escapeText(character) !== character) return octal(character);
     return character;

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
-import { isLoopbackHost } from "../http/address.js";
 import { quote, type Redactor } from "../redact.js";
-import { explainProxyFailure, type Proxies } from "./proxy-failure.js";
+import type { Proxies } from "./proxy-failure.js";
 
 /** What decides how requests leave this machine. */
 export interface NetworkOptions {
@@ -25,38 +24,15 @@ export async function networkFetch(options: NetworkOptions, redactor: Redactor):
   const read = (name: string) => options.env[name.toLowerCase()] ?? options.env[name];
   const proxies = readProxies(options.proxy, read, redactor);
   if (proxies.https === undefined && proxies.http === undefined && options.caFile === undefined) return undefined;
-  const [{ Agent, EnvHttpProxyAgent, fetch }, { rootCertificates }] = await Promise.all([
-    import("undici"),
+  const [{ createProxiedFetch }, { rootCertificates }] = await Promise.all([
+    import("./proxied-fetch.js"),
     import("node:tls"),
   ]);
-  const tls =
+  const ca =
     options.caFile === undefined
-      ? {}
-      : { ca: [...rootCertificates, ...extraAuthorities(options.env), readAuthorities(options.caFile)] };
-  const direct = new Agent({ connect: tls });
-  const proxied = new EnvHttpProxyAgent({
-    httpsProxy: proxies.https ?? "",
-    httpProxy: proxies.http ?? "",
-    noProxy: read("NO_PROXY") ?? "",
-    connect: tls,
-    requestTls: tls,
-    proxyTls: tls,
-  });
-  // Agent and fetch must come from the same copy: Node's own fetch does not understand another version's agent.
-  const send = (input: Request, init?: RequestInit) => {
-    // A service on this machine is never reached through another, which would see its token.
-    const local = isLoopbackHost(new URL(input.url).hostname);
-    const sent = fetch(input.url, {
-      method: input.method,
-      headers: [...input.headers],
-      body: input.body,
-      ...(input.body && { duplex: "half" }),
-      ...init,
-      dispatcher: local ? direct : proxied,
-    } as Parameters<typeof fetch>[1]);
-    return local ? sent : sent.catch((error: unknown) => explainProxyFailure(error, proxies, input.url));
-  };
-  return send as unknown as Fetch;
+      ? undefined
+      : [...rootCertificates, ...extraAuthorities(options.env), readAuthorities(options.caFile)];
+  return createProxiedFetch(proxies, { noProxy: read("NO_PROXY") ?? "", ca });
 }
 
 function readProxies(

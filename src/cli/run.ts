@@ -66,8 +66,11 @@ async function settle(thrown: unknown, { argv, io, redactor, interruption, asked
 /** Also a command line that cannot be parsed says in which form its errors are wanted. */
 function wantsJson(argv: readonly string[], io: Io): boolean {
   if (io.env["AGENTAUTH_ERRORS"] === "json" || argv.includes("--json")) return true;
-  const joined = argv.join("\u0000");
-  return /(?:^|\u0000)(?:-o\u0000?|--output[=\u0000]|--format[=\u0000])(?:nd)?json(?:\u0000|$)/.test(joined);
+  return argv.some((word, index) => {
+    const value = /^(?:-o|--output=|--format=)(.+)$/.exec(word)?.[1];
+    const next = /^(?:-o|--output|--format)$/.test(word) ? argv[index + 1] : undefined;
+    return /^(?:nd)?json$/.test(value ?? next ?? "");
+  });
 }
 
 function beforeDashes(argv: readonly string[]): readonly string[] {

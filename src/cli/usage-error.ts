@@ -6,7 +6,7 @@ import { nearest } from "./nearest.js";
 /** An error of the parser, and the command whose line it was. */
 export type ParserError = CommanderError & { command?: string };
 
-const BAD_VALUE = /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([^]*)' is invalid\. ([^]*)$/;
+const BAD_VALUE = /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\. (.*)$/s;
 const CHOICES = /^Allowed choices are (.+)\.$/;
 
 /** What the parser complains about, in the words that every other error has. */

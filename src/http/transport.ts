@@ -18,6 +18,8 @@ export interface TransportOptions {
   maxAttempts?: number | undefined;
   /** Bytes that a body may have after decompression. Default 16 MiB. */
   maxBodyBytes?: number | undefined;
+  /** Whether redirects inside the origin are followed, or given as answers. Default "same-origin". */
+  redirects?: "same-origin" | "manual" | undefined;
   /** Sees every request, answer and retry; never a header or a body. */
   onEvent?: ((event: HttpEvent) => void) | undefined;
   /** The clock. For tests. */
@@ -52,7 +54,7 @@ export function createTransport(
     clock,
   );
   const send = withRetry(
-    auth(followSameOrigin(attempt)),
+    auth(options.redirects === "manual" ? attempt : followSameOrigin(attempt)),
     { maxAttempts, clock, random: options.random ?? Math.random, onEvent },
     mayRetry,
   );

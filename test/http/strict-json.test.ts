@@ -13,7 +13,7 @@ describe("strict JSON", () => {
   });
 
   it("refuses every text that JSON.parse refuses", () => {
-    const text = fc.string({ unit: fc.constantFrom(..."{}[]\",:\\ \n01-+.eEtruefalsn\u0001".split("")), maxLength: 12 });
+    const text = fc.string({ unit: fc.constantFrom(...'{}[]",:\\ \n01-+.eEtruefalsn\u0001'.split("")), maxLength: 12 });
     fc.assert(
       fc.property(text, (candidate) => {
         let valid = true;

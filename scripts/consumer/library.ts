@@ -1,0 +1,42 @@
+// The types of the library as a strict program sees them that has no types of Node.
+import {
+  AgentAuth,
+  type Device,
+  type ErrorCode,
+  isAgentAuthError,
+  type ListOptions,
+  type Page,
+  Secret,
+} from "agentauth";
+
+const service = new AgentAuth({ baseUrl: "https://agentauth.example", token: () => new Secret("made-up") });
+const options: ListOptions = { pageSize: 100, concurrency: 4, onDrift: ({ field, from, to }) => [field, from, to] };
+
+export async function titles(pool_id: string): Promise<string[]> {
+  const found: string[] = [];
+  const sorting = { field: "last_seen", direction: "desc" } as const;
+  for await (const device of service.devices.list({ pool_id, sorting }, options)) {
+    const checked: Device = device;
+    found.push(checked.title ?? "");
+  }
+  return found;
+}
+
+export async function firstPage(domain_id: string): Promise<Page<object> | undefined> {
+  for await (const page of service.pools.list({ domain_id }).pages()) return page;
+  return undefined;
+}
+
+export async function raw(account_id: string): Promise<number> {
+  const { data } = await service.client.GET("/api/v1/domain", { params: { query: { account_id } } });
+  return data?.summaries?.length ?? 0;
+}
+
+export function resumeOf(error: unknown): [ErrorCode, number | undefined] | undefined {
+  return isAgentAuthError(error) ? [error.code, error.resume] : undefined;
+}
+
+// @ts-expect-error a device list needs its pool
+service.devices.list({ domain_id: "domain_1" });
+// @ts-expect-error devices are sorted by four fields
+service.devices.list({ pool_id: "pool_1", sorting: { field: "city" } });

@@ -1,0 +1,132 @@
+// Tries the package as a user gets it: packed, installed into an empty folder, run and type-checked there.
+// With --update it writes the list of packed files instead of comparing it.
+import { strict as assert } from "node:assert";
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const scripts = dirname(fileURLToPath(import.meta.url));
+const root = dirname(scripts);
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const folder = mkdtempSync(join(tmpdir(), "agentauth-package-"));
+// What npm tells the scripts that it runs would point the npm below at this folder, not at the one it runs in.
+const inherited = Object.entries(process.env).filter(
+  ([name]) => !/^npm_(package|lifecycle|command|config_(local_)?prefix)/.test(name),
+);
+const env = { ...Object.fromEntries(inherited), AGENTAUTH_HOME: join(folder, "home") };
+
+try {
+  const tarball = pack();
+  compareFiles(tarball);
+  tryLibrary(install("library", tarball, ["--omit=optional"]));
+  tryEverything(install("everything", tarball, []));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function pack() {
+  run("npm", ["pack", "--pack-destination", folder], root);
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
+  return join(folder, tarball);
+}
+
+function compareFiles(tarball) {
+  const list = join(scripts, "package-files.txt");
+  const packed = run("tar", ["-tzf", tarball], root).trim().split("\n");
+  // A bundle's chunks are named by their content, and how much is shared between them is the bundler's affair.
+  const names = packed.map((name) => name.replace(/^package\//, "").replace(/-[A-Z\d]{8}\.js$/, "-HASH.js"));
+  const files = [...new Set(names)].sort();
+  if (process.argv.includes("--update")) return writeFileSync(list, `${files.join("\n")}\n`);
+  const wanted = readFileSync(list, "utf8").trim().split("\n");
+  const surplus = files.filter((file) => !wanted.includes(file)).map((file) => `+ ${file}`);
+  const missing = wanted.filter((file) => !files.includes(file)).map((file) => `- ${file}`);
+  if (surplus.length + missing.length > 0) {
+    const differences = [...surplus, ...missing].join("\n");
+    throw new Error(
+      `the packed files are not those of scripts/package-files.txt (+ packed but not listed, - listed but not packed):\n${differences}\nIf that is meant: npm run test:package -- --update`,
+    );
+  }
+  console.log(`packed: ${packed.length} files, ${kilobytes(statSync(tarball).size)} compressed`);
+}
+
+function install(name, tarball, flags) {
+  const target = join(folder, name);
+  mkdirSync(target);
+  const manifest = { name: "consumer", private: true, type: "module", dependencies: { agentauth: `file:${tarball}` } };
+  writeFileSync(join(target, "package.json"), JSON.stringify(manifest));
+  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", ...flags], target);
+  const { packages } = JSON.parse(readFileSync(join(target, "node_modules/.package-lock.json"), "utf8"));
+  const size = sizeOf(join(target, "node_modules"));
+  console.log(`installed ${name}: ${Object.keys(packages).length} packages, ${kilobytes(size)}`);
+  return target;
+}
+
+function tryLibrary(target) {
+  runProgram("library.mjs", target);
+  checkTypes("library.ts", target, { lib: ["ES2023", "DOM", "DOM.Iterable"], types: [] });
+  assert.equal(run("npx", ["--no-install", "agentauth", "--version"], target).trim(), version);
+}
+
+function tryEverything(target) {
+  runProgram("sandbox.mjs", target);
+  checkTypes("sandbox.ts", target, {
+    lib: ["ES2023"],
+    types: ["node"],
+    typeRoots: [join(root, "node_modules/@types")],
+  });
+  assert.equal(run("npx", ["--no-install", "agentauth", "--version"], target).trim(), version);
+  assert.match(run("npx", ["--no-install", "agentauth", "demo"], target), /All \d+ devices came, in order, none twice/);
+}
+
+function runProgram(name, target) {
+  copyFileSync(join(scripts, "consumer", name), join(target, name));
+  run(process.execPath, [name], target);
+  console.log(`${name}: runs`);
+}
+
+/** Declarations are checked too: what a user's compiler would complain about is ours to find. */
+function checkTypes(name, target, options) {
+  copyFileSync(join(scripts, "consumer", name), join(target, name));
+  const compilerOptions = {
+    target: "ES2023",
+    module: "NodeNext",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    noEmit: true,
+    ...options,
+  };
+  writeFileSync(join(target, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [name] }));
+  run(process.execPath, [createRequire(import.meta.url).resolve("typescript/bin/tsc"), "-p", "."], target);
+  console.log(`${name}: its types hold`);
+}
+
+/** Runs a command to its end and gives its output; fails with everything that it said. */
+function run(command, args, cwd) {
+  const result = spawnSync(command, args, { cwd, env, encoding: "utf8", shell: process.platform === "win32" });
+  if (result.status === 0) return result.stdout;
+  const said = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error ?? ""}`;
+  throw new Error(`${command} ${args.join(" ")} failed (${result.status ?? result.signal}):\n${said}`);
+}
+
+function sizeOf(path) {
+  const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
+
+function kilobytes(bytes) {
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

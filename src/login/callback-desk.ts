@@ -1,0 +1,108 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { LoginOutcome } from "../oauth/login.js";
+import { repeatedParameter, sameSecret } from "./callback-parameters.js";
+import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, sendPage } from "./pages.js";
+import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
+
+/** So many wrong callbacks are no accident. */
+const PROBE_COUNT = 50;
+
+/** What a desk is told. */
+export interface DeskOptions {
+  /** The authorities by which a browser may come. */
+  hosts: ReadonlySet<string>;
+  /** The path of the redirect address. */
+  path: string;
+  /** Called once when 50 wrong callbacks came: something on this machine, or a web page, tries to slip one in. */
+  onProbe: () => void;
+  /** Called with a connection that will have to wait for the end of the login. */
+  hold: (socket: Socket) => void;
+}
+
+/**
+ * Answers the requests that reach a callback listener: the first callback with the right state wins, its browser is
+ * sent on to a page that waits until the login has ended, and everything else changes nothing.
+ */
+export class CallbackDesk {
+  readonly #options: DeskOptions;
+  readonly #rules: RequestRules;
+  readonly #donePath = `/done/${randomBytes(16).toString("base64url")}`;
+  readonly #waiting = new Set<ServerResponse>();
+  #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
+  #wrong = 0;
+  #outcome: LoginOutcome | undefined;
+  /** How far the winner's browser is: still to come for the page, or no longer to be waited for. */
+  #browser: "none" | "moving" | "here" | "served" | "gone" = "none";
+  #onServed: () => void = () => {};
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+    this.#rules = {
+      hosts: options.hosts,
+      knows: (path) => path === options.path || (this.#browser !== "none" && path === this.#donePath),
+    };
+  }
+
+  /** Waits for the callback with this state. Before it is called, no callback is the right one. */
+  expect(state: string): Promise<URLSearchParams> {
+    return new Promise((resolve) => {
+      this.#expected = { state, resolve };
+    });
+  }
+
+  /** Answers a request. */
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const refusal = refusalOf(request, this.#rules);
+    if (refusal !== undefined) return sendPage(response, refusal);
+    const target = request.url ?? "";
+    if (pathOf(target) === this.#donePath) return this.#serveDone(request, response);
+    this.#receive(queryOf(target), response);
+  }
+
+  /** Tells the browser how it ended. Resolves once it has been told, or where there is none to tell. */
+  conclude(outcome: LoginOutcome): Promise<void> {
+    this.#outcome = outcome;
+    for (const response of this.#waiting) sendPage(response, outcomePage(outcome));
+    if (this.#browser !== "moving" && this.#browser !== "here") return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onServed = resolve;
+    });
+  }
+
+  #receive(parameters: URLSearchParams, response: ServerResponse): void {
+    const expected = this.#expected;
+    const state = parameters.get("state");
+    const isRight = expected !== undefined && state !== null && sameSecret(state, expected.state);
+    if (!isRight || repeatedParameter(parameters) !== undefined) {
+      if (++this.#wrong === PROBE_COUNT) this.#options.onProbe();
+      return sendPage(response, NOT_OURS);
+    }
+    if (this.#browser !== "none") return sendPage(response, ALREADY_ANSWERED);
+    this.#browser = "moving";
+    response.once("close", () => {
+      if (!response.writableFinished && this.#browser === "moving") this.#leave();
+    });
+    sendPage(response, movedTo(this.#donePath));
+    expected.resolve(parameters);
+  }
+
+  #serveDone(request: IncomingMessage, response: ServerResponse): void {
+    this.#browser = "here";
+    this.#waiting.add(response);
+    this.#options.hold(request.socket);
+    response.once("close", () => {
+      this.#waiting.delete(response);
+      if (response.writableFinished) this.#browser = "served";
+      else if (this.#waiting.size > 0) return;
+      this.#leave();
+    });
+    if (this.#outcome !== undefined) sendPage(response, outcomePage(this.#outcome));
+  }
+
+  #leave(): void {
+    if (this.#browser !== "served") this.#browser = "gone";
+    this.#onServed();
+  }
+}

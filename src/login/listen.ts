@@ -1,0 +1,107 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { SocketPool } from "./socket-pool.js";
+
+/** What a browser sends for a redirect fits into this with ease. */
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Time for a request to be there in full, and for a silent connection to live. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/** Attempts to find a port that is free on both loopback addresses. */
+const PORT_ATTEMPTS = 10;
+
+/** A bound listener. */
+export interface Listener {
+  readonly port: number;
+  /** Takes a connection out of the limits: it waits for us, not we for it. */
+  hold(socket: Socket): void;
+  /** Ends every connection and stops listening. May be called again. */
+  close(): Promise<void>;
+}
+
+/** Where to listen. */
+export interface ListenAddress {
+  /** 0 for one that the system chooses. */
+  port: number;
+  /** Whether ::1 is wanted too, where this machine has it. */
+  ipv6: boolean;
+}
+
+/**
+ * Listens on 127.0.0.1 and, where asked for, on ::1 at the same port. No other program can share the port.
+ *
+ * @throws the system's error where an address cannot be had; `EADDRINUSE` also when only ::1 is taken, because a
+ * browser may try that one first and would hand the code to whoever holds it
+ */
+export async function listen({ port, ipv6 }: ListenAddress, handle: RequestListener): Promise<Listener> {
+  for (let attempt = 1; ; attempt++) {
+    const pool = new SocketPool();
+    const first = await bind("127.0.0.1", port, pool, handle);
+    const bound = (first.address() as AddressInfo).port;
+    if (!ipv6) return listener(bound, [first], pool);
+    try {
+      return listener(bound, [first, await bind("::1", bound, pool, handle)], pool);
+    } catch (error) {
+      if (hasNoIpv6(error)) return listener(bound, [first], pool);
+      await closeAll([first], pool);
+      if (port !== 0 || attempt === PORT_ATTEMPTS) throw error;
+    }
+  }
+}
+
+function listener(port: number, servers: Server[], pool: SocketPool): Listener {
+  return { port, hold: (socket) => pool.hold(socket), close: () => closeAll(servers, pool) };
+}
+
+function bind(host: string, port: number, pool: SocketPool, handle: RequestListener): Promise<Server> {
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionsCheckingInterval: 1_000,
+    // Said here, because NODE_OPTIONS could turn it on for the whole program.
+    insecureHTTPParser: false,
+  });
+  // What is pipelined behind a request is not answered.
+  server.maxRequestsPerSocket = 1;
+  server.setTimeout(REQUEST_TIMEOUT_MS, (socket) => socket.destroy());
+  server.on("connection", (socket) => pool.add(socket));
+  server.on("clientError", refuseBroken);
+  server.on("request", (request, response) => {
+    // A browser that goes away in the middle is no failure of ours.
+    request.on("error", () => {});
+    response.on("error", () => {});
+    handle(request, response);
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port, exclusive: true, ipv6Only: host === "::1" }, () => {
+      server.off("error", reject);
+      // A connection that could not be accepted is its sender's loss; the next one may be the browser.
+      server.on("error", () => {});
+      resolve(server);
+    });
+  });
+}
+
+async function closeAll(servers: Server[], pool: SocketPool): Promise<void> {
+  const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+  pool.destroy();
+  await Promise.all(closed);
+}
+
+/** Answers what is not HTTP: there is no response object for it. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? "431 Request Header Fields Too Large"
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? "408 Request Timeout"
+        : "400 Bad Request";
+  socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n`);
+}
+
+function hasNoIpv6(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === "EADDRNOTAVAIL" || code === "EAFNOSUPPORT" || code === "EINVAL";
+}

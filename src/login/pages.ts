@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import type { ServerResponse } from "node:http";
+import type { ErrorClass } from "../errors.js";
+import type { LoginOutcome } from "../oauth/login.js";
+
+/** A page as it is sent. */
+export interface Page {
+  status: number;
+  html: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+const STYLE = [
+  ":root{color-scheme:light dark;--back:#f4f5f7;--card:#fff;--text:#1c2024;--soft:#60646c;--line:#e0e1e6}",
+  "@media(prefers-color-scheme:dark){:root{--back:#111113;--card:#18191b;--text:#edeef0;--soft:#b0b4ba;--line:#2e3135}}",
+  "body{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--back);color:var(--text);",
+  "font:16px/1.5 system-ui,sans-serif}",
+  "main{box-sizing:border-box;width:min(28rem,100% - 2rem);padding:2rem;background:var(--card);",
+  "border:1px solid var(--line);border-radius:12px}",
+  "h1{margin:0 0 .5rem;font-size:1.25rem}p{margin:0;color:var(--soft)}",
+].join("");
+
+const HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; "),
+  "cache-control": "no-store",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  connection: "close",
+} as const;
+
+/** Sends a page; the connection ends with it. */
+export function sendPage(response: ServerResponse, page: Page): void {
+  response.writeHead(page.status, {
+    ...HEADERS,
+    ...page.headers,
+    "content-length": Buffer.byteLength(page.html),
+  });
+  response.end(page.html);
+}
+
+/** Nothing that a request carried is ever part of a page: both texts are ours. */
+function page(status: number, title: string, text: string, headers?: Page["headers"]): Page {
+  const html = [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width,initial-scale=1">',
+    `<title>${title}</title><style>${STYLE}</style></head>`,
+    `<body><main><h1>${title}</h1><p>${text}</p></main></body></html>\n`,
+  ].join("");
+  return headers === undefined ? { status, html } : { status, html, headers };
+}
+
+export const FORBIDDEN = page(403, "Not allowed", "This address only answers the browser that comes back from the sign-in.");
+export const NOT_FOUND = page(404, "Nothing here", "This address only takes the answer of a sign-in.");
+export const ONLY_GET = page(405, "Not allowed", "This address only answers GET.", { allow: "GET" });
+export const NOT_OURS = page(
+  400,
+  "Not the answer that is waited for",
+  "This does not belong to the sign-in that is waiting. Nothing was changed. You can close this window.",
+);
+export const ALREADY_ANSWERED = page(
+  409,
+  "Already answered",
+  "This sign-in has its answer already. You can close this window.",
+);
+
+/** Sends the browser on, so that the code leaves its address bar and its history. */
+export function movedTo(path: string): Page {
+  return page(303, "One moment", "The sign-in is being finished.", { location: path });
+}
+
+const SIGNED_IN = page(200, "You are signed in", "You are signed in. You can close this window.");
+
+const REASONS: Readonly<Record<ErrorClass, string>> = {
+  auth: "The authorization server did not give access.",
+  refused: "The answer broke a security rule, and nothing of it was used.",
+  unavailable: "The authorization server could not be reached.",
+  remote: "The server said no.",
+  store: "The sign-in could not be saved on this computer.",
+  aborted: "The sign-in was ended from the terminal.",
+  usage: "A setting is wrong.",
+  partial: "The sign-in was not finished.",
+  internal: "Something went wrong in the program that asked you to sign in.",
+};
+
+/** What the person reads at the end: how it went, and of a failure only its kind. */
+export function outcomePage(outcome: LoginOutcome): Page {
+  if (outcome.ok) return SIGNED_IN;
+  const reason = REASONS[outcome.error.class] ?? REASONS.internal;
+  return page(200, "The sign-in was refused", `${reason} The terminal tells more. You can close this window.`);
+}

@@ -1,0 +1,73 @@
+/** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */
+export type RedirectHost = "127.0.0.1" | "localhost";
+
+/** What the person or the program asked for. */
+export interface RedirectWish {
+  /** Default `127.0.0.1` (RFC 8252 section 8.3). */
+  host?: RedirectHost | undefined;
+  /** This port and no other, 1 to 65535. Default: one that is free. */
+  port?: number | undefined;
+  /** Default `/callback`. */
+  path?: string | undefined;
+  /** The redirect address of an earlier registration. */
+  preferred?: string | undefined;
+}
+
+/** The shape of the redirect address, and which ports to try for it in order; 0 is one that the system chooses. */
+export interface RedirectPlan {
+  host: RedirectHost;
+  path: string;
+  ports: readonly number[];
+}
+
+const DEFAULT_PATH = "/callback";
+const PLAIN_PATH = /^\/(?:[\w\-.~]+(?:\/[\w\-.~]+)*\/?)?$/;
+
+/**
+ * Decides on a redirect address. An earlier one is taken where it is not against the wish; only a wished port is
+ * insisted on.
+ *
+ * @throws `TypeError` for a port or path that cannot be one
+ */
+export function planRedirect(wish: RedirectWish): RedirectPlan {
+  const { host, port, path } = wish;
+  if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= 65_535)) {
+    throw new TypeError("the redirect port must be a whole number from 1 to 65535");
+  }
+  if (path !== undefined && !isPlainPath(path)) {
+    throw new TypeError("the redirect path must begin with / and have only letters, digits and -._~/ in it");
+  }
+  const earlier = readRedirect(wish.preferred);
+  const fits =
+    earlier !== undefined &&
+    (host ?? earlier.host) === earlier.host &&
+    (path ?? earlier.path) === earlier.path &&
+    (port ?? earlier.port) === earlier.port;
+  const shape = fits ? earlier : { host: host ?? "127.0.0.1", path: path ?? DEFAULT_PATH };
+  const ports = port !== undefined ? [port] : fits ? [earlier.port, 0] : [0];
+  return { host: shape.host, path: shape.path, ports };
+}
+
+/** The redirect address of a bound port. */
+export function redirectUri({ host, path }: Pick<RedirectPlan, "host" | "path">, port: number): string {
+  return `http://${authority(host, port)}${path}`;
+}
+
+/** Host and port as browsers write them. */
+export function authority(host: string, port: number): string {
+  return port === 80 ? host : `${host}:${port}`;
+}
+
+/** `.` and `..` as segments are resolved by browsers, so that the callback would come to another path. */
+function isPlainPath(path: string): boolean {
+  return PLAIN_PATH.test(path) && new URL(path, "http://localhost").pathname === path;
+}
+
+function readRedirect(uri: string | undefined): { host: RedirectHost; path: string; port: number } | undefined {
+  if (uri === undefined || !URL.canParse(uri)) return undefined;
+  const { hostname: host, pathname: path, port: digits } = new URL(uri);
+  if (host !== "127.0.0.1" && host !== "localhost") return undefined;
+  const port = digits === "" ? 80 : Number(digits);
+  // Written back, it must be the same: then there is nothing else in it.
+  return isPlainPath(path) && redirectUri({ host, path }, port) === uri ? { host, path, port } : undefined;
+}

@@ -1,0 +1,89 @@
+/** One challenge of a `WWW-Authenticate` field (RFC 9110 section 11.6.1). */
+export interface Challenge {
+  /** The scheme in lower case, such as `bearer`. */
+  readonly scheme: string;
+  /** Parameters by lower-case name, each with its values in the order they came; a well-formed challenge has one each. */
+  readonly params: ReadonlyMap<string, readonly string[]>;
+}
+
+const TOKEN = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
+const TOKEN68 = /[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))/y;
+const SPACE = /[ \t]*/y;
+const EQUALS = /[ \t]*=[ \t]*/y;
+const QUOTED = /"((?:[^"\\]|\\.)*)"/ys;
+// Not a token, as RFC 9110 wants: addresses arrive without quotes, or in single ones, from real servers.
+const BARE_VALUE = /'([^']*)'|([^\s,"]+)/y;
+const MAX_LENGTH = 64 * 1024;
+
+/**
+ * Reads every challenge of a `WWW-Authenticate` field; repeated fields arrive joined by commas and read the same.
+ *
+ * Commas inside quotes, several schemes, blanks around `=` and parameters in any order are all read as RFC 9110 has
+ * them. What cannot be read is passed over up to the next comma, and nothing of it is used.
+ */
+export function parseChallenges(field: string): Challenge[] {
+  if (field.length > MAX_LENGTH) return [];
+  const challenges: Challenge[] = [];
+  let params: Map<string, string[]> | undefined;
+  let at = 0;
+  const match = (shape: RegExp): RegExpExecArray | null => {
+    shape.lastIndex = at;
+    const found = shape.exec(field);
+    if (found) at = shape.lastIndex;
+    return found;
+  };
+  while (at < field.length) {
+    match(SPACE);
+    if (field[at] === ",") {
+      at++;
+      continue;
+    }
+    const name = match(TOKEN)?.[0];
+    if (name === undefined) {
+      at = afterComma(field, at);
+      continue;
+    }
+    if (params && match(EQUALS)) {
+      const value = match(QUOTED)?.[1]?.replace(/\\(.)/gs, "$1") ?? bareValue(match(BARE_VALUE));
+      if (value !== undefined) params.set(name.toLowerCase(), [...(params.get(name.toLowerCase()) ?? []), value]);
+      else at = afterComma(field, at);
+      continue;
+    }
+    params = new Map();
+    challenges.push({ scheme: name.toLowerCase(), params });
+    const before = at;
+    match(SPACE);
+    // A scheme may carry one opaque value in place of parameters; nothing we use does.
+    if (at > before) match(TOKEN68);
+  }
+  return challenges;
+}
+
+function bareValue(found: RegExpExecArray | null): string | undefined {
+  return found?.[1] ?? found?.[2];
+}
+
+function afterComma(field: string, at: number): number {
+  const comma = field.indexOf(",", at + 1);
+  return comma < 0 ? field.length : comma;
+}
+
+/** What a Bearer challenge says (RFC 6750 section 3, RFC 9728 section 5.1). */
+export interface BearerChallenge {
+  /** Addresses of the resource metadata, in the order given; more than one is the server's mistake. */
+  readonly resourceMetadata: readonly string[];
+  /** The scopes that the request needs. */
+  readonly scope: string | undefined;
+  /** `invalid_token`, `insufficient_scope`, … */
+  readonly error: string | undefined;
+}
+
+/** The Bearer (or DPoP) challenges of an answer in one, or undefined when it has none. */
+export function bearerChallenge(headers: Headers): BearerChallenge | undefined {
+  const challenges = parseChallenges(headers.get("www-authenticate") ?? "").filter(
+    ({ scheme }) => scheme === "bearer" || scheme === "dpop",
+  );
+  if (challenges.length === 0) return undefined;
+  const all = (name: string) => [...new Set(challenges.flatMap(({ params }) => params.get(name) ?? []))];
+  return { resourceMetadata: all("resource_metadata"), scope: all("scope")[0], error: all("error")[0] };
+}

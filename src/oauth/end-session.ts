@@ -1,0 +1,45 @@
+import * as oauth from "oauth4webapi";
+import type { Grant } from "./grant.js";
+import type { OAuthHttp } from "./http.js";
+import { prepare, told } from "./token.js";
+
+/** What became of a grant at its issuer. */
+export interface RemoteLogout {
+  /** Whether the issuer was told, and took it; undefined when it has no way to be told. */
+  told: boolean | undefined;
+  /** Why it was not. */
+  error?: unknown;
+}
+
+/**
+ * Tells the issuer that a grant is over: revokes its refresh or access token (RFC 7009) where the issuer has an endpoint
+ * for that, else asks its end-session endpoint (OpenID Connect RP-Initiated Logout). Never throws: what is local is gone
+ * already, and an issuer that is down must not bring it back.
+ */
+export async function endRemotely(grant: Grant, http: OAuthHttp, signal: AbortSignal): Promise<RemoteLogout> {
+  const { revocation, endSession } = grant.endpoints;
+  try {
+    if (revocation !== undefined) {
+      await revoke(grant, revocation, http, signal);
+      return { told: true };
+    }
+    if (endSession === undefined) return { told: undefined };
+    const url = new URL(endSession);
+    const idToken = grant.tokens.idToken?.reveal();
+    if (idToken !== undefined) url.searchParams.set("id_token_hint", idToken);
+    url.searchParams.set("client_id", grant.client.clientId);
+    const { status } = await http.probe(url.href, signal);
+    return { told: status < 400 };
+  } catch (error) {
+    return { told: false, error };
+  }
+}
+
+async function revoke(grant: Grant, url: string, http: OAuthHttp, signal: AbortSignal): Promise<void> {
+  const { as, client, auth, options } = prepare({ http, issuer: grant.issuer, client: grant.client, signal });
+  const token = (grant.tokens.refreshToken ?? grant.tokens.accessToken).reveal();
+  await told({ tokenEndpoint: url }, async () => {
+    const response = await oauth.revocationRequest({ ...as, revocation_endpoint: url }, client, auth, token, options);
+    await oauth.processRevocationResponse(response);
+  });
+}

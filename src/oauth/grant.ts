@@ -1,0 +1,131 @@
+import { Secret } from "../redact.js";
+
+/** How a client proves itself at the token endpoint (RFC 7591 section 2). */
+export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post";
+
+/** A client of one issuer: who the agent is, not who the person is. */
+export interface ClientRecord {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret | undefined;
+  /** Unix milliseconds at which the secret ends; undefined for never. */
+  readonly secretExpiresAt: number | undefined;
+  readonly authMethod: AuthMethod;
+  readonly source: "pre-registered" | "metadata-document" | "dynamic";
+  /** The redirect address it was registered with, or last used. */
+  readonly redirectUri: string | undefined;
+}
+
+/** Addresses of the issuer that later requests need. */
+export interface GrantEndpoints {
+  readonly token: string;
+  readonly introspection: string | undefined;
+  readonly revocation: string | undefined;
+  readonly endSession: string | undefined;
+  readonly jwks: string | undefined;
+}
+
+/** The tokens of a grant. */
+export interface GrantTokens {
+  readonly accessToken: Secret;
+  readonly refreshToken: Secret | undefined;
+  readonly idToken: Secret | undefined;
+  /** Unix milliseconds by the issuer's clock as it was read here; undefined when it did not say. */
+  readonly expiresAt: number | undefined;
+  /** Unix milliseconds at which the access token was received. */
+  readonly obtainedAt: number;
+  /** The scopes granted; undefined when neither asked for nor told. */
+  readonly scope: string | undefined;
+}
+
+/**
+ * What a finished login leaves behind. It is built once and never changed: every later request is built from it, so that
+ * none can forget the resource, the client or the way it authenticates.
+ */
+export interface Grant {
+  readonly profile: string;
+  /** The MCP server, canonical. */
+  readonly server: string;
+  /** What is sent as `resource`, byte for byte as the metadata has it. */
+  readonly resource: string;
+  readonly issuer: string;
+  readonly endpoints: GrantEndpoints;
+  readonly client: ClientRecord;
+  /** The scopes that were asked for. */
+  readonly requestedScope: string | undefined;
+  readonly tokens: GrantTokens;
+  /** Counts up by one with every token answer. */
+  readonly generation: number;
+  /** Set when the issuer said that the grant is over. Nothing is deleted: a later login replaces it. */
+  readonly retired: { readonly at: number; readonly reason: string } | undefined;
+}
+
+/** What a token endpoint answered, already checked for form. */
+export interface TokenAnswer {
+  readonly accessToken: string;
+  readonly refreshToken: string | undefined;
+  readonly idToken: string | undefined;
+  /** Seconds. */
+  readonly expiresIn: number | undefined;
+  readonly scope: string | undefined;
+  /** Unix milliseconds by the answer's own `Date`, else by our clock. */
+  readonly at: number;
+}
+
+const YEAR_MS = 365 * 24 * 3600 * 1000;
+
+/** The tokens of a first answer. */
+export function tokensOf(answer: TokenAnswer, requestedScope: string | undefined): GrantTokens {
+  return {
+    accessToken: new Secret(answer.accessToken),
+    refreshToken: answer.refreshToken === undefined ? undefined : new Secret(answer.refreshToken),
+    idToken: answer.idToken === undefined ? undefined : new Secret(answer.idToken),
+    expiresAt: answer.expiresIn === undefined ? undefined : answer.at + Math.min(answer.expiresIn * 1000, YEAR_MS),
+    obtainedAt: answer.at,
+    // What is not told is what was asked for (RFC 6749 section 5.1).
+    scope: answer.scope ?? requestedScope,
+  };
+}
+
+/**
+ * Merges the answer to a refresh into a grant: the only place that knows how a token answer changes one. A refresh
+ * token, an id token or a scope that the answer leaves out stays as it was (RFC 6749 section 6).
+ */
+export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
+  const { tokens } = grant;
+  const fresh = tokensOf(answer, tokens.scope);
+  return {
+    ...grant,
+    tokens: {
+      ...fresh,
+      refreshToken: fresh.refreshToken ?? tokens.refreshToken,
+      idToken: fresh.idToken ?? tokens.idToken,
+    },
+    generation: grant.generation + 1,
+    retired: undefined,
+  };
+}
+
+/** The grant, marked as over. */
+export function retire(grant: Grant, reason: string, at: number): Grant {
+  return { ...grant, generation: grant.generation + 1, retired: { at, reason } };
+}
+
+/**
+ * Whether the access token can be used for `minTtl` more seconds. A token that lives shorter than that would never be
+ * fresh, so at most a half of its life is asked for. A token whose end is not known is fresh until the server says no.
+ */
+export function isFresh(grant: Grant, now: number, minTtl: number): boolean {
+  if (grant.retired) return false;
+  const { expiresAt, obtainedAt } = grant.tokens;
+  if (expiresAt === undefined) return true;
+  const wanted = Math.min(minTtl * 1000, (expiresAt - obtainedAt) / 2);
+  return expiresAt - now > wanted;
+}
+
+/** Whether the scopes granted include all of those wanted. */
+export function coversScope(grant: Grant, wanted: readonly string[] | undefined): boolean {
+  if (!wanted || wanted.length === 0) return true;
+  const granted = new Set((grant.tokens.scope ?? "").split(" "));
+  return wanted.every((scope) => granted.has(scope));
+}

@@ -1,0 +1,192 @@
+import * as oauth from "oauth4webapi";
+import { AgentAuthError } from "../errors.js";
+import { quote, Secret } from "../redact.js";
+import type { AuthMethod, ClientRecord } from "./grant.js";
+import type { GrantStore } from "./grant-store.js";
+import type { OAuthHttp, TraceEntry } from "./http.js";
+import { refused } from "./refuse.js";
+import type { ServerMetadata } from "./server-metadata.js";
+import { oauthError } from "./token.js";
+
+/** A client that somebody registered with the issuer beforehand. */
+export interface PreRegisteredClient {
+  clientId: string;
+  clientSecret?: string | Secret | undefined;
+  /** Default: the first of Basic and Post that the issuer lists; `none` without a secret. */
+  authMethod?: AuthMethod | undefined;
+  /** The issuer that it belongs to; used with no other. Default: whichever issuer the first login meets. */
+  issuer?: string | undefined;
+}
+
+/** What getting a client depends on. */
+export interface Registration {
+  http: OAuthHttp;
+  server: ServerMetadata;
+  store: GrantStore;
+  /** The redirect address of this login. */
+  redirectUri: string;
+  clientName: string;
+  preRegistered: PreRegisteredClient | undefined;
+  /** The address of our client id metadata document, if we publish one. */
+  clientMetadataUrl: string | undefined;
+  /** Scopes that the client may ask for. */
+  scope: readonly string[];
+  /** Grants beside the usual two. */
+  moreGrants?: readonly string[];
+  now: number;
+  trace: (entry: TraceEntry) => void;
+  signal: AbortSignal | undefined;
+}
+
+/**
+ * The client to use with an issuer: the one registered beforehand, else our metadata document where the issuer takes
+ * such, else the one registered before, else a new one (RFC 7591), else an error that names the way out.
+ *
+ * @throws `AgentAuthError` `no_registration`, `bad_registration`, or the issuer's own error
+ */
+export async function obtainClient(registration: Registration): Promise<ClientRecord> {
+  const { server, preRegistered, clientMetadataUrl, redirectUri, store, now } = registration;
+  const base = { issuer: server.issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
+  if (preRegistered) {
+    const { clientId, clientSecret, issuer } = preRegistered;
+    if (issuer !== undefined && issuer !== server.issuer) throw foreignClient(clientId, issuer, server.issuer);
+    const secret = typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
+    const authMethod = preRegistered.authMethod ?? (secret ? preferredMethod(server) : "none");
+    return { ...base, clientId, clientSecret: secret, authMethod, source: "pre-registered" };
+  }
+  if (clientMetadataUrl !== undefined && server.takesClientIdDocuments) {
+    return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
+  }
+  const form = redirectForm(redirectUri);
+  const known = await store.readClient(server.issuer, form);
+  if (known && !endsSoon(known, now)) return known;
+  return store.lease(
+    `client ${server.issuer} ${form}`,
+    async () => {
+      // Whoever held the lease before may have registered what we came for.
+      const made = await store.readClient(server.issuer, form);
+      if (made && !endsSoon(made, now) && made.clientId !== known?.clientId) return made;
+      const client = await register(registration);
+      await store.saveClient(client, form);
+      return client;
+    },
+    registration.signal,
+  );
+}
+
+/** Which registrations can serve a redirect address: the port of a loopback address may vary (RFC 8252 section 7.3). */
+export function redirectForm(redirectUri: string): string {
+  const url = new URL(redirectUri);
+  if (url.protocol === "http:") url.port = "";
+  return url.href;
+}
+
+function endsSoon(client: ClientRecord, now: number): boolean {
+  return client.secretExpiresAt !== undefined && client.secretExpiresAt - now < 60_000;
+}
+
+const SUPPORTED: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
+
+/** The way to authenticate that the issuer lists; Basic where it lists nothing (RFC 8414 section 2). */
+function preferredMethod(server: ServerMetadata): AuthMethod {
+  const listed = server.tokenEndpointAuthMethods;
+  if (!listed) return "client_secret_basic";
+  return SUPPORTED.find((method) => listed.includes(method)) ?? "client_secret_basic";
+}
+
+async function register(registration: Registration): Promise<ClientRecord> {
+  const { http, server, redirectUri, clientName, scope, moreGrants = [], trace, signal } = registration;
+  const url = server.registrationEndpoint;
+  if (url === undefined) {
+    throw new AgentAuthError(
+      "no_registration",
+      `the authorization server ${quote(server.issuer)} has no registration_endpoint, so it must know this client beforehand`,
+      { class: "auth", hint: "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url" },
+    );
+  }
+  const metadata = {
+    client_name: clientName,
+    redirect_uris: [redirectUri],
+    grant_types: ["authorization_code", "refresh_token", ...moreGrants],
+    response_types: ["code"],
+    token_endpoint_auth_method: preferredMethod(server),
+    application_type: "native",
+    ...(scope.length > 0 && { scope: scope.join(" ") }),
+  };
+  const entry = { step: "registration", method: "POST", url } as const;
+  let status: number | undefined;
+  try {
+    const response = await oauth.dynamicClientRegistrationRequest(
+      { issuer: server.issuer, registration_endpoint: url },
+      metadata as Parameters<typeof oauth.dynamicClientRegistrationRequest>[1],
+      {
+        [oauth.customFetch]: http.fetcher(signal) as never,
+        [oauth.allowInsecureRequests]: true,
+      },
+    );
+    status = response.status;
+    // RFC 7591 asks for 201; servers that say 200 mean the same.
+    const created = status === 200 ? new Response(response.body, { status: 201, headers: response.headers }) : response;
+    const answer = await oauth.processDynamicClientRegistrationResponse(created);
+    const client = checkAnswer(answer as Record<string, unknown>, registration, metadata.token_endpoint_auth_method);
+    trace({ ...entry, status, used: true, why: `registered as ${client.clientId.slice(0, 80)}` });
+    return client;
+  } catch (thrown) {
+    const error = oauthError(thrown, url);
+    trace({ ...entry, status, used: false, why: error instanceof Error ? error.message : String(error) });
+    throw error;
+  }
+}
+
+function checkAnswer(answer: Record<string, unknown>, { server, redirectUri }: Registration, asked: AuthMethod): ClientRecord {
+  const from = server.registrationEndpoint ?? "";
+  const complain = (field: string, value: unknown, rule: string) => refused("bad_registration", { field, value, from, rule });
+  const { client_id: clientId, client_secret: secret, redirect_uris: redirects, client_secret_expires_at: ends } = answer;
+  if (typeof clientId !== "string" || clientId.length > 2048 || !/^[\x20-\x7e]+$/.test(clientId)) {
+    throw complain("client_id", clientId, "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)");
+  }
+  if (secret !== undefined && secret !== null && (typeof secret !== "string" || secret.length > 8192)) {
+    throw complain("client_secret", "(not shown)", "must be a string (RFC 7591 section 3.2.1)");
+  }
+  if (redirects !== undefined && !(Array.isArray(redirects) && redirects.length === 1 && redirects[0] === redirectUri)) {
+    throw complain("redirect_uris", redirects, `must be the one that was asked for, ${redirectUri}`);
+  }
+  // The answer decides, whatever was asked for (RFC 7591 section 3.2.1).
+  const method = answer["token_endpoint_auth_method"] ?? (secret ? asked : "none");
+  if (!SUPPORTED.includes(method as AuthMethod)) {
+    throw complain("token_endpoint_auth_method", method, `must be one of ${SUPPORTED.join(", ")}`);
+  }
+  if (method !== "none" && !secret) throw complain("client_secret", undefined, `is needed for ${String(method)}`);
+  return {
+    issuer: server.issuer,
+    clientId,
+    clientSecret: secret ? new Secret(secret) : undefined,
+    secretExpiresAt: typeof ends === "number" && ends > 0 ? ends * 1000 : undefined,
+    authMethod: method as AuthMethod,
+    source: "dynamic",
+    redirectUri,
+  };
+}
+
+/**
+ * Whether the issuer still knows a client, found out by asking the authorization endpoint without following it: where
+ * it has forgotten a client it says so in the browser, and no callback would ever come.
+ */
+export async function isForgotten(http: OAuthHttp, authorizationUrl: string, signal: AbortSignal | undefined): Promise<boolean> {
+  const { status } = await http.probe(authorizationUrl, signal);
+  return status === 400 || status === 401 || status === 403 || status === 404 || status === 422;
+}
+
+function checkDocumentUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === "") return value;
+  throw new AgentAuthError("usage", `the client metadata address ${quote(value)} must be an https address with a path`, { class: "usage" });
+}
+
+function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
+  return new AgentAuthError(
+    "issuer_changed",
+    `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
+    { class: "auth", hint: "give a client of the new authorization server with --client-id" },
+  );
+}

@@ -1,0 +1,142 @@
+import { AgentAuthError } from "../errors.js";
+import type { AddressPolicy } from "./address.js";
+import { checkAddress } from "./address.js";
+import { isUnavailable, type OAuthHttp, serverFailure, strictObject, type TraceEntry } from "./http.js";
+import { refused } from "./refuse.js";
+import { coversServer } from "./resource.js";
+import { parseScope } from "./scope.js";
+
+/** What a protected resource says of itself (RFC 9728 section 2), as far as it is used. */
+export interface ResourceMetadata {
+  /** Byte for byte what is sent as `resource`. */
+  resource: string;
+  /** Issuers, in the resource's order. */
+  authorizationServers: readonly string[];
+  scopesSupported: readonly string[] | undefined;
+  /** Where the document was found. */
+  url: string;
+}
+
+/** What finding the resource metadata depends on. */
+export interface ResourceDiscovery {
+  http: OAuthHttp;
+  /** The MCP server's address. */
+  mcpUrl: string;
+  /** Addresses that the challenge named. */
+  named: readonly string[];
+  policy: AddressPolicy & { crossOriginMetadata: boolean; strictResource: boolean };
+  trace: (entry: TraceEntry) => void;
+  signal: AbortSignal | undefined;
+}
+
+const WELL_KNOWN = "/.well-known/oauth-protected-resource";
+const MAX_ISSUERS = 16;
+
+/** Where the metadata of a resource lies when nobody says: before the path, then at the root (RFC 9728 section 3.1). */
+export function wellKnownAddresses(mcpUrl: string): string[] {
+  const { origin, pathname, search } = new URL(mcpUrl);
+  const path = pathname === "/" ? "" : pathname;
+  return [...new Set([`${origin}${WELL_KNOWN}${path}${search}`, `${origin}${WELL_KNOWN}`])];
+}
+
+/**
+ * Finds the resource metadata: at the addresses that the challenge named, else at the well-known ones. An answer that
+ * says there is nothing leads to the next address; one that says nothing at all (5xx, no answer) does not, since the
+ * next address may be trusted for something else.
+ *
+ * @returns undefined when there is no metadata anywhere
+ * @throws `AgentAuthError` `bad_resource_metadata`, `resource_mismatch`, `bad_address`, or a network error
+ */
+export async function findResourceMetadata(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+  const named = discovery.named.map((url) => checkNamed(url, discovery));
+  let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
+  // A server that names an address where there is nothing may still have the document where it belongs.
+  if (named.length > 0) candidates = [...new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)])];
+  for (const url of candidates) {
+    const found = await readCandidate(url, discovery);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function checkNamed(value: string, { mcpUrl, policy }: ResourceDiscovery): string {
+  const from = `the WWW-Authenticate of ${mcpUrl}`;
+  const url = checkAddress(value, "resource_metadata", from, policy);
+  if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) {
+    throw refused("bad_address", {
+      field: "resource_metadata",
+      value,
+      from,
+      rule: "must be on the MCP server's own origin (RFC 9728 section 7.3)",
+      override: "--allow-cross-origin-metadata",
+    });
+  }
+  return url;
+}
+
+async function readCandidate(url: string, discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+  const { http, trace, signal } = discovery;
+  const entry = { step: "resource metadata", method: "GET", url } as const;
+  try {
+    const reply = await http.document(url, signal);
+    const { status } = reply;
+    if (status >= 500 || status === 429) throw serverFailure(url, status);
+    if (!reply.response.ok) {
+      trace({ ...entry, status, used: false, why: "there is no document here" });
+      return undefined;
+    }
+    const metadata = checkMetadata(strictObject(reply), url, discovery);
+    trace({ ...entry, status, used: true, why: "it describes this server" });
+    return metadata;
+  } catch (error) {
+    trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
+    // A page where a document was expected is a server that answers everything with its front page.
+    const page = error instanceof AgentAuthError && error.code === "bad_content_type" && !isUnavailable(error);
+    if (page && discovery.named.length === 0) return undefined;
+    throw error;
+  }
+}
+
+function checkMetadata(document: Record<string, unknown>, url: string, discovery: ResourceDiscovery): ResourceMetadata {
+  const { mcpUrl, policy } = discovery;
+  const { resource, authorization_servers: servers, bearer_methods_supported: methods } = document;
+  const complain = (field: string, value: unknown, rule: string, override?: string) =>
+    refused("bad_resource_metadata", { field, value, from: url, rule, override });
+  const named = checkAddress(resource, "resource", url, policy);
+  if (!coversServer(new URL(named), new URL(mcpUrl), policy.strictResource)) {
+    throw refused("resource_mismatch", {
+      field: "resource",
+      value: resource,
+      from: url,
+      rule: `must be ${mcpUrl}${policy.strictResource ? "" : " or a parent of it"} (RFC 9728 section 3.3)`,
+    });
+  }
+  if (!Array.isArray(servers) || servers.length === 0) {
+    throw complain("authorization_servers", servers, "must name at least one authorization server (RFC 9728 section 2)");
+  }
+  if (servers.length > MAX_ISSUERS) throw complain("authorization_servers", servers.length, `must not name more than ${MAX_ISSUERS}`);
+  if (Array.isArray(methods) && !methods.includes("header")) {
+    throw complain("bearer_methods_supported", methods, 'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)');
+  }
+  const scopes = document["scopes_supported"];
+  return {
+    resource: named,
+    authorizationServers: [...new Set(servers.map((server) => checkIssuer(server, url, policy)))],
+    scopesSupported: scopes === undefined ? undefined : parseScope(scopes, "scopes_supported", url),
+    url,
+  };
+}
+
+/** An issuer identifier has no query and no fragment (RFC 8414 section 2). */
+export function checkIssuer(value: unknown, from: string, policy: AddressPolicy): string {
+  const issuer = checkAddress(value, "authorization_servers", from, policy);
+  if (issuer.includes("?")) {
+    throw refused("bad_address", {
+      field: "authorization_servers",
+      value,
+      from,
+      rule: "must not have a query (RFC 8414 section 2)",
+    });
+  }
+  return issuer;
+}

@@ -1,0 +1,170 @@
+import * as oauth from "oauth4webapi";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isLoopbackHost } from "../http/address.js";
+import type { Clock } from "../http/deadline.js";
+import { escapeText, quote } from "../redact.js";
+import type { ClientRecord, Grant, TokenAnswer } from "./grant.js";
+import type { OAuthHttp } from "./http.js";
+import { refused } from "./refuse.js";
+
+/** What a request to the token endpoint is made with. */
+export interface TokenCall {
+  http: OAuthHttp;
+  clock: Pick<Clock, "epoch">;
+  issuer: string;
+  tokenEndpoint: string;
+  client: ClientRecord;
+  signal: AbortSignal | undefined;
+}
+
+/** The code of a finished authorization, with all that proves that it is ours. */
+export interface CodeExchange {
+  /** The callback's parameters as {@link checkCallback} passed them. */
+  parameters: URLSearchParams;
+  redirectUri: string;
+  verifier: string;
+  resource: string | undefined;
+}
+
+/** Trades a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). Never repeated. */
+export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
+  const { as, client, auth, options } = prepare(call);
+  return told(call, async () => {
+    const response = await oauth.authorizationCodeGrantRequest(as, client, auth, code.parameters, code.redirectUri, code.verifier, {
+      ...options,
+      ...(code.resource !== undefined && { additionalParameters: { resource: code.resource } }),
+    });
+    return answerOf(call, response, await oauth.processAuthorizationCodeResponse(as, client, response));
+  });
+}
+
+/** Asks for new tokens with a grant's refresh token (RFC 6749 section 6). Never repeated: whether to is the caller's to say. */
+export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
+  const { as, client, auth, options } = prepare(call);
+  const refreshToken = grant.tokens.refreshToken?.reveal();
+  if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
+  return told(call, async () => {
+    const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
+      ...options,
+      additionalParameters: { resource: grant.resource },
+    });
+    return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response));
+  });
+}
+
+/** What oauth4webapi wants to know of the server, the client and how requests leave. */
+export function prepare(call: Pick<TokenCall, "http" | "issuer" | "client" | "signal"> & { tokenEndpoint?: string }) {
+  const { client } = call;
+  const as: oauth.AuthorizationServer = {
+    issuer: call.issuer,
+    ...(call.tokenEndpoint !== undefined && { token_endpoint: call.tokenEndpoint }),
+  };
+  return {
+    as,
+    client: { client_id: client.clientId } as oauth.Client,
+    auth: clientAuth(client),
+    options: {
+      [oauth.customFetch]: call.http.fetcher(call.signal) as never,
+      // Addresses were checked when they were read; http is left only between servers on this machine.
+      [oauth.allowInsecureRequests]: isLoopbackHost(new URL(call.issuer).hostname),
+    },
+  };
+}
+
+function clientAuth({ authMethod, clientSecret }: ClientRecord): oauth.ClientAuth {
+  if (authMethod === "none" || clientSecret === undefined) return oauth.None();
+  return authMethod === "client_secret_post" ? oauth.ClientSecretPost(clientSecret.reveal()) : oauth.ClientSecretBasic(clientSecret.reveal());
+}
+
+const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
+const MAX_TOKEN = 64 * 1024;
+
+function answerOf(call: TokenCall, response: Response, answer: oauth.TokenEndpointResponse): TokenAnswer {
+  const complain = (field: string, rule: string, value: unknown = undefined) =>
+    refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
+  // Never quoted: what is wrong with a token is no reason to show it.
+  const token = (field: string, value: string | undefined) => {
+    if (value !== undefined && (value.length > MAX_TOKEN || !TOKEN_SHAPE.test(value))) {
+      throw complain(field, "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)", "(not shown)");
+    }
+    return value;
+  };
+  const { access_token, refresh_token, id_token, expires_in, scope, token_type } = answer;
+  if (token_type !== "bearer") throw complain("token_type", 'must be "Bearer" (RFC 6749 section 5.1)', token_type);
+  if (expires_in !== undefined && !(expires_in > 0)) throw complain("expires_in", "must be a positive number of seconds", expires_in);
+  const date = Date.parse(response.headers.get("date") ?? "");
+  return {
+    accessToken: token("access_token", access_token) ?? "",
+    refreshToken: token("refresh_token", refresh_token),
+    idToken: id_token,
+    expiresIn: expires_in,
+    scope: typeof scope === "string" ? scope : undefined,
+    at: closeTo(date, call.clock.epoch()),
+  };
+}
+
+/**
+ * When the answer was made, on our clock. The issuer's `Date` is as good as ours where they nearly agree; where they do
+ * not, one of them is wrong, and only ours will be looked at again.
+ */
+function closeTo(date: number, now: number): number {
+  return Number.isFinite(date) && Math.abs(date - now) < 5000 ? Math.min(date, now) : now;
+}
+
+/** Runs a request of oauth4webapi and gives its failures our form. */
+export async function told<T>(call: { tokenEndpoint: string }, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw oauthError(thrown, call.tokenEndpoint);
+  }
+}
+
+const AUTH_ERRORS = new Set(["invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "login_required", "interaction_required", "consent_required", "expired_token", "invalid_token"]);
+
+/** Our error for what oauth4webapi threw: the server's own verdict, or a refusal that names what was wrong. */
+export function oauthError(thrown: unknown, url: string): unknown {
+  if (isAgentAuthError(thrown)) return thrown;
+  if (thrown instanceof oauth.ResponseBodyError) {
+    const { error, error_description: description, status } = thrown;
+    const said = description === undefined ? "" : `: ${escapeText(description).slice(0, 300)}`;
+    const passing = status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
+    return new AgentAuthError(error, `${url} answered ${quote(error, 60)}${said}`, {
+      class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
+      status,
+      url,
+      cause: thrown,
+    });
+  }
+  if (thrown instanceof oauth.WWWAuthenticateChallengeError) {
+    // A client that is not known is told so by a challenge when it came with Basic (RFC 6749 section 5.2).
+    const code = thrown.status === 401 ? "invalid_client" : "http_error";
+    return new AgentAuthError(code, `${url} answered HTTP ${thrown.status}`, { class: "auth", status: thrown.status, url, cause: thrown });
+  }
+  if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
+  if (thrown instanceof oauth.OperationProcessingError || thrown instanceof oauth.UnsupportedOperationError) {
+    const response = thrown.cause instanceof Response ? thrown.cause : undefined;
+    const status = response?.status;
+    if (status !== undefined && (status >= 500 || status === 429)) {
+      return new AgentAuthError("server_error", `${url}: HTTP ${status}`, { class: "unavailable", status, url });
+    }
+    const http = status !== undefined && status >= 400;
+    return new AgentAuthError(http ? "http_error" : "bad_token_answer", `${url}: ${http ? `HTTP ${status}` : escapeText(thrown.message)}`, {
+      class: http ? "remote" : "refused",
+      status,
+      url,
+      // Without the cause: it holds the answer, and with it whatever tokens it brought.
+    });
+  }
+  return thrown;
+}
+
+function authorizationError(thrown: oauth.AuthorizationResponseError, url: string): AgentAuthError {
+  const { error, error_description: description } = thrown;
+  const said = description === undefined ? "" : `: ${escapeText(description).slice(0, 300)}`;
+  return new AgentAuthError(error, `the sign-in ended with ${quote(error, 60)}${said}`, {
+    class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
+    url,
+    cause: thrown,
+  });
+}

@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { allIds, type Bench, linesOf, startBench } from "../helpers/cli.js";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+const READERS: Record<string, (text: string) => unknown[]> = {
+  json: (text) => (JSON.parse(text) as { id: string }[]).map(({ id }) => id),
+  ndjson: (text) => linesOf(text).map((line) => (JSON.parse(line) as { id: string }).id),
+  csv: (text) =>
+    text
+      .trimEnd()
+      .split("\r\n")
+      .slice(1)
+      .map((line) => line.split(",")[0]),
+  plain: (text) => linesOf(text).map((line) => line.split("\t")[0]),
+  id: linesOf,
+  yaml: (text) => (parseYaml(text) as { id: string }[]).map(({ id }) => id),
+  table: (text) =>
+    linesOf(text)
+      .slice(1)
+      .map((line) => line.split(" ")[0]),
+  wide: (text) =>
+    linesOf(text)
+      .slice(1)
+      .map((line) => line.split(" ")[0]),
+};
+
+describe("a list holds what the library gives, in its order", () => {
+  it.each(Object.keys(READERS))("devices as %s", async (format) => {
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "-o", format, "--page-size", "7"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(READERS[format]?.(stdout)).toEqual(allIds(bench.sandbox));
+  });
+
+  it("pools and domains, whole objects", async () => {
+    const { account, domain } = bench.sandbox.ids;
+    const pools = await bench.run([...bench.pools, "--json"]);
+    expect(JSON.parse(pools.stdout)).toEqual(await bench.service.pools.list({ domain_id: domain }).toArray());
+    const domains = await bench.run([...bench.domains, "--json"]);
+    expect(JSON.parse(domains.stdout)).toEqual(await bench.service.domains.list({ account_id: account }).toArray());
+  });
+
+  it("sorted by the service", async () => {
+    const { pool } = bench.sandbox.ids;
+    const sorting = { field: "last_seen", direction: "desc" } as const;
+    const expected = await bench.service.devices.list({ pool_id: pool, sorting }).toArray();
+    const { stdout } = await bench.run([...bench.devices, "--sort", "last_seen:desc", "-o", "id"]);
+    expect(linesOf(stdout)).toEqual(expected.map(({ id }) => id));
+  });
+
+  it("in a pipe as plain lines, without anything on stderr", async () => {
+    const { stdout, stderr } = await bench.run(bench.devices);
+    const first = bench.sandbox.data.device(bench.sandbox.ids.pool, 0);
+    expect(stdout.split("\n")[0]?.split("\t").slice(0, 4)).toEqual([first?.id, first?.title, first?.status, first?.session_type]);
+    expect(stderr).toBe("");
+  });
+});
+
+describe("how much of a list", () => {
+  it("--limit, and the command that goes on", async () => {
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "--limit", "5", "-o", "id"]);
+    expect(code).toBe(0);
+    expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(0, 5));
+    const { pool } = bench.sandbox.ids;
+    expect(stderr).toBe(`shown 5 of 60; go on with: agentauth devices list --pool ${pool} -o id --offset 5 --limit 5\n`);
+  });
+
+  it("--offset, told as a range of the whole list", async () => {
+    const { stdout, stderr } = await bench.run([...bench.devices, "--offset", "10", "--limit", "5", "-o", "id"]);
+    expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(10, 15));
+    expect(stderr).toMatch(/^shown 11 to 15 of 60; go on with: .* --offset 15 --limit 5\n$/);
+  });
+
+  it("no word about going on where the list has ended, or with --quiet", async () => {
+    const last = await bench.run([...bench.devices, "--offset", "55", "--limit", "5", "-o", "id"]);
+    const quiet = await bench.run([...bench.devices, "--limit", "5", "-q", "-o", "id"]);
+    expect([linesOf(last.stdout).length, last.stderr, linesOf(quiet.stdout).length, quiet.stderr]).toEqual([5, "", 5, ""]);
+  });
+
+  it("nothing at all: exit 0 and an empty array", async () => {
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "--offset", "60", "-o", "json"]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
+  });
+
+  it("--page-size is asked for, and a page is asked for once", async () => {
+    const before = bench.sandbox.requests.length;
+    await bench.run([...bench.devices, "--page-size", "25", "--concurrency", "3", "-o", "id"]);
+    const queries = bench.sandbox.requests.slice(before).map(({ query }) => query);
+    expect(queries.map((query) => query["pagination[page_size]"])).toEqual(["25", "25", "25"]);
+    expect(new Set(queries.map((query) => query["pagination[offset]"] ?? "0")).size).toBe(3);
+  });
+
+  it("--concurrency 1 never has two requests on the way", async () => {
+    bench.sandbox.faults.add({ kind: "slow-headers", ms: 60, times: 0 });
+    const { stderr } = await bench.run([...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id", "-v"]);
+    const marks = linesOf(stderr).flatMap((line) => (/^[<>] /.test(line) ? [line[0]] : []));
+    expect(marks).toEqual([">", "<", ">", "<", ">", "<"]);
+  });
+});
+
+describe("choosing", () => {
+  it("--status, --session-type and --title, and what was left out is told", async () => {
+    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+    const chosen = all.filter(({ status, session_type }) => status === "active" && session_type === "mcp");
+    const { stdout, stderr } = await bench.run([...bench.devices, "--status", "active", "--session-type", "mcp", "-o", "id"]);
+    expect(linesOf(stdout)).toEqual(chosen.map(({ id }) => id));
+    expect(stderr).toBe(`${chosen.length} of 60 match (--status, --session-type: chosen here, after reading)\n`);
+    const letter = (all[0]?.title ?? "x").slice(0, 1);
+    const titled = await bench.run([...bench.devices, "--title", `${letter}*`, "-o", "id"]);
+    expect(linesOf(titled.stdout)).toContain(all[0]?.id);
+  });
+
+  it("--limit counts what matches, and stops reading there", async () => {
+    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+    const active = all.filter(({ status }) => status === "active");
+    const before = bench.asked();
+    const args = ["--status", "active", "--limit", "3", "--page-size", "10", "--concurrency", "1", "-o", "id"];
+    const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
+    expect(linesOf(stdout)).toEqual(active.slice(0, 3).map(({ id }) => id));
+    expect(stderr).toMatch(/^the first 3 match/);
+    expect(bench.asked() - before).toBeLessThan(6);
+  });
+
+  it("--columns, --no-header and --jq", async () => {
+    const [first] = allIds(bench.sandbox);
+    const args = [...bench.devices, "--limit", "1", "-q"];
+    const columns = await bench.run([...args, "--columns", "last_seen.country_code,id", "-o", "json"]);
+    expect(JSON.parse(columns.stdout)).toEqual([{ last_seen: { country_code: expect.stringMatching(/^[A-Z]{2}$/) }, id: first }]);
+    const table = await bench.run([...args, "--columns", "id", "--no-header", "-o", "table"]);
+    expect(table.stdout).toBe(`${first}\n`);
+    const jq = await bench.run([...args, "--jq", ".[0].id"]);
+    expect(jq.stdout).toBe(`${first}\n`);
+  });
+});
+
+describe("a list that is not what it should be", () => {
+  it("a list that changes is told; with --strict it is an error", async () => {
+    bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
+    const args = [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
+    const lenient = await bench.run(args);
+    expect([lenient.code, lenient.stderr]).toEqual([0, expect.stringMatching(/^warning: the list changed while it was read \(item_count was \d+, then \d+\)/)]);
+    bench.sandbox.faults.clear();
+    bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
+    const strict = await bench.run([...args, "--strict"]);
+    expect([strict.code, strict.stderr]).toEqual([7, expect.stringContaining("the list changed while it was read")]);
+  });
+
+  it("unknown values pass, missing fields are blank; with --strict they are errors", async () => {
+    bench.sandbox.faults.add([
+      { kind: "unknown-enum", times: 0 },
+      { kind: "missing-fields", fields: ["title"], times: 0 },
+    ]);
+    const { code, stdout } = await bench.run([...bench.devices, "--limit", "1", "-q"]);
+    expect([code, stdout.split("\t").slice(1, 4)]).toEqual([0, ["", "paused", "quantum"]]);
+    const strict = await bench.run([...bench.devices, "--strict"]);
+    expect([strict.code, strict.stdout]).toEqual([3, ""]);
+    expect(strict.stderr).toMatch(/^error: .*summaries\[0\]\.\w+/);
+  });
+});

@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { AgentAuth } from "../../src/index.js";
+import { type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
+
+/** The program as a user starts it. */
+export const BIN = fileURLToPath(new URL("../../bin/agentauth.js", import.meta.url));
+
+if (!existsSync(new URL("../../dist/cli/main.js", import.meta.url))) {
+  throw new Error("these tests run the built program: npm run build");
+}
+
+export interface RunOptions {
+  /** Added to an environment that has nothing but PATH, HOME and AGENTAUTH_HOME. */
+  env?: Record<string, string | undefined>;
+  stdin?: string;
+  cwd?: string;
+  /** Sends a signal once stdout has this many characters. */
+  signalAfter?: { characters: number; signal: NodeJS.Signals };
+}
+
+export interface CliResult {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A folder that goes away with the process that made it. */
+export function temporaryFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), "agentauth-test-"));
+  process.once("exit", () => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+let sharedHome: string | undefined;
+
+/** The environment of a run: nothing of the one that the tests run in but the way to the programs. */
+export function cleanEnv(extra: Record<string, string | undefined> = {}): Record<string, string> {
+  sharedHome ??= temporaryFolder();
+  const env = { PATH: process.env["PATH"], HOME: sharedHome, AGENTAUTH_HOME: join(sharedHome, "settings"), ...extra };
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** Starts the program; its stdout and stderr are pipes that nobody reads yet. */
+export function startCli(args: readonly string[], options: RunOptions = {}): ChildProcess {
+  return spawn(process.execPath, [BIN, ...args], { cwd: options.cwd, env: cleanEnv(options.env), stdio: "pipe" });
+}
+
+/** Runs the program to its end. */
+export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
+  const child = startCli(args, options);
+  const { signalAfter } = options;
+  const out = collect(child.stdout, (length) => {
+    if (signalAfter && length >= signalAfter.characters) child.kill(signalAfter.signal);
+  });
+  const err = collect(child.stderr);
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(options.stdin ?? "");
+  const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
+  return { code, signal, stdout: out(), stderr: err() };
+}
+
+/** Everything that a stream says, as text. */
+export function collect(
+  stream: NodeJS.ReadableStream | null,
+  onData: (length: number) => void = () => {},
+): () => string {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  stream?.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    length += chunk.length;
+    onData(length);
+  });
+  return () => Buffer.concat(chunks).toString("utf8");
+}
+
+/** Waits until something holds. A test that waits in vain runs into its own timeout. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+/** A sandbox in this process, the program pointed at it by the environment, and the library for comparison. */
+export async function startBench(options: SandboxOptions = {}) {
+  const sandbox = await startSandbox({ accounts: 1, domains: 2, pools: 2, devices: 60, ...options });
+  const env = { AGENTAUTH_BASE_URL: sandbox.baseUrl, AGENTAUTH_API_TOKEN: sandbox.apiToken };
+  const { account, domain, pool } = sandbox.ids;
+  return {
+    sandbox,
+    env,
+    service: new AgentAuth({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken }),
+    domains: ["domains", "list", "--account", account],
+    pools: ["pools", "list", "--domain", domain],
+    devices: ["devices", "list", "--pool", pool],
+    run: (args: readonly string[], more: RunOptions = {}) => runCli(args, { ...more, env: { ...env, ...more.env } }),
+    start: (args: readonly string[]) => startCli(args, { env }),
+    /** How many requests for devices have come. */
+    asked: () => sandbox.requests.filter(({ path }) => path === "/api/v1/device").length,
+  };
+}
+
+export type Bench = Awaited<ReturnType<typeof startBench>>;
+
+/** The ids of every device of the sandbox's first pool, in the service's order. */
+export function allIds({ data, ids: { pool } }: Bench["sandbox"]): string[] {
+  return Array.from({ length: data.deviceCount(pool) }, (_, index) => data.device(pool, index)?.id ?? "");
+}
+
+/** The lines of an output. */
+export function linesOf(text: string): string[] {
+  return text.split("\n").filter((line) => line !== "");
+}
+
+/** What a ready line of `sandbox start -o json` says. */
+export interface ReadyLine {
+  ready: true;
+  pid: number;
+  base_url: string;
+  api_token: string;
+  account_id: string;
+  domain_id: string;
+  pool_id: string;
+}
+
+/** `agentauth sandbox start -o json` as a process of its own. */
+export async function startCliSandbox(args: readonly string[] = [], home = temporaryFolder()) {
+  const env = { AGENTAUTH_HOME: home };
+  const child = startCli(["sandbox", "start", "-o", "json", ...args], { env });
+  const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
+  const err = collect(child.stderr);
+  const out = collect(child.stdout);
+  await Promise.race([until(() => out().includes("\n")), ended]);
+  if (!out().includes("\n")) throw new Error(`the sandbox did not start: ${err()}`);
+  return {
+    home,
+    child,
+    ready: JSON.parse(linesOf(out())[0] ?? "") as ReadyLine,
+    run: (more: readonly string[], options: RunOptions = {}) =>
+      runCli(more, { ...options, env: { ...env, ...options.env } }),
+    /** Ends it and gives its exit code. */
+    async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      return (await ended)[0];
+    },
+  };
+}
+
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
+
+/** The code points in a text that a terminal would act on or not show; line breaks and tabs are the program's own. */
+export function unsafeIn(text: string): string[] {
+  const found = text.match(UNSAFE) ?? [];
+  return found.filter((one) => one !== "\n" && one !== "\t").map((one) => (one.codePointAt(0) ?? 0).toString(16));
+}

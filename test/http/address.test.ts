@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
+
+describe("a loopback host", () => {
+  it.each(["localhost", "app.localhost", "127.0.0.1", "127.255.0.9", "[::1]"])("is %s", (host) => {
+    expect(isLoopbackHost(host)).toBe(true);
+  });
+
+  it.each([
+    "localhost.example",
+    "127.0.0.1.example",
+    "x127.0.0.1",
+    "128.0.0.1",
+    "127.0.0",
+    "[::]",
+    "[::2]",
+    "0.0.0.0",
+    "",
+  ])("is not %s", (host) => {
+    expect(isLoopbackHost(host)).toBe(false);
+  });
+});
+
+describe("a base address", () => {
+  it.each([
+    ["https://agentauth.example", "https://agentauth.example"],
+    ["https://agentauth.example/", "https://agentauth.example"],
+    ["HTTPS://AgentAuth.Example:443/base//", "https://agentauth.example/base"],
+    ["http://127.0.0.1:8080/", "http://127.0.0.1:8080"],
+    ["http://[::1]:8080", "http://[::1]:8080"],
+    ["http://localhost", "http://localhost"],
+    ["http://0x7f.1/", "http://127.0.0.1"],
+  ])("%s is read as %s", (value, expected) => {
+    expect(parseBaseUrl(value, "baseUrl")).toBe(expected);
+  });
+
+  it.each([
+    ["", "absolute URL"],
+    ["agentauth.example", "absolute URL"],
+    ["/api", "absolute URL"],
+    ["ftp://agentauth.example", "must begin with https://"],
+    ["javascript:alert(1)", "must begin with https://"],
+    ["http://agentauth.example", "loopback addresses only"],
+    ["http://127.0.0.1.example", "loopback addresses only"],
+    ["https://agentauth.example/?a=1", "query or a fragment"],
+    ["https://agentauth.example/#a", "query or a fragment"],
+  ])("%j is refused with the field, the value and the rule", (value, rule) => {
+    expect(() => parseBaseUrl(value, "base_url")).toThrow(TypeError);
+    expect(() => parseBaseUrl(value, "base_url")).toThrow(`base_url "${value}" `);
+    expect(() => parseBaseUrl(value, "base_url")).toThrow(rule);
+  });
+
+  it.each([
+    "https://user:hunter22@agentauth.example",
+    "http://hunter22@agentauth.example",
+    "ftp://user:hunter22@agentauth.example/?a",
+  ])("%s is refused without showing what stands before the @", (value) => {
+    expect(() => parseBaseUrl(value, "baseUrl")).toThrow(
+      /^(?!.*hunter22).*baseUrl must not contain a user name or password/,
+    );
+  });
+
+  it("shows a hostile value escaped", () => {
+    expect(() => parseBaseUrl("\u001b[31m\u202e", "baseUrl")).toThrow(String.raw`"\e[31m\u{202e}"`);
+  });
+});

@@ -1,0 +1,277 @@
+import { getEventListeners } from "node:events";
+import { describe, expect, it, vi } from "vitest";
+import { bearerAuth, type TokenSource } from "../../src/api/auth.js";
+import { AgentAuthError } from "../../src/errors.js";
+import { follow, systemClock, untilAborted } from "../../src/http/deadline.js";
+import { createTransport, type TransportOptions } from "../../src/http/transport.js";
+import { Redactor } from "../../src/redact.js";
+import { FakeClock } from "../helpers/clock.js";
+import { type Answer, sendJson, startServer, until } from "../helpers/server.js";
+import { rejection } from "../helpers/service.js";
+
+const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
+
+async function setUp(answer: Answer, options: TransportOptions = {}, token?: TokenSource) {
+  const server = await startServer(answer);
+  const controller = new AbortController();
+  const auth = token && bearerAuth(token, undefined, server.origin, new Redactor());
+  const transport = createTransport({ clock: new FakeClock(), random: () => 0, ...options }, auth);
+  const send = () => transport(new Request(`${server.origin}/api/v1/pool`), controller.signal);
+  return { server, controller, send };
+}
+
+describe("the clock of the machine", () => {
+  it("never ends a sleep before its time", async () => {
+    for (const ms of [0.4, 1, 3.3, 12]) {
+      const before = systemClock.now();
+      await systemClock.sleep(ms, new AbortController().signal);
+      expect(systemClock.now() - before).toBeGreaterThanOrEqual(ms);
+    }
+  });
+
+  it("ends a sleep at once when the signal fires, and lets go of signal and timer", async () => {
+    const controller = new AbortController();
+    const sleeping = rejection(systemClock.sleep(1e9, controller.signal));
+    expect(listeners(controller.signal)).toBe(1);
+    controller.abort("enough");
+    expect(await sleeping).toMatchObject({ code: "aborted", cause: "enough" });
+    expect(listeners(controller.signal)).toBe(0);
+    expect(await rejection(systemClock.sleep(1e9, controller.signal))).toMatchObject({ code: "aborted" });
+  });
+
+  it("lets go of the signal after a sleep that ended by itself", async () => {
+    const { signal } = new AbortController();
+    await systemClock.sleep(1, signal);
+    expect(listeners(signal)).toBe(0);
+  });
+
+  it("sleeps on past what a timer can hold", async () => {
+    vi.useFakeTimers();
+    try {
+      let isAwake = false;
+      const month = 31 * 24 * 3600 * 1000;
+      const sleeping = systemClock.sleep(month, new AbortController().signal).then(() => {
+        isAwake = true;
+      });
+      await vi.advanceTimersByTimeAsync(month - 1000);
+      expect(isAwake).toBe(false);
+      await vi.advanceTimersByTimeAsync(1001);
+      await sleeping;
+      expect(isAwake).toBe(true);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("a following controller", () => {
+  it("aborts with its parent and its reason, also one that has aborted before", () => {
+    const parent = new AbortController();
+    const before = follow(parent.signal);
+    parent.abort("stop");
+    for (const { signal } of [before, follow(parent.signal)]) {
+      expect(signal.aborted).toBe(true);
+      expect(signal.reason).toBe("stop");
+    }
+  });
+
+  it("aborts by itself after its time, with the reason that it was given", async () => {
+    const controller = follow(undefined, 1, () => "late");
+    await until(() => controller.signal.aborted);
+    expect(controller.signal.reason).toBe("late");
+  });
+
+  it("no longer follows once released", async () => {
+    const parent = new AbortController();
+    const controller = follow(parent.signal, 1);
+    expect(listeners(parent.signal)).toBe(1);
+    controller.release();
+    expect(listeners(parent.signal)).toBe(0);
+    parent.abort();
+    await systemClock.sleep(5, new AbortController().signal);
+    expect(controller.signal.aborted).toBe(false);
+  });
+});
+
+describe("work until a signal fires", () => {
+  it("gives what the work gives, and lets go of the signal", async () => {
+    const { signal } = new AbortController();
+    expect(await untilAborted(Promise.resolve(7), signal)).toBe(7);
+    expect(await rejection(untilAborted(Promise.reject(new Error("no")), signal))).toMatchObject({ message: "no" });
+    expect(listeners(signal)).toBe(0);
+  });
+
+  it("ends although the work never does", async () => {
+    const controller = new AbortController();
+    const waiting = rejection(untilAborted(new Promise(() => undefined), controller.signal));
+    controller.abort();
+    expect(await waiting).toMatchObject({ code: "aborted", class: "aborted" });
+    expect(listeners(controller.signal)).toBe(0);
+  });
+});
+
+describe("a caller's signal", () => {
+  it("that has fired before sends nothing", async () => {
+    const { server, controller, send } = await setUp((response) => sendJson(response, {}));
+    controller.abort();
+    expect(await rejection(send())).toMatchObject({ code: "aborted", retryable: false });
+    expect(server.requests).toEqual([]);
+  });
+
+  it("ends a request that is not answered", async () => {
+    const { server, controller, send } = await setUp(() => undefined);
+    const sending = rejection(send());
+    await until(() => server.requests.length === 1);
+    controller.abort(new Error("the user left"));
+    expect(await sending).toMatchObject({ code: "aborted", cause: { message: "the user left" } });
+    expect(listeners(controller.signal)).toBe(0);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("ends a body that does not end, and its connection", async () => {
+    let isClosed = false;
+    const { server, controller, send } = await setUp((response) => {
+      response.on("close", () => {
+        isClosed = true;
+      });
+      response.writeHead(200, { "content-type": "application/json" }).write('{"summaries":[');
+    });
+    const sending = rejection(send());
+    await until(() => server.requests.length === 1);
+    // Time for the head to arrive, so that it is the body that is waited for.
+    await systemClock.sleep(20, new AbortController().signal);
+    controller.abort();
+    expect(await sending).toMatchObject({ code: "aborted" });
+    expect(listeners(controller.signal)).toBe(0);
+    await until(() => isClosed);
+  });
+
+  it("ends the wait before a repetition", async () => {
+    const { server, controller, send } = await setUp(
+      (response) => sendJson(response, {}, 503, { "retry-after": "50" }),
+      { clock: systemClock },
+    );
+    const sending = rejection(send());
+    await until(() => server.requests.length === 1);
+    await systemClock.sleep(20, new AbortController().signal);
+    controller.abort();
+    expect(await sending).toMatchObject({ code: "aborted" });
+    expect(listeners(controller.signal)).toBe(0);
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("ends a token function that does not answer, and nothing is sent", async () => {
+    let isAsked = false;
+    const { server, controller, send } = await setUp(
+      (response) => sendJson(response, {}),
+      {},
+      () => {
+        isAsked = true;
+        return new Promise<string>(() => undefined);
+      },
+    );
+    const sending = rejection(send());
+    await until(() => isAsked);
+    controller.abort();
+    expect(await sending).toMatchObject({ code: "aborted" });
+    expect(listeners(controller.signal)).toBe(0);
+    expect(server.requests).toEqual([]);
+  });
+
+  it("that lives as long as the program keeps nothing of a hundred calls", async () => {
+    const { controller, send } = await setUp(
+      (response, _request, nth) => (nth % 3 === 0 ? sendJson(response, {}, 503) : sendJson(response, {})),
+      {},
+      () => "a-token",
+    );
+    for (let call = 0; call < 100; call++) await send();
+    expect(listeners(controller.signal)).toBe(0);
+  });
+
+  it("keeps its own reason when that is one of our errors", async () => {
+    const { controller, send } = await setUp(() => undefined);
+    const reason = new AgentAuthError("page_cap", "enough", { class: "partial" });
+    controller.abort(reason);
+    expect(await rejection(send())).toBe(reason);
+  });
+});
+
+describe("the timeout of an attempt", () => {
+  it("is followed by another attempt", async () => {
+    const { server, send } = await setUp(
+      (response, _request, nth) => (nth < 3 ? undefined : sendJson(response, { nth })),
+      { timeout: 300 },
+    );
+    expect((await send()).json).toEqual({ nth: 3 });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it("also ends a body that drips for ever", async () => {
+    const { server, send } = await setUp(
+      (response) => {
+        response.writeHead(200, { "content-type": "application/json" });
+        const drip = setInterval(() => response.write(" "), 5);
+        response.on("close", () => clearInterval(drip));
+      },
+      { timeout: 60, maxAttempts: 2 },
+    );
+    const error = await rejection(send());
+    expect(error).toMatchObject({ code: "timeout", class: "unavailable", retryable: true });
+    expect((error as Error).message).toMatch(/^127\.0\.0\.1:\d+: no complete answer in 0\.06 s$/);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it("also ends a fetch that does not heed its signal, and lets go of what that answers later", async () => {
+    let answer: (response: Response) => void = () => undefined;
+    const fetch = () => new Promise<Response>((resolve) => (answer = resolve));
+    const transport = createTransport({ fetch, timeout: 5, maxAttempts: 1 });
+    expect(await rejection(transport(new Request("https://agentauth.example")))).toMatchObject({ code: "timeout" });
+    let isCancelled = false;
+    answer(
+      new Response(
+        new ReadableStream({
+          cancel() {
+            isCancelled = true;
+          },
+        }),
+      ),
+    );
+    await until(() => isCancelled);
+  });
+});
+
+describe("the deadline of a call", () => {
+  it("ends it in the middle of an attempt, and says that it was the whole", async () => {
+    const { server, send } = await setUp(
+      (response, _request, nth) => (nth === 1 ? sendJson(response, {}, 503) : undefined),
+      { deadline: 300 },
+    );
+    const error = (await rejection(send())) as AgentAuthError;
+    expect(error).toMatchObject({ code: "timeout", class: "unavailable" });
+    expect(error.message).toMatch(/no complete answer in 0\.3 s, retries included$/);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it("ends a token function that does not answer", async () => {
+    const { send } = await setUp(
+      () => undefined,
+      { deadline: 20 },
+      () => new Promise<string>(() => undefined),
+    );
+    expect(await rejection(send())).toMatchObject({ code: "timeout" });
+  });
+
+  it("may be longer than one attempt, also when only the timeout was set", async () => {
+    const waits: number[] = [];
+    for (const options of [{ timeout: 120_000 }, { timeout: 120_000, deadline: 50_000 }]) {
+      const clock = new FakeClock();
+      const { send } = await setUp(
+        (response, _request, nth) => sendJson(response, {}, nth === 1 ? 503 : 200, { "retry-after": "100" }),
+        { ...options, clock },
+      );
+      await send().catch(() => undefined);
+      waits.push(...clock.waits);
+    }
+    expect(waits).toEqual([100_000]);
+  });
+});
