@@ -43,16 +43,10 @@ function octal(character: string): string {
 
 /** The same error with another hint. */
 export function withHint(error: AgentAuthError, hint: string): AgentAuthError {
-  const { status, requestId, url, resume, retryable, response } = error;
-  return new AgentAuthError(error.code, error.message, {
-    class: error.class,
-    cause: error.cause,
-    hint,
-    status,
-    requestId,
-    url,
-    resume,
-    retryable,
-    response,
-  });
+  const { status, requestId, url, resume, retryable, response, cause, stack } = error;
+  const about = { class: error.class, cause, hint, status, requestId, url, resume, retryable, response };
+  const copy = new AgentAuthError(error.code, error.message, about);
+  // What is to be found is where the error came from, not where its hint was put on.
+  if (stack !== undefined) copy.stack = stack;
+  return copy;
 }

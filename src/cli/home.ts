@@ -1,6 +1,6 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { homedir, platform } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { storeError } from "./store-error.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -18,12 +18,25 @@ export function homeFolder(env: Env): string {
 /** Makes a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolders(path);
   } catch (cause) {
     throw storeError(
       `the folder ${path} cannot be made`,
       cause,
       "set AGENTAUTH_HOME to a folder that you can write to",
     );
+  }
+}
+
+/** Not `recursive: true`: where a file system takes no folders, such as /proc, Node would try for ever. */
+function makeFolders(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it just now.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }

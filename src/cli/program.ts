@@ -1,10 +1,12 @@
 import { Command, type Help } from "commander";
 import { VERSION } from "../http/user-agent.js";
+import { declareAgent } from "./commands/agent.js";
 import { declareApi } from "./commands/api.js";
 import { declareConfig } from "./commands/config.js";
 import { declareDemo } from "./commands/demo.js";
 import { declareHelp } from "./commands/help.js";
 import { declareLists } from "./commands/lists.js";
+import { declareMcp } from "./commands/mcp.js";
 import { declareProfile } from "./commands/profile.js";
 import { declareSandbox } from "./commands/sandbox.js";
 import { declareTree } from "./commands/tree.js";
@@ -65,6 +67,8 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
       },
   };
   declareDemo(registry);
+  declareAgent(registry);
+  declareMcp(registry);
   declareLists(registry);
   declareTree(registry);
   declareApi(registry);

@@ -72,7 +72,7 @@ export class OAuthHttp {
 
   /**
    * The `fetch` for oauth4webapi: one request, never repeated, its answer strictly read and brought to the form that the
-   * specifications give it (see {@link readTokenAnswer}).
+   * specifications give it (see {@link readAnswer}).
    */
   fetcher(signal: AbortSignal | undefined): (url: string, init: FetcherInit) => Promise<Response> {
     return async (url, init) => {
@@ -127,7 +127,7 @@ export function strictObject(reply: Reply): Record<string, unknown> {
 /**
  * Brings an answer of an endpoint to the form that the specifications give it, so that what real servers send can be
  * judged by the same rules: form-encoded bodies (before RFC 6749 was final they were usual), errors with status 200,
- * and `expires_in` as a string of digits.
+ * `expires_in` as a string of digits, a secret without its end.
  */
 function readAnswer(reply: Reply): Response {
   const { response, text } = reply;
@@ -139,6 +139,8 @@ function readAnswer(reply: Reply): Response {
   if (typeof members["expires_in"] === "string" && /^\d{1,10}$/.test(members["expires_in"])) {
     members["expires_in"] = Number(members["expires_in"]);
   }
+  // Left out where it should say 0, "never", by many a server (RFC 7591 section 3.2.1).
+  if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
   const failedQuietly = response.ok && typeof members["error"] === "string" && members["access_token"] === undefined;
   return rebuilt(failedQuietly ? 400 : response.status, response, JSON.stringify(members), "application/json");
 }

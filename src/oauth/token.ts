@@ -73,13 +73,25 @@ export function prepare(call: Pick<TokenCall, "http" | "issuer" | "client" | "si
 
 function clientAuth({ authMethod, clientSecret }: ClientRecord): oauth.ClientAuth {
   if (authMethod === "none" || clientSecret === undefined) return oauth.None();
-  return authMethod === "client_secret_post" ? oauth.ClientSecretPost(clientSecret.reveal()) : oauth.ClientSecretBasic(clientSecret.reveal());
+  const secret = clientSecret.reveal();
+  return authMethod === "client_secret_post" ? oauth.ClientSecretPost(secret) : basic(secret);
+}
+
+/**
+ * HTTP Basic with both parts form-encoded (RFC 6749 section 2.3.1), but nothing encoded that form encoding leaves alone:
+ * servers that forget to decode still understand an identifier with a hyphen in it.
+ */
+function basic(secret: string): oauth.ClientAuth {
+  const encode = (part: string) => new URLSearchParams([["", part]]).toString().slice(1);
+  return (_as, client, _body, headers) => {
+    headers.set("authorization", `Basic ${btoa(`${encode(client.client_id)}:${encode(secret)}`)}`);
+  };
 }
 
 const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
 const MAX_TOKEN = 64 * 1024;
 
-function answerOf(call: TokenCall, response: Response, answer: oauth.TokenEndpointResponse): TokenAnswer {
+export function answerOf(call: TokenCall, response: Response, answer: oauth.TokenEndpointResponse): TokenAnswer {
   const complain = (field: string, rule: string, value: unknown = undefined) =>
     refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   // Never quoted: what is wrong with a token is no reason to show it.

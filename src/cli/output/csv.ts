@@ -41,5 +41,6 @@ export function guardFormula(text: string): string {
 export async function toCsv(rows: readonly (readonly string[])[]): Promise<string> {
   const { stringify } = await import("csv-stringify/sync");
   // A record of one empty cell would be an empty line, which readers skip.
-  return stringify(rows as string[][], { record_delimiter: "\r\n", quoted_empty: rows[0]?.length === 1 });
+  const quoted_empty = rows[0]?.length === 1;
+  return stringify(rows as string[][], { record_delimiter: "\r\n", quote_record_delimiter: true, quoted_empty });
 }

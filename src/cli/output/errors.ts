@@ -77,12 +77,7 @@ export function toAgentAuthError(thrown: unknown): AgentAuthError {
 
 function describe(thrown: unknown): string {
   if (thrown instanceof Error) return `${thrown.name}: ${thrown.message}`;
-  try {
-    return typeof thrown === "string" ? thrown : quote(thrown);
-  } catch {
-    // A value that cannot even be made a string.
-    return typeof thrown;
-  }
+  return typeof thrown === "string" ? thrown : quote(thrown);
 }
 
 /** Errors lead to errors; a chain longer than this goes in circles. */

@@ -26,11 +26,11 @@ const UNSAFE_SHOWN = new RegExp(`(?!\\n)(?:${UNSAFE.source})`, "gu");
 /** A value as YAML: ambiguous strings quoted, and every control, bidi and invisible character as an escape. */
 export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
   const { Document, visit } = await import("yaml");
-  const document = new Document(toPlain(value, reveal), { compat: "yaml-1.1", aliasDuplicateObjects: false });
+  const document = new Document(toPlain(value, reveal), { compat: "yaml-1.1" });
   visit(document, {
     Scalar(_key, node) {
-      // Only between double quotes can a character be written as an escape.
-      if (typeof node.value === "string" && UNSAFE.test(node.value)) node.type = "QUOTE_DOUBLE";
+      // Only between double quotes can a character be written as an escape. A bare "=" is a type of YAML 1.1.
+      if (typeof node.value === "string" && (node.value === "=" || UNSAFE.test(node.value))) node.type = "QUOTE_DOUBLE";
     },
   });
   // Folding is off, so that every raw line break is one between nodes.

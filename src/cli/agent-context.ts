@@ -1,0 +1,98 @@
+import { AgentAuthError } from "../errors.js";
+import { terminalLogin } from "../login/terminal.js";
+import { AgentClient } from "../oauth/agent.js";
+import type { TraceEntry } from "../oauth/http.js";
+import type { PreRegisteredClient } from "../oauth/registration.js";
+import { quote } from "../redact.js";
+import { fileStore } from "../store/file.js";
+import { memoryStore } from "../store/memory.js";
+import { readPrivateFile } from "../store/private-file.js";
+import type { AgentFlags } from "./agent-flags.js";
+import { type Deps, homeOf, settingsOf } from "./context.js";
+import { networkFetch } from "./network.js";
+
+/** Whether a command may sign a person in when it needs to. */
+export type Interactivity = "always" | "when-present";
+
+/**
+ * The agent client that the flags and settings describe.
+ *
+ * @param interactivity `always` for `login`; `when-present` only where a person is there, or where the flags say so
+ */
+export async function agentOf(flags: AgentFlags, deps: Deps, interactivity: Interactivity): Promise<AgentClient> {
+  const { io } = deps;
+  const settings = settingsOf(flags, deps);
+  const fetch = await networkFetch({ proxy: flags.proxy, caFile: flags.caFile, env: io.env }, deps.redactor);
+  const client = await clientOf(flags, deps);
+  const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
+  return new AgentClient({
+    store: storeOf(deps),
+    profile: settings.profile.value,
+    clientName: "agentauth",
+    userAgent: "agentauth-cli",
+    ...(mayLogin(flags, deps, interactivity) && { login: loginMethod(flags, deps) }),
+    ...(client && { client }),
+    ...(fetch && { fetch }),
+    clientMetadataUrl: flags.clientMetadataUrl,
+    resource: flags.resource,
+    flow: flags.flow === "device" ? "device" : "browser",
+    loginHint: flags.accountHint,
+    timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
+    maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
+    allowMissingPkceMetadata: flags.allowMissingPkceMetadata,
+    allowCrossOriginMetadata: flags.allowCrossOriginMetadata,
+    legacyDiscovery: flags.legacyDiscovery,
+    strictResource: flags.strictResource,
+    onTrace: trace,
+  });
+}
+
+/** A step of the flow in a line. */
+export function traceLine({ step, method, url, status, used, why }: TraceEntry): string {
+  return `${used ? "+" : "-"} ${step}: ${method} ${url}${status === undefined ? "" : ` ${status}`}: ${why}`;
+}
+
+function storeOf(deps: Deps) {
+  const chosen = deps.io.env["AGENTAUTH_STORE"] ?? "file";
+  if (chosen === "memory") return memoryStore();
+  if (chosen === "file") return fileStore(homeOf(deps));
+  throw new AgentAuthError("usage", `AGENTAUTH_STORE ${quote(chosen)} is no store of this version`, {
+    class: "usage",
+    hint: "stores: file, memory",
+  });
+}
+
+function mayLogin(flags: AgentFlags, { io }: Deps, interactivity: Interactivity): boolean {
+  if (interactivity === "always") return true;
+  if (flags.login === false || flags.input === false || io.env["AGENTAUTH_NO_INPUT"]) return false;
+  const named = flags.browser !== undefined && flags.browser !== "none";
+  return flags.login === true || named || (io.stdin.isTTY && io.stderr.isTTY);
+}
+
+function loginMethod(flags: AgentFlags, { io }: Deps) {
+  return terminalLogin({
+    // The texts of a login come escaped, and some of them have lines of their own.
+    say: (text) => io.say(text),
+    env: io.env,
+    flow: flags.flow === "paste" ? "paste" : "browser",
+    browser: flags.browser,
+    redirectHost: flags.redirectHost,
+    redirectPort: flags.redirectPort,
+    loginTimeout: flags.loginTimeout,
+    input: flags.input !== false && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
+  });
+}
+
+async function clientOf(flags: AgentFlags, deps: Deps): Promise<PreRegisteredClient | undefined> {
+  if (flags.clientId === undefined) return undefined;
+  const clientSecret = await clientSecretOf(flags, deps);
+  if (clientSecret !== undefined) deps.redactor.add(clientSecret);
+  return { clientId: flags.clientId, clientSecret };
+}
+
+async function clientSecretOf({ clientSecretFile: file }: AgentFlags, { io }: Deps): Promise<string | undefined> {
+  if (file === undefined) return io.env["AGENTAUTH_CLIENT_SECRET"];
+  const text = file === "-" ? await io.stdin.text() : readPrivateFile(file);
+  if (text === undefined) throw new AgentAuthError("usage", `--client-secret-file ${quote(file)} does not exist`, { class: "usage" });
+  return text.replace(/\r?\n$/, "");
+}

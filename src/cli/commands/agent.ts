@@ -1,0 +1,73 @@
+import { Option } from "commander";
+import { type AgentFlags, addAgentFlags, addOverrides } from "../agent-flags.js";
+import { addOutputFlags, wholeNumber } from "../flags.js";
+import type { Registry } from "../program.js";
+import type { OutputFlags } from "./lists.js";
+
+/** The values of `token --format`. */
+export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k8s", "git", "bazel"] as const;
+
+/** What `token` was told. */
+export interface TokenFlags extends AgentFlags {
+  url: string;
+  format?: (typeof TOKEN_FORMATS)[number];
+  minTtl?: number;
+  forceRefresh?: boolean;
+}
+
+/** What a command about a stored login was told. */
+export interface GrantFlags extends AgentFlags, OutputFlags {
+  url?: string;
+  all?: boolean;
+}
+
+const GROUP = "Tokens:";
+
+/** `token`, `login`, `logout`, `status`, `discover`, `introspect`. */
+export function declareAgent(registry: Registry): void {
+  const { root } = registry;
+  addAgentFlags(root.command("token").helpGroup(GROUP).description("print a bearer token for an MCP server"))
+    .argument("<mcp_url>", "the MCP server")
+    .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...TOKEN_FORMATS]))
+    .addOption(new Option("--min-ttl <seconds>", "how long it must still live (default 60)").argParser(wholeNumber(0)))
+    .option("--force-refresh", "get a new one even if the one at hand is good")
+    .option("--login", "sign in if that is needed, also where nobody seems to be there")
+    .option("--no-login", "never sign in")
+    .addHelpText(
+      "after",
+      `
+From the store, else by refresh, else by signing in where a person is there.
+
+Examples:
+  $ curl -H "Authorization: Bearer $(agentauth token https://mcp.example/mcp)" …
+  $ agentauth token https://mcp.example/mcp --format headers-json`,
+    )
+    .action(
+      registry.action<TokenFlags>(async (options, deps) => (await import("../run-token.js")).runToken(options, deps), "url"),
+    );
+  addAgentFlags(root.command("login").helpGroup(GROUP).description("sign in at an MCP server and keep the login"))
+    .argument("<mcp_url>", "the MCP server")
+    .addHelpText("after", "\nExamples:\n  $ agentauth login https://mcp.example/mcp\n  $ agentauth login https://mcp.example/mcp --flow paste")
+    .action(registry.action<TokenFlags>(async (options, deps) => (await import("../run-token.js")).runLogin(options, deps), "url"));
+  root
+    .command("logout")
+    .helpGroup(GROUP)
+    .description("forget a login, and tell the issuer")
+    .argument("[mcp_url]", "the MCP server")
+    .option("--all", "every login of the profile")
+    .addHelpText("after", "\nExample:\n  $ agentauth logout https://mcp.example/mcp")
+    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runLogout(options, deps), "url"));
+  addOutputFlags(root.command("status").helpGroup(GROUP).description("show which logins are kept, where, and until when"))
+    .argument("[mcp_url]", "the MCP server")
+    .option("--all", "of every profile")
+    .addHelpText("after", "\nEnds with 4 where nobody is signed in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json")
+    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runStatus(options, deps), "url"));
+  addOutputFlags(addOverrides(root.command("discover").helpGroup(GROUP).description("show how the issuer of an MCP server is found, step by step")))
+    .argument("<mcp_url>", "the MCP server")
+    .addHelpText("after", "\nSigns nobody in and registers nothing.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp")
+    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runDiscover(options, deps), "url"));
+  addOutputFlags(root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"))
+    .argument("<mcp_url>", "the MCP server")
+    .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
+    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runIntrospect(options, deps), "url"));
+}

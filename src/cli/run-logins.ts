@@ -1,0 +1,101 @@
+import { AgentAuthError } from "../errors.js";
+import type { LoginStatus } from "../oauth/agent.js";
+import { escapeText } from "../redact.js";
+import { agentOf, traceLine } from "./agent-context.js";
+import type { GrantFlags } from "./commands/agent.js";
+import { type Deps, settingsOf } from "./context.js";
+import { EXIT_CODES } from "./exit-codes.js";
+import { mcpAddress } from "./mcp-address.js";
+import type { ColumnSet } from "./output/columns.js";
+import { printObject } from "./output/object.js";
+import { createWriter } from "./output/writer.js";
+import { formatOf } from "./run-list.js";
+
+const COLUMNS = [
+  { path: "server", header: "SERVER" },
+  { path: "state", header: "STATE" },
+  { path: "expires_at", header: "ENDS" },
+  { path: "refreshable", header: "RENEWABLE", kind: "bool" },
+  { path: "scope", header: "SCOPE" },
+  { path: "issuer", header: "ISSUER" },
+] as const;
+const LOGINS: ColumnSet = {
+  columns: COLUMNS,
+  wideColumns: [...COLUMNS, { path: "profile", header: "PROFILE" }, { path: "client_id", header: "CLIENT" }, { path: "stored_in", header: "KEPT IN" }],
+  fields: ["server", "state", "expires_at", "refreshable", "scope", "issuer", "profile", "client_id", "resource", "reason", "stored_in"],
+};
+
+/** `status`: what is kept; exit code 4 where nobody is signed in. */
+export async function runStatus(options: GrantFlags, deps: Deps): Promise<number> {
+  const { io } = deps;
+  const agent = await agentOf(options, deps, "when-present");
+  const url = options.url === undefined ? undefined : mcpAddress(options.url);
+  const logins = await agent.status(url, { all: options.all === true });
+  const format = formatOf(options, settingsOf(options, deps), io);
+  const writer = createWriter(format, { ...LOGINS, jq: options.jq, now: deps.now }, io);
+  await writer.write(logins);
+  await writer.end();
+  const kept = logins[0]?.stored_in;
+  if (kept !== undefined) io.say(`kept in ${kept}, readable by you alone`);
+  else io.say(`nobody is signed in${url === undefined ? "" : ` at ${url}`}; agentauth login <mcp_url>`);
+  return logins.some(isAlive) ? EXIT_CODES.ok : EXIT_CODES.auth;
+}
+
+function isAlive(login: LoginStatus): boolean {
+  return login.state === "valid" || (login.state === "expired" && login.refreshable);
+}
+
+/** `logout`: what is local goes first, and is gone whatever the issuer says. */
+export async function runLogout(options: GrantFlags, deps: Deps): Promise<undefined> {
+  const { io, signal } = deps;
+  if ((options.url === undefined) === (options.all !== true)) {
+    throw new AgentAuthError("usage", "name one MCP server, or --all", { class: "usage", hint: "agentauth status lists them" });
+  }
+  const agent = await agentOf(options, deps, "when-present");
+  const servers = options.url === undefined ? (await agent.status()).map(({ server }) => server) : [mcpAddress(options.url)];
+  for (const server of servers) {
+    const { removed, told } = await agent.logout(server, { signal });
+    if (!removed) io.say(`nobody was signed in at ${server}`);
+    else if (told === false) io.warn(`signed out of ${server} here; its issuer could not be told, so the token lives until it ends`);
+    else io.say(`signed out of ${server}${told ? "" : "; its issuer has no way to be told"}`);
+  }
+  return undefined;
+}
+
+/** `discover`: every step, also when it fails. */
+export async function runDiscover(options: GrantFlags & { url?: string }, deps: Deps): Promise<undefined> {
+  const { io } = deps;
+  const agent = await agentOf(options, deps, "when-present");
+  const { found, trace, error } = await agent.discover(mcpAddress(options.url ?? ""), { signal: deps.signal });
+  const format = formatOf(options, settingsOf(options, deps), io);
+  if (format !== "table" && format !== "plain") {
+    if (error) throw error;
+    const report = { server: found?.server, resource: found?.resource, issuer: found?.issuer, trace };
+    await printObject(io, format, report, { jq: options.jq, now: deps.now });
+    return undefined;
+  }
+  for (const entry of trace) await io.stdout.write(`${escapeText(traceLine(entry))}\n`);
+  if (error) throw error;
+  const { issuer, resource, server } = found ?? {};
+  const facts = [
+    ["server", server],
+    ["resource", resource?.resource ?? server],
+    ["issuer", issuer?.issuer],
+    ["signs in at", issuer?.authorizationEndpoint],
+    ["tokens from", issuer?.tokenEndpoint],
+    ["registers at", issuer?.registrationEndpoint ?? "(no dynamic registration)"],
+    ["scopes", resource?.scopesSupported?.join(" ") ?? "(not told)"],
+  ];
+  await io.stdout.write("\n");
+  for (const [name = "", value] of facts) await io.stdout.write(`${name.padEnd(12)} ${escapeText(value ?? "")}\n`);
+  return undefined;
+}
+
+/** `introspect`. */
+export async function runIntrospect(options: GrantFlags, deps: Deps): Promise<undefined> {
+  const agent = await agentOf(options, deps, "when-present");
+  const answer = await agent.introspect(mcpAddress(options.url ?? ""), { signal: deps.signal });
+  const format = formatOf(options, settingsOf(options, deps), deps.io);
+  await printObject(deps.io, format, answer, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
+  return undefined;
+}

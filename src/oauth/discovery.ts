@@ -1,0 +1,162 @@
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { follow, untilAborted } from "../http/deadline.js";
+import { networkError } from "../http/network-error.js";
+import { quote } from "../redact.js";
+import { type BearerChallenge, bearerChallenge } from "./challenge.js";
+import type { OAuthHttp, TraceEntry } from "./http.js";
+import { parseMcpUrl } from "./resource.js";
+import { findResourceMetadata, type ResourceMetadata } from "./resource-metadata.js";
+import { findServerMetadata, type ServerMetadata } from "./server-metadata.js";
+
+/** The rules that a person may lift for a server, each by a flag of the same name. */
+export interface Overrides {
+  /** Go on where the server does not say that it does PKCE; S256 is sent all the same. */
+  allowMissingPkceMetadata?: boolean | undefined;
+  /** Follow a `resource_metadata` address to another origin than the MCP server's. */
+  allowCrossOriginMetadata?: boolean | undefined;
+  /** Take a server without metadata for one of the revision 2025-03-26: its origin is the issuer. */
+  legacyDiscovery?: boolean | undefined;
+  /** Let the resource be the very address that was asked, not a parent of it. */
+  strictResource?: boolean | undefined;
+}
+
+/** What discovery depends on. */
+export interface DiscoveryContext {
+  http: OAuthHttp;
+  fetch: typeof globalThis.fetch;
+  timeout: number;
+  overrides: Overrides;
+  trace: (entry: TraceEntry) => void;
+}
+
+/** What was found out about a protected server. */
+export interface Discovered {
+  /** The MCP server, canonical. */
+  server: string;
+  challenge: BearerChallenge | undefined;
+  resource: ResourceMetadata | undefined;
+  issuer: ServerMetadata;
+}
+
+// Asked for without a session: it is enough to be asked for a token, and some servers greet everybody.
+const PROVOCATION = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+
+/**
+ * Asks the MCP server without a token, as any client does first, to be told what is missing.
+ *
+ * @returns the challenge; undefined when the answer has none
+ * @throws `AgentAuthError` a network error
+ */
+export async function provoke(context: DiscoveryContext, mcpUrl: string, signal?: AbortSignal): Promise<BearerChallenge | undefined> {
+  const call = follow(signal, context.timeout, () => {
+    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no answer in ${context.timeout / 1000} s`, { class: "unavailable" });
+  });
+  const entry = { step: "challenge", method: "POST", url: mcpUrl } as const;
+  try {
+    const request = context.fetch(mcpUrl, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+      body: PROVOCATION,
+      redirect: "manual",
+      signal: call.signal,
+    });
+    const response = await untilAborted(request, call.signal);
+    // Only the headers are of interest, and a stream would never end by itself.
+    await response.body?.cancel().catch(() => undefined);
+    const challenge = response.status === 401 || response.status === 403 ? bearerChallenge(response.headers) : undefined;
+    const why = challenge ? "it asks for a bearer token" : "it does not ask for a bearer token in so many words";
+    context.trace({ ...entry, status: response.status, used: challenge !== undefined, why });
+    return challenge;
+  } catch (thrown) {
+    const error = call.signal.aborted && isAgentAuthError(call.signal.reason) ? call.signal.reason : networkError(thrown, mcpUrl);
+    context.trace({ ...entry, used: false, why: error.message });
+    throw error;
+  } finally {
+    call.release();
+  }
+}
+
+/**
+ * Finds out who gives tokens for an MCP server: challenge, resource metadata (RFC 9728), server metadata (RFC 8414).
+ * From the resource metadata on the MCP server itself is asked for nothing more.
+ *
+ * @param challenge the challenge of an answer that was already received; without it the server is asked
+ * @throws `AgentAuthError` of class `refused` where a rule was broken, `unavailable` where a peer did not answer
+ */
+export async function discover(
+  context: DiscoveryContext,
+  mcpUrl: string,
+  challenge: BearerChallenge | undefined,
+  signal?: AbortSignal,
+): Promise<Discovered> {
+  const { url, resource: server, loopback } = parseMcpUrl(mcpUrl);
+  const { overrides, http, trace } = context;
+  const met = challenge ?? (await provoke(context, url, signal));
+  const policy = {
+    loopback,
+    crossOriginMetadata: overrides.allowCrossOriginMetadata === true,
+    strictResource: overrides.strictResource === true,
+    missingPkceMetadata: overrides.allowMissingPkceMetadata === true,
+  };
+  const named = met?.resourceMetadata ?? [];
+  const resource = await findResourceMetadata({ http, mcpUrl: url, named, policy, trace, signal });
+  if (resource) {
+    const issuer = await firstUsable(resource.authorizationServers, (candidate) =>
+      findServerMetadata({ http, issuer: candidate, policy, trace, signal }),
+    );
+    return { server, challenge: met, resource, issuer };
+  }
+  if (!overrides.legacyDiscovery) {
+    throw new AgentAuthError("no_resource_metadata", `${quote(url)} does not say who gives tokens for it (RFC 9728)`, {
+      class: "refused",
+      hint: "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
+    });
+  }
+  return { server, challenge: met, resource: undefined, issuer: await legacyIssuer(context, url, policy, signal) };
+}
+
+async function firstUsable<T>(candidates: readonly string[], read: (candidate: string) => Promise<T>): Promise<T> {
+  let first: unknown;
+  for (const candidate of candidates) {
+    try {
+      return await read(candidate);
+    } catch (error) {
+      // One that is merely down may be the right one: going to the next would be a choice that nobody made.
+      if (!isAgentAuthError(error) || error.class !== "refused") throw error;
+      first ??= error;
+    }
+  }
+  throw first;
+}
+
+/** A server of 2025-03-26: its origin is the issuer, and where it publishes nothing its endpoints have fixed paths. */
+async function legacyIssuer(
+  context: DiscoveryContext,
+  mcpUrl: string,
+  policy: { loopback: boolean; missingPkceMetadata: boolean },
+  signal: AbortSignal | undefined,
+): Promise<ServerMetadata> {
+  const { origin } = new URL(mcpUrl);
+  try {
+    return await findServerMetadata({ ...context, issuer: origin, policy, signal });
+  } catch (error) {
+    if (!isAgentAuthError(error) || error.code !== "no_server_metadata") throw error;
+  }
+  return {
+    issuer: origin,
+    authorizationEndpoint: `${origin}/authorize`,
+    tokenEndpoint: `${origin}/token`,
+    registrationEndpoint: `${origin}/register`,
+    introspectionEndpoint: undefined,
+    revocationEndpoint: undefined,
+    endSessionEndpoint: undefined,
+    deviceAuthorizationEndpoint: undefined,
+    jwksUri: undefined,
+    scopesSupported: undefined,
+    grantTypesSupported: undefined,
+    tokenEndpointAuthMethods: undefined,
+    promisesIss: false,
+    takesClientIdDocuments: false,
+    url: mcpUrl,
+  };
+}

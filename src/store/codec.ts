@@ -1,0 +1,141 @@
+import { parseStrictJson } from "../http/strict-json.js";
+import type { AuthMethod, ClientRecord, Grant } from "../oauth/grant.js";
+import { Secret } from "../redact.js";
+
+/** The schema that is written; a file of another one is not touched. */
+export const SCHEMA = 1;
+
+/** Why a stored text cannot be used. */
+export class CodecError extends Error {
+  override readonly name = "CodecError";
+}
+
+/** The text of a grant, secrets and all: for private files only. */
+export function encodeGrant(grant: Grant): string {
+  const { client, tokens } = grant;
+  return encode({
+    kind: "grant",
+    ...grant,
+    client: { ...client, clientSecret: client.clientSecret?.reveal() },
+    tokens: {
+      ...tokens,
+      accessToken: tokens.accessToken.reveal(),
+      refreshToken: tokens.refreshToken?.reveal(),
+      idToken: tokens.idToken?.reveal(),
+    },
+  });
+}
+
+/** The text of a registered client. */
+export function encodeClient(client: ClientRecord): string {
+  return encode({ kind: "client", ...client, clientSecret: client.clientSecret?.reveal() });
+}
+
+function encode(value: object): string {
+  return `${JSON.stringify({ schema: SCHEMA, ...value }, null, 2)}\n`;
+}
+
+/** @throws CodecError */
+export function decodeGrant(text: string): Grant {
+  const members = decode(text, "grant");
+  const tokens = object(members, "tokens");
+  const endpoints = object(members, "endpoints");
+  const retired = members["retired"] === undefined ? undefined : object(members, "retired");
+  return {
+    profile: string(members, "profile"),
+    server: string(members, "server"),
+    resource: string(members, "resource"),
+    issuer: string(members, "issuer"),
+    endpoints: {
+      token: string(endpoints, "token"),
+      introspection: optional(endpoints, "introspection"),
+      revocation: optional(endpoints, "revocation"),
+      endSession: optional(endpoints, "endSession"),
+      jwks: optional(endpoints, "jwks"),
+    },
+    client: clientOf(object(members, "client")),
+    requestedScope: optional(members, "requestedScope"),
+    tokens: {
+      accessToken: new Secret(string(tokens, "accessToken")),
+      refreshToken: secret(tokens, "refreshToken"),
+      idToken: secret(tokens, "idToken"),
+      expiresAt: number(tokens, "expiresAt"),
+      obtainedAt: number(tokens, "obtainedAt") ?? 0,
+      scope: optional(tokens, "scope"),
+    },
+    generation: number(members, "generation") ?? 0,
+    retired: retired && { at: number(retired, "at") ?? 0, reason: string(retired, "reason") },
+  };
+}
+
+/** @throws CodecError */
+export function decodeClient(text: string): ClientRecord {
+  return clientOf(decode(text, "client"));
+}
+
+type Members = Record<string, unknown>;
+
+function decode(text: string, kind: string): Members {
+  let value: unknown;
+  try {
+    value = parseStrictJson(text);
+  } catch (cause) {
+    throw new CodecError(`it is not valid JSON: ${cause instanceof Error ? cause.message : ""}`);
+  }
+  const members = isObject(value) ? value : {};
+  if (members["schema"] !== SCHEMA) {
+    throw new CodecError(`its schema is ${JSON.stringify(members["schema"]) ?? "missing"}, and this version reads ${SCHEMA}`);
+  }
+  if (members["kind"] !== kind) throw new CodecError(`it holds no ${kind}`);
+  return members;
+}
+
+const METHODS: readonly string[] = ["none", "client_secret_basic", "client_secret_post"];
+const SOURCES: readonly string[] = ["pre-registered", "metadata-document", "dynamic"];
+
+function clientOf(members: Members): ClientRecord {
+  const authMethod = string(members, "authMethod");
+  const source = string(members, "source");
+  if (!METHODS.includes(authMethod)) throw new CodecError("authMethod is unknown");
+  if (!SOURCES.includes(source)) throw new CodecError("source is unknown");
+  return {
+    issuer: string(members, "issuer"),
+    clientId: string(members, "clientId"),
+    clientSecret: secret(members, "clientSecret"),
+    secretExpiresAt: number(members, "secretExpiresAt"),
+    authMethod: authMethod as AuthMethod,
+    source: source as ClientRecord["source"],
+    redirectUri: optional(members, "redirectUri"),
+  };
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function object(members: Members, name: string): Members {
+  const value = members[name];
+  if (isObject(value)) return value;
+  throw new CodecError(`${name} is not an object`);
+}
+
+function string(members: Members, name: string): string {
+  const value = members[name];
+  if (typeof value === "string") return value;
+  throw new CodecError(`${name} is not a string`);
+}
+
+function optional(members: Members, name: string): string | undefined {
+  return members[name] === undefined ? undefined : string(members, name);
+}
+
+function secret(members: Members, name: string): Secret | undefined {
+  const value = optional(members, name);
+  return value === undefined ? undefined : new Secret(value);
+}
+
+function number(members: Members, name: string): number | undefined {
+  const value = members[name];
+  if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
+  throw new CodecError(`${name} is not a number`);
+}

@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { isAgentAuthError } from "../errors.js";
+import type { ClientRecord, Grant } from "../oauth/grant.js";
+import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
+import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
+import { Leases } from "./leases.js";
+import { readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
+import { storeError } from "./store-error.js";
+
+/**
+ * Grants and clients in files that only their owner can read, one file each, so that a broken one harms no other.
+ *
+ * @param folder is made when something is first saved
+ */
+export function fileStore(folder: string): GrantStore {
+  const grants = join(folder, "grants");
+  const clients = join(folder, "clients");
+  const leases = new Leases();
+  const grantPath = ({ profile, server }: GrantKey) => join(grants, `${digest(profile, server)}.json`);
+  const clientPath = (issuer: string, form: string) => join(clients, `${digest(issuer, form)}.json`);
+  const read = async (key: GrantKey) => load(grantPath(key), decodeGrant);
+  return {
+    location: folder,
+    read,
+    async save(grant, expected) {
+      const stored = await read(grant);
+      if (stored?.generation !== expected) return false;
+      writePrivateFile(grantPath(grant), encodeGrant(grant));
+      return true;
+    },
+    remove: async (key) => removeFile(grantPath(key)),
+    list: async () => filesIn(grants).flatMap((path) => loadAny(path) ?? []),
+    readClient: async (issuer, form) => load(clientPath(issuer, form), decodeClient),
+    saveClient: async (client: ClientRecord, form) =>
+      writePrivateFile(clientPath(client.issuer, form), encodeClient(client)),
+    removeClient: async (issuer, form) => removeFile(clientPath(issuer, form)),
+    lease: (name, work, signal) => leases.run(name, work, signal),
+  };
+}
+
+function digest(...parts: string[]): string {
+  return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 40);
+}
+
+function load<T>(path: string, decode: (text: string) => T): T | undefined {
+  const text = readPrivateFile(path);
+  if (text === undefined) return undefined;
+  try {
+    return decode(text);
+  } catch (cause) {
+    if (!(cause instanceof CodecError)) throw cause;
+    throw storeError(`the file ${path} cannot be used: ${cause.message}`, cause, `move it away: mv '${path}' '${path}.broken'`);
+  }
+}
+
+/** In a list one file that cannot be used keeps nobody from seeing the others; a command that needs it says what is wrong. */
+function loadAny(path: string): Grant | undefined {
+  try {
+    return load(path, decodeGrant);
+  } catch (error) {
+    if (isAgentAuthError(error) && error.class === "store") return undefined;
+    throw error;
+  }
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => /^[0-9a-f]{40}\.json$/.test(name))
+      .sort()
+      .map((name) => join(folder, name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw storeError(`the folder ${folder} cannot be read`, error);
+  }
+}

@@ -1,0 +1,25 @@
+import { abortedError } from "../errors.js";
+
+/** "One at a time" inside one process. */
+export class Leases {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Runs work when all work that was given under the same name before has ended. */
+  async run<T>(name: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const before = this.#last.get(name) ?? Promise.resolve();
+    let done = () => {};
+    const mine = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    const chained = before.then(() => mine);
+    this.#last.set(name, chained);
+    try {
+      await before;
+      if (signal?.aborted) throw abortedError(signal);
+      return await work();
+    } finally {
+      done();
+      if (this.#last.get(name) === chained) this.#last.delete(name);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, constants, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { storeError } from "./store-error.js";
+
+const MAX_BYTES = 1024 * 1024;
+
+/** Makes a folder that only its owner can enter. */
+export function makePrivateFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw storeError(`the folder ${path} cannot be made`, cause, "set AGENTAUTH_HOME to a folder that you can write to");
+  }
+}
+
+/**
+ * Reads a file that holds secrets: an ordinary file of this user that nobody else can read.
+ *
+ * @returns undefined when there is no such file
+ * @throws `AgentAuthError` `store_failed`, with the command that repairs it
+ */
+export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | undefined {
+  let fd: number;
+  try {
+    // A link could be made to point at anything between a look at it and the reading; a FIFO would block for ever.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    if (code === "ENOENT") return undefined;
+    throw storeError(code === "ELOOP" ? `the file ${path} is a symbolic link` : `the file ${path} cannot be read`, cause);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
+    if (stat.nlink > 1) throw storeError(`the file ${path} has a second name (hard link)`, undefined);
+    if (process.getuid !== undefined) {
+      if (stat.uid !== process.getuid() && stat.uid !== 0) {
+        throw storeError(`the file ${path} belongs to another user`, undefined, `chown "$USER" '${path}'`);
+      }
+      if ((stat.mode & 0o077) !== 0) throw storeError(`the file ${path} can be read by others`, undefined, `chmod 600 '${path}'`);
+    }
+    if (stat.size > maxBytes) throw storeError(`the file ${path} is larger than ${maxBytes} bytes`, undefined);
+    return readFileSync(fd, "utf8");
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Writes a file that only this user can read: whole, kept through a power cut, or not at all. */
+export function writePrivateFile(path: string, content: string): void {
+  const folder = dirname(path);
+  makePrivateFolder(folder);
+  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+    try {
+      writeFileSync(fd, content);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+    syncFolder(folder);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw storeError(`the file ${path} cannot be written`, cause);
+  }
+}
+
+/** The new name is on the disk only when its folder is. Windows has no way to say so. */
+function syncFolder(folder: string): void {
+  if (process.platform === "win32") return;
+  const fd = openSync(folder, constants.O_RDONLY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Removes a file; does nothing when there is none. */
+export function removeFile(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (cause) {
+    throw storeError(`the file ${path} cannot be removed`, cause);
+  }
+}
