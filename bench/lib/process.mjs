@@ -8,7 +8,9 @@ const server = fileURLToPath(new URL("../server.mjs", import.meta.url));
 
 /** Starts the data server and gives its address. */
 export async function startServer(items, latency = 0) {
-  const child = spawn(process.execPath, [server, String(items), String(latency)], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [server, String(items), String(latency)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [line] = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
   if (child.exitCode !== null) throw new Error("the data server did not start");
   return {

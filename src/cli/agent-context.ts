@@ -19,7 +19,7 @@ export type Interactivity = "always" | "when-present";
  *
  * @param interactivity `always` for `login`; `when-present` only where a person is there, or where the flags say so
  */
-export async function agentOf(flags: AgentFlags, deps: Deps, interactivity: Interactivity): Promise<AgentClient> {
+export async function agentOf(flags: Omit<AgentFlags, "output">, deps: Deps, interactivity: Interactivity): Promise<AgentClient> {
   const { io } = deps;
   const settings = settingsOf(flags, deps);
   const fetch = await networkFetch({ proxy: flags.proxy, caFile: flags.caFile, env: io.env }, deps.redactor);
@@ -62,14 +62,15 @@ function storeOf(deps: Deps) {
   });
 }
 
-function mayLogin(flags: AgentFlags, { io }: Deps, interactivity: Interactivity): boolean {
+function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity: Interactivity): boolean {
   if (interactivity === "always") return true;
   if (flags.login === false || flags.input === false || io.env["AGENTAUTH_NO_INPUT"]) return false;
   const named = flags.browser !== undefined && flags.browser !== "none";
   return flags.login === true || named || (io.stdin.isTTY && io.stderr.isTTY);
 }
 
-function loginMethod(flags: AgentFlags, { io }: Deps) {
+/** How a person signs in, as the flags say. */
+export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
   return terminalLogin({
     // The texts of a login come escaped, and some of them have lines of their own.
     say: (text) => io.say(text),
@@ -83,14 +84,14 @@ function loginMethod(flags: AgentFlags, { io }: Deps) {
   });
 }
 
-async function clientOf(flags: AgentFlags, deps: Deps): Promise<PreRegisteredClient | undefined> {
+async function clientOf(flags: Omit<AgentFlags, "output">, deps: Deps): Promise<PreRegisteredClient | undefined> {
   if (flags.clientId === undefined) return undefined;
   const clientSecret = await clientSecretOf(flags, deps);
   if (clientSecret !== undefined) deps.redactor.add(clientSecret);
   return { clientId: flags.clientId, clientSecret };
 }
 
-async function clientSecretOf({ clientSecretFile: file }: AgentFlags, { io }: Deps): Promise<string | undefined> {
+async function clientSecretOf({ clientSecretFile: file }: Pick<AgentFlags, "clientSecretFile">, { io }: Deps): Promise<string | undefined> {
   if (file === undefined) return io.env["AGENTAUTH_CLIENT_SECRET"];
   const text = file === "-" ? await io.stdin.text() : readPrivateFile(file);
   if (text === undefined) throw new AgentAuthError("usage", `--client-secret-file ${quote(file)} does not exist`, { class: "usage" });

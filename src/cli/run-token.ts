@@ -4,6 +4,7 @@ import { agentOf } from "./agent-context.js";
 import type { TokenFlags } from "./commands/agent.js";
 import type { Deps } from "./context.js";
 import { mcpAddress } from "./mcp-address.js";
+import { beginLogin, finishLogin } from "./two-step-login.js";
 
 /** `token`: prints the token and nothing else; nothing at all when there is none. */
 export async function runToken(options: TokenFlags, deps: Deps): Promise<undefined> {
@@ -15,14 +16,19 @@ export async function runToken(options: TokenFlags, deps: Deps): Promise<undefin
   return undefined;
 }
 
-/** `login`: signs in, whatever is stored. */
+/** `login`: signs in, whatever is stored; in one step, or in two. */
 export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefined> {
   const url = mcpAddress(options.url);
+  if (options.wait === false) return beginLogin(url, options, deps);
   const agent = await agentOf(options, deps, "always");
-  const token = await agent.login(url, { scope: options.scope, signal: deps.signal });
+  const token =
+    typeof options.wait === "string"
+      ? await finishLogin(agent, url, options.wait, options, deps)
+      : await agent.login(url, { scope: options.scope, signal: deps.signal });
   const until = token.expiresAt === undefined ? "" : `, the token ends ${token.expiresAt.toISOString()}`;
   const [login] = await agent.status(url);
   const renewal = login?.refreshable ? "" : "; there is no refresh token, so it cannot be renewed";
+  if (options.json || options.output === "json") await deps.io.stdout.write(json({ signed_in: true, ...login }));
   deps.io.say(`signed in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${renewal}`);
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { LoginOutcome } from "../oauth/login.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
-import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, sendPage } from "./pages.js";
+import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, sendPage } from "./pages.js";
 import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
 
 /** So many wrong callbacks are no accident. */
@@ -54,11 +54,11 @@ export class CallbackDesk {
 
   /** Answers a request. */
   handle(request: IncomingMessage, response: ServerResponse): void {
-    const refusal = refusalOf(request, this.#rules);
-    if (refusal !== undefined) return sendPage(response, refusal);
     const target = request.url ?? "";
-    if (pathOf(target) === this.#donePath) return this.#serveDone(request, response);
-    this.#receive(queryOf(target), response);
+    const refusal = refusalOf(request, this.#rules);
+    if (refusal !== undefined) sendPage(response, refusal);
+    else if (pathOf(target) === this.#donePath) this.#serveDone(request, response);
+    else sendPage(response, this.#receive(queryOf(target), response));
   }
 
   /** Tells the browser how it ended. Resolves once it has been told, or where there is none to tell. */
@@ -71,21 +71,21 @@ export class CallbackDesk {
     });
   }
 
-  #receive(parameters: URLSearchParams, response: ServerResponse): void {
+  #receive(parameters: URLSearchParams, response: ServerResponse): Page {
     const expected = this.#expected;
     const state = parameters.get("state");
     const isRight = expected !== undefined && state !== null && sameSecret(state, expected.state);
     if (!isRight || repeatedParameter(parameters) !== undefined) {
       if (++this.#wrong === PROBE_COUNT) this.#options.onProbe();
-      return sendPage(response, NOT_OURS);
+      return NOT_OURS;
     }
-    if (this.#browser !== "none") return sendPage(response, ALREADY_ANSWERED);
+    if (this.#browser !== "none") return ALREADY_ANSWERED;
     this.#browser = "moving";
     response.once("close", () => {
       if (!response.writableFinished && this.#browser === "moving") this.#leave();
     });
-    sendPage(response, movedTo(this.#donePath));
     expected.resolve(parameters);
+    return movedTo(this.#donePath);
   }
 
   #serveDone(request: IncomingMessage, response: ServerResponse): void {

@@ -56,7 +56,11 @@ function page(status: number, title: string, text: string, headers?: Page["heade
   return headers === undefined ? { status, html } : { status, html, headers };
 }
 
-export const FORBIDDEN = page(403, "Not allowed", "This address only answers the browser that comes back from the sign-in.");
+export const FORBIDDEN = page(
+  403,
+  "Not allowed",
+  "This address only answers the browser that comes back from the sign-in.",
+);
 export const NOT_FOUND = page(404, "Nothing here", "This address only takes the answer of a sign-in.");
 export const ONLY_GET = page(405, "Not allowed", "This address only answers GET.", { allow: "GET" });
 export const NOT_OURS = page(

@@ -9,9 +9,9 @@ import { coversScope, type Grant, isFresh } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { OAuthHttp, type OAuthHttpOptions, type TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
-import type { LoginMethod } from "./login.js";
+import type { LoginMethod, LoginSession } from "./login.js";
 import type { LoginContext } from "./login-context.js";
-import { loginWith } from "./login-flow.js";
+import { finishInSession, loginWith, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
 import { loginRequired, refreshGrant } from "./refresh.js";
 import type { PreRegisteredClient } from "./registration.js";
 import { parseMcpUrl } from "./resource.js";
@@ -127,6 +127,33 @@ export class AgentClient {
   /** Signs a person in, whatever is stored. */
   async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
     return new AccessToken(await this.#signIn(mcpUrl, options));
+  }
+
+  /**
+   * The first half of a login in two steps: everything up to the address that a person has to open. What is given back
+   * holds secrets and must be kept as privately as a token until {@link AgentClient.finishLogin}.
+   *
+   * @param redirectUri where the callback will be received
+   */
+  async beginLogin(mcpUrl: string, redirectUri: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<PreparedLogin> {
+    const context = this.#context(this.#options.onTrace ?? (() => {}));
+    const signal = options.signal ?? new AbortController().signal;
+    const found = await discover(context, mcpUrl, undefined, signal);
+    const scope = scopeFor(found, { scope: options.scope });
+    const resource = context.resource ?? found.resource?.resource ?? found.server;
+    return prepareLogin(context, { found, scope, resource, redirectUri, signal });
+  }
+
+  /** The second half: waits for the callback in a session that is open at the redirect address, and keeps the grant. */
+  async finishLogin(login: PreparedLogin, session: LoginSession, options: Pick<TokenOptions, "signal"> = {}): Promise<AccessToken> {
+    const context = this.#context(this.#options.onTrace ?? (() => {}));
+    const signal = options.signal ?? new AbortController().signal;
+    try {
+      return new AccessToken(await finishInSession(context, login, session, signal));
+    } catch (error) {
+      if (isAgentAuthError(error)) await session.close({ ok: false, error });
+      throw error;
+    }
   }
 
   /**

@@ -9,40 +9,73 @@ import type { LoginSession } from "./login.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { isForgotten, obtainClient, redirectForm } from "./registration.js";
 import { chooseScope, parseScope } from "./scope.js";
+import type { ServerMetadata } from "./server-metadata.js";
 import { exchangeCode } from "./token.js";
 
 /** Signs a person in and keeps what comes of it. The grant is stored and read back before anybody is told. */
 export async function loginWith(context: LoginContext, request: LoginRequest): Promise<Grant> {
-  const found = await discover(context, request.mcpUrl, request.challenge, request.signal);
+  const { signal, method } = request;
+  const found = await discover(context, request.mcpUrl, request.challenge, signal);
   const scope = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
   if (context.flow === "device") {
     const { client, answer } = await deviceLogin(context, { found, scope, resource, request });
-    return keep(context, grantOf(context, { found, client, scope, resource, answer }));
+    return keep(context, grantOf(context, { server: found.server, issuer: found.issuer, client, scope, resource }, answer));
   }
-  const session = await request.method.open({
-    resource: found.server,
-    issuer: found.issuer.issuer,
-    preferredRedirectUri: await knownRedirect(context.store, found.issuer.issuer),
-    signal: request.signal,
-  });
+  const { issuer } = found.issuer;
+  const preferredRedirectUri = await knownRedirect(context.store, issuer);
+  const session = await method.open({ resource: found.server, issuer, preferredRedirectUri, signal });
   try {
-    const { client, pending } = await prepareAuthorization(context, { found, scope, resource, session, signal: request.signal });
-    const parameters = await session.authorize({
-      url: pending.authorizationUrl,
-      state: pending.state,
-      allowBareCode: !pending.promisesIss,
-      signal: request.signal,
-    });
-    const checked = checkCallback(pending, parameters);
-    const answer = await finishCode(context, { found, client, pending, parameters: checked, signal: request.signal });
-    const grant = await keep(context, grantOf(context, { found, client, scope, resource, answer }));
-    await session.close({ ok: true });
-    return grant;
+    const login = await prepareLogin(context, { found, scope, resource, redirectUri: session.redirectUri, signal });
+    return await finishInSession(context, login, session, signal);
   } catch (error) {
     await session.close({ ok: false, error: isAgentAuthError(error) ? error : internal(error) });
     throw error;
   }
+}
+
+/** Sends the person off, waits, and keeps the grant; the session is told of success only then. */
+export async function finishInSession(
+  context: LoginContext,
+  login: PreparedLogin,
+  session: LoginSession,
+  signal: AbortSignal,
+): Promise<Grant> {
+  const { pending } = login;
+  const parameters = await session.authorize({
+    url: pending.authorizationUrl,
+    state: pending.state,
+    allowBareCode: !pending.promisesIss,
+    signal,
+  });
+  const grant = await completeLogin(context, login, parameters, signal);
+  await session.close({ ok: true });
+  return grant;
+}
+
+/** A login whose person has been, or is to be, sent off: all that is needed to make a grant of the callback. */
+export interface PreparedLogin {
+  /** The MCP server, canonical. */
+  readonly server: string;
+  readonly issuer: ServerMetadata;
+  readonly client: ClientRecord;
+  readonly scope: readonly string[];
+  readonly resource: string;
+  readonly pending: PendingAuthorization;
+}
+
+/** Judges the callback of a login, trades its code, and keeps the grant. */
+export async function completeLogin(
+  context: LoginContext,
+  login: PreparedLogin,
+  parameters: URLSearchParams,
+  signal: AbortSignal,
+): Promise<Grant> {
+  const { issuer, client, pending } = login;
+  const checked = checkCallback(pending, parameters);
+  const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
+  const answer = await exchangeCode(call, { ...pending, parameters: checked });
+  return keep(context, grantOf(context, login, answer));
 }
 
 /** The scopes of a login, by the order of `chooseScope`. */
@@ -69,27 +102,24 @@ interface Preparation {
   found: Discovered;
   scope: readonly string[];
   resource: string;
-  session: LoginSession;
+  redirectUri: string;
   signal: AbortSignal;
 }
 
 /** A client and the request to sign in with it; a client that the issuer has forgotten is replaced once. */
-async function prepareAuthorization(
-  context: LoginContext,
-  { found, scope, resource, session, signal }: Preparation,
-): Promise<{ client: ClientRecord; pending: PendingAuthorization }> {
-  const { redirectUri } = session;
+export async function prepareLogin(context: LoginContext, preparation: Preparation): Promise<PreparedLogin> {
+  const { found, scope, resource, redirectUri, signal } = preparation;
   const form = redirectForm(redirectUri);
   const { issuer } = found.issuer;
   const known = await context.store.readClient(issuer, form);
-  const obtain = () =>
-    obtainClient({ ...context, server: found.issuer, redirectUri, scope, now: context.clock.epoch(), signal });
-  const build = (client: ClientRecord) =>
-    buildAuthorization({ server: found.issuer, client, redirectUri, scope, resource, loginHint: context.loginHint });
-  const client = await obtain();
-  const pending = await build(client);
-  if (client.source !== "dynamic" || client.clientId !== known?.clientId) return { client, pending };
-  if (!(await isForgotten(context.http, pending.authorizationUrl, signal))) return { client, pending };
+  const prepare = async (): Promise<PreparedLogin> => {
+    const client = await obtainClient({ ...context, server: found.issuer, redirectUri, scope, now: context.clock.epoch(), signal });
+    const request = { server: found.issuer, client, redirectUri, scope, resource, loginHint: context.loginHint };
+    return { server: found.server, issuer: found.issuer, client, scope, resource, pending: await buildAuthorization(request) };
+  };
+  const login = await prepare();
+  if (login.client.source !== "dynamic" || login.client.clientId !== known?.clientId) return login;
+  if (!(await isForgotten(context.http, login.pending.authorizationUrl, signal))) return login;
   context.trace({
     step: "authorization",
     method: "GET",
@@ -98,35 +128,15 @@ async function prepareAuthorization(
     why: "the issuer no longer knows this client; it is registered anew",
   });
   await context.store.removeClient(issuer, form);
-  const renewed = await obtain();
-  return { client: renewed, pending: await build(renewed) };
+  return prepare();
 }
 
-/** Trades the code of a callback for tokens. */
-export function finishCode(
-  context: Pick<LoginContext, "http" | "clock">,
-  given: {
-    found: Pick<Discovered, "issuer">;
-    client: ClientRecord;
-    pending: PendingAuthorization;
-    parameters: URLSearchParams;
-    signal: AbortSignal;
-  },
-): Promise<TokenAnswer> {
-  const { found, client, pending, parameters, signal } = given;
-  const { issuer, tokenEndpoint } = found.issuer;
-  return exchangeCode({ ...context, issuer, tokenEndpoint, client, signal }, { ...pending, parameters });
-}
-
-function grantOf(
-  context: LoginContext,
-  { found, client, scope, resource, answer }: { found: Discovered; client: ClientRecord; scope: readonly string[]; resource: string; answer: TokenAnswer },
-): Grant {
-  const { issuer } = found;
+function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, answer: TokenAnswer): Grant {
+  const { server, issuer, client, scope, resource } = login;
   const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
   return {
     profile: context.profile,
-    server: found.server,
+    server,
     resource,
     issuer: issuer.issuer,
     endpoints: {

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isAgentAuthError } from "../errors.js";
+import { readBody } from "./body.js";
+import type { SandboxClock } from "./clock.js";
 import { type Answer, type Exchange, json, type Part, Refusal } from "./exchange.js";
 import type { FaultController } from "./faults/controller.js";
 import { parseFault } from "./faults/parse.js";
@@ -15,6 +17,7 @@ export interface ControlSettings {
   controlToken: string;
   faults: FaultController;
   requests: RequestLog;
+  clock: SandboxClock;
   shutdown: () => void;
 }
 
@@ -32,6 +35,10 @@ const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
   },
   "/requests": {
     GET: ({ requests }) => json({ status: "success", total: requests.total, requests }),
+  },
+  "/clock": {
+    GET: ({ clock }) => json({ status: "success", now: clock.now() }),
+    POST: async ({ clock }, { request }) => json({ status: "success", now: advance(clock, await readJson(request)) }),
   },
   "/shutdown": {
     POST({ shutdown }, { response }) {
@@ -80,22 +87,20 @@ function addFaults(faults: FaultController, body: unknown) {
   }
 }
 
+function advance(clock: SandboxClock, body: unknown): number {
+  const { advance_ms: ms } = (typeof body === "object" && body !== null ? body : {}) as { advance_ms?: unknown };
+  if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= 0) return clock.advance(ms);
+  throw new Refusal(400, "invalid_value", "advance_ms must be whole milliseconds, 0 or more");
+}
+
 async function readJson(request: IncomingMessage): Promise<unknown> {
   // A web page can send a form or plain text without asking first, but not JSON.
   if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
     throw new Refusal(415, "bad_request", "send the body as application/json");
   }
-  const chunks: Buffer[] = [];
-  let length = 0;
-  // Leaving the loop must not destroy the connection that the refusal is still to go through.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_BODY)
-      throw new Refusal(413, "bad_request", `the body may have ${MAX_BODY} bytes`, { connection: "close" });
-    chunks.push(chunk);
-  }
+  const body = await readBody(request, MAX_BODY);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    return JSON.parse(body.toString("utf8"));
   } catch {
     throw new Refusal(400, "bad_request", "the body is not JSON");
   }

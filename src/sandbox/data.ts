@@ -107,6 +107,21 @@ export class SandboxData {
     return this.#pool(poolId).insert(draft);
   }
 
+  /** The device of an id; `undefined` where the pool has none. @throws TypeError where there is no such pool */
+  findDevice(poolId: string, id: string): Device | undefined {
+    return this.#pool(poolId).find(id);
+  }
+
+  /**
+   * Changes a device, for instance its status to `revoked`: then it cannot refresh its tokens any more.
+   *
+   * @returns the device as it is then; `undefined` where the pool has none of this id
+   * @throws TypeError where there is no such pool
+   */
+  updateDevice(poolId: string, id: string, changes: Omit<DeviceDraft, "id">): Device | undefined {
+    return this.#pool(poolId).update(id, changes);
+  }
+
   /** Removes a device; whether it was there. @throws TypeError where there is no such pool */
   deleteDevice(poolId: string, id: string): boolean {
     return this.#pool(poolId).delete(id);

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Answer, Exchange } from "./exchange.js";
 import { dueOf } from "./faults/controller.js";
 import type { Waits } from "./waits.js";
@@ -13,11 +13,11 @@ export async function deliver(exchange: Exchange, answer: Answer | "reset", wait
   const { request, response, due } = exchange;
   const slow = dueOf(due, "slow-headers");
   if (slow) await waits.sleep(slow.ms);
-  if (answer === "reset") return reset(request);
+  if (answer === "reset" || dueOf(due, "reset-after")) return reset(request);
   const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   const body = dueOf(due, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
   if (response.destroyed || response.headersSent) return;
-  response.writeHead(answer.status, { ...answer.headers, "content-length": body.length });
+  response.writeHead(answer.status, { ...answer.headers, "content-length": body.length } as OutgoingHttpHeaders);
   if (dueOf(due, "reset-mid-body")) return resetMidBody(exchange, body, waits);
   const drip = dueOf(due, "slow-body");
   if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, waits);

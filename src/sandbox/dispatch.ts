@@ -5,8 +5,6 @@ import { deliver } from "./deliver.js";
 import { type Answer, type Exchange, failure, type Part, Refusal } from "./exchange.js";
 import type { FaultController } from "./faults/controller.js";
 import { replacement } from "./faults/replace.js";
-import { peekOffset } from "./listing-query.js";
-import { resourceOf } from "./management.js";
 import { type LoggedRequest, loggedQuery } from "./request-log.js";
 import type { RequestHandler } from "./server.js";
 import type { Waits } from "./waits.js";
@@ -40,6 +38,7 @@ export function createDispatch(settings: DispatchSettings): RequestHandler {
     };
     if (!part?.unlogged) settings.log(entry);
     const answer = await answerOf(settings, part, exchange);
+    if (exchange.operation !== undefined) entry.operation = exchange.operation;
     if (exchange.due.length > 0) entry.fault = exchange.due.map(({ kind }) => kind).join(",");
     if (answer === undefined) response.once("close", () => Object.assign(entry, { status: response.statusCode }));
     else if (answer !== "reset") entry.status = answer.status;
@@ -62,7 +61,7 @@ async function answerOf(
   try {
     settings.guard(exchange.request);
     if (!part) return failure(404, "not_found", "there is nothing at this path");
-    if (part.faulty) strike(settings, exchange);
+    if (part.faulty) exchange.due = settings.faults.due({ path: exchange.path, ...(await part.target?.(exchange)) });
     const replaced = replacement(exchange.due);
     if (part.latency > 0) await settings.waits.sleep(part.latency);
     return replaced ?? (await part.handle(exchange));
@@ -70,12 +69,6 @@ async function answerOf(
     if (error instanceof Refusal) return error.answer;
     return failure(500, "unexpected", `the sandbox failed: ${quote(String(error))}`);
   }
-}
-
-function strike({ faults }: DispatchSettings, exchange: Exchange): void {
-  const resource = resourceOf(exchange.path);
-  const offset = resource && peekOffset(exchange.query);
-  exchange.due = faults.due({ path: exchange.path, resource, offset });
 }
 
 function splitOnce(text: string, separator: string): [string, string] {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceErrorCode } from "../errors.js";
-import type { Due } from "./faults/controller.js";
+import type { Due, FaultTarget } from "./faults/controller.js";
 import type { ErrorEnvelope } from "./types.js";
 
 /** One request on its way through the sandbox. */
@@ -11,6 +11,10 @@ export interface Exchange {
   query: URLSearchParams;
   /** The faults that strike this request. */
   due: Due;
+  /** The whole body, where the part reads it before faults are looked for. */
+  body?: Buffer;
+  /** What is asked for where the path does not say it: the grant type of a token request, the method of an MCP one. */
+  operation?: string;
   request: IncomingMessage;
   response: ServerResponse;
 }
@@ -18,7 +22,7 @@ export interface Exchange {
 /** What is to be sent back. */
 export interface Answer {
   status: number;
-  headers: Readonly<Record<string, string>>;
+  headers: Readonly<Record<string, string | readonly string[]>>;
   body: string | Buffer;
 }
 
@@ -32,6 +36,8 @@ export interface Part {
   unlogged: boolean;
   /** Milliseconds to wait before each of its answers. */
   latency: number;
+  /** What faults can select the request by, beside its path. It may read the body, and says what it found in it. */
+  target?(exchange: Exchange): Omit<FaultTarget, "path"> | Promise<Omit<FaultTarget, "path">>;
   /** Answers, or returns `undefined` when it has answered on `exchange.response` itself. */
   handle(exchange: Exchange): Answer | undefined | Promise<Answer | undefined>;
 }

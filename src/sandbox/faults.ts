@@ -1,10 +1,30 @@
+/** The endpoints of the authorization servers and MCP servers that a fault can select by name. */
+export const FAULT_ENDPOINTS = [
+  "metadata",
+  "authorize",
+  "token",
+  "register",
+  "introspect",
+  "jwks",
+  "end_session",
+  "device_authorization",
+  "prm",
+  "mcp",
+] as const;
+
+/** An endpoint of an authorization server or of an MCP server; `prm` is the metadata of the protected resource. */
+export type FaultEndpoint = (typeof FAULT_ENDPOINTS)[number];
+
 /** Which requests a fault strikes. Everything given has to hold. */
 export interface FaultSelector {
-  /** A resource (`pool`, `domain`, `device`) or the beginning of a path (`/api/v1/`). Default: every path. */
+  /**
+   * A resource (`pool`, `domain`, `device`), an endpoint ({@link FaultEndpoint}) or the beginning of a path
+   * (`/api/v1/`). Default: every path that the fault fits.
+   */
   path?: string;
   /** Leaves out the first n requests that match. Default 0. */
   after?: number;
-  /** Strikes at most n times; 0 is for ever. Default 1, with `every` or `probability` 0. */
+  /** Strikes at most n times; 0 is for ever. Default 1, with `every` or `probability` and for `step-up` 0. */
   times?: number;
   /** Strikes only each n-th of the requests that match. */
   every?: number;
@@ -19,6 +39,7 @@ export type FaultEffect =
   | { kind: "status"; status: number; retryAfter?: string; body?: "service" | "html" | "empty" }
   | { kind: "reset-before" }
   | { kind: "reset-mid-body" }
+  | { kind: "reset-after" }
   | { kind: "truncated-json" }
   | { kind: "html" }
   | { kind: "slow-headers"; ms: number }
@@ -35,7 +56,11 @@ export type FaultEffect =
   | { kind: "wrong-envelope"; body: unknown }
   | { kind: "redirect"; location: string; status?: number }
   | { kind: "empty-page"; pages?: number }
-  | { kind: "hostile-text"; text?: string };
+  | { kind: "hostile-text"; text?: string }
+  | { kind: "prune-clients" }
+  | { kind: "refuse-refresh" }
+  | { kind: "omit-refresh-token" }
+  | { kind: "step-up"; scope: string };
 
 /** Something that the sandbox does wrong on purpose: plain data that survives JSON. */
 export type Fault = FaultSelector & FaultEffect;
@@ -51,6 +76,7 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   status: "answer with an HTTP status (status=503), Retry-After (retry-after=2) and body (body=service|html|empty)",
   "reset-before": "reset the connection before any byte of the answer",
   "reset-mid-body": "reset the connection in the middle of the body",
+  "reset-after": "do what was asked, then reset the connection before any byte of the answer",
   "truncated-json": "end the answer properly, with its JSON cut in half",
   html: "answer 200 with an HTML login page",
   "slow-headers": "wait before the answer begins (ms=2000)",
@@ -69,4 +95,8 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   "empty-page":
     "put empty pages into the middle of a list (pages=1, offset= where; times=0 never ends); no item is lost",
   "hostile-text": "put control characters, escape sequences and bidi controls into titles (text= your own)",
+  "prune-clients": "forget every registered client, at an authorization or token request",
+  "refuse-refresh": "refuse a refresh as invalid_grant; the refresh token stays good",
+  "omit-refresh-token": "answer a refresh without a refresh token; the old one stays good",
+  "step-up": "refuse MCP tool calls whose token lacks a scope (scope=reports:read)",
 };

@@ -6,7 +6,7 @@ import { type Answer, type Exchange, jsonText, type Part, Refusal } from "./exch
 import { type Due, dueOf, type FaultController } from "./faults/controller.js";
 import { reshape, reshapes } from "./faults/reshape.js";
 import { tokenGuard } from "./guard.js";
-import { type ListingQuery, readListingQuery } from "./listing-query.js";
+import { type ListingQuery, peekOffset, readListingQuery } from "./listing-query.js";
 import { type PageWindow, paginationOf } from "./pagination.js";
 import type { Domain, Pool, ResourceName, Sorting } from "./types.js";
 
@@ -67,7 +67,7 @@ const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
 };
 
 /** Which list a path names, if any. */
-export function resourceOf(path: string): ResourceName | undefined {
+function resourceOf(path: string): ResourceName | undefined {
   const name = path.startsWith(`${PREFIX}/`) ? path.slice(PREFIX.length + 1) : "";
   return Object.hasOwn(RESOURCES, name) ? (name as ResourceName) : undefined;
 }
@@ -80,6 +80,10 @@ export function managementPart(settings: ManagementSettings): Part {
     faulty: true,
     unlogged: false,
     latency: settings.latency,
+    target({ path, query }) {
+      const resource = resourceOf(path);
+      return { resource, offset: resource && peekOffset(query) };
+    },
     handle(exchange) {
       authenticate(exchange.request);
       const name = resourceOf(exchange.path);

@@ -1,4 +1,4 @@
-import { Redactor } from "../redact.js";
+import { MASK, Redactor } from "../redact.js";
 
 /** A request that the sandbox received. Headers and bodies are not kept, so no credential is. */
 export interface LoggedRequest {
@@ -10,6 +10,8 @@ export interface LoggedRequest {
   at: number;
   /** The HTTP status of the answer; 0 before it, and where the connection was reset instead. */
   status: number;
+  /** The grant type of a token request, or the method of an MCP request. */
+  operation?: string;
   /** The kinds of the faults that struck it, joined by commas. */
   fault?: string;
 }
@@ -41,5 +43,6 @@ const redactor = new Redactor();
 /** A query as it is kept. */
 export function loggedQuery(query: URLSearchParams): Record<string, string> {
   // Encoded, every parameter has the shape by which secrets are known.
-  return Object.fromEntries(new URLSearchParams(redactor.redact(query.toString())));
+  const masked = redactor.redact(query.toString()).replace(/(^|&)(user_code=)[^&]+/g, `$1$2${MASK}`);
+  return Object.fromEntries(new URLSearchParams(masked));
 }

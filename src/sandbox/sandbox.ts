@@ -1,4 +1,6 @@
 import { abortedError } from "../errors.js";
+import { authorizationPart } from "./authorization-server.js";
+import { Clock, type SandboxClock } from "./clock.js";
 import { controlPart } from "./control.js";
 import type { Account } from "./data/summaries.js";
 import { SandboxData } from "./data.js";
@@ -7,6 +9,8 @@ import { json, type Part, Refusal } from "./exchange.js";
 import { FaultController } from "./faults/controller.js";
 import { hostGuard } from "./guard.js";
 import { managementPart } from "./management.js";
+import { mcpPart } from "./mcp-server.js";
+import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { createRequestLog, type RequestLog } from "./request-log.js";
 import { listen, type RequestHandler } from "./server.js";
 import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
@@ -18,6 +22,10 @@ export interface Sandbox {
   readonly origin: string;
   /** The base address of the service: the management interface is at `${baseUrl}/api/v1`. */
   readonly baseUrl: string;
+  /** The MCP server that the first pool's authorization server protects; any pool's is at `${mcpUrl}/{pool_id}`. */
+  readonly mcpUrl: string;
+  /** The issuer of a pool, which is the base address of its authorization server. @throws TypeError for no pool */
+  authUrl(poolId: string): string;
   /** What the management interface takes as a bearer token. */
   readonly apiToken: string;
   /** What the endpoints below `/_sandbox` take as a bearer token. */
@@ -31,6 +39,8 @@ export interface Sandbox {
   readonly faults: FaultController;
   /** What it was asked, control endpoints left out. */
   readonly requests: RequestLog;
+  /** Its time, which can be put forward: tokens expire by it. */
+  readonly clock: SandboxClock;
   /** Resolves when it has closed, however that came about. */
   readonly closed: Promise<void>;
   /** Stops it and ends every connection, within a second. */
@@ -39,7 +49,8 @@ export interface Sandbox {
 }
 
 /**
- * Starts the service on loopback: made-up data, a real HTTP server, and faults on demand.
+ * Starts the service on loopback: made-up data, an authorization server for each pool, MCP servers behind them, a real
+ * HTTP server, and faults on demand.
  *
  * @throws AgentAuthError `usage` for an option that is wrong or an address that cannot be had, `aborted` where the
  * signal has fired
@@ -48,38 +59,56 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { signal } = options;
   if (signal?.aborted) throw abortedError(signal);
   const settings = readSettings(options);
-  const data = new SandboxData(settings.seed, settings.size, startOfDay(settings.now()));
+  const clock = new Clock(settings.now);
+  const data = new SandboxData(settings.seed, settings.size, startOfDay(clock.now()));
   const faults = new FaultController(settings.seed);
   faults.add(settings.faults);
   const requests = createRequestLog();
   const waits = new Waits();
   const { promise: closed, resolve: markClosed } = deferred();
 
+  // The parts need the origin, which is known only once the server listens: the handler is put in place just after.
+  let dispatch: RequestHandler = async (_request, response) => void response.destroy();
+  const server = await listen(settings.host, settings.port, (request, response) => dispatch(request, response));
   const close = () => {
     waits.end();
     server.close().then(markClosed, markClosed);
     signal?.removeEventListener("abort", close);
     return closed;
   };
-  const parts = [
-    managementPart({ ...settings, data, faults }),
-    controlPart({ ...settings, faults, requests: requests.log, shutdown: close }),
-    healthPart(settings),
-  ];
-  const server = await serve(settings, { parts, faults, log: requests.add, waits });
+  const { origin } = server;
+  const servers = new PoolServers({ ...settings, origin, clock, data });
+  dispatch = createDispatch({
+    ...settings,
+    parts: [
+      managementPart({ ...settings, data, faults }),
+      authorizationPart({ ...settings, servers, clock }),
+      mcpPart({ ...settings.oauth, origin, servers }),
+      controlPart({ ...settings, faults, requests: requests.log, clock, shutdown: close }),
+      healthPart(settings),
+    ],
+    faults,
+    guard: hostGuard(settings.host, server.port),
+    log: requests.add,
+    now: () => clock.now(),
+    waits,
+  });
   if (signal?.aborted) await close();
   else signal?.addEventListener("abort", close);
   const { apiToken, controlToken } = settings;
   return withHidden(
     { apiToken, controlToken },
     {
-      origin: server.origin,
-      baseUrl: server.origin,
+      origin,
+      baseUrl: origin,
+      mcpUrl: origin + MCP_PATH,
+      authUrl: (poolId: string) => authUrl(servers, poolId),
       accounts: data.accounts(),
       ids: data.first,
       data,
       faults,
       requests: requests.log,
+      clock,
       closed,
       close,
       [Symbol.asyncDispose]: close,
@@ -87,20 +116,16 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   );
 }
 
+function authUrl(servers: PoolServers, poolId: string): string {
+  const server = servers.find(poolId);
+  if (!server) throw new TypeError(`the sandbox has no pool ${poolId}`);
+  return server.issuer;
+}
+
 /** Adds properties that printing and serialising leave out, as is due to secrets. */
 function withHidden<H extends object, T extends object>(hidden: H, target: T): T & H {
   for (const [name, value] of Object.entries(hidden)) Object.defineProperty(target, name, { value });
   return target as T & H;
-}
-
-type Wiring = Pick<Parameters<typeof createDispatch>[0], "parts" | "faults" | "log" | "waits">;
-
-/** The guard needs the port, which is known only once the server listens: the handler is put in place just after. */
-async function serve(settings: SandboxSettings, wiring: Wiring) {
-  let dispatch: RequestHandler = async (_request, response) => void response.destroy();
-  const server = await listen(settings.host, settings.port, (request, response) => dispatch(request, response));
-  dispatch = createDispatch({ ...settings, ...wiring, guard: hostGuard(settings.host, server.port) });
-  return server;
 }
 
 /** Says without a token that the sandbox runs, and that it is one. */

@@ -5,10 +5,11 @@ import { MAX_POOLS } from "./data/ids.js";
 import type { DataSize } from "./data.js";
 import type { Fault } from "./faults.js";
 import { isLoopback } from "./guard.js";
+import { type OAuthOptions, type OAuthSettings, readOAuthSettings } from "./oauth/settings.js";
 import { MAX_ORDERED } from "./order.js";
 
 /** How a sandbox is to be. */
-export interface SandboxOptions {
+export interface SandboxOptions extends OAuthOptions {
   /** Decides all data and all drawn faults: the same seed gives the same ones. Default 1. */
   seed?: number;
   /** The address to listen on. Default 127.0.0.1. */
@@ -59,6 +60,7 @@ export interface SandboxSettings {
   controlToken: string;
   faults: readonly Fault[];
   now: () => number;
+  oauth: OAuthSettings;
 }
 
 /** The most accounts, domains of an account and pools of a domain. */
@@ -87,6 +89,7 @@ export function readSettings(options: SandboxOptions): SandboxSettings {
     controlToken: token("controlToken", options.controlToken, "sandbox_control_"),
     faults: options.faults ?? [],
     now: options.now ?? Date.now,
+    oauth: readOAuthSettings(options),
   };
 }
 

@@ -1,5 +1,6 @@
 import { parseStrictJson } from "../http/strict-json.js";
 import type { AuthMethod, ClientRecord, Grant } from "../oauth/grant.js";
+import type { PreparedLogin } from "../oauth/login-flow.js";
 import { Secret } from "../redact.js";
 
 /** The schema that is written; a file of another one is not touched. */
@@ -138,4 +139,23 @@ function number(members: Members, name: string): number | undefined {
   const value = members[name];
   if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
   throw new CodecError(`${name} is not a number`);
+}
+
+/** The text of a login on its way; its verifier and client secret are secrets. */
+export function encodeLogin(login: PreparedLogin & { profile: string }): string {
+  return encode({ kind: "login", ...login, client: { ...login.client, clientSecret: login.client.clientSecret?.reveal() } });
+}
+
+/**
+ * Reads back what {@link encodeLogin} wrote. The file is private and ours, so beyond its client it is taken as it is.
+ *
+ * @throws CodecError
+ */
+export function decodeLogin(text: string): PreparedLogin & { profile: string } {
+  const members = decode(text, "login");
+  const login = { ...members, client: clientOf(object(members, "client")) };
+  string(members, "server");
+  string(members, "profile");
+  string(object(members, "pending"), "verifier");
+  return login as unknown as PreparedLogin & { profile: string };
 }

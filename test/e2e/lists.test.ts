@@ -58,7 +58,12 @@ describe("a list holds what the library gives, in its order", () => {
   it("in a pipe as plain lines, without anything on stderr", async () => {
     const { stdout, stderr } = await bench.run(bench.devices);
     const first = bench.sandbox.data.device(bench.sandbox.ids.pool, 0);
-    expect(stdout.split("\n")[0]?.split("\t").slice(0, 4)).toEqual([first?.id, first?.title, first?.status, first?.session_type]);
+    expect(stdout.split("\n")[0]?.split("\t").slice(0, 4)).toEqual([
+      first?.id,
+      first?.title,
+      first?.status,
+      first?.session_type,
+    ]);
     expect(stderr).toBe("");
   });
 });
@@ -69,7 +74,9 @@ describe("how much of a list", () => {
     expect(code).toBe(0);
     expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(0, 5));
     const { pool } = bench.sandbox.ids;
-    expect(stderr).toBe(`shown 5 of 60; go on with: agentauth devices list --pool ${pool} -o id --offset 5 --limit 5\n`);
+    expect(stderr).toBe(
+      `shown 5 of 60; go on with: agentauth devices list --pool ${pool} -o id --offset 5 --limit 5\n`,
+    );
   });
 
   it("--offset, told as a range of the whole list", async () => {
@@ -81,7 +88,12 @@ describe("how much of a list", () => {
   it("no word about going on where the list has ended, or with --quiet", async () => {
     const last = await bench.run([...bench.devices, "--offset", "55", "--limit", "5", "-o", "id"]);
     const quiet = await bench.run([...bench.devices, "--limit", "5", "-q", "-o", "id"]);
-    expect([linesOf(last.stdout).length, last.stderr, linesOf(quiet.stdout).length, quiet.stderr]).toEqual([5, "", 5, ""]);
+    expect([linesOf(last.stdout).length, last.stderr, linesOf(quiet.stdout).length, quiet.stderr]).toEqual([
+      5,
+      "",
+      5,
+      "",
+    ]);
   });
 
   it("nothing at all: exit 0 and an empty array", async () => {
@@ -109,7 +121,15 @@ describe("choosing", () => {
   it("--status, --session-type and --title, and what was left out is told", async () => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const chosen = all.filter(({ status, session_type }) => status === "active" && session_type === "mcp");
-    const { stdout, stderr } = await bench.run([...bench.devices, "--status", "active", "--session-type", "mcp", "-o", "id"]);
+    const { stdout, stderr } = await bench.run([
+      ...bench.devices,
+      "--status",
+      "active",
+      "--session-type",
+      "mcp",
+      "-o",
+      "id",
+    ]);
     expect(linesOf(stdout)).toEqual(chosen.map(({ id }) => id));
     expect(stderr).toBe(`${chosen.length} of 60 match (--status, --session-type: chosen here, after reading)\n`);
     const letter = (all[0]?.title ?? "x").slice(0, 1);
@@ -132,7 +152,9 @@ describe("choosing", () => {
     const [first] = allIds(bench.sandbox);
     const args = [...bench.devices, "--limit", "1", "-q"];
     const columns = await bench.run([...args, "--columns", "last_seen.country_code,id", "-o", "json"]);
-    expect(JSON.parse(columns.stdout)).toEqual([{ last_seen: { country_code: expect.stringMatching(/^[A-Z]{2}$/) }, id: first }]);
+    expect(JSON.parse(columns.stdout)).toEqual([
+      { last_seen: { country_code: expect.stringMatching(/^[A-Z]{2}$/) }, id: first },
+    ]);
     const table = await bench.run([...args, "--columns", "id", "--no-header", "-o", "table"]);
     expect(table.stdout).toBe(`${first}\n`);
     const jq = await bench.run([...args, "--jq", ".[0].id"]);
@@ -145,7 +167,10 @@ describe("a list that is not what it should be", () => {
     bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
     const args = [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
     const lenient = await bench.run(args);
-    expect([lenient.code, lenient.stderr]).toEqual([0, expect.stringMatching(/^warning: the list changed while it was read \(item_count was \d+, then \d+\)/)]);
+    expect([lenient.code, lenient.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^warning: the list changed while it was read \(item_count was \d+, then \d+\)/),
+    ]);
     bench.sandbox.faults.clear();
     bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
     const strict = await bench.run([...args, "--strict"]);

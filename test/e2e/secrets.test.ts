@@ -21,13 +21,16 @@ describe("a client secret", () => {
     expect((await bench.run([...args, "--show-secrets"])).stdout.split(SECRET)).toHaveLength(3);
   });
 
-  it.each(["table", "wide", "plain", "csv", "json", "yaml"])("is masked in %s where a column names it", async (format) => {
-    const args = [...bench.devices, "--limit", "1", "-q", "-o", format, ...COLUMNS];
-    const hidden = await bench.run(args);
-    expect(hidden.stdout).toContain("********");
-    expect(hidden.stdout).not.toContain(SECRET);
-    expect((await bench.run([...args, "--show-secrets"])).stdout).toContain(SECRET);
-  });
+  it.each(["table", "wide", "plain", "csv", "json", "yaml"])(
+    "is masked in %s where a column names it",
+    async (format) => {
+      const args = [...bench.devices, "--limit", "1", "-q", "-o", format, ...COLUMNS];
+      const hidden = await bench.run(args);
+      expect(hidden.stdout).toContain("********");
+      expect(hidden.stdout).not.toContain(SECRET);
+      expect((await bench.run([...args, "--show-secrets"])).stdout).toContain(SECRET);
+    },
+  );
 
   it.each(["table", "plain", "json", "yaml", "csv"])("is masked in devices get as %s", async (format) => {
     const { pool } = bench.sandbox.ids;
@@ -110,7 +113,15 @@ describe("text that a terminal would act on", () => {
     bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
     const { account, pool } = bench.sandbox.ids;
     const tree = await bench.run(["tree", "--account", account, "-o", "table"]);
-    const get = await bench.run(["devices", "get", bench.sandbox.data.device(pool, 3)?.id ?? "", "--pool", pool, "-o", "table"]);
+    const get = await bench.run([
+      "devices",
+      "get",
+      bench.sandbox.data.device(pool, 3)?.id ?? "",
+      "--pool",
+      pool,
+      "-o",
+      "table",
+    ]);
     expect([tree.code, get.code, unsafeIn(tree.stdout + get.stdout)]).toEqual([0, 0, []]);
   });
 

@@ -30,11 +30,16 @@ export interface CliResult {
   stderr: string;
 }
 
+let root: string | undefined;
+
 /** A folder that goes away with the process that made it. */
 export function temporaryFolder(): string {
-  const path = mkdtempSync(join(tmpdir(), "agentauth-test-"));
-  process.once("exit", () => rmSync(path, { recursive: true, force: true }));
-  return path;
+  if (root === undefined) {
+    const made = mkdtempSync(join(tmpdir(), "agentauth-test-"));
+    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
+    root = made;
+  }
+  return mkdtempSync(join(root, "f-"));
 }
 
 let sharedHome: string | undefined;
@@ -105,6 +110,22 @@ export async function startBench(options: SandboxOptions = {}) {
 }
 
 export type Bench = Awaited<ReturnType<typeof startBench>>;
+
+/** Runs a hint as a user does: pasted into a shell, where `agentauth` is the built program. */
+export async function runHint(
+  stderr: string,
+  env: Record<string, string>,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const text = stderr.startsWith("{") ? `hint: ${JSON.parse(stderr).error.hint}` : stderr;
+  const command = /^hint: go on with: (.*)$/m.exec(text)?.[1];
+  if (command === undefined) throw new Error(`no hint in ${stderr}`);
+  const script = `agentauth() { "${process.execPath}" "${BIN}" "$@"; }\n${command}`;
+  const child = spawn("sh", ["-c", script], { env: cleanEnv(env), stdio: "pipe" });
+  const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  child.stdin.end();
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stdout: out(), stderr: err() };
+}
 
 /** The ids of every device of the sandbox's first pool, in the service's order. */
 export function allIds({ data, ids: { pool } }: Bench["sandbox"]): string[] {

@@ -14,7 +14,7 @@ const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").le
 async function setUp(answer: Answer, options: TransportOptions = {}, token?: TokenSource) {
   const server = await startServer(answer);
   const controller = new AbortController();
-  const auth = token && bearerAuth(token, undefined, server.origin, new Redactor());
+  const auth = token === undefined ? undefined : bearerAuth(token, undefined, server.origin, new Redactor());
   const transport = createTransport({ clock: new FakeClock(), random: () => 0, ...options }, auth);
   const send = () => transport(new Request(`${server.origin}/api/v1/pool`), controller.signal);
   return { server, controller, send };

@@ -8,11 +8,15 @@ import type { OutputFlags } from "./lists.js";
 export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k8s", "git", "bazel"] as const;
 
 /** What `token` was told. */
-export interface TokenFlags extends AgentFlags {
+export interface TokenFlags extends Omit<AgentFlags, "output"> {
   url: string;
   format?: (typeof TOKEN_FORMATS)[number];
   minTtl?: number;
   forceRefresh?: boolean;
+  /** `--no-wait` gives false; `--wait <id>` gives the id. */
+  wait?: boolean | string;
+  output?: "text" | "json";
+  json?: boolean;
 }
 
 /** What a command about a stored login was told. */
@@ -47,7 +51,19 @@ Examples:
     );
   addAgentFlags(root.command("login").helpGroup(GROUP).description("sign in at an MCP server and keep the login"))
     .argument("<mcp_url>", "the MCP server")
-    .addHelpText("after", "\nExamples:\n  $ agentauth login https://mcp.example/mcp\n  $ agentauth login https://mcp.example/mcp --flow paste")
+    .option("--no-wait", "print where to sign in, and end")
+    .option("--wait <login_id>", "finish a login that --no-wait began")
+    .addOption(new Option("-o, --output <format>", "how to print").choices(["text", "json"]))
+    .addOption(new Option("--json", "the same as -o json"))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ agentauth login https://mcp.example/mcp
+  $ agentauth login https://mcp.example/mcp --flow paste
+  $ agentauth login https://mcp.example/mcp --no-wait --json
+  $ agentauth login https://mcp.example/mcp --wait <login_id>`,
+    )
     .action(registry.action<TokenFlags>(async (options, deps) => (await import("../run-token.js")).runLogin(options, deps), "url"));
   root
     .command("logout")

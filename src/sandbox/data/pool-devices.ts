@@ -123,6 +123,22 @@ export class PoolDevices {
       this.delete((JSON.parse(fromWire(text)) as Device).id);
   }
 
+  /** The device of an id; `undefined` where there is none. */
+  find(id: string): Device | undefined {
+    const inserted = this.#inserted.find(({ device }) => device.id === id);
+    if (inserted) return structuredClone(inserted.device);
+    const index = this.#generatedIndex(id);
+    return index === undefined ? undefined : deviceOf(this.#context, index);
+  }
+
+  /** Changes a device and returns it; `undefined` where there is none. */
+  update(id: string, changes: Omit<DeviceDraft, "id">): Device | undefined {
+    const device = this.find(id);
+    if (!device) return undefined;
+    this.delete(id);
+    return this.insert({ ...device, ...changes, id });
+  }
+
   /** Removes a device; whether it was there. */
   delete(id: string): boolean {
     const kept = this.#inserted.filter(({ device }) => device.id !== id);

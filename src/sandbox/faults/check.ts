@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { FAULT_KINDS, type Fault, type FaultKind } from "../faults.js";
+import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "../faults.js";
 
 /** What a field of a fault may hold. */
 export interface FaultField {
@@ -51,7 +51,10 @@ const MAX_MS = 3_600_000;
 const count = number(0, 1_000_000_000);
 
 const SELECTOR_FIELDS: Readonly<Record<string, FaultField>> = {
-  path: text("pool, domain, device or the beginning of a path", /^(pool|domain|device|\/.*)$/),
+  path: text(
+    `pool, domain, device, ${FAULT_ENDPOINTS.join(", ")} or the beginning of a path`,
+    new RegExp(`^(pool|domain|device|${FAULT_ENDPOINTS.join("|")}|/.*)$`),
+  ),
   after: count,
   times: count,
   every: number(1, 1_000_000_000),
@@ -80,6 +83,7 @@ const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
   },
   "reset-before": { fields: {} },
   "reset-mid-body": { fields: {} },
+  "reset-after": { fields: {} },
   "truncated-json": { fields: {} },
   html: { fields: {} },
   "slow-headers": { fields: { ms: number(0, MAX_MS) }, main: "ms", required: ["ms"] },
@@ -101,6 +105,15 @@ const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
   },
   "empty-page": { fields: { pages: number(1, 10_000) }, main: "pages" },
   "hostile-text": { fields: { text: text("text", /^/) }, main: "text" },
+  "prune-clients": { fields: {} },
+  "refuse-refresh": { fields: {} },
+  "omit-refresh-token": { fields: {} },
+  // RFC 6749, section 3.3.
+  "step-up": {
+    fields: { scope: text("a scope", /^[\x21\x23-\x5b\x5d-\x7e]+$/) },
+    main: "scope",
+    required: ["scope"],
+  },
 };
 
 /** The fields of a kind, the selectors included. @throws AgentAuthError `usage` where there is no such kind */

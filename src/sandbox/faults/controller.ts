@@ -1,5 +1,5 @@
 import { fraction, mix } from "../data/random.js";
-import { FAULT_KINDS, type Fault, type FaultKind, type FaultOf } from "../faults.js";
+import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "../faults.js";
 import type { ResourceName } from "../types.js";
 import { checkFault } from "./check.js";
 import { Holes } from "./holes.js";
@@ -11,6 +11,10 @@ export interface FaultTarget {
   resource?: ResourceName | undefined;
   /** Of a list request, its offset. */
   offset?: number | undefined;
+  /** Of a request to an authorization server or an MCP server, which of its endpoints. */
+  endpoint?: FaultEndpoint | undefined;
+  /** The grant type of a token request, the method of an MCP request. */
+  operation?: string | undefined;
 }
 
 /** A fault as it stands: how often a request matched, and how often it struck. */
@@ -25,7 +29,19 @@ export interface FaultState {
 export type Due = readonly Fault[];
 
 const REPLACING: ReadonlySet<FaultKind> = new Set(["status", "reset-before", "html", "redirect", "wrong-envelope"]);
-const DELIVERY: ReadonlySet<FaultKind> = new Set(["slow-headers", "slow-body", "reset-mid-body", "truncated-json"]);
+const DELIVERY: ReadonlySet<FaultKind> = new Set([
+  "slow-headers",
+  "slow-body",
+  "reset-mid-body",
+  "reset-after",
+  "truncated-json",
+]);
+/** The only operation that a kind fits. */
+const OPERATIONS: { [K in FaultKind]?: string } = {
+  "refuse-refresh": "refresh_token",
+  "omit-refresh-token": "refresh_token",
+  "step-up": "tools/call",
+};
 const OF_DEVICES: ReadonlySet<FaultKind> = new Set(["insert", "delete"]);
 /** Before the second page there is no listing to disturb. */
 const OF_LATER_PAGES: ReadonlySet<FaultKind> = new Set(["insert", "delete", "cycling-offset"]);
@@ -96,7 +112,8 @@ export class FaultController {
 
   #strikes(state: FaultState): boolean {
     const { after = 0, every, probability } = state.fault;
-    const times = state.fault.times ?? (every === undefined && probability === undefined ? 1 : 0);
+    const lasts = every !== undefined || probability !== undefined || state.fault.kind === "step-up";
+    const times = state.fault.times ?? (lasts ? 0 : 1);
     state.matched += 1;
     const count = state.matched - after;
     if (count <= 0 || (every !== undefined && count % every !== 0)) return false;
@@ -107,9 +124,13 @@ export class FaultController {
   }
 }
 
-function matches(fault: Fault, { path, resource, offset }: FaultTarget): boolean {
+function matches(fault: Fault, target: FaultTarget): boolean {
+  const { path, resource, offset, endpoint, operation } = target;
   const { path: wanted } = fault;
-  if (wanted !== undefined && !(wanted.startsWith("/") ? path.startsWith(wanted) : wanted === resource)) return false;
+  const named = wanted === undefined || wanted === resource || wanted === endpoint;
+  if (!named && !(wanted.startsWith("/") && path.startsWith(wanted))) return false;
+  if (fault.kind in OPERATIONS) return operation === OPERATIONS[fault.kind];
+  if (fault.kind === "prune-clients") return wanted !== undefined || endpoint === "authorize" || endpoint === "token";
   if (isReplacing(fault) || DELIVERY.has(fault.kind)) return fault.offset === undefined || fault.offset === offset;
   if (resource === undefined || (OF_DEVICES.has(fault.kind) && resource !== "device")) return false;
   if (fault.kind === "empty-page") return true;

@@ -68,6 +68,11 @@ describe("csv", () => {
     expect(parseCsv(out)).toEqual([["1970-01-01T00:00:00Z", '["http://a","b"]', ""]]);
   });
 
+  it("does not leave an empty line for a record of one empty cell", async () => {
+    const { out } = await print("csv", [{ id: "" }, {}], { flags: { columnsFlag: "id", noHeader: true } });
+    expect(out).toBe('""\r\n""\r\n');
+  });
+
   it("has its header once, however many pages there are", async () => {
     const items = [1, 2, 3].map((id) => ({ id }));
     expect((await print("csv", items, { flags: { columnsFlag: "id" }, pageSize: 1 })).out).toBe(

@@ -81,6 +81,7 @@ describe("--jq", () => {
 
   it("is no option of jq even when it begins like one", async () => {
     expect((await print("ndjson", [{ id: 3 }], { flags: { jq: "-.id" } })).out).toBe("-3\n");
+    await expect(print("ndjson", [{ id: 3 }], { flags: { jq: "-h" } })).rejects.toThrow("h/0 is not defined");
   });
 
   it("gives the whole list for an empty one", async () => {

@@ -49,6 +49,24 @@ export async function print(format: Format, items: readonly object[], how: How =
   return { out: io.out(), err: io.err(), io };
 }
 
+/** Every character of Unicode, 64 to a text, and lone surrogates. */
+export function everyCharacter(): string[] {
+  const texts = ["\ud800 \udfff"];
+  for (let start = 0; start <= 0x10ffff; start += 64) {
+    if (start >= 0xd800 && start < 0xe000) continue;
+    texts.push(String.fromCodePoint(...Array.from({ length: 64 }, (_, index) => start + index)));
+  }
+  return texts;
+}
+
+const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Bidi_Control}\u2800]|[^\S ]/gu;
+
+/** The characters of a text that a terminal could act on, or that a person could not see. */
+export function hostileIn(text: string): string[] {
+  const unusual = text.match(/[^\x20-\x7e]+/g)?.join("") ?? "";
+  return unusual.match(HOSTILE) ?? [];
+}
+
 /** The width of a line in terminal columns, where every character of `wide` takes two and every one of `none` takes none. */
 export function columnsOf(line: string, wide: RegExp, none: RegExp): number {
   const rest = line.replace(none, "");

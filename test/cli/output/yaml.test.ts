@@ -34,13 +34,7 @@ describe("yaml", () => {
       fc.constant(null),
       fc.array(tricky),
     );
-    const items = fc.array(
-      fc.dictionary(fc.oneof(tricky, fc.string()), value).filter((item) => !("__proto__" in Object.keys(item))),
-      {
-        minLength: 1,
-        maxLength: 4,
-      },
-    );
+    const items = fc.array(fc.dictionary(fc.oneof(tricky, fc.string()), value), { minLength: 1, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(items, async (list) => {
         const { out } = await print("yaml", list, { pageSize: 2 });
@@ -52,8 +46,8 @@ describe("yaml", () => {
   });
 
   it("quotes what YAML 1.1 reads as something else", async () => {
-    const { out } = await print("yaml", [{ a: "no", b: "0123", c: "1e3", d: "12:30:45", e: "2001-01-01" }]);
-    expect(out).toBe('- a: "no"\n  b: "0123"\n  c: "1e3"\n  d: "12:30:45"\n  e: "2001-01-01"\n');
+    const { out } = await print("yaml", [{ a: "no", b: "0123", c: "1e3", d: "12:30:45", e: "2001-01-01", f: "=" }]);
+    expect(out).toBe('- a: "no"\n  b: "0123"\n  c: "1e3"\n  d: "12:30:45"\n  e: "2001-01-01"\n  f: "="\n');
   });
 
   it("escapes control, bidi and invisible characters in values and keys", async () => {

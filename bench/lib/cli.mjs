@@ -1,0 +1,46 @@
+// agentauth's command line as a side.
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { run } from "./process.mjs";
+import { POOL, TOKEN } from "./side.mjs";
+
+/** The path of the command. */
+export const CLI = fileURLToPath(new URL("../../bin/agentauth.js", import.meta.url));
+
+const BUNDLE = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+/** Why the command cannot be measured, or undefined. */
+export function missingCli() {
+  const missing = [CLI, BUNDLE].find((path) => !existsSync(path));
+  return missing && `${missing} is missing: run \`npm run build\``;
+}
+
+/** Gives `work` an environment with an empty home of its own. */
+export async function withHome(work) {
+  const home = await mkdtemp(join(tmpdir(), "agentauth-bench-"));
+  try {
+    return await work({ AGENTAUTH_API_TOKEN: TOKEN, AGENTAUTH_HOME: home, NO_COLOR: "1" });
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** The arguments of `agentauth devices list`. */
+export function devicesList(url, output, ...more) {
+  return [CLI, "devices", "list", "--pool", POOL, "--base-url", url, "-o", output, "--page-size", "1000", ...more];
+}
+
+/** A side whose output goes through a pipe; fails unless it prints as many lines as are due. */
+export function pipedSide(name, args, lines, env = {}) {
+  return {
+    name,
+    async measure() {
+      const usage = await run(args.map(String), { env, piped: true });
+      if (usage.lines !== lines) throw new Error(`${name} printed ${usage.lines} lines, where ${lines} were due`);
+      return usage;
+    },
+  };
+}

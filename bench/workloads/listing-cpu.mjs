@@ -1,0 +1,48 @@
+import { compare } from "../lib/compare.mjs";
+import { listingSide } from "../lib/listing-sides.mjs";
+import { startServer } from "../lib/process.mjs";
+import { megabytes, times } from "../lib/table.mjs";
+
+export const title = "Listing, CPU an item";
+export const shows =
+  "CPU time of the whole process (start included, user and system) divided by the items, without latency. Pages of " +
+  "100 and of 1,000 devices of about 1 KB. It does not show the wall time of a listing over a network.";
+
+const HEADER = ["side", "CPU an item", "to the loop", "peak memory", "goal"];
+
+export async function measure({ quick }) {
+  const items = quick ? 20_000 : 100_000;
+  const rounds = quick ? 3 : 9;
+  const server = await startServer(items);
+  try {
+    const tables = [];
+    for (const pageSize of [100, 1000]) {
+      const at = { url: server.url, items, pageSize };
+      const results = await compare(
+        [
+          listingSide("fetch loop", "loop", at),
+          listingSide("agentauth", "agentauth", at),
+          listingSide("agentauth, 4 in flight", "agentauth", { ...at, concurrency: 4 }),
+          listingSide("stripe", "stripe", at),
+          listingSide("openai", "openai", at),
+          listingSide("limit: socket + JSON.parse", "socket", at),
+        ],
+        rounds,
+      );
+      tables.push({
+        caption: `${items.toLocaleString("en")} items, ${pageSize.toLocaleString("en")} a page, ${rounds} rounds`,
+        header: HEADER,
+        rows: results.map((side) => [
+          side.name,
+          `${((side.median("cpuMs") * 1000) / items).toFixed(2)} µs`,
+          times(side.ratio("cpuMs")),
+          megabytes(side.median("peakKiB")),
+          side.name === "agentauth" ? "≤ 1.0×" : "",
+        ]),
+      });
+    }
+    return tables;
+  } finally {
+    await server.stop();
+  }
+}

@@ -1,0 +1,67 @@
+import { devicesList, missingCli, withHome } from "../lib/cli.mjs";
+import { compare } from "../lib/compare.mjs";
+import { program } from "../lib/listing-sides.mjs";
+import { run, startServer } from "../lib/process.mjs";
+import { duration, megabytes, times } from "../lib/table.mjs";
+
+export const title = "Tables";
+export const shows =
+  "Wall time of the whole command, from its start over fetching to the last row in a pipe. cli-table3 gets its rows " +
+  "from memory and makes them into one text; it ran once. It does not show a terminal, which takes longer to draw.";
+
+export const unavailable = missingCli;
+
+const ROWS = [10_000, 100_000];
+
+export async function measure({ quick }) {
+  const rounds = quick ? 1 : 5;
+  const server = await startServer(ROWS.at(-1));
+  try {
+    const results = await withHome((env) =>
+      compare(
+        ROWS.map((rows) => ({
+          name: `agentauth -o table, ${rows.toLocaleString("en")} rows`,
+          measure: () => printed(rows, [...devicesList(server.url, "table"), "--limit", rows], env),
+        })),
+        rounds,
+      ),
+    );
+    const peers = [];
+    for (const rows of quick ? [1000] : [2000, 10_000]) {
+      const usage = await printed(rows, [program("cli-table3"), rows]);
+      peers.push([
+        `cli-table3 whole, ${rows.toLocaleString("en")} rows`,
+        usage.wallMs,
+        usage.cpuMs,
+        usage.peakKiB,
+        "",
+        "",
+      ]);
+    }
+    const goals = ["≤ 1 s", "≤ 12×"];
+    const own = results.map((side, at) => [
+      side.name,
+      ...["wallMs", "cpuMs", "peakKiB"].map((key) => side.median(key)),
+      at === 0 ? "" : times(side.ratio("wallMs")),
+      goals[at],
+    ]);
+    return [
+      {
+        caption: `${rounds} rounds`,
+        header: ["side", "wall", "CPU", "peak memory", "to 10,000 rows", "goal"],
+        rows: [...own, ...peers].map(([name, wall, cpu, peak, ...rest]) => {
+          return [name, duration(wall), duration(cpu), megabytes(peak), ...rest];
+        }),
+      },
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+/** A table has at least a line a row, header and rules aside. */
+async function printed(rows, args, env) {
+  const usage = await run(args.map(String), { env, piped: true });
+  if (usage.lines < rows) throw new Error(`${usage.lines} lines were printed, where ${rows} rows were due`);
+  return usage;
+}

@@ -1,0 +1,30 @@
+// The client under test: the built CLI as a person would use it, told only what the scenario says a person must tell it.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const cli = join(dirname(here), "bin", "agentauth.js");
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
+const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT || "{}");
+const url = process.argv.at(-1) ?? "";
+
+const flags = ["--login", "--browser", `"${process.execPath}" "${join(here, "browser.mjs")}"`];
+if (scenario.startsWith("auth/2025-03-26")) flags.push("--legacy-discovery", "--allow-missing-pkce-metadata");
+if (scenario === "auth/basic-cimd" || scenario === "auth/offline-access-scope") {
+  flags.push("--client-metadata-url", "https://conformance-test.local/client-metadata.json");
+}
+if (context.client_id) flags.push("--client-id", context.client_id);
+
+const home = mkdtempSync(join(tmpdir(), "agentauth-conformance-"));
+const env = { ...process.env, AGENTAUTH_HOME: home, ...(context.client_secret && { AGENTAUTH_CLIENT_SECRET: context.client_secret }) };
+const run = (...args) => spawnSync(process.execPath, [cli, "mcp", ...args], { env, stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
+
+try {
+  // Two processes, one login: the second uses what the first has kept.
+  process.exitCode = run("tools", ...flags, url) || run("call", ...flags, url, "test-tool");
+} finally {
+  rmSync(home, { recursive: true, force: true });
+}

@@ -1,0 +1,19 @@
+// Lists the devices of a pool, the latest seen first.
+//
+//   AGENTAUTH_BASE_URL=… AGENTAUTH_API_TOKEN=… node examples/list-devices.mjs <pool_id>
+import { AgentAuth, isAgentAuthError } from "agentauth";
+
+const { AGENTAUTH_BASE_URL: baseUrl = "", AGENTAUTH_API_TOKEN: token } = process.env;
+const [pool_id = ""] = process.argv.slice(2);
+
+try {
+  const service = new AgentAuth({ baseUrl, token });
+  const sorting = { field: "last_seen", direction: "desc" };
+  for await (const device of service.devices.list({ pool_id, sorting }, { concurrency: 4 })) {
+    console.log([device.id, device.status, device.title].join("\t"));
+  }
+} catch (error) {
+  if (!isAgentAuthError(error)) throw error;
+  console.error(`${error.code}: ${error.message}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,22 @@
+// A listing that breaks off tells where to go on: nothing is read twice, nothing is left out.
+import { AgentAuth, isAgentAuthError } from "agentauth";
+import { startSandbox } from "agentauth/sandbox";
+
+const sandbox = await startSandbox({ devices: 500, faults: [{ kind: "reset-mid-body", path: "device", every: 4 }] });
+// With its retries the client would not even notice these faults; here it has none.
+const service = new AgentAuth({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, maxAttempts: 1 });
+
+const ids = [];
+let from = 0;
+for (;;) {
+  try {
+    for await (const device of service.devices.list({ pool_id: sandbox.ids.pool }, { from })) ids.push(device.id);
+    break;
+  } catch (error) {
+    if (!isAgentAuthError(error) || !error.retryable || error.resume === undefined) throw error;
+    console.log(`${error.code} after ${ids.length} devices, going on at offset ${error.resume}`);
+    from = error.resume;
+  }
+}
+console.log(`${ids.length} devices, ${new Set(ids).size} of them different`);
+await sandbox.close();

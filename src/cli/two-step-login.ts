@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { AgentAuthError } from "../errors.js";
+import { reserveRedirect } from "../login/reserve.js";
+import type { AccessToken } from "../oauth/access-token.js";
+import type { AgentClient } from "../oauth/agent.js";
+import { parseMcpUrl } from "../oauth/resource.js";
+import { quote } from "../redact.js";
+import { CodecError, decodeLogin, encodeLogin } from "../store/codec.js";
+import { readPrivateFile, removeFile, writePrivateFile } from "../store/private-file.js";
+import { agentOf, loginMethod } from "./agent-context.js";
+import type { TokenFlags } from "./commands/agent.js";
+import { type Deps, homeOf, settingsOf } from "./context.js";
+
+/** How long an authorization server usually lets a person take. */
+const LIFE_MS = 10 * 60 * 1000;
+
+/** `login --no-wait`: prints where to sign in, keeps what the second step needs, and ends. */
+export async function beginLogin(url: string, options: TokenFlags, deps: Deps): Promise<undefined> {
+  if (options.flow === "device") {
+    throw new AgentAuthError("usage", "--no-wait does not work with --flow device: nobody would ask for the token", {
+      class: "usage",
+      hint: "leave out one of the two",
+    });
+  }
+  const agent = await agentOf(options, deps, "always");
+  const redirectUri = await reserveRedirect({ host: options.redirectHost, port: options.redirectPort });
+  const login = await agent.beginLogin(url, redirectUri, { scope: options.scope, signal: deps.signal });
+  const id = randomBytes(9).toString("base64url");
+  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
+  writePrivateFile(pathOf(id, deps), encodeLogin({ ...login, profile: profile.value }));
+  const report = {
+    login_id: id,
+    url: login.pending.authorizationUrl,
+    expires_at: new Date(deps.now() + LIFE_MS).toISOString(),
+    finish: `agentauth login ${login.server} --wait ${id}`,
+  };
+  if (options.json || options.output === "json") {
+    await deps.io.stdout.write(`${JSON.stringify(report)}\n`);
+  } else {
+    await deps.io.stdout.write(`${report.url}\n`);
+    deps.io.say(`open this address to sign in; then, or before: ${report.finish}`);
+  }
+  return undefined;
+}
+
+/** `login --wait <id>`: receives the callback at the address that the first step named. */
+export async function finishLogin(agent: AgentClient, url: string, id: string, options: TokenFlags, deps: Deps): Promise<AccessToken> {
+  const path = pathOf(id, deps);
+  const text = readPrivateFile(path);
+  if (text === undefined) {
+    throw new AgentAuthError("usage", `there is no login ${quote(id)} to finish`, {
+      class: "usage",
+      hint: `agentauth login ${url} --no-wait begins one`,
+    });
+  }
+  const login = readLogin(text, path);
+  if (login.server !== parseMcpUrl(url).resource) {
+    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, { class: "usage" });
+  }
+  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
+  if (login.profile !== profile.value) {
+    throw new AgentAuthError("usage", `the login ${quote(id)} is of the profile ${login.profile}`, {
+      class: "usage",
+      hint: `add --profile ${login.profile}`,
+    });
+  }
+  const port = Number(new URL(login.pending.redirectUri).port);
+  const method = loginMethod({ ...options, browser: "none", redirectPort: port }, deps);
+  const session = await method.open({
+    resource: login.server,
+    issuer: login.issuer.issuer,
+    preferredRedirectUri: login.pending.redirectUri,
+    signal: deps.signal,
+  });
+  const token = await agent.finishLogin(login, session, { signal: deps.signal });
+  removeFile(path);
+  return token;
+}
+
+function readLogin(text: string, path: string): ReturnType<typeof decodeLogin> {
+  try {
+    return decodeLogin(text);
+  } catch (cause) {
+    if (!(cause instanceof CodecError)) throw cause;
+    throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, { class: "store", cause });
+  }
+}
+
+function pathOf(id: string, deps: Deps): string {
+  if (!/^[\w-]{12}$/.test(id)) throw new AgentAuthError("usage", `${quote(id)} is no login id`, { class: "usage" });
+  return join(homeOf(deps), "logins", `${id}.json`);
+}

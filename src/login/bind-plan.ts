@@ -1,0 +1,44 @@
+import type { RequestListener } from "node:http";
+import { AgentAuthError } from "../errors.js";
+import { type Listener, listen } from "./listen.js";
+import { type RedirectPlan, redirectUri } from "./redirect-address.js";
+
+/**
+ * Listens on the first port of a plan that can be had.
+ *
+ * @throws AgentAuthError `usage` where none can; it names a port that was insisted on
+ */
+export async function listenByPlan(plan: RedirectPlan, handle: RequestListener): Promise<Listener> {
+  let failure: unknown;
+  for (const port of plan.ports) {
+    try {
+      return await listen({ port, ipv6: plan.host === "localhost" }, handle);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  const last = plan.ports.at(-1) ?? 0;
+  throw last === 0 ? bindError(failure) : busyError(redirectUri(plan, last), last, failure);
+}
+
+function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
+  const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
+  const reason = isTaken ? "another program holds it" : messageOf(cause);
+  return new AgentAuthError("usage", `port ${port} is needed for the redirect address ${uri}, but ${reason}`, {
+    class: "usage",
+    hint: `end the program that holds port ${port}, or choose another with --redirect-port`,
+    cause,
+  });
+}
+
+function bindError(cause: unknown): AgentAuthError {
+  return new AgentAuthError("usage", `nothing can listen on this machine's loopback address: ${messageOf(cause)}`, {
+    class: "usage",
+    hint: "sign in without a listener: --flow paste or --flow device",
+    cause,
+  });
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,36 @@
+import { AgentAuthError } from "../errors.js";
+import { quote } from "../redact.js";
+
+/**
+ * Splits a command into its words. Blanks part words, single and double quotes hold them together, and that is all:
+ * nothing is expanded, and a backslash is a backslash, as in `C:\Program Files`.
+ *
+ * @returns the words; none for a blank command
+ * @throws AgentAuthError `usage` for a quote without its end, or an empty program name
+ */
+export function commandWords(command: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  let inside: string | undefined;
+  for (const character of command) {
+    if (inside !== undefined) {
+      if (character === inside) inside = undefined;
+      else word += character;
+    } else if (character === '"' || character === "'") {
+      inside = character;
+      word ??= "";
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else {
+      word = (word ?? "") + character;
+    }
+  }
+  if (word !== undefined) words.push(word);
+  if (inside === undefined && words[0] !== "") return words;
+  const reason = inside === undefined ? "has an empty program name" : `has a ${inside} without its end`;
+  throw new AgentAuthError("usage", `the browser command ${quote(command)} ${reason}`, {
+    class: "usage",
+    hint: "give --browser a program and its arguments; the address is added as the last one",
+  });
+}

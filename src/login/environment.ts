@@ -1,0 +1,90 @@
+import { isIP } from "node:net";
+
+/** What can be asked about the surroundings. */
+export interface Surroundings {
+  /** The environment; an empty variable is unset. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Whether a file is there. */
+  exists: (path: string) => boolean;
+  /** As in `process.platform`. */
+  platform: NodeJS.Platform;
+}
+
+/** Where the program runs, as far as it matters for a browser. */
+export interface Environment {
+  readonly ssh: boolean;
+  readonly wsl: boolean;
+  readonly container: boolean;
+  readonly ci: boolean;
+  /** Linux without a display. */
+  readonly headless: boolean;
+  /** Whether a browser started here would come up before the person. */
+  readonly hasBrowser: boolean;
+  /** What a person has to do here so that the browser reaches the redirect address; a line each. */
+  hints(redirectUri: string): string[];
+}
+
+/** Finds out where the program runs. */
+export function detectEnvironment({ env, exists, platform }: Surroundings): Environment {
+  const isSet = (name: string) => (env[name] ?? "") !== "";
+  const ssh = isSet("SSH_CONNECTION") || isSet("SSH_TTY") || isSet("SSH_CLIENT");
+  const wsl =
+    platform === "linux" &&
+    (isSet("WSL_DISTRO_NAME") || isSet("WSL_INTEROP") || exists("/proc/sys/fs/binfmt_misc/WSLInterop"));
+  const container =
+    ["KUBERNETES_SERVICE_HOST", "container", "REMOTE_CONTAINERS", "CODESPACES"].some(isSet) ||
+    ["/.dockerenv", "/run/.containerenv"].some(exists);
+  const ci = isSet("CI") && !["false", "0"].includes(env["CI"] ?? "");
+  const headless = platform === "linux" && !wsl && !isSet("DISPLAY") && !isSet("WAYLAND_DISPLAY");
+  return {
+    ssh,
+    wsl,
+    container,
+    ci,
+    headless,
+    hasBrowser: !ssh && !ci && !headless,
+    hints(redirectUri) {
+      const lines: string[] = [];
+      if (ssh) lines.push(...sshHint(env, redirectUri));
+      // Many containers have an SSH server or a CI job in them: what is nearest to the person is said first.
+      if (container) lines.push(...containerHint(redirectUri));
+      if (wsl) lines.push(...wslHint(redirectUri));
+      if (ci) lines.push(CI_HINT);
+      return lines;
+    },
+  };
+}
+
+const CI_HINT = "This looks like CI, where nobody can sign in: use --grant client-credentials instead.";
+
+/** The exact line: forwarded, the browser of the other computer reaches the listener here by the same address. */
+function sshHint(env: Surroundings["env"], redirectUri: string): string[] {
+  const port = portOf(redirectUri);
+  const [, , server = "", serverPort = "22"] = (env["SSH_CONNECTION"] ?? "").split(" ");
+  const user = [env["USER"], env["LOGNAME"]].find((name) => name !== undefined && /^[\w.-]+$/.test(name));
+  const destination = isIP(server) === 0 || user === undefined ? "<user@host>" : `${user}@${server}`;
+  const extra = /^\d+$/.test(serverPort) && serverPort !== "22" ? ` -p ${serverPort}` : "";
+  return [
+    "You are connected by SSH. If your browser is on the computer you came from, run this there first:",
+    `  ssh -L ${port}:127.0.0.1:${port}${extra} ${destination}`,
+  ];
+}
+
+function containerHint(redirectUri: string): string[] {
+  return [
+    `This looks like a container. A browser outside reaches ${redirectUri} only when the container shares the host's ` +
+      `network (such as docker run --network host) or port ${portOf(redirectUri)} is forwarded to its loopback.`,
+    "Otherwise sign in with --flow paste or --flow device.",
+  ];
+}
+
+function wslHint(redirectUri: string): string[] {
+  return [
+    `This is WSL. The browser of Windows reaches ${redirectUri} through WSL's localhost forwarding; if the last page ` +
+      "does not load, try --redirect-host localhost or --flow paste.",
+  ];
+}
+
+function portOf(redirectUri: string): string {
+  return new URL(redirectUri).port || "80";
+}

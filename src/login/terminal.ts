@@ -1,0 +1,104 @@
+import { existsSync } from "node:fs";
+import { abortedError } from "../errors.js";
+import type { LoginMethod } from "../oauth/login.js";
+import { chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js";
+import { commandWords } from "./command-words.js";
+import { detectEnvironment, type Environment } from "./environment.js";
+import { openLoopback } from "./loopback.js";
+import { deviceText, probeText } from "./messages.js";
+import type { PasteInput } from "./paste.js";
+import { planRedirect, type RedirectHost } from "./redirect-address.js";
+import { reserveRedirect } from "./reserve.js";
+import { TerminalSession } from "./terminal-session.js";
+
+/** How a person signs in at a terminal. */
+export interface TerminalLoginOptions {
+  /** Tells the person something; the text may have several lines and is escaped already. */
+  say: (text: string) => void;
+  /** The environment: of `$BROWSER`, of hints about SSH and containers, and of the browser's command. */
+  env: Readonly<Record<string, string | undefined>>;
+  /**
+   * `browser`: a listener on this machine receives the callback. `paste`: the person brings it. Default `browser`, with
+   * both where there is an `input`.
+   */
+  flow?: "browser" | "paste" | undefined;
+  /** A command that gets the address as its last argument, without a shell, or `none`. Default: `$BROWSER`, then the system's. */
+  browser?: string | undefined;
+  /** How the redirect address spells this machine. Default `127.0.0.1`. */
+  redirectHost?: RedirectHost | undefined;
+  /** This port and no other. Default: one that is free. */
+  redirectPort?: number | undefined;
+  /** Default `/callback`. */
+  redirectPath?: string | undefined;
+  /** Seconds until the sign-in is given up; no matter how long requests may take. Default 300. */
+  loginTimeout?: number | undefined;
+  /** Where a person can paste lines, such as `process.stdin`. Only where a person is there. */
+  input?: PasteInput | undefined;
+  /** What Ctrl-C does while lines are read from a terminal. Default: what SIGINT does. */
+  onInterrupt?: (() => void) | undefined;
+  /** Opens the browser. */
+  openBrowser?: OpenBrowser | undefined;
+  /** Where the program runs. Default: found out. */
+  environment?: Environment | undefined;
+}
+
+const DEFAULT_TIMEOUT_S = 300;
+
+/**
+ * The ways to sign in at a terminal: a browser with a listener on this machine, pasting the address where the browser
+ * ends up, and the code of a device login.
+ *
+ * @throws `TypeError` for a port, a path or a timeout that cannot be one
+ * @throws AgentAuthError `usage` for a browser command that cannot be split into words
+ */
+export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
+  const { say, env, redirectHost, redirectPort, redirectPath, input, loginTimeout = DEFAULT_TIMEOUT_S } = options;
+  const wish = { host: redirectHost, port: redirectPort, path: redirectPath };
+  planRedirect(wish);
+  if (options.browser !== undefined) commandWords(options.browser);
+  if (!(Number.isFinite(loginTimeout) && loginTimeout > 0))
+    throw new TypeError("loginTimeout must be a number above 0");
+  const environment = options.environment ?? detectEnvironment({ env, exists: existsSync, platform: process.platform });
+  const isPaste = options.flow === "paste";
+  return {
+    async open({ resource, preferredRedirectUri: preferred, signal }) {
+      if (signal.aborted) throw abortedError(signal);
+      const onProbe = () => say(probeText(loopback?.redirectUri ?? ""));
+      const loopback = isPaste ? undefined : await openLoopback({ ...wish, preferred, signal, onProbe });
+      return new TerminalSession({
+        resource,
+        signal,
+        loopback,
+        redirectUri: loopback?.redirectUri ?? (await reserveRedirect({ ...wish, preferred })),
+        timeout: loginTimeout,
+        environment,
+        input,
+        say,
+        onInterrupt: options.onInterrupt ?? interrupt,
+        openBrowser: browserOpener(options, isPaste, environment),
+      });
+    },
+    async showDeviceCode(prompt) {
+      say(deviceText(prompt));
+    },
+  };
+}
+
+/**
+ * How the browser is opened, if it is. Unasked, only where it would come up before the person's eyes; and with `paste`
+ * the person's browser is somewhere else.
+ */
+function browserOpener(
+  { browser, env, openBrowser: open = openBrowser }: TerminalLoginOptions,
+  isPaste: boolean,
+  environment: Environment,
+): ((url: string, signal: AbortSignal) => ReturnType<OpenBrowser>) | undefined {
+  const command = browser ?? (isPaste ? "none" : chosenByEnvironment(env));
+  if (command === "none" || (command === undefined && !environment.hasBrowser)) return undefined;
+  return (url, signal) => open(url, { command, env, signal });
+}
+
+/** In raw mode a terminal sends no SIGINT for Ctrl-C. On Windows `process.kill` would not run the handlers. */
+function interrupt(): void {
+  if (!process.emit("SIGINT", "SIGINT")) process.kill(process.pid, "SIGINT");
+}

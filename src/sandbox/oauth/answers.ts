@@ -1,0 +1,122 @@
+import { type Answer, json } from "../exchange.js";
+import type { OAuthSettings } from "./settings.js";
+import type { TokenFacts } from "./verify.js";
+
+type Json = Record<string, unknown>;
+
+/** The fields of a registration answer that the service documents. */
+const REGISTERED = [
+  "client_id",
+  "client_secret",
+  "client_id_issued_at",
+  "client_secret_expires_at",
+  "redirect_uris",
+  "grant_types",
+  "client_name",
+  "token_endpoint_auth_method",
+] as const;
+
+const GRANT_TYPES = [
+  "authorization_code",
+  "refresh_token",
+  "urn:ietf:params:oauth:grant-type:token-exchange",
+  "urn:ietf:params:oauth:grant-type:device_code",
+] as const;
+
+/** The metadata of an authorization server: of what oidc-provider says, what the service documents. */
+export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
+  const said = read(answer);
+  if (!said) return answer;
+  const has = said["grant_types_supported"] as string[];
+  return json({
+    issuer: said["issuer"],
+    authorization_endpoint: said["authorization_endpoint"],
+    token_endpoint: said["token_endpoint"],
+    registration_endpoint: said["registration_endpoint"],
+    introspection_endpoint: said["introspection_endpoint"],
+    end_session_endpoint: said["end_session_endpoint"],
+    jwks_uri: said["jwks_uri"],
+    code_challenge_methods_supported: said["code_challenge_methods_supported"],
+    grant_types_supported: GRANT_TYPES.filter((type) => has.includes(type)),
+    response_types_supported: said["response_types_supported"],
+    scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
+    subject_types_supported: said["subject_types_supported"],
+    ...(oauth.revocation && { revocation_endpoint: said["revocation_endpoint"] }),
+    ...(oauth.deviceFlow && { device_authorization_endpoint: said["device_authorization_endpoint"] }),
+    ...(oauth.iss && { authorization_response_iss_parameter_supported: true }),
+  });
+}
+
+/** What the service says of a registration. @param skew seconds that the sandbox's clock is ahead */
+export function registrationAnswer(answer: Answer, skew: number): Answer {
+  const said = read(answer);
+  if (said?.["client_id"] === undefined) return answer;
+  const shifted: Json = { ...said, client_id_issued_at: Number(said["client_id_issued_at"]) + skew };
+  const shown = REGISTERED.filter((name) => shifted[name] !== undefined).map((name) => [name, shifted[name]]);
+  return rewrite(answer, Object.fromEntries(shown) as Json);
+}
+
+/** A token answer without its refresh token. */
+export function withoutRefreshToken(answer: Answer): Answer {
+  const { refresh_token: _, ...rest } = read(answer) ?? {};
+  return rewrite(answer, rest);
+}
+
+/** What an introspection has to go by. */
+export interface Introspection {
+  issuer: string;
+  /** The form that was posted. */
+  form: URLSearchParams;
+  /** Seconds that the sandbox's clock is ahead. */
+  skew: number;
+  inspect(token: string): Promise<TokenFacts | undefined>;
+  hasGrant(id: string): boolean;
+}
+
+/** An introspection in the sandbox's time, and of JWTs too, which oidc-provider leaves to whoever they are for. */
+export async function introspectionAnswer(answer: Answer, introspection: Introspection): Promise<Answer> {
+  const said = read(answer);
+  if (said?.["error"] === "unsupported_token_type") return json(await introspectJwt(introspection));
+  if (said?.["active"] !== true) return answer;
+  const { skew } = introspection;
+  return rewrite(answer, { ...said, exp: Number(said["exp"]) + skew, iat: Number(said["iat"]) + skew });
+}
+
+async function introspectJwt({ issuer, form, inspect, hasGrant }: Introspection): Promise<Json> {
+  const facts = await inspect(form.get("token") ?? "");
+  if (facts?.grantId === undefined || !hasGrant(facts.grantId)) return { active: false };
+  // A client without a secret is anybody: it learns of its own tokens only.
+  const isPublic = form.has("client_id") && !form.has("client_secret");
+  if (isPublic && form.get("client_id") !== facts.clientId) return { active: false };
+  return {
+    active: true,
+    sub: facts.subject,
+    client_id: facts.clientId,
+    exp: facts.expiresAt,
+    iat: facts.issuedAt,
+    iss: issuer,
+    jti: facts.id,
+    aud: facts.audience,
+    ...(facts.scopes.length > 0 && { scope: facts.scopes.join(" ") }),
+    token_type: "Bearer",
+  };
+}
+
+/** An authorization response without the issuer. */
+export function withoutIssuer(answer: Answer, issuer: string): Answer {
+  const location = answer.headers["location"];
+  if (typeof location !== "string" || !URL.canParse(location)) return answer;
+  const target = new URL(location);
+  if (target.searchParams.get("iss") !== issuer) return answer;
+  target.searchParams.delete("iss");
+  return { ...answer, headers: { ...answer.headers, location: target.href } };
+}
+
+function read({ headers, body }: Answer): Json | undefined {
+  if (!String(headers["content-type"]).startsWith("application/json")) return undefined;
+  return JSON.parse(body.toString()) as Json;
+}
+
+function rewrite(answer: Answer, body: Json): Answer {
+  return { ...answer, body: JSON.stringify(body) };
+}

@@ -1,0 +1,168 @@
+import { randomBytes } from "node:crypto";
+import type { Clock } from "../clock.js";
+import { devicePages, errorPage, logoutPage, messagePage } from "../consent.js";
+import { dueOf } from "../faults/controller.js";
+import { findPerson } from "./accounts.js";
+import { dueFor } from "./inject.js";
+import { SIGNING_ALG, type SigningKey } from "./keys.js";
+import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
+import type { OAuthSettings } from "./settings.js";
+import type { SignIns } from "./sign-ins.js";
+import type { OAuthStore } from "./store.js";
+
+/** The scope that a request gets which asks for none (RFC 6749, section 3.3). */
+export const DEFAULT_SCOPE = "mcp";
+
+/** Scopes that speak to the authorization server itself and never stand in an access token for a resource. */
+export const STATIC_SCOPES = ["openid", "offline_access"] as const;
+
+const DAY = 86_400;
+
+/** What a configuration is made from. */
+export interface ConfigurationSettings {
+  oauth: OAuthSettings;
+  clock: Clock;
+  key: SigningKey;
+  store: OAuthStore;
+  signIns: SignIns;
+  errors: OidcErrors;
+  /** The path that the server is mounted at. */
+  path: string;
+  /** The resources that tokens are issued for; the first where a request names none. */
+  resources: readonly [string, ...string[]];
+}
+
+/** What oidc-provider is told. Whatever it would ask to be changed is given, so that it has nothing to print. */
+export function configurationOf(settings: ConfigurationSettings): object {
+  const { oauth, clock, key, store, signIns } = settings;
+  return {
+    adapter: (kind: string) => store.adapter(kind),
+    jwks: { keys: [key.jwk] },
+    cookies: {
+      keys: [randomBytes(32).toString("base64url")],
+      // The servers of all pools share a host, which is all that a browser would go by.
+      long: { httpOnly: true, sameSite: "lax", path: settings.path },
+    },
+    scopes: STATIC_SCOPES,
+    responseTypes: ["code"],
+    clientAuthMethods: ["client_secret_basic", "client_secret_post", "none"],
+    clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
+    clientBasedCORS: () => false,
+    // A moved clock is to be exact.
+    clockTolerance: 0,
+    routes: {
+      authorization: "/authorize",
+      token: "/token",
+      registration: "/register",
+      introspection: "/introspect",
+      revocation: "/revoke",
+      jwks: "/jwks",
+      end_session: "/end_session",
+      device_authorization: "/device_authorization",
+      code_verification: "/device",
+    },
+    pkce: { required: () => true },
+    ttl: lifetimes(oauth),
+    features: featuresOf(settings),
+    formats: {
+      customizers: {
+        jwt(_ctx: OidcContext, _token: object, jwt: { payload: { iat: number; exp: number } }) {
+          jwt.payload.iat += clock.skew;
+          jwt.payload.exp += clock.skew;
+        },
+      },
+    },
+    interactions: { url: (_ctx: OidcContext, { uid }: { uid: string }) => `${settings.path}/interaction/${uid}` },
+    findAccount: (_ctx: OidcContext, id: string, token?: { kind?: string; clientId?: string }) => {
+      const revoked = token?.kind === "RefreshToken" && !signIns.isActive(token.clientId ?? "", id);
+      return revoked ? undefined : accountOf(id);
+    },
+    expiresWithSession: () => false,
+    issueRefreshToken: (_ctx: OidcContext, client: OidcClient, source: { scopes: Set<string> }) =>
+      client.grantTypeAllowed("refresh_token") && (!oauth.requireOfflineAccess || source.scopes.has("offline_access")),
+    rotateRefreshToken: (ctx: OidcContext) => !dueOf(dueFor(ctx.req), "omit-refresh-token"),
+    renderError: (ctx: OidcContext, error: Record<string, string>) => show(ctx, errorPage(error)),
+  };
+}
+
+function lifetimes({ accessTokenTtl, refreshTokenTtl }: OAuthSettings) {
+  return {
+    AccessToken: accessTokenTtl,
+    AuthorizationCode: 60,
+    ClientCredentials: accessTokenTtl,
+    DeviceCode: 600,
+    BackchannelAuthenticationRequest: 600,
+    PreAuthorizedCode: 600,
+    Grant: 3650 * DAY,
+    IdToken: 3600,
+    Interaction: 3600,
+    RefreshToken: refreshTokenTtl,
+    Session: 14 * DAY,
+  };
+}
+
+function featuresOf(settings: ConfigurationSettings) {
+  const { oauth } = settings;
+  const ofAuthenticated = (_ctx: OidcContext, client: OidcClient, token: { clientId: string }) =>
+    client.clientAuthMethod !== "none" || token.clientId === client.clientId;
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    userinfo: { enabled: false },
+    registration: { enabled: true, issueRegistrationAccessToken: false },
+    introspection: { enabled: true, allowedPolicy: ofAuthenticated },
+    revocation: {
+      enabled: oauth.revocation,
+      allowedPolicy: (_ctx: OidcContext, client: OidcClient, token: { clientId: string }) =>
+        token.clientId === client.clientId,
+    },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: (_ctx: OidcContext, _client: OidcClient, oneOf?: string[]) => oneOf ?? settings.resources[0],
+      useGrantedResource: () => true,
+      getResourceServerInfo: (ctx: OidcContext, resource: string) => resourceInfo(settings, ctx, resource),
+    },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: (ctx: OidcContext, form: string) => show(ctx, logoutPage(form)),
+      postLogoutSuccessSource: (ctx: OidcContext) =>
+        show(ctx, messagePage("Signed out", "You have signed out of the sandbox. This page can be closed.")),
+    },
+    deviceFlow: { enabled: oauth.deviceFlow, ...devicePages(show) },
+  };
+}
+
+/** Every scope that is asked for can be granted: which of them mean something is up to the resource. */
+function resourceInfo(settings: ConfigurationSettings, ctx: OidcContext, resource: string): ResourceServerInfo {
+  const { errors, resources } = settings;
+  if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is none of this server's");
+  const { route, params, entities } = ctx.oidc;
+  if (route.endsWith("authorization") && !params["scope"]) params["scope"] = DEFAULT_SCOPE;
+  const asked = typeof params["scope"] === "string" ? params["scope"].split(" ") : [];
+  const granted = entities.Grant?.getResourceScope(resource).split(" ") ?? [];
+  const scopes = new Set([DEFAULT_SCOPE, ...asked, ...granted]);
+  for (const scope of ["", ...STATIC_SCOPES]) scopes.delete(scope);
+  return describeResource(settings.oauth, resource, [...scopes].join(" "));
+}
+
+/** How access tokens for a resource are made. */
+export function describeResource(oauth: OAuthSettings, audience: string, scope: string): ResourceServerInfo {
+  return {
+    scope,
+    audience,
+    accessTokenFormat: oauth.opaque ? "opaque" : "jwt",
+    accessTokenTTL: oauth.accessTokenTtl,
+    jwt: { sign: { alg: SIGNING_ALG } },
+  };
+}
+
+function accountOf(id: string) {
+  const person = findPerson(id);
+  return person && { accountId: id, claims: () => ({ sub: id, name: person.name, email: person.email }) };
+}
+
+function show(ctx: OidcContext, page: string): void {
+  ctx.type = "html";
+  ctx.body = page;
+}

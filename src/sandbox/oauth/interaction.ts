@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { consentPage, errorPage, loginPage, pageHeaders } from "../consent.js";
+import { findPerson, PEOPLE } from "./accounts.js";
+import { STATIC_SCOPES } from "./configuration.js";
+import type { Interaction, InteractionResult, OidcParams, OidcProvider } from "./oidc.js";
+
+/** The pages in the middle of an authorization: who is it, and do they agree. */
+export async function handleInteraction(
+  provider: OidcProvider,
+  request: IncomingMessage,
+  response: ServerResponse,
+  form: URLSearchParams,
+): Promise<void> {
+  let interaction: Interaction;
+  try {
+    interaction = await provider.interactionDetails(request, response);
+  } catch {
+    const text = "This page has expired, or it was opened in another browser. Start again at the client.";
+    return show(response, 400, errorPage({ error: "invalid_request", error_description: text }));
+  }
+  if (request.method !== "POST") return show(response, 200, ...(await pageOf(provider, interaction)));
+  const result = await resultOf(provider, interaction, form);
+  if (result) return provider.interactionFinished(request, response, result);
+  const error = { error: "invalid_request", error_description: "The form was not filled in." };
+  return show(response, 400, errorPage(error));
+}
+
+/** Grants all that was asked for; the id of the grant. */
+export async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
+  const { params, grantId } = interaction;
+  const known = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+  const grant = known ?? new provider.Grant({ accountId, clientId: text(params, "client_id") ?? "" });
+  const scopes = scopesOf(params);
+  const isStatic = (scope: string) => (STATIC_SCOPES as readonly string[]).includes(scope);
+  const [statics, others] = [scopes.filter(isStatic), scopes.filter((scope) => !isStatic(scope))];
+  if (statics.length > 0) grant.addOIDCScope(statics.join(" "));
+  for (const resource of resourcesOf(params)) if (others.length > 0) grant.addResourceScope(resource, others.join(" "));
+  return grant.save();
+}
+
+async function pageOf(
+  provider: OidcProvider,
+  { params, prompt, session }: Interaction,
+): Promise<[string, string | undefined]> {
+  const clientId = text(params, "client_id") ?? "";
+  const client = await provider.Client.find(clientId);
+  const redirectUri = text(params, "redirect_uri");
+  const request = {
+    clientName: client?.clientName ?? clientId,
+    redirectUri,
+    resource: resourcesOf(params)[0],
+    scopes: scopesOf(params),
+  };
+  if (prompt.name === "login") return [loginPage(PEOPLE, request), redirectUri];
+  const person = findPerson(session?.accountId ?? "");
+  return [consentPage(person?.name ?? "", request), redirectUri];
+}
+
+async function resultOf(
+  provider: OidcProvider,
+  interaction: Interaction,
+  form: URLSearchParams,
+): Promise<InteractionResult | undefined> {
+  const decision = form.get("decision");
+  if (decision === "deny") return { error: "access_denied", error_description: "the person did not allow it" };
+  if (interaction.prompt.name === "login") {
+    const person = findPerson(form.get("account") ?? "");
+    return person && { login: { accountId: person.id } };
+  }
+  const accountId = interaction.session?.accountId;
+  if (decision !== "allow" || accountId === undefined) return undefined;
+  return { consent: { grantId: await grantAll(provider, interaction, accountId) } };
+}
+
+function show(response: ServerResponse, status: number, page: string, redirectUri?: string): void {
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(pageHeaders(redirectUri))) response.setHeader(name, value);
+  response.end(page);
+}
+
+function scopesOf(params: OidcParams): string[] {
+  return text(params, "scope")?.split(" ") ?? [];
+}
+
+function resourcesOf({ resource }: OidcParams): string[] {
+  return resource === undefined ? [] : [resource].flat();
+}
+
+function text(params: OidcParams, name: string): string | undefined {
+  const value = params[name];
+  return typeof value === "string" ? value : undefined;
+}

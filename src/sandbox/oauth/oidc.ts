@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** What is used of oidc-provider, which has no types of its own. */
+export interface OidcModule {
+  Provider: new (issuer: string, configuration: object) => OidcProvider;
+  errors: OidcErrors;
+}
+
+/** Constructors of the errors that become OAuth error answers. */
+export interface OidcErrors {
+  InvalidGrant: new (detail: string) => Error;
+  InvalidRequest: new (description: string) => Error;
+  InvalidScope: new (description: string, scope: string) => Error;
+  InvalidTarget: new (description?: string) => Error;
+}
+
+/** An authorization server. */
+export interface OidcProvider {
+  callback(): (request: IncomingMessage, response: ServerResponse) => unknown;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  registerGrantType(name: string, handler: (ctx: OidcContext) => Promise<void>, parameters: string[]): void;
+  interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
+  interactionFinished(request: IncomingMessage, response: ServerResponse, result: InteractionResult): Promise<void>;
+  Grant: GrantModel;
+  AccessToken: AccessTokenModel;
+  Interaction: { find(uid: string): Promise<Interaction | undefined> };
+  Client: { find(id: string): Promise<OidcClient | undefined> };
+  ResourceServer: new (identifier: string, info: ResourceServerInfo) => object;
+}
+
+/** A registered client. */
+export interface OidcClient {
+  clientId: string;
+  clientName?: string;
+  clientAuthMethod: string;
+  redirectUris: string[];
+  grantTypeAllowed(name: string): boolean;
+}
+
+/** Parameters of a request; a parameter that came twice is a list. */
+export type OidcParams = Record<string, string | string[] | undefined>;
+
+/** One request inside the authorization server. */
+export interface OidcContext {
+  req: IncomingMessage;
+  status: number;
+  type: string;
+  body: unknown;
+  oidc: {
+    route: string;
+    params: OidcParams;
+    client: OidcClient;
+    provider: OidcProvider;
+    entities: {
+      Grant?: Grant;
+      AccessToken?: AccessToken;
+      RefreshToken?: { accountId: string };
+      Account?: { accountId: string };
+    };
+    entity(name: string, value: object): void;
+  };
+}
+
+/** How access tokens for a resource are made. */
+export interface ResourceServerInfo {
+  scope: string;
+  audience: string;
+  accessTokenFormat: "jwt" | "opaque";
+  accessTokenTTL: number;
+  jwt: { sign: { alg: string } };
+}
+
+/** What a person allowed a client to do. */
+export interface Grant {
+  accountId: string;
+  clientId: string;
+  isExpired: boolean;
+  addOIDCScope(scope: string): void;
+  addResourceScope(resource: string, scope: string): void;
+  getResourceScope(resource: string): string;
+  save(): Promise<string>;
+}
+
+interface GrantModel {
+  new (owner: { accountId: string; clientId: string }): Grant;
+  find(id: string): Promise<Grant | undefined>;
+}
+
+/** An access token, made or found. */
+export interface AccessToken {
+  jti: string;
+  aud?: string;
+  accountId: string;
+  clientId: string;
+  grantId: string;
+  scope?: string;
+  /** Unix seconds by the machine's clock. */
+  exp: number;
+  expiration: number;
+  isValid: boolean;
+  resourceServer: object;
+  save(): Promise<string>;
+}
+
+interface AccessTokenModel {
+  new (fields: { accountId: string; client: OidcClient; grantId: string; gty: string }): AccessToken;
+  find(value: string): Promise<AccessToken | undefined>;
+}
+
+/** A person at the pages in the middle of an authorization. */
+export interface Interaction {
+  uid: string;
+  /** Unix seconds by the machine's clock. */
+  exp: number;
+  returnTo: string;
+  prompt: { name: string };
+  params: OidcParams;
+  session?: { accountId: string };
+  grantId?: string;
+  result?: InteractionResult;
+  save(ttl: number): Promise<string>;
+}
+
+/** What came out of it. */
+export interface InteractionResult {
+  login?: { accountId: string };
+  consent?: { grantId: string };
+  error?: string;
+  error_description?: string;
+}
+
+/** Loads oidc-provider: by its parts, since its entry point prints what it thinks of the version of Node.js. */
+export async function loadOidc(): Promise<OidcModule> {
+  const [{ Provider }, errors] = await Promise.all([
+    // @ts-expect-error: the package has no types
+    import("oidc-provider/lib/provider.js") as Promise<Pick<OidcModule, "Provider">>,
+    // @ts-expect-error: the package has no types
+    import("oidc-provider/lib/helpers/errors.js") as Promise<OidcErrors>,
+  ]);
+  return { Provider, errors };
+}

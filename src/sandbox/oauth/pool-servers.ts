@@ -1,0 +1,46 @@
+import type { Clock } from "../clock.js";
+import type { SandboxData } from "../data.js";
+import { PoolServer } from "./pool-server.js";
+import type { OAuthSettings } from "./settings.js";
+
+/** What the authorization servers are made of. */
+export interface PoolServersSettings {
+  origin: string;
+  oauth: OAuthSettings;
+  clock: Clock;
+  data: SandboxData;
+}
+
+/** The path of the first pool's MCP server. */
+export const MCP_PATH = "/mcp";
+
+/** The authorization servers of all pools, each made when it is first asked for. */
+export class PoolServers {
+  readonly #settings: PoolServersSettings;
+  readonly #servers = new Map<string, PoolServer>();
+
+  constructor(settings: PoolServersSettings) {
+    this.#settings = settings;
+  }
+
+  /** The server of a pool; `undefined` where there is no such pool. */
+  find(poolId: string): PoolServer | undefined {
+    const known = this.#servers.get(poolId);
+    const { data, origin } = this.#settings;
+    if (known || !data.findDevices(poolId)) return known;
+    const own = `${origin}${MCP_PATH}/${poolId}`;
+    const server = new PoolServer({
+      ...this.#settings,
+      poolId,
+      resources: poolId === data.first.pool ? [origin + MCP_PATH, own] : [own],
+    });
+    this.#servers.set(poolId, server);
+    return server;
+  }
+
+  /** The server of the pool that the MCP server at a path belongs to; `undefined` where there is none. */
+  findForMcp(path: string): PoolServer | undefined {
+    if (path === MCP_PATH) return this.find(this.#settings.data.first.pool);
+    return path.startsWith(`${MCP_PATH}/`) ? this.find(path.slice(MCP_PATH.length + 1)) : undefined;
+  }
+}

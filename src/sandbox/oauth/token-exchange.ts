@@ -1,0 +1,93 @@
+import type { OidcContext, OidcErrors, OidcProvider, ResourceServerInfo } from "./oidc.js";
+import type { TokenFacts } from "./verify.js";
+
+/** RFC 8693, section 2.1. */
+export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
+const SUBJECT_TYPES: readonly unknown[] = [ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt"];
+const PARAMETERS = ["subject_token", "subject_token_type", "requested_token_type", "audience", "resource", "scope"];
+
+/** What the exchange needs of the authorization server. */
+export interface ExchangeSettings {
+  errors: OidcErrors;
+  /** The facts of an access token that this server issued, if it is good. */
+  inspect(token: string): Promise<TokenFacts | undefined>;
+  hasGrant(id: string): boolean;
+  describeResource(audience: string, scope: string): ResourceServerInfo;
+}
+
+/**
+ * Adds the token exchange grant (RFC 8693): an access token of this server for another one, with the same subject, for
+ * any other audience, and with at most the same scopes.
+ */
+export function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): void {
+  const { errors } = settings;
+  provider.registerGrantType(
+    TOKEN_EXCHANGE,
+    async (ctx) => {
+      const subject = await readSubject(ctx, settings);
+      const audience = readAudience(ctx, errors);
+      const scope = narrow(subject.scopes, text(ctx, "scope"), errors);
+      const token = new provider.AccessToken({
+        accountId: subject.subject,
+        client: ctx.oidc.client,
+        grantId: subject.grantId,
+        gty: "token_exchange",
+      });
+      token.resourceServer = new provider.ResourceServer(audience, settings.describeResource(audience, scope));
+      token.scope = scope;
+      ctx.oidc.entity("AccessToken", token);
+      ctx.body = {
+        access_token: await token.save(),
+        issued_token_type: ACCESS_TOKEN_TYPE,
+        token_type: "Bearer",
+        expires_in: token.expiration,
+        ...(scope !== "" && { scope }),
+      };
+    },
+    PARAMETERS,
+  );
+}
+
+async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: ExchangeSettings) {
+  const token = text(ctx, "subject_token");
+  if (token === undefined) throw new errors.InvalidRequest("subject_token is required");
+  if (!SUBJECT_TYPES.includes(text(ctx, "subject_token_type"))) {
+    throw new errors.InvalidRequest(`subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
+  }
+  const wanted = text(ctx, "requested_token_type");
+  if (wanted !== undefined && wanted !== ACCESS_TOKEN_TYPE) {
+    throw new errors.InvalidRequest(`requested_token_type must be ${ACCESS_TOKEN_TYPE}`);
+  }
+  const subject = await inspect(token);
+  if (subject?.grantId === undefined || !hasGrant(subject.grantId)) {
+    throw new errors.InvalidRequest("subject_token is not a current access token of this server");
+  }
+  return { ...subject, grantId: subject.grantId };
+}
+
+function readAudience(ctx: OidcContext, errors: OidcErrors): string {
+  const [audience, resource] = [text(ctx, "audience"), text(ctx, "resource")];
+  if (audience !== undefined && resource !== undefined && audience !== resource) {
+    throw new errors.InvalidTarget("audience and resource must name the same target");
+  }
+  if (resource !== undefined && (!URL.canParse(resource) || resource.includes("#"))) {
+    throw new errors.InvalidTarget("resource must be an absolute URI without a fragment");
+  }
+  const target = resource ?? audience;
+  if (target === undefined) throw new errors.InvalidTarget("give the audience or the resource");
+  return target;
+}
+
+function narrow(has: readonly string[], asked: string | undefined, errors: OidcErrors): string {
+  if (asked === undefined) return has.join(" ");
+  const extra = asked.split(" ").filter((scope) => !has.includes(scope));
+  if (extra.length > 0) throw new errors.InvalidScope("the subject token does not have this scope", extra.join(" "));
+  return asked;
+}
+
+function text(ctx: OidcContext, name: string): string | undefined {
+  const value = ctx.oidc.params[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

@@ -1,0 +1,137 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { PROFILE_KEYS } from "../src/cli/config.js";
+import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/exit-codes.js";
+import { createMemoryIo } from "../src/cli/io.js";
+import { FORMATS } from "../src/cli/output/formats.js";
+import { buildProgram } from "../src/cli/program.js";
+import { SERVICE_ERROR_CODES } from "../src/errors.js";
+import { Redactor } from "../src/redact.js";
+import { FAULT_KINDS } from "../src/sandbox/faults.js";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const PAGES = ["README.md", "CONTRIBUTING.md", ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`)];
+
+function read(path: string): string {
+  return readFileSync(join(root, path), "utf8");
+}
+
+/** What the first cells of a page's tables name: every word between backticks. */
+function firstCells(page: string): string[] {
+  const rows = read(page).match(/^\| .*$/gm) ?? [];
+  return rows.flatMap((row) => row.split("|")[1]?.match(/`[^`]+`/g) ?? []).map((cell) => cell.slice(1, -1));
+}
+
+/** The members of an interface, or the strings of a union, as the source declares them. */
+function declared(path: string, name: string): string[] {
+  const source = ts.createSourceFile(path, read(path), ts.ScriptTarget.Latest);
+  for (const node of source.statements) {
+    if (ts.isInterfaceDeclaration(node) && node.name.text === name) {
+      return node.members.flatMap((member) => (member.name && ts.isIdentifier(member.name) ? [member.name.text] : []));
+    }
+    if (ts.isTypeAliasDeclaration(node) && node.name.text === name && ts.isUnionTypeNode(node.type)) {
+      return node.type.types.flatMap((part) =>
+        ts.isLiteralTypeNode(part) && ts.isStringLiteral(part.literal) ? [part.literal.text] : [],
+      );
+    }
+  }
+  throw new Error(`${path} declares no ${name}`);
+}
+
+describe("the SDK page", () => {
+  const named = firstCells("docs/sdk.md");
+
+  it.each([
+    ["src/api/client.ts", "AgentAuthOptions"],
+    ["src/http/transport.ts", "TransportOptions"],
+    ["src/api/pages.ts", "ListOptions"],
+    ["src/errors.ts", "ClientErrorCode"],
+  ])("has everything that %s declares in %s", (path, name) => {
+    const members = declared(path, name);
+    expect(members.length).toBeGreaterThan(0);
+    expect(members.filter((member) => !named.includes(member))).toEqual([]);
+  });
+
+  it("has the service's error codes", () => {
+    expect(SERVICE_ERROR_CODES.filter((code) => !named.includes(code))).toEqual([]);
+  });
+});
+
+describe("the sandbox page", () => {
+  const named = firstCells("docs/sandbox.md");
+
+  it.each([
+    ["src/sandbox/settings.ts", "SandboxOptions"],
+    ["src/sandbox/faults.ts", "FaultSelector"],
+  ])("has everything that %s declares in %s", (path, name) => {
+    expect(declared(path, name).filter((member) => !named.includes(member))).toEqual([]);
+  });
+
+  it("has every kind of fault", () => {
+    expect(Object.keys(FAULT_KINDS).filter((kind) => !named.includes(kind))).toEqual([]);
+  });
+});
+
+describe("the README", () => {
+  it("has the exit codes with their meanings", () => {
+    const wanted = Object.entries(EXIT_CODES).map(
+      ([name, code]) => `| ${code} | ${EXIT_CODE_MEANINGS[name as Outcome]} |`,
+    );
+    expect(wanted.filter((row) => !read("README.md").includes(row))).toEqual([]);
+  });
+
+  it("has every output format and setting", () => {
+    const named = firstCells("README.md");
+    expect([...FORMATS, ...Object.keys(PROFILE_KEYS)].filter((name) => !named.includes(name))).toEqual([]);
+  });
+});
+
+describe.each(PAGES)("%s", (page) => {
+  const text = read(page);
+
+  it("links to files that are there", () => {
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? "");
+    expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
+  });
+
+  it("names npm scripts that exist", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    const named = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, script]) => script ?? "");
+    expect(named.filter((script) => !(script in scripts))).toEqual([]);
+  });
+
+  it("shows commands that exist, with flags that they have", () => {
+    const shown = [...text.matchAll(/^(?:.*&& npx )?agentauth (.+)$/gm)].map(([, line]) => line ?? "");
+    for (const line of shown) expect(problemWith(line), line).toBeUndefined();
+  });
+});
+
+const deps = {
+  io: createMemoryIo(),
+  signal: new AbortController().signal,
+  argv: [],
+  redactor: new Redactor(),
+  now: Date.now,
+};
+const { root: program } = buildProgram(deps, { text: "", error: "" });
+
+/** What is wrong with a command line as a page shows it, judged by the commands that are declared. */
+function problemWith(line: string): string | undefined {
+  let command: Command = program;
+  const path: Command[] = [program];
+  const words = line.split(" > ")[0]?.split(" ") ?? [];
+  for (const word of words) {
+    const next = command.commands.find((one) => one.name() === word);
+    if (next === undefined) break;
+    path.push(next);
+    command = next;
+  }
+  if (command.commands.length > 0) return `${words[path.length - 1]} is no command`;
+  const options = path.flatMap((one) => one.options);
+  const flags = words.filter((word) => /^--?[a-z]/.test(word));
+  return flags.find((flag) => !options.some(({ short, long }) => flag === short || flag === long));
+}

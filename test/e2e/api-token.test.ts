@@ -1,0 +1,179 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Bench, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+
+const windows = process.platform === "win32";
+const TOKEN = "tok_0123456789abcdef";
+let bench: Bench;
+let home: string;
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 5 });
+});
+afterAll(() => bench.sandbox.close());
+beforeEach(async () => {
+  home = join(temporaryFolder(), "home");
+  await set("base_url", bench.sandbox.baseUrl);
+});
+
+function run(args: readonly string[], options: RunOptions = {}) {
+  return runCli(args, { ...options, env: { AGENTAUTH_HOME: home, ...options.env } });
+}
+
+async function set(key: string, value: string): Promise<void> {
+  const { code, stderr } = await run(["config", "set", key, value]);
+  if (code !== 0) throw new Error(stderr);
+}
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+/** What the settings file says of the token of the default profile. */
+function reference(): string | undefined {
+  const { profiles } = JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as {
+    profiles: Record<string, Record<string, string>>;
+  };
+  return profiles["default"]?.["api_token"];
+}
+
+/** Another service on this machine, while a test runs. */
+async function withService(listener: RequestListener, test: (url: string) => Promise<void>): Promise<void> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  try {
+    await test(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    server.close();
+  }
+}
+
+describe("an API token", () => {
+  it.skipIf(windows)("from stdin lands in a file of its own, for nobody else to read, and nowhere else", async () => {
+    const { code, stdout, stderr } = await run(["config", "set", "api_token", "-"], { stdin: `${TOKEN}\n` });
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "api_token is set in profile default\n" });
+    const file = join(home, "tokens", "default");
+    expect([readFileSync(file, "utf8"), modeOf(file), modeOf(join(home, "tokens"))]).toEqual([
+      `${TOKEN}\n`,
+      "600",
+      "700",
+    ]);
+    expect(reference()).toBe(`file:${file}`);
+    expect(readFileSync(join(home, "config.json"), "utf8")).not.toContain(TOKEN);
+    for (const args of [
+      ["config", "list"],
+      ["config", "list", "-o", "json"],
+      ["config", "get", "api_token"],
+    ]) {
+      expect((await run(args)).stdout).not.toContain(TOKEN);
+    }
+  });
+
+  it("from a file, from a variable and from stdin all reach the service", async () => {
+    const { apiToken, ids } = bench.sandbox;
+    const list = ["devices", "list", "--pool", ids.pool, "-o", "id"];
+    await run(["config", "set", "api_token", "-"], { stdin: `${apiToken}\n` });
+    expect((await run(list)).code).toBe(0);
+    await set("api_token", "env:MY_TOKEN");
+    expect((await run(list, { env: { MY_TOKEN: apiToken } })).code).toBe(0);
+    expect(await run(list)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("the environment variable MY_TOKEN, named by profile default, is not set"),
+    });
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "token.txt"), apiToken, { mode: 0o600 });
+    expect((await run(["config", "set", "api_token", "file:token.txt"], { cwd: folder })).code).toBe(0);
+    expect(reference()).toBe(`file:${join(folder, "token.txt")}`);
+    expect((await run(list, { cwd: "/" })).code).toBe(0);
+  });
+
+  it("that is replaced or unset leaves no file behind", async () => {
+    const file = join(home, "tokens", "default");
+    await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
+    await set("api_token", "env:X");
+    expect(existsSync(file)).toBe(false);
+    await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
+    await run(["config", "unset", "api_token"]);
+    expect(existsSync(file)).toBe(false);
+    const own = join(temporaryFolder(), "mine");
+    writeFileSync(own, TOKEN, { mode: 0o600 });
+    await set("api_token", `file:${own}`);
+    await run(["config", "unset", "api_token"]);
+    expect(existsSync(own)).toBe(true);
+  });
+
+  it.each(["", "\n", "two words", "two\nlines\n"])("is refused from stdin as %j", async (stdin) => {
+    const { code, stderr } = await run(["config", "set", "api_token", "-"], { stdin });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("what came on stdin is no API token")]);
+    expect(existsSync(join(home, "tokens"))).toBe(false);
+  });
+
+  it.skipIf(windows)("in a file that others can read is refused with the command that repairs it", async () => {
+    const file = join(temporaryFolder(), "it's loose");
+    writeFileSync(file, bench.sandbox.apiToken);
+    chmodSync(file, 0o644);
+    await set("api_token", `file:${file}`);
+    const list = ["devices", "list", "--pool", bench.sandbox.ids.pool, "-o", "id"];
+    const before = bench.asked();
+    const { code, stdout, stderr } = await run(list);
+    expect({ code, stdout }).toEqual({ code: 8, stdout: "" });
+    expect(bench.asked()).toBe(before);
+    expect(stderr).toContain(`error: the file ${file} can be read by others`);
+    const repair = /^hint: (chmod 600 .*)$/m.exec(stderr)?.[1] ?? "";
+    execFileSync("sh", ["-c", repair]);
+    expect((await run(list)).code).toBe(0);
+  });
+
+  it.skipIf(windows)("in a file that is a link is refused", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "real"), bench.sandbox.apiToken, { mode: 0o600 });
+    symlinkSync(join(folder, "real"), join(folder, "link"));
+    await set("api_token", `file:${join(folder, "link")}`);
+    const { code, stderr } = await run(["devices", "list", "--pool", "p"]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining("is a symbolic link")]);
+  });
+
+  it("of a profile is not sent to another address", async () => {
+    const seen: string[] = [];
+    const listener: RequestListener = (request, response) => {
+      seen.push(request.headers.authorization ?? "none");
+      response.end("{}");
+    };
+    await withService(listener, async (url) => {
+      await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
+      const list = ["devices", "list", "--pool", "p"];
+      const runs = [await run([...list, "--base-url", url]), await run(list, { env: { AGENTAUTH_BASE_URL: url } })];
+      for (const { code, stderr } of runs) {
+        expect(code).toBe(2);
+        expect(stderr).toMatch(/the API token of profile default belongs to http:\/\/127\.0\.0\.1:\d+, not to http/);
+        expect(stderr).toContain("hint: give the token for this address in AGENTAUTH_API_TOKEN");
+      }
+      expect(seen).toEqual([]);
+      await run([...list, "--base-url", url], { env: { AGENTAUTH_API_TOKEN: "tok_for_the_other" } });
+      expect(seen).toEqual(["Bearer tok_for_the_other"]);
+    });
+  });
+
+  it("goes into the header that is set", async () => {
+    const seen: unknown[] = [];
+    const listener: RequestListener = (request, response) => {
+      seen.push([request.headers["x-api-key"], request.headers.authorization]);
+      response.setHeader("content-type", "application/json");
+      response.end('{"status":"success","summaries":[]}');
+    };
+    await withService(listener, async (url) => {
+      await set("base_url", url);
+      for (const header of ["X-Api-Key", "Authorization: Token"]) {
+        await set("auth_header", header);
+        const { code } = await run(["devices", "list", "--pool", "p"], { env: { AGENTAUTH_API_TOKEN: TOKEN } });
+        expect(code).toBe(0);
+      }
+      expect(seen).toEqual([
+        [TOKEN, undefined],
+        [undefined, `Token ${TOKEN}`],
+      ]);
+    });
+  });
+});

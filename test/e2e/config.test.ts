@@ -1,0 +1,234 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+
+const windows = process.platform === "win32";
+let bench: Bench;
+let home: string;
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 5 });
+});
+afterAll(() => bench.sandbox.close());
+beforeEach(() => {
+  home = join(temporaryFolder(), "below", "home");
+});
+
+function run(args: readonly string[], options: RunOptions = {}) {
+  return runCli(args, { ...options, env: { AGENTAUTH_HOME: home, ...options.env } });
+}
+
+async function set(key: string, value: string, ...more: string[]): Promise<void> {
+  const { code, stderr } = await run(["config", "set", key, value, ...more]);
+  if (code !== 0) throw new Error(stderr);
+}
+
+function writeSettings(text: string): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  writeFileSync(join(home, "config.json"), text);
+}
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+describe("settings", () => {
+  it("are set, read, listed with their source, and unset", async () => {
+    await set("pool", "pool_x");
+    expect(await run(["config", "get", "pool"])).toMatchObject({ code: 0, stdout: "pool_x\n", stderr: "" });
+    const rows = JSON.parse((await run(["config", "list", "-o", "json"])).stdout) as {
+      key: string;
+      value?: string;
+      source?: string;
+    }[];
+    expect(rows.find(({ key }) => key === "pool")).toEqual({ key: "pool", value: "pool_x", source: "profile default" });
+    expect(await run(["config", "unset", "pool"])).toMatchObject({
+      code: 0,
+      stderr: "pool is no longer set in profile default\n",
+    });
+    expect(await run(["config", "get", "pool"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await run(["config", "unset", "pool"])).toMatchObject({
+      code: 0,
+      stderr: "pool was not set in profile default\n",
+    });
+  });
+
+  it("are found with config path", async () => {
+    expect((await run(["config", "path"])).stdout).toBe(`${join(home, "config.json")}\n`);
+    const { stdout } = await run(["config", "path"], { env: { AGENTAUTH_HOME: "relative" }, cwd: "/" });
+    expect(stdout).toBe("/relative/config.json\n");
+  });
+
+  it.skipIf(windows)("are for nobody else to read, whatever the umask", async () => {
+    await run(["config", "set", "pool", "p"]);
+    expect([modeOf(home), modeOf(join(home, "config.json"))]).toEqual(["700", "600"]);
+  });
+
+  it.each([
+    [
+      "base_url",
+      "http://agentauth.example",
+      /^error: base_url "http:\/\/agentauth\.example" must begin with https:\/\//,
+    ],
+    [
+      "base_url",
+      "https://user:pass-word@agentauth.example",
+      /^error: base_url must not contain a user name or password\n$/,
+    ],
+    [
+      "api_token",
+      "hunter2-hunter2",
+      /^error: api_token must be env:NAME or file:PATH, never the token itself\nhint: agentauth config set api_token -/,
+    ],
+    ["output", "xml", /^error: output "xml" must be one of table/],
+    ["account", "", /^error: account "" must not be empty/],
+    ["auth_header", "X Key", /^error: auth_header "X Key" must be a header name/],
+    ["basurl", "x", /^error: there is no setting "basurl"\nhint: did you mean base_url\?/],
+    ["__proto__", "x", /^error: there is no setting "__proto__"/],
+  ])("refuse %s %s", async (key, value, message) => {
+    const { code, stdout, stderr } = await run(["config", "set", key, value]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/hunter2|pass-word/);
+    expect(existsSync(join(home, "config.json"))).toBe(false);
+  });
+
+  it.each([
+    ["a syntax error", '{\n  "profile": "default",\n}', /is not valid JSON: .*\(line 3, column 1\)/],
+    [
+      "a name that comes twice",
+      '{"profiles": {\n "default": {"pool": "a",\n "pool": "b"}}}',
+      /the name "pool" comes twice in one object \(line 3, column 2\)/,
+    ],
+    ["an unknown key", '{"profils": {}}', /unknown key "profils"/],
+    [
+      "an unknown setting",
+      '{"profiles": {"default": {"url": "x"}}}',
+      /unknown key "profiles\.default\.url"; known are base_url/,
+    ],
+    [
+      "a value of the wrong kind",
+      '{"profiles": {"default": {"pool": 7}}}',
+      /profiles\.default\.pool is "7", not a string/,
+    ],
+    [
+      "a value that cannot be",
+      '{"profiles": {"default": {"base_url": "nowhere"}}}',
+      /profiles\.default\.base_url in .*config\.json "nowhere" is not an absolute URL/,
+    ],
+    ["a newer schema", '{"schema": 2}', /schema is "2"; this version reads 1/],
+    ["a list", "[]", /it must be a JSON object/],
+    ["nothing", "", /it ends too early \(line 1, column 1\)/],
+    ["a byte order mark", "\ufeff{}", /\(line 1, column 1\)/],
+    [
+      "a profile of the sandbox's name",
+      '{"profiles": {"sandbox": {}}}',
+      /the profile sandbox stands for the sandbox that is running/,
+    ],
+    [
+      "a token in clear",
+      '{"profiles": {"default": {"api_token": "hunter2-hunter2"}}}',
+      /api_token in .*config\.json must be env:NAME or file:PATH/,
+    ],
+  ])("with %s end every command with exit 2 that names the file", async (_what, text, message) => {
+    writeSettings(text);
+    for (const args of [
+      ["devices", "list", "--pool", "p"],
+      ["config", "set", "pool", "p"],
+    ]) {
+      const { code, stdout, stderr } = await run(args);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(message);
+      expect(stderr).toContain(join(home, "config.json"));
+      expect(stderr).not.toContain("hunter2");
+    }
+    expect(readFileSync(join(home, "config.json"), "utf8")).toBe(text);
+  });
+});
+
+describe("what comes first", () => {
+  it("a flag, then the environment, then the profile", async () => {
+    await set("base_url", "https://profile.example");
+    await set("pool", "pool_p");
+    await set("base_url", "https://other.example", "--profile", "other");
+    const sourceOf = async (args: string[], env: Record<string, string>, key: string) => {
+      const { stdout } = await run(["config", "list", "-o", "json", ...args], { env });
+      const rows = JSON.parse(stdout) as { key: string; value?: string; source?: string }[];
+      const row = rows.find((one) => one.key === key);
+      return [row?.value, row?.source];
+    };
+    const env = { AGENTAUTH_BASE_URL: "https://env.example" };
+    expect(await sourceOf(["--base-url", "https://flag.example"], env, "base_url")).toEqual([
+      "https://flag.example",
+      "--base-url",
+    ]);
+    expect(await sourceOf([], env, "base_url")).toEqual(["https://env.example", "AGENTAUTH_BASE_URL"]);
+    expect(await sourceOf([], { AGENTAUTH_BASE_URL: "" }, "base_url")).toEqual([
+      "https://profile.example",
+      "profile default",
+    ]);
+    expect(await sourceOf([], { AGENTAUTH_PROFILE: "other" }, "base_url")).toEqual([
+      "https://other.example",
+      "profile other",
+    ]);
+    expect(await sourceOf(["--profile", "default"], { AGENTAUTH_PROFILE: "other" }, "base_url")).toEqual([
+      "https://profile.example",
+      "profile default",
+    ]);
+    expect(await sourceOf([], {}, "output")).toEqual(["json", "--output"]);
+  });
+
+  it("the profile's format, unless a flag names one", async () => {
+    await set("base_url", bench.sandbox.baseUrl);
+    await set("pool", bench.sandbox.ids.pool);
+    await set("output", "ndjson");
+    const env = { AGENTAUTH_API_TOKEN: bench.sandbox.apiToken };
+    const first = await run(["devices", "list", "--limit", "1", "-q"], { env });
+    expect(JSON.parse(first.stdout)).toMatchObject({ type: "device" });
+    expect((await run(["devices", "list", "-o", "id"], { env })).stdout.split("\n")).toHaveLength(6);
+  });
+});
+
+describe("profiles", () => {
+  it("are made by a setting, listed, used and deleted with their token", async () => {
+    await set("base_url", "https://staging.example", "--profile", "staging");
+    await run(["config", "set", "api_token", "-", "--profile", "staging"], { stdin: "tok_0123456" });
+    const names = async () => linesOf((await run(["profile", "list"])).stdout).map((line) => line.split("\t"));
+    expect(await names()).toEqual([
+      ["default", "true", ""],
+      ["staging", "false", "https://staging.example"],
+    ]);
+    expect((await run(["profile", "use", "staging"])).code).toBe(0);
+    expect((await names()).map(([name, used]) => [name, used])).toEqual([
+      ["default", "false"],
+      ["staging", "true"],
+    ]);
+    expect((await run(["config", "get", "base_url"])).stdout).toBe("https://staging.example\n");
+    expect((await run(["profile", "delete", "staging"])).code).toBe(0);
+    expect(await names()).toEqual([["default", "true", ""]]);
+    expect(existsSync(join(home, "tokens", "staging"))).toBe(false);
+  });
+
+  it("that do not exist are told with those that do", async () => {
+    await set("base_url", "https://staging.example", "--profile", "staging");
+    expect(await run(["profile", "use", "stagin"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("hint: did you mean staging?"),
+    });
+    expect(await run(["profile", "delete", "zzz"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("hint: profiles: default, staging"),
+    });
+  });
+
+  it("sandbox stands for the running one and takes no settings", async () => {
+    const { code, stderr } = await run(["config", "set", "pool", "p", "--profile", "sandbox"]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining("the profile sandbox stands for the sandbox that is running"),
+    ]);
+    expect(await run(["devices", "list", "--profile", "sandbox"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("no sandbox is running\nhint: agentauth sandbox start"),
+    });
+  });
+});

@@ -1,0 +1,258 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Fault } from "../../src/sandbox/index.js";
+import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 30 });
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+/** A port of this machine where nothing listens. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+interface Expected {
+  exit_code: number;
+  code: string;
+  class: string;
+  status?: number;
+  retryable?: boolean;
+}
+
+/** Runs a command twice, as a person and as a program, and holds both errors against what is expected. */
+async function expectError(
+  args: string[],
+  expected: Expected,
+  words: RegExp[],
+  env: Record<string, string | undefined> = {},
+  fault?: Fault,
+) {
+  const results = [];
+  for (const extra of [[], ["-o", "json"]]) {
+    bench.sandbox.faults.clear();
+    if (fault) bench.sandbox.faults.add(fault);
+    results.push(await bench.run([...args, ...extra], { env }));
+  }
+  for (const { code, stdout } of results) expect({ code, stdout }).toEqual({ code: expected.exit_code, stdout: "" });
+  const [text, json] = results.map(({ stderr }) => stderr);
+  for (const word of words) expect(text).toMatch(word);
+  expect(linesOf(text ?? "").length).toBeLessThanOrEqual(2);
+  expect(JSON.parse(json ?? "")).toEqual({ error: expect.objectContaining(expected) });
+}
+
+describe("authentication: exit 4", () => {
+  it("no token", async () => {
+    await expectError(
+      bench.devices,
+      { exit_code: 4, code: "not_authenticated", class: "auth", status: 401 },
+      [
+        /^error: .*not_authenticated, HTTP 401/,
+        /hint: give an API token: set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - </,
+      ],
+      { AGENTAUTH_API_TOKEN: undefined },
+    );
+  });
+
+  it("a wrong token", async () => {
+    await expectError(
+      bench.devices,
+      { exit_code: 4, code: "bad_authtoken", class: "auth", status: 401 },
+      [/^error: .*bad_authtoken, HTTP 401/, /hint: the API token is wrong or has ended; set AGENTAUTH_API_TOKEN/],
+      { AGENTAUTH_API_TOKEN: "sandbox_wrong_token" },
+    );
+  });
+
+  it("a token that cannot be sent", async () => {
+    const { code, stdout, stderr } = await bench.run(bench.devices, {
+      env: { AGENTAUTH_API_TOKEN: "to\nken-with-a-break" },
+    });
+    expect([code, stdout, stderr.includes("ken-with-a-break")]).toEqual([2, "", false]);
+    expect(stderr).toMatch(/^error: .*token/);
+  });
+});
+
+describe("unavailable: exit 5", () => {
+  const NO_RETRY = ["--retries", "0"];
+
+  it("nobody listens", async () => {
+    const args = [...bench.devices, "--base-url", `http://127.0.0.1:${await freePort()}`, ...NO_RETRY];
+    await expectError(args, { exit_code: 5, code: "connection_refused", class: "unavailable", retryable: true }, [
+      /127\.0\.0\.1:\d+: the connection was refused/,
+      /hint: check that the service runs at this address and port/,
+    ]);
+  });
+
+  it("a host that does not exist", async () => {
+    const args = [...bench.devices, "--base-url", "https://agentauth.invalid", ...NO_RETRY];
+    await expectError(args, { exit_code: 5, code: "dns_failed", class: "unavailable" }, [
+      /agentauth\.invalid: the host name could not be resolved/,
+      /hint: check the host name in the base URL/,
+    ]);
+  });
+
+  it("TLS where there is none", async () => {
+    const args = [...bench.devices, "--base-url", bench.sandbox.baseUrl.replace("http:", "https:"), ...NO_RETRY];
+    await expectError(args, { exit_code: 5, code: "tls_failed", class: "unavailable", retryable: false }, [
+      /TLS failed/,
+      /hint: --ca-file/,
+    ]);
+  });
+
+  it("503 for ever", async () => {
+    await expectError(
+      [...bench.devices, ...NO_RETRY],
+      { exit_code: 5, code: "unexpected", class: "unavailable", status: 503 },
+      [/HTTP 503/, /\(request req_\w+\)/, /hint: call again later/],
+      {},
+      { kind: "status", status: 503, times: 0 },
+    );
+  });
+
+  it("as often as --retries says, and no more", async () => {
+    bench.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
+    const before = bench.asked();
+    await bench.run([...bench.devices, "--retries", "1"]);
+    expect(bench.asked() - before).toBe(2);
+  });
+
+  it("an answer that takes too long", async () => {
+    await expectError(
+      [...bench.devices, ...NO_RETRY, "--timeout", "0.3"],
+      { exit_code: 5, code: "timeout", class: "unavailable" },
+      [/no complete answer in 0\.3 s/, /hint: --timeout <seconds> allows more time/],
+      {},
+      { kind: "slow-headers", ms: 60_000, times: 0 },
+    );
+  });
+
+  it("a wait that is longer than there is time for", async () => {
+    await expectError(
+      bench.devices,
+      { exit_code: 5, code: "rate_limited", class: "unavailable", status: 429 },
+      [/HTTP 429, and it asks to wait 3600 s \(Retry-After "3600"\)/],
+      {},
+      { kind: "status", status: 429, retryAfter: "3600", times: 0 },
+    );
+  });
+
+  it.each(["reset-before", "reset-mid-body"] as const)("a connection that breaks: %s", async (kind) => {
+    await expectError(
+      [...bench.devices, ...NO_RETRY],
+      { exit_code: 5, code: "connection_reset", class: "unavailable" },
+      [/the connection broke/],
+      {},
+      { kind, times: 0 },
+    );
+  });
+});
+
+describe("the service says no: exit 6", () => {
+  it("a pool that does not exist", async () => {
+    const [first = ""] = bench.sandbox.data.pools(bench.sandbox.ids.domain).map(({ id }) => id);
+    const args = ["devices", "list", "--pool", `${first.slice(0, -3)}zzz`];
+    await expectError(args, { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
+      /not_found, HTTP 404/,
+      /hint: check the identifier/,
+    ]);
+  });
+
+  it("a device that the pool does not have", async () => {
+    const args = ["devices", "get", "dev_nope", "--pool", bench.sandbox.ids.pool];
+    await expectError(args, { exit_code: 6, code: "not_found", class: "remote" }, [
+      /no device "dev_nope" in pool "pool_\w+"/,
+    ]);
+  });
+
+  it("a raw path that is not there", async () => {
+    await expectError(
+      ["api", "GET", "/api/v1/nope"],
+      { exit_code: 6, code: "not_found", class: "remote", status: 404 },
+      [/\/api\/v1\/nope/],
+    );
+  });
+});
+
+describe("a peer that breaks the rules: exit 3", () => {
+  it("a login page in place of the service", async () => {
+    await expectError(
+      bench.devices,
+      { exit_code: 3, code: "bad_content_type", class: "refused", status: 200 },
+      [/"text\/html/, /hint: a proxy or a login page/],
+      {},
+      {
+        kind: "html",
+        times: 0,
+      },
+    );
+  });
+
+  it("a redirect to another origin, which is not followed", async () => {
+    const seen: string[] = [];
+    const other = createServer((request, response) => {
+      seen.push(request.url ?? "");
+      response.end("{}");
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => other.once("listening", resolve));
+    const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/api/v1/device`;
+    try {
+      await expectError(
+        bench.devices,
+        { exit_code: 3, code: "redirect_refused", class: "refused" },
+        [/redirects off the origin are not followed/],
+        {},
+        {
+          kind: "redirect",
+          location,
+          times: 0,
+        },
+      );
+      expect(seen).toEqual([]);
+    } finally {
+      other.close();
+    }
+  });
+
+  it.each([
+    ["no object", []],
+    ["no summaries", { status: "success" }],
+    ["an unknown status", { status: "maybe", summaries: [] }],
+  ])("an envelope with %s", async (_what, body) => {
+    await expectError(
+      bench.devices,
+      { exit_code: 3, code: "bad_envelope", class: "refused" },
+      [/^error: /],
+      {},
+      { kind: "wrong-envelope", body, times: 0 },
+    );
+  });
+
+  it("JSON that is cut, each time", async () => {
+    const args = [...bench.devices, "--retries", "0"];
+    await expectError(
+      args,
+      { exit_code: 3, code: "bad_json", class: "refused" },
+      [/not JSON/],
+      {},
+      { kind: "truncated-json", times: 0 },
+    );
+  });
+});
+
+describe("the local store: exit 8", () => {
+  it("settings that cannot be written", async () => {
+    const env = { AGENTAUTH_HOME: "/proc/nowhere" };
+    const { code, stdout, stderr } = await runCli(["config", "set", "pool", "p"], { env });
+    expect([code, stdout]).toEqual([8, ""]);
+    expect(stderr).toMatch(/^error: the folder \/proc\/nowhere cannot be made .*\nhint: set AGENTAUTH_HOME/);
+  });
+});

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { EXIT_CODES } from "../../src/cli/exit-codes.js";
+import { linesOf, runCli } from "../helpers/cli.js";
+
+const GROUPS = [["pools"], ["domains"], ["devices"], ["sandbox"], ["config"], ["profile"]];
+const COMMANDS = [
+  ["pools", "list"],
+  ["domains", "list"],
+  ["devices", "list"],
+  ["devices", "get"],
+  ["tree"],
+  ["api"],
+  ["sandbox", "start"],
+  ["sandbox", "status"],
+  ["sandbox", "stop"],
+  ["sandbox", "fault"],
+  ["config", "list"],
+  ["config", "get"],
+  ["config", "set"],
+  ["config", "unset"],
+  ["config", "path"],
+  ["profile", "list"],
+  ["profile", "use"],
+  ["profile", "delete"],
+  ["demo"],
+];
+
+describe("help is on stdout, exit 0", () => {
+  it.each([...GROUPS, ...COMMANDS].map((words) => [words.join(" "), words] as const))("%s", async (name, words) => {
+    const asked = await runCli([...words, "--help"]);
+    expect({ code: asked.code, stderr: asked.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(asked.stdout).toMatch(new RegExp(`^Usage: agentauth ${name} `));
+    expect(await runCli(["help", ...words])).toEqual(asked);
+  });
+
+  it.each(GROUPS.map((words) => [words[0] ?? "", words] as const))("%s without a command", async (_name, words) => {
+    const { code, stdout, stderr } = await runCli(words);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toBe((await runCli([...words, "--help"])).stdout);
+  });
+
+  it("the program itself: without a word, with help, -h and --help", async () => {
+    const [plain, ...others] = await Promise.all([[], ["help"], ["-h"], ["--help"]].map((args) => runCli(args)));
+    expect(plain?.code).toBe(0);
+    for (const word of ["demo", "devices", "tree", "help exit-codes", "To begin without an account: agentauth demo"]) {
+      expect(plain?.stdout).toContain(word);
+    }
+    for (const other of others) expect(other).toEqual(plain);
+  });
+
+  it.each(["pools list", "domains list", "devices list", "devices get", "tree", "api", "config set"])(
+    "%s has examples",
+    async (name) => {
+      const { stdout } = await runCli([...name.split(" "), "--help"]);
+      expect(stdout).toMatch(new RegExp(`Examples?:\\n\\s+\\$ agentauth ${name}`));
+    },
+  );
+
+  it("says of the filters that they are applied here", async () => {
+    const { stdout } = await runCli(["devices", "list", "--help"]);
+    expect(stdout.replace(/\s+/g, " ")).toMatch(
+      /--status <status> only these \(chosen here, after reading the whole list\)/,
+    );
+  });
+});
+
+describe("topics", () => {
+  it("exit-codes names every code", async () => {
+    const { stdout } = await runCli(["help", "exit-codes"]);
+    const codes = linesOf(stdout).flatMap((line) => /^ {2}(\d+) {2}/.exec(line)?.[1] ?? []);
+    expect(codes.map(Number)).toEqual(Object.values(EXIT_CODES));
+    expect((await runCli(["exit-codes"])).stdout).toBe(stdout);
+  });
+
+  it("environment and formats", async () => {
+    expect((await runCli(["help", "environment"])).stdout).toContain("AGENTAUTH_API_TOKEN");
+    expect((await runCli(["help", "formats"])).stdout).toMatch(/^ {2}ndjson /m);
+  });
+});
+
+it("tells its version, that of the package", async () => {
+  const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
+  for (const flag of ["--version", "-V"]) {
+    expect(await runCli([flag])).toEqual({ code: 0, signal: null, stdout: `${version}\n`, stderr: "" });
+  }
+});
+
+it("fits help to the width", async () => {
+  const { stdout } = await runCli(["devices", "list", "--help"], { env: { COLUMNS: "80" } });
+  const prose = linesOf(stdout).filter((line) => !line.includes("$ agentauth"));
+  expect(Math.max(...prose.map((line) => line.length))).toBeLessThanOrEqual(80);
+});

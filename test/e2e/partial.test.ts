@@ -1,0 +1,152 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { allIds, type Bench, linesOf, runHint, startBench } from "../helpers/cli.js";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 500 });
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+const broken = { kind: "status", status: 503, path: "device", times: 0 } as const;
+
+describe("a list that ends in the middle: exit 7", () => {
+  it.each(["id", "plain", "csv", "ndjson", "table"])(
+    "as %s, and the command in the hint yields exactly the rest",
+    async (format) => {
+      const idsIn = (text: string) =>
+        text.match(/dev_\w+/g)?.filter((id, index, all) => all.indexOf(id) === index) ?? [];
+      bench.sandbox.faults.add({ ...broken, after: 4 });
+      const first = await bench.run([
+        ...bench.devices,
+        "-o",
+        format,
+        "--columns",
+        "id",
+        "--page-size",
+        "30",
+        "--retries",
+        "0",
+      ]);
+      expect(first.code).toBe(7);
+      expect(first.stderr).toMatch(/^(error: |\{.*"message":")the listing ended after \d+ items: .*HTTP 503/);
+      bench.sandbox.faults.clear();
+      const rest = await runHint(first.stderr, bench.env);
+      expect(rest.code).toBe(0);
+      const [begun, ended] = [idsIn(first.stdout), idsIn(rest.stdout)];
+      expect(begun.length).toBeGreaterThan(0);
+      expect([...begun, ...ended]).toEqual(allIds(bench.sandbox));
+    },
+  );
+
+  it("as json: an array that no parser takes for the whole", async () => {
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const args = [...bench.devices, "-o", "json", "--page-size", "30", "--retries", "0", "--concurrency", "1"];
+    const { code, stdout, stderr } = await bench.run(args);
+    expect(code).toBe(7);
+    expect(() => JSON.parse(stdout)).toThrow();
+    expect(JSON.parse(`${stdout}]`).map(({ id }: { id: string }) => id)).toEqual(allIds(bench.sandbox).slice(0, 90));
+    const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
+    expect(error).toMatchObject({
+      class: "partial",
+      code: "unexpected",
+      exit_code: 7,
+      resume: 90,
+      status: 503,
+      retryable: true,
+    });
+    expect(error["hint"]).toMatch(/^go on with: agentauth devices list .* --offset 90$/);
+  });
+
+  it("goes on to the limit that was set, from the offset that was set, with the filters that were set", async () => {
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const args = [
+      "--offset",
+      "10",
+      "--limit=200",
+      "--page-size",
+      "25",
+      "--concurrency",
+      "1",
+      "--retries",
+      "0",
+      "-o",
+      "id",
+    ];
+    const first = await bench.run([...bench.devices, ...args]);
+    bench.sandbox.faults.clear();
+    const rest = await runHint(first.stderr, bench.env);
+    expect([...linesOf(first.stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox).slice(10, 210));
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const filter = ["--title", "*[ '\"$]*", "--status", "active", "--page-size", "25", "--retries", "0", "-o", "id"];
+    const chosen = await bench.run([...bench.devices, ...filter]);
+    bench.sandbox.faults.clear();
+    const others = await runHint(chosen.stderr, bench.env);
+    const whole = await bench.run([...bench.devices, ...filter]);
+    expect(others.code).toBe(0);
+    expect(chosen.stdout + others.stdout).toBe(whole.stdout);
+  });
+
+  it("keeps what it gave before where a page's numbers go in circles", async () => {
+    bench.sandbox.faults.add({ kind: "stuck-offset", after: 2, times: 0 });
+    const { code, stdout, stderr } = await bench.run([
+      ...bench.devices,
+      "-o",
+      "id",
+      "--page-size",
+      "30",
+      "--concurrency",
+      "1",
+    ]);
+    expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(0, 90)]);
+    expect(stderr).toMatch(/^error: the listing ended after 90 items: /);
+  });
+
+  it("prints nothing where the first page fails, and is not partial then", async () => {
+    bench.sandbox.faults.add(broken);
+    const { code, stdout } = await bench.run([...bench.devices, "-o", "json", "--retries", "0"]);
+    expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
+  });
+
+  it("with --jq on the whole array says that nothing was printed", async () => {
+    bench.sandbox.faults.add({ ...broken, after: 2 });
+    const { code, stdout, stderr } = await bench.run([
+      ...bench.devices,
+      "--jq",
+      "length",
+      "--page-size",
+      "30",
+      "--retries",
+      "0",
+      "--concurrency",
+      "1",
+    ]);
+    expect([code, stdout]).toEqual([7, ""]);
+    expect(stderr).toContain("hint: nothing was printed, since --jq sees the whole array");
+  });
+});
+
+describe("a tree that ends in the middle", () => {
+  it("is exit 7 once something was printed", async () => {
+    bench.sandbox.faults.add(broken);
+    const { code, stdout, stderr } = await bench.run([
+      "tree",
+      "--account",
+      bench.sandbox.ids.account,
+      "--retries",
+      "0",
+    ]);
+    expect([code, stdout.startsWith("account\t")]).toEqual([7, true]);
+    expect(stderr).toMatch(/^error: the tree ended early: .*HTTP 503/);
+  });
+
+  it("prints nothing as json, or where nothing came at all", async () => {
+    bench.sandbox.faults.add(broken);
+    const json = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0", "-o", "json"]);
+    expect([json.code, json.stdout]).toEqual([5, ""]);
+    bench.sandbox.faults.add({ ...broken, path: "domain" });
+    const text = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0"]);
+    expect([text.code, text.stdout]).toEqual([5, ""]);
+  });
+});

@@ -1,0 +1,207 @@
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FAULT_KINDS } from "../../src/sandbox/index.js";
+import { linesOf, runCli, startCliSandbox, temporaryFolder } from "../helpers/cli.js";
+
+type CliSandbox = Awaited<ReturnType<typeof startCliSandbox>>;
+
+describe("a sandbox of one's own", () => {
+  let sandbox: CliSandbox;
+
+  beforeAll(async () => {
+    sandbox = await startCliSandbox(["--devices", "40", "--pools", "1", "--seed", "7"]);
+  });
+  afterAll(() => sandbox.stop());
+
+  it("tells on one line what a program needs, and keeps the control token to itself", () => {
+    expect(sandbox.ready).toEqual({
+      ready: true,
+      pid: sandbox.child.pid,
+      base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      api_token: expect.stringMatching(/^sandbox_/),
+      account_id: expect.stringMatching(/^acc_/),
+      domain_id: expect.stringMatching(/^dom_/),
+      pool_id: expect.stringMatching(/^pool_/),
+    });
+  });
+
+  it("is the profile sandbox", async () => {
+    const list = await sandbox.run(["devices", "list", "--profile", "sandbox", "-o", "id"]);
+    expect([list.code, linesOf(list.stdout).length]).toEqual([0, 40]);
+    expect((await sandbox.run(["pools", "list", "--profile", "sandbox", "-o", "id"])).stdout).toBe(
+      `${sandbox.ready.pool_id}\n`,
+    );
+    const profiles = await sandbox.run(["profile", "list"]);
+    expect(profiles.stdout).toBe(`default\ttrue\t\nsandbox\tfalse\t${sandbox.ready.base_url}\n`);
+  });
+
+  it("has a status", async () => {
+    const text = await sandbox.run(["sandbox", "status"]);
+    expect(text).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`sandbox ready at ${sandbox.ready.base_url}`),
+    });
+    const json = await sandbox.run(["sandbox", "status", "-o", "json"]);
+    const { ready, ...known } = sandbox.ready;
+    expect([json.code, ready, JSON.parse(json.stdout)]).toEqual([0, true, { running: true, ...known }]);
+  });
+
+  it("is not started twice", async () => {
+    const { code, stdout, stderr } = await sandbox.run(["sandbox", "start"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toBe(
+      `error: a sandbox is running already, at ${sandbox.ready.base_url} (process ${sandbox.ready.pid})\n` +
+        "hint: agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one\n",
+    );
+  });
+
+  it.skipIf(process.platform === "win32")("keeps its tokens where nobody else can read them", () => {
+    expect((statSync(join(sandbox.home, "sandbox.json")).mode & 0o777).toString(8)).toBe("600");
+  });
+
+  it("does what it is told to do wrong, and stops doing so", async () => {
+    const set = await sandbox.run(["sandbox", "fault", "503:times=0,path=device", "429:retry-after=2"]);
+    expect(linesOf(set.stdout).map((line) => JSON.parse(line).fault)).toEqual([
+      { kind: "status", status: 503, times: 0, path: "device" },
+      { kind: "status", status: 429, retryAfter: "2" },
+    ]);
+    const list = ["devices", "list", "--profile", "sandbox", "--retries", "0"];
+    expect((await sandbox.run(list)).code).toBe(5);
+    expect((await sandbox.run(["sandbox", "fault"])).stdout).toContain('"fired":1');
+    expect((await sandbox.run(["sandbox", "fault", "--clear"])).stdout).toBe("");
+    expect((await sandbox.run(list)).code).toBe(0);
+  });
+
+  it("names every kind of fault, and refuses what is none", async () => {
+    const { stdout } = await sandbox.run(["sandbox", "fault"]);
+    for (const kind of Object.keys(FAULT_KINDS)) expect(stdout).toMatch(new RegExp(`^  ${kind} +\\S`, "m"));
+    expect(await sandbox.run(["sandbox", "fault", "503:time=2"])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining('"time"'),
+    });
+    expect(await sandbox.run(["sandbox", "fault", "999"])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining('"999"'),
+    });
+  });
+
+  it("does not lend its token to another address", async () => {
+    const { code, stderr } = await sandbox.run([
+      "devices",
+      "list",
+      "--profile",
+      "sandbox",
+      "--base-url",
+      "https://agentauth.example",
+    ]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`belongs to ${sandbox.ready.base_url}, not to https://agentauth.example`),
+    ]);
+  });
+});
+
+describe("the end of a sandbox", () => {
+  it("sandbox stop: both end with 0, nothing is left", async () => {
+    const sandbox = await startCliSandbox(["--devices", "1"]);
+    expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "the sandbox has stopped\n",
+    });
+    expect(await sandbox.stop()).toBe(0);
+    expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
+    expect(await sandbox.run(["sandbox", "status"])).toMatchObject({ code: 5, stdout: "no sandbox is running\n" });
+    expect(await sandbox.run(["sandbox", "status", "--json"])).toMatchObject({
+      code: 5,
+      stdout: '{"running":false}\n',
+    });
+    expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({ code: 0, stderr: "no sandbox is running\n" });
+  });
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("%s: exit %i, nothing is left", async (signal, expected) => {
+    const sandbox = await startCliSandbox(["--devices", "1"]);
+    expect(await sandbox.stop(signal)).toBe(expected);
+    expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
+  });
+
+  it("one that was killed does not stand in the way, even where its number is another's by now", async () => {
+    const killed = await startCliSandbox(["--devices", "1"]);
+    await killed.stop("SIGKILL");
+    expect(existsSync(join(killed.home, "sandbox.json"))).toBe(true);
+    expect((await killed.run(["sandbox", "status"])).code).toBe(5);
+    const { ready: _, ...state } = killed.ready;
+    const reused = { ...state, pid: process.pid, control_token: "sandbox_control_x" };
+    writeFileSync(join(killed.home, "sandbox.json"), JSON.stringify(reused), { mode: 0o600 });
+    expect(await killed.run(["sandbox", "status", "--json"])).toMatchObject({ code: 5, stdout: '{"running":false}\n' });
+    const next = await startCliSandbox(["--devices", "1"], killed.home);
+    expect(await next.run(["sandbox", "status"])).toMatchObject({ code: 0 });
+    expect(await next.stop()).toBe(143);
+  });
+
+  it("the same seed gives the same ids", async () => {
+    const [one, two] = await Promise.all([startCliSandbox(["--seed", "3"]), startCliSandbox(["--seed", "3"])]);
+    const ids = ({ ready }: CliSandbox) => [ready.account_id, ready.domain_id, ready.pool_id];
+    expect(ids(one)).toEqual(ids(two));
+    await Promise.all([one.stop(), two.stop()]);
+  });
+
+  it("a port that is taken is told, and nothing is left", async () => {
+    const first = await startCliSandbox(["--devices", "1"]);
+    const home = temporaryFolder();
+    const port = new URL(first.ready.base_url).port;
+    const { code, stdout, stderr } = await runCli(["sandbox", "start", "--port", port], {
+      env: { AGENTAUTH_HOME: home },
+    });
+    expect([code, stdout, stderr]).toEqual([
+      2,
+      "",
+      expect.stringMatching(/port \d+: the port is in use\nhint: choose another port/),
+    ]);
+    expect(existsSync(join(home, "sandbox.json"))).toBe(false);
+    await first.stop();
+  });
+});
+
+describe("demo", () => {
+  it("ends with 0, survives its faults, reads the whole list, and leaves nothing behind", async () => {
+    const home = join(temporaryFolder(), "none");
+    const { code, stdout, stderr } = await runCli(["demo"], { env: { AGENTAUTH_HOME: home } });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    for (const title of [
+      "The domains of an account",
+      "The pools of a domain",
+      "Sorted by the service",
+      "Filtered here",
+      "What was requested",
+    ]) {
+      expect(stdout).toContain(`# ${title}\n`);
+    }
+    expect(stdout).toMatch(/^\$ agentauth devices list --pool pool_\w+ --sort last_seen:desc --limit 5$/m);
+    expect(stdout).toMatch(/^shown 5 of 1200; go on with: /m);
+    expect(stdout).toMatch(/^Survived: HTTP 503, .*HTTP 429/m);
+    expect(stdout).toContain("All 1200 devices came, in order, none twice, with four pages in flight.\n");
+    expect(stdout).not.toMatch(/<CLIENT_SECRET>|sandbox_/);
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("heeds neither the settings nor the profile of whoever runs it", async () => {
+    const env = {
+      AGENTAUTH_PROFILE: "nope",
+      AGENTAUTH_BASE_URL: "https://agentauth.example",
+      AGENTAUTH_API_TOKEN: "tok_of_theirs",
+    };
+    expect((await runCli(["demo"], { env })).code).toBe(0);
+  });
+
+  it("ends at once on SIGINT", async () => {
+    const { code } = await runCli(["demo"], { signalAfter: { characters: 100, signal: "SIGINT" } });
+    expect(code).toBe(130);
+  });
+});

@@ -1,0 +1,114 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { allIds, type Bench, BIN, cleanEnv, collect, linesOf, runHint, startBench, until } from "../helpers/cli.js";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 500 });
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+describe("signals", () => {
+  const slow = { kind: "slow-headers", ms: 300, after: 3, path: "device", times: 0 } as const;
+  const args = () => [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("%s in the middle of a list: exit %i, and the command that goes on", async (signal, expected) => {
+    bench.sandbox.faults.add(slow);
+    const { code, stdout, stderr } = await bench.run(args(), { signalAfter: { characters: 400, signal } });
+    expect(code).toBe(expected);
+    expect(stderr).toMatch(new RegExp(`^error: ended by ${signal}\\nhint: go on with: agentauth devices list `));
+    bench.sandbox.faults.clear();
+    const rest = await runHint(stderr, bench.env);
+    expect([...linesOf(stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox));
+  });
+
+  it("SIGINT leaves json open, with the error as JSON", async () => {
+    bench.sandbox.faults.add(slow);
+    const run = await bench.run([...args(), "-o", "json"], { signalAfter: { characters: 400, signal: "SIGINT" } });
+    expect(run.code).toBe(130);
+    expect(() => JSON.parse(run.stdout)).toThrow();
+    expect(JSON.parse(run.stderr)).toMatchObject({ error: { class: "aborted", code: "aborted", exit_code: 130 } });
+  });
+
+  it("SIGINT before the first page: exit 130, nothing printed", async () => {
+    bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
+    const child = bench.start(args());
+    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    const before = bench.asked();
+    const ended = once(child, "close");
+    await requestOnItsWay(before);
+    child.kill("SIGINT");
+    expect([...(await ended), out(), err()]).toEqual([130, null, "", "error: ended by SIGINT\n"]);
+  });
+
+  it("a second SIGINT does not wait for a reader that has stopped reading", async () => {
+    const child = bench.start([...bench.devices, "--page-size", "500", "-o", "json"]);
+    const before = child.pid;
+    expect(before).toBeDefined();
+    const first = new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
+    await first;
+    child.kill("SIGINT");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(child.exitCode).toBeNull();
+    child.kill("SIGINT");
+    expect((await once(child, "exit"))[0]).toBe(130);
+  });
+
+  it("one SIGTERM ends it too, a little later", async () => {
+    const child = bench.start([...bench.devices, "--page-size", "500", "-o", "json"]);
+    await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
+    child.kill("SIGTERM");
+    expect((await once(child, "exit"))[0]).toBe(143);
+  });
+
+  /** The sandbox notes a request when it is answered, so that one in hand is seen by its fault. */
+  async function requestOnItsWay(before: number): Promise<void> {
+    await until(() => bench.asked() > before || bench.sandbox.faults.list().some(({ fired }) => fired > 0));
+  }
+});
+
+describe("the reader of a list", () => {
+  it("may leave early: exit 0, not a word", async () => {
+    const words = bench.devices.map((word) => `'${word}'`).join(" ");
+    const script = `{ "${process.execPath}" "${BIN}" ${words} --page-size 10 -o id; echo "code $?" >&2; } | head -n 3`;
+    const child = spawn("bash", ["-c", script], { env: cleanEnv(bench.env), stdio: "pipe" });
+    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    await once(child, "close");
+    expect(linesOf(out())).toEqual(allIds(bench.sandbox).slice(0, 3));
+    expect(err()).toBe("code 0\n");
+  });
+
+  it("may leave before anything comes", async () => {
+    const child = bench.start([...bench.devices, "-o", "json"]);
+    const err = collect(child.stderr);
+    child.stdout?.destroy();
+    expect([(await once(child, "close"))[0], err()]).toEqual([0, ""]);
+  });
+
+  it("slows the fetching when it is slow", async () => {
+    const big = await startBench({ devices: 20_000 });
+    try {
+      const child = big.start([...big.devices, "--page-size", "100", "-o", "json"]);
+      await until(() => big.asked() > 3);
+      let before = -1;
+      // Steady means that the program waits for its reader: everything that was under way has come.
+      while (before !== big.asked()) {
+        before = big.asked();
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+      expect(before).toBeLessThan(40);
+      const out = collect(child.stdout);
+      expect((await once(child, "close"))[0]).toBe(0);
+      expect((JSON.parse(out()) as unknown[]).length).toBe(20_000);
+      expect(big.asked()).toBe(200);
+    } finally {
+      await big.sandbox.close();
+    }
+  });
+});

@@ -1,0 +1,128 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { shellWord } from "../../src/cli/continuation.js";
+import { allIds, type Bench, BIN, cleanEnv, collect, linesOf, startBench, temporaryFolder } from "../helpers/cli.js";
+
+const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+if (!script) process.stderr.write("SKIPPED: the tests on a terminal need the program script of util-linux\n");
+
+const ESC = "\u001b";
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+/** Runs the program with a terminal as its stdin, stdout and stderr. */
+async function onTerminal(args: readonly string[], env: Record<string, string> = {}, redirect = "") {
+  const command = `${[process.execPath, BIN, ...args].map(shellWord).join(" ")} ${redirect}`;
+  const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", ...bench.env, ...env });
+  const child = spawn("script", ["-qec", command, "/dev/null"], { env: all, stdio: "pipe" });
+  const out = collect(child.stdout);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, raw: out(), lines: rendered(out()) };
+}
+
+/** The lines as a terminal shows them in the end, their colours left out. */
+function rendered(raw: string): string[] {
+  return linesOf(raw.replaceAll("\r\n", "\n")).flatMap((line) => {
+    const shown =
+      line
+        .split(`\r${ESC}[2K`)
+        .at(-1)
+        ?.replace(new RegExp(`${ESC}\\[\\d+m`, "g"), "") ?? "";
+    return shown === "" ? [] : [shown];
+  });
+}
+
+describe.skipIf(!script)("on a terminal", () => {
+  it("a list is a table with a bold heading and relative times", async () => {
+    const { code, raw, lines } = await onTerminal([...bench.devices, "--limit", "3"]);
+    expect(code).toBe(0);
+    expect(raw).toContain(`${ESC}[1mID `);
+    expect(lines[0]).toMatch(/^ID +TITLE +STATUS +SESSION +LAST SEEN/);
+    expect(lines.slice(1, 4).map((line) => line.split(" ")[0])).toEqual(allIds(bench.sandbox).slice(0, 3));
+    for (const line of lines.slice(1, 4)) expect(line).toMatch(/ \d+ (second|minute|hour|day|month|year)s? ago /);
+    expect(lines[4]).toMatch(/^shown 3 of 60; go on with: /);
+  });
+
+  it.each<[string, string[], Record<string, string>]>([
+    ["--no-color", ["--no-color"], {}],
+    ["NO_COLOR", [], { NO_COLOR: "1" }],
+    ["NO_COLOR against FORCE_COLOR", [], { NO_COLOR: "1", FORCE_COLOR: "1" }],
+    ["TERM=dumb", [], { TERM: "dumb" }],
+  ])("%s: no colour", async (_what, args, env) => {
+    const colour = new RegExp(`${ESC}\\[\\d*m`);
+    expect((await onTerminal([...bench.devices, "--limit", "3"])).raw).toMatch(colour);
+    expect((await onTerminal([...bench.devices, "--limit", "3", ...args], env)).raw).not.toMatch(colour);
+    expect((await onTerminal(["nope"])).raw).toContain(`${ESC}[31merror:`);
+    expect((await onTerminal(["nope", ...args], env)).raw).toMatch(/^error: unknown command/);
+  });
+
+  it("no escape sequence at all with TERM=dumb", async () => {
+    expect((await onTerminal(bench.devices, { TERM: "dumb" })).raw).not.toContain(ESC);
+  });
+
+  it("a table fits the width, and what is left out is told", async () => {
+    const { lines } = await onTerminal([...bench.devices, "--limit", "5", "-q"], { COLUMNS: "60" });
+    expect(lines).toHaveLength(6);
+    const narrow = await onTerminal([...bench.devices, "--limit", "5"], { COLUMNS: "60" });
+    expect(narrow.lines.join("\n")).toContain("not shown for lack of room: ");
+  });
+
+  it("json is indented, and a command's exit code is its own", async () => {
+    const { raw } = await onTerminal([...bench.devices, "--limit", "1", "-q", "-o", "json"]);
+    expect(raw.replaceAll("\r\n", "\n")).toMatch(/^\[\n {2}\{\n {4}"account_id"/);
+    expect((await onTerminal([...bench.devices, "--sort", "x"])).code).toBe(2);
+  });
+
+  it("progress comes and goes without harm to the rows", async () => {
+    bench.sandbox.faults.add({ kind: "slow-headers", ms: 30, times: 0 });
+    const { raw, lines } = await onTerminal([...bench.devices, "--page-size", "10", "-o", "id"]);
+    expect(raw).toContain("devices: 20 of 60");
+    expect(lines).toEqual(allIds(bench.sandbox));
+  });
+
+  it("progress is on stderr alone", async () => {
+    const file = join(temporaryFolder(), "out");
+    const { raw } = await onTerminal([...bench.devices, "--page-size", "10", "-o", "id"], {}, `> ${shellWord(file)}`);
+    expect(raw).toContain("devices: 20 of 60");
+    expect(readFileSync(file, "utf8")).toBe(`${allIds(bench.sandbox).join("\n")}\n`);
+    const quiet = await onTerminal(
+      [...bench.devices, "-q", "--page-size", "10", "-o", "id"],
+      {},
+      `> ${shellWord(file)}`,
+    );
+    expect(quiet.raw).toBe("");
+  });
+
+  it("colour is decided for each stream on its own", async () => {
+    const file = join(temporaryFolder(), "out");
+    await onTerminal([...bench.devices, "--limit", "1", "-o", "table"], {}, `> ${shellWord(file)}`);
+    expect(readFileSync(file, "utf8")).not.toContain(ESC);
+    const forced = await bench.run([...bench.devices, "--limit", "1", "-o", "table"], { env: { FORCE_COLOR: "1" } });
+    expect(forced.stdout).toContain(`${ESC}[1mID `);
+  });
+
+  it("hostile text moves nothing", async () => {
+    bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
+    const { raw, lines } = await onTerminal([...bench.devices, "--limit", "12", "-q", "--no-color"]);
+    expect(raw.replaceAll("\r\n", "\n").replaceAll(`\r${ESC}[2K`, "")).not.toMatch(
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/,
+    );
+    expect(lines.slice(1, 13).map((line) => line.split(" ")[0])).toEqual(allIds(bench.sandbox).slice(0, 12));
+  });
+
+  it("nothing is asked with --no-input", async () => {
+    const { code, lines } = await onTerminal(["config", "set", "api_token", "-", "--no-input"]);
+    expect([code, lines]).toEqual([
+      2,
+      [expect.stringContaining("nothing may be asked"), expect.stringContaining("api_token - < token.txt")],
+    ]);
+  });
+});

@@ -1,0 +1,197 @@
+import { describe, expect, it } from "vitest";
+import { linesOf, runCli } from "../helpers/cli.js";
+
+const LIST = ["devices", "list", "--pool", "pool_x", "--base-url", "https://agentauth.example"];
+
+describe("a wrong command line ends with exit 2, says what is wrong, and prints no data", () => {
+  it.each<[string, string[], string, string]>([
+    ["an unknown flag", [...LIST, "--lmit", "3"], "unknown option '--lmit'", "did you mean --limit?"],
+    [
+      "an unknown flag like none",
+      [...LIST, "--zzzzzz"],
+      "unknown option '--zzzzzz'",
+      "see agentauth devices list --help",
+    ],
+    ["an unknown command", ["device", "list"], "unknown command 'device'", "did you mean devices?"],
+    ["an unknown verb", ["devices", "lst"], "unknown command 'lst'", "did you mean list?"],
+    ["an unknown topic", ["help", "exit-code"], 'there is no help for "exit-code"', "did you mean exit-codes?"],
+    [
+      "an unknown format",
+      [...LIST, "-o", "jsn"],
+      '--output "jsn" must be one of table, wide, plain, json,',
+      "did you mean json?",
+    ],
+    ["a word for a number", [...LIST, "--limit", "x"], '--limit "x" must be a whole number of at least 1', "--help"],
+    ["a limit of nothing", [...LIST, "--limit", "0"], '--limit "0" must be a whole number of at least 1', "--help"],
+    ["a negative number", [...LIST, "--offset", "-1"], '--offset "-1" must be a whole number of at least 0', "--help"],
+    ["a fraction", [...LIST, "--page-size", "1.5"], '--page-size "1.5" must be a whole number', "--help"],
+    ["a huge number", [...LIST, "--limit", "99999999999999999999"], "must be a whole number", "--help"],
+    [
+      "too many at once",
+      [...LIST, "--concurrency", "65"],
+      '--concurrency "65" must be a whole number of at least 1 and at most 64',
+      "--help",
+    ],
+    ["no time at all", [...LIST, "--timeout", "0"], '--timeout "0" must be a number of seconds above 0', "--help"],
+    ["a hexadecimal time", [...LIST, "--timeout", "0x10"], '--timeout "0x10" must be a number of seconds', "--help"],
+    [
+      "a flag without its value",
+      [...LIST, "--limit"],
+      "option '--limit <n>' argument missing",
+      "see agentauth devices list --help",
+    ],
+    [
+      "a missing argument",
+      ["devices", "get"],
+      "missing required argument 'device_id'",
+      "see agentauth devices get --help",
+    ],
+    [
+      "one word too many",
+      ["devices", "list", "extra"],
+      "too many arguments for 'list'",
+      "see agentauth devices list --help",
+    ],
+    [
+      "a field that is not sorted by",
+      [...LIST, "--sort", "titel"],
+      '--sort "titel" is not an order',
+      "did you mean title?",
+    ],
+    ["a direction that is none", [...LIST, "--sort", "id:down"], '--sort "id:down" is not an order', "asc or desc"],
+    ["a sort of nothing", [...LIST, "--sort", ":asc"], '--sort ":asc" is not an order', "give a field"],
+    ["a time that is none", [...LIST, "--seen-after", "yesterday"], '--seen-after "yesterday" is no time', "7d"],
+    ["an unknown column", [...LIST, "--columns", "id,foo"], '--columns: there is no field "foo"', "fields: id, title"],
+    ["a jq expression for CSV", [...LIST, "--jq", ".id", "-o", "csv"], "--jq does not work with -o csv", "-o ndjson"],
+    [
+      "no pool",
+      ["devices", "list"],
+      "no pool is named",
+      "agentauth devices list --pool <pool_id>, or once for all: agentauth config set pool",
+    ],
+    ["no domain", ["pools", "list"], "no domain is named", "agentauth pools list --domain <domain_id>"],
+    ["no account", ["domains", "list"], "no account is named", "agentauth domains list --account <account_id>"],
+    ["no account for a tree", ["tree"], "no account is named", "agentauth tree --account <account_id>"],
+    ["an empty pool", ["devices", "list", "--pool", ""], "no pool is named", "--pool <pool_id>"],
+    ["an empty device", ["devices", "get", "", "--pool", "p"], "the device id is empty", ""],
+    ["a pool with a line break", ["devices", "list", "--pool", "a\nb"], "--pool has a control character", ""],
+    [
+      "no service",
+      ["devices", "list", "--pool", "p"],
+      "no service is configured",
+      "agentauth config set base_url <url>, or --base-url",
+    ],
+    ["an address that is none", [...LIST, "--base-url", "nowhere"], '--base-url "nowhere" is not an absolute URL', ""],
+    [
+      "http to another machine",
+      [...LIST, "--base-url", "http://agentauth.example"],
+      '--base-url "http://agentauth.example" must begin with https://',
+      "",
+    ],
+    [
+      "an unknown profile",
+      [...LIST, "--profile", "stagin"],
+      'there is no profile "stagin" (--profile)',
+      "agentauth config set base_url <url> --profile stagin",
+    ],
+    ["a profile that cannot be", [...LIST, "--profile", "a b"], '--profile "a b" is no profile name', ""],
+    ["a method that is not there", ["api", "POST", "/x"], 'the method "POST" is not possible', "GET"],
+    [
+      "a whole address for a path",
+      ["api", "GET", "https://x.example/y"],
+      'the path "https://x.example/y" is a whole address',
+      "--base-url",
+    ],
+    [
+      "a path that climbs",
+      ["api", "GET", "/a/../b", "--base-url", "https://agentauth.example"],
+      'path "/a/../b" must begin with',
+      "path alone",
+    ],
+    ["half a field", ["api", "GET", "/x", "-f", "pool_id"], '-f "pool_id" is not name=value', "pool_id=<pool_id>"],
+    ["a tree as CSV", ["tree", "--account", "a", "-o", "csv"], 'a tree cannot be printed as "csv"', "json"],
+    [
+      "a proxy that is none",
+      [...LIST, "--proxy", "ftp://x"],
+      '--proxy "ftp://x" is not an http:// or https:// address',
+      "",
+    ],
+    ["authorities that are not there", [...LIST, "--ca-file", "/nowhere"], '--ca-file "/nowhere" cannot be read', ""],
+    [
+      "authorities that are none",
+      [...LIST, "--ca-file", "/etc/hostname"],
+      '--ca-file "/etc/hostname" holds no PEM certificate',
+      "",
+    ],
+    [
+      "a sandbox for others",
+      ["sandbox", "start", "--host", "0.0.0.0"],
+      'does not listen on "0.0.0.0"',
+      "--allow-non-loopback",
+    ],
+    [
+      "a port that is none",
+      ["sandbox", "start", "--port", "99999"],
+      '--port "99999" must be a whole number of at least 0 and at most 65535',
+      "--help",
+    ],
+    ["an unknown fault", ["sandbox", "start", "--fault", "nope"], '"nope"', "use one of: status"],
+    ["no sandbox to steer", ["sandbox", "fault", "503"], "no sandbox is running", "agentauth sandbox start"],
+  ])("%s", async (_what, args, message, hint) => {
+    const { code, stdout, stderr } = await runCli(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    const [error = "", help = ""] = linesOf(stderr);
+    expect(error).toMatch(/^error: /);
+    expect(error).toContain(message);
+    expect(help).toContain(hint);
+    expect(help === "" || help.startsWith("hint: ")).toBe(true);
+  });
+});
+
+describe("errors as JSON", () => {
+  it.each<[string, string[], Record<string, string>]>([
+    ["-o json", [...LIST, "--lmit", "-o", "json"], {}],
+    ["-ojson", [...LIST, "--lmit", "-ojson"], {}],
+    ["--output=ndjson", [...LIST, "--output=ndjson", "--lmit"], {}],
+    ["--json", [...LIST, "--json", "--lmit"], {}],
+    ["AGENTAUTH_ERRORS", [...LIST, "--lmit"], { AGENTAUTH_ERRORS: "json" }],
+  ])("also of the parser, with %s", async (_what, args, env) => {
+    const { code, stdout, stderr } = await runCli(args, { env });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/^\{.*\}\n$/);
+    expect(JSON.parse(stderr)).toEqual({
+      error: {
+        code: "usage",
+        class: "usage",
+        message: "unknown option '--lmit'",
+        hint: "did you mean --limit?",
+        retryable: false,
+        exit_code: 2,
+      },
+    });
+  });
+
+  it("not for what only looks like it", async () => {
+    for (const args of [
+      ["-o", "csv"],
+      ["--title", "ndjson"],
+      ["--", "--json"],
+    ]) {
+      expect((await runCli([...LIST, "--lmit", ...args])).stderr).toMatch(/^error: /);
+    }
+  });
+
+  it("for every kind of command", async () => {
+    const env = { AGENTAUTH_ERRORS: "json" };
+    for (const args of [
+      ["nope"],
+      ["devices"].concat("nope"),
+      ["config", "get", "nope"],
+      ["sandbox", "fault", "503"],
+      ["help", "nope"],
+    ]) {
+      const { code, stdout, stderr } = await runCli(args, { env });
+      expect([code, stdout, JSON.parse(stderr)]).toEqual([2, "", { error: expect.objectContaining({ exit_code: 2 }) }]);
+    }
+  });
+});

@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { startSandbox } from "../src/sandbox/sandbox.js";
+
+const folder = fileURLToPath(new URL("../examples/", import.meta.url));
+
+async function run(name: string, args: string[] = [], env: Record<string, string> = {}): Promise<string[]> {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [name, ...args], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], ...env },
+  });
+  expect(stderr).toBe("");
+  return stdout.trimEnd().split("\n");
+}
+
+const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
+  async "list-devices.mjs"(name) {
+    await using sandbox = await startSandbox({ devices: 120 });
+    const env = { AGENTAUTH_BASE_URL: sandbox.baseUrl, AGENTAUTH_API_TOKEN: sandbox.apiToken };
+    const lines = await run(name, [sandbox.ids.pool], env);
+    const listed = lines.map((line) => line.split("\t")[0]);
+    const there = Array.from({ length: 120 }, (_, at) => sandbox.data.device(sandbox.ids.pool, at)?.id);
+    expect(listed.toSorted()).toEqual(there.toSorted());
+    await expect(run(name, ["pool_unknown"], env)).rejects.toMatchObject({ code: 1, stderr: /^not_found: / });
+  },
+
+  async "resume-after-error.mjs"(name) {
+    const lines = await run(name);
+    expect(lines.slice(0, -1)).toEqual([
+      "connection_reset after 150 devices, going on at offset 150",
+      "connection_reset after 300 devices, going on at offset 300",
+      "connection_reset after 450 devices, going on at offset 450",
+    ]);
+    expect(lines.at(-1)).toBe("500 devices, 500 of them different");
+  },
+
+  async "with-faults.mjs"(name) {
+    expect(await run(name)).toEqual([
+      "status: struck 1 times, counted right",
+      "status: struck 1 times, counted right",
+      "truncated-json: struck 1 times, counted right",
+      "extra-fields: struck 6 times, counted right",
+    ]);
+  },
+};
+
+describe("the examples", () => {
+  it("are all run here", async () => {
+    expect((await readdir(folder)).toSorted()).toEqual(Object.keys(EXAMPLES).toSorted());
+  });
+
+  it.each(Object.entries(EXAMPLES))("%s does what it says", (name, check) => check(name));
+});

@@ -1,0 +1,34 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { commandWords } from "../../src/login/command-words.js";
+
+describe("a browser command", () => {
+  test.each([
+    ["firefox", ["firefox"]],
+    ["  firefox\t-P  work ", ["firefox", "-P", "work"]],
+    ['"/opt/My Browser/run" --a', ["/opt/My Browser/run", "--a"]],
+    ["open -a 'Google Chrome'", ["open", "-a", "Google Chrome"]],
+    ["C:\\Programs\\b.exe --x", ["C:\\Programs\\b.exe", "--x"]],
+    [`a"b c"'d "e'`, ['ab cd "e']],
+    ["a ''", ["a", ""]],
+    ["sh -c 'x $HOME `y` $(z) ; | & > *'", ["sh", "-c", "x $HOME `y` $(z) ; | & > *"]],
+    ["", []],
+    ["  ", []],
+  ])("%j is split into %j", (command, words) => {
+    expect(commandWords(command)).toEqual(words);
+  });
+
+  test.each(["firefox 'x", 'a "', "'' x", '""'])("%j is refused", (command) => {
+    expect(() => commandWords(command)).toThrow(expect.objectContaining({ code: "usage", class: "usage" }));
+  });
+
+  test("of quoted words gives the words back", () => {
+    const word = fc.string({ unit: "grapheme" }).map((text) => text.replaceAll("'", ""));
+    fc.assert(
+      fc.property(fc.array(word), (words) => {
+        const command = ["browser", ...words.map((text) => `'${text}'`)].join(" ");
+        expect(commandWords(command)).toEqual(["browser", ...words]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,243 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { rejection } from "../helpers/service.js";
+import {
+  bindPort,
+  callbackUrl,
+  DENIED,
+  freePort,
+  holdPort,
+  isFree,
+  openHandles,
+  openTest,
+  openWaiting,
+  REFUSED,
+  raw,
+  request,
+  STATE,
+  statusOf,
+} from "./support.js";
+
+describe("a callback listener", () => {
+  test("is bound on 127.0.0.1 at a free port before anything is shown", async () => {
+    const { loopback, port } = await openTest();
+    expect(loopback.redirectUri).toBe(`http://127.0.0.1:${port}/callback`);
+    expect(await isFree(port)).toBe(false);
+    expect(await isFree(port, "::1")).toBe(true);
+  });
+
+  test("listens on both loopback addresses where the redirect address says localhost", async () => {
+    const { loopback, port, callback } = await openWaiting({ host: "localhost" });
+    expect(loopback.redirectUri).toBe(`http://localhost:${port}/callback`);
+    expect(await isFree(port)).toBe(false);
+    expect(await isFree(port, "::1")).toBe(false);
+    const line = `GET /callback?code=c&state=${STATE} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`;
+    expect(statusOf(await raw(port, line, "::1"))).toBe(303);
+    expect((await callback).get("code")).toBe("c");
+  });
+
+  test("gives the parameters of the first callback with the right state", async () => {
+    const { loopback, callback } = await openWaiting();
+    const browser = fetch(callbackUrl(loopback.redirectUri, { iss: "https://issuer.example" }));
+    expect(Object.fromEntries(await callback)).toEqual({
+      code: "c0de-42",
+      state: STATE,
+      iss: "https://issuer.example",
+    });
+    await loopback.close({ ok: true });
+    expect((await browser).status).toBe(200);
+  });
+
+  test("gives an error with the right state to the caller, and one without a code as well", async () => {
+    for (const target of [`/callback?error=access_denied&state=${STATE}`, `/callback?state=${STATE}`]) {
+      const { port, callback } = await openWaiting();
+      expect(statusOf(await raw(port, request(port, target)))).toBe(303);
+      const parameters = await callback;
+      expect([parameters.get("code"), parameters.get("state")]).toEqual([null, STATE]);
+    }
+  });
+
+  test("takes a path of its own", async () => {
+    const { loopback, port, callback } = await openWaiting({ path: "/oauth/done" });
+    expect(loopback.redirectUri).toBe(`http://127.0.0.1:${port}/oauth/done`);
+    expect(statusOf(await raw(port, request(port, `/callback?code=c&state=${STATE}`)))).toBe(404);
+    expect(statusOf(await raw(port, request(port, `/oauth/done?code=c&state=${STATE}`)))).toBe(303);
+    expect((await callback).get("code")).toBe("c");
+  });
+});
+
+describe("the port", () => {
+  test("that was wished for is used", async () => {
+    const port = await freePort();
+    expect((await openTest({ port })).loopback.redirectUri).toBe(`http://127.0.0.1:${port}/callback`);
+  });
+
+  test("that was wished for and is taken is an error that names it and the flag", async () => {
+    const port = await holdPort(0);
+    const error = await rejection(openTest({ port }));
+    expect(error).toMatchObject({ code: "usage", class: "usage", hint: expect.stringContaining("--redirect-port") });
+    expect(String(error)).toContain(`port ${port}`);
+  });
+
+  test("is taken also where another program holds only ::1 of it, which a browser may try first", async () => {
+    const port = await freePort();
+    await holdPort(port, "::1");
+    expect(await rejection(openTest({ port, host: "localhost" }))).toMatchObject({ code: "usage" });
+    expect(await isFree(port)).toBe(true);
+    expect((await openTest({ port })).port).toBe(port);
+  });
+
+  test("of an earlier registration is used again, or another where it is taken", async () => {
+    const port = await freePort();
+    const preferred = `http://localhost:${port}/back`;
+    const { loopback, controller } = await openTest({ preferred });
+    expect(loopback.redirectUri).toBe(preferred);
+    controller.abort();
+    await loopback.close(REFUSED);
+    await holdPort(port);
+    const { loopback: other } = await openTest({ preferred });
+    expect(other.redirectUri).toMatch(/^http:\/\/localhost:\d+\/back$/);
+    expect(other.redirectUri).not.toBe(preferred);
+  });
+
+  test("is shared with nobody", async () => {
+    const { port } = await openTest();
+    expect(await rejection(bindPort(port))).toMatchObject({ code: "EADDRINUSE" });
+    expect(await rejection(bindPort(port, "0.0.0.0"))).toMatchObject({ code: "EADDRINUSE" });
+  });
+});
+
+describe("the last page", () => {
+  test("comes only after the end of the login is known, and then says that it went well", async () => {
+    const { loopback, callback } = await openWaiting();
+    let page: string | undefined;
+    const browser = fetch(callbackUrl(loopback.redirectUri)).then(async (response) => {
+      page = await response.text();
+      return response;
+    });
+    await callback;
+    // Another exchange with the listener takes as long as the page would have needed.
+    await fetch(callbackUrl(loopback.redirectUri));
+    expect(page).toBeUndefined();
+    await loopback.close({ ok: true });
+    const response = await browser;
+    expect(page).toContain("You are signed in. You can close this window.");
+    expect(new URL(response.url).pathname).toMatch(/^\/done\/[\w-]{22}$/);
+    expect(new URL(response.url).search).toBe("");
+  });
+
+  test("of a failure tells its kind and nothing that anybody sent", async () => {
+    const { loopback, callback } = await openWaiting();
+    const url = callbackUrl(loopback.redirectUri, { error: "<b>PLANTED</b>", error_description: "PLANTED" });
+    const browser = fetch(url).then((response) => response.text());
+    await callback;
+    await loopback.close({ ok: false, error: DENIED });
+    const page = await browser;
+    expect(page).toContain("The sign-in was refused");
+    expect(page).not.toMatch(/PLANTED|SECRET-DETAIL|signed in\./);
+  });
+
+  test("is waited for where the browser is still on its way to it", async () => {
+    const { loopback, port, callback } = await openWaiting();
+    const moved = await raw(port, request(port, `/callback?code=c&state=${STATE}`));
+    await callback;
+    const closing = loopback.close({ ok: true });
+    const path = /^location: (.*)$/im.exec(moved)?.[1] ?? "";
+    expect(await raw(port, request(port, path))).toContain("You are signed in");
+    await closing;
+    expect(await isFree(port)).toBe(true);
+  });
+
+  test("is not waited for for ever", async () => {
+    const { loopback, port, callback } = await openWaiting();
+    await raw(port, request(port, `/callback?code=c&state=${STATE}`));
+    await callback;
+    await loopback.close({ ok: true });
+    expect(await isFree(port)).toBe(true);
+  });
+
+  test("is at a path that is not there before the callback, nor under another name", async () => {
+    const { port } = await openWaiting();
+    expect(statusOf(await raw(port, request(port, "/done/")))).toBe(404);
+    await raw(port, request(port, `/callback?code=c&state=${STATE}`));
+    expect(statusOf(await raw(port, request(port, "/done/aaaaaaaaaaaaaaaaaaaaaa")))).toBe(404);
+  });
+
+  test("and every other has the headers of a page that holds nothing", async () => {
+    const { port } = await openWaiting();
+    const answers = [
+      await raw(port, request(port, "/callback?state=wrong")),
+      await raw(port, request(port, "/nothing")),
+      await raw(port, request(port, "/callback", ["Origin: https://evil.example"])),
+      await raw(port, request(port, "/callback", [], "POST")),
+      await raw(port, request(port, `/callback?code=c&state=${STATE}`)),
+      await raw(port, request(port, `/callback?code=c&state=${STATE}`)),
+    ];
+    expect(answers.map(statusOf)).toEqual([400, 404, 403, 405, 303, 409]);
+    for (const answer of answers) {
+      const [head = "", body = ""] = answer.split("\r\n\r\n");
+      const style = /<style>(.*?)<\/style>/s.exec(body)?.[1] ?? "";
+      const hash = createHash("sha256").update(style).digest("base64");
+      const headers = head.toLowerCase();
+      expect(head).toContain(
+        `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+      );
+      expect(headers).toContain("cache-control: no-store");
+      expect(headers).toContain("referrer-policy: no-referrer");
+      expect(headers).toContain("x-content-type-options: nosniff");
+      expect(headers).toContain("connection: close");
+      expect(body).not.toMatch(/<script|wrong|evil/);
+      expect(style).toContain("prefers-color-scheme:dark");
+    }
+  });
+});
+
+describe("the end", () => {
+  test("comes at once with the signal, and leaves the port to others", async () => {
+    const { loopback, port, controller, callback } = await openWaiting();
+    const browser = fetch(callbackUrl(loopback.redirectUri)).catch(() => "cut off");
+    await callback;
+    controller.abort();
+    expect(await browser).toBe("cut off");
+    await loopback.close(REFUSED);
+    expect(await isFree(port)).toBe(true);
+  });
+
+  test("of waiting comes with the signal of the waiting, and with that of the listener", async () => {
+    const { loopback, controller } = await openTest();
+    const stop = new AbortController();
+    const waiting = rejection(loopback.receive(STATE, stop.signal));
+    stop.abort();
+    expect(await waiting).toMatchObject({ code: "aborted" });
+    const again = rejection(loopback.receive(STATE, new AbortController().signal));
+    controller.abort();
+    expect(await again).toMatchObject({ code: "aborted" });
+  });
+
+  test("was there before the beginning where the signal had fired", async () => {
+    const before = openHandles();
+    const { openLoopback } = await import("../../src/login/loopback.js");
+    expect(await rejection(openLoopback({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
+    expect(openHandles()).toBe(before);
+  });
+
+  test("of a login that nobody answered needs no waiting, and may come twice", async () => {
+    const { loopback, port } = await openWaiting();
+    await loopback.close(REFUSED);
+    await loopback.close(REFUSED);
+    expect(await isFree(port)).toBe(true);
+  });
+
+  test("of 200 logins, one after the other, leaves no sockets behind", async () => {
+    const before = openHandles();
+    for (let nth = 0; nth < 200; nth++) {
+      const { loopback, port, callback } = await openWaiting();
+      const moved = await raw(port, request(port, `/callback?code=${nth}&state=${STATE}`));
+      expect((await callback).get("code")).toBe(String(nth));
+      const page = raw(port, request(port, /^location: (.*)$/im.exec(moved)?.[1] ?? ""));
+      await loopback.close({ ok: true });
+      expect(await page).toContain("You are signed in");
+    }
+    await expect.poll(openHandles).toBeLessThanOrEqual(before);
+  });
+});

@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { planRedirect, redirectUri } from "../../src/login/redirect-address.js";
+
+describe("the plan of a redirect address", () => {
+  test("without a wish is 127.0.0.1, /callback and any port", () => {
+    expect(planRedirect({})).toEqual({ host: "127.0.0.1", path: "/callback", ports: [0] });
+  });
+
+  test("takes the earlier address where nothing is against it", () => {
+    const preferred = "http://localhost:9000/back";
+    const earlier = { host: "localhost", path: "/back", ports: [9000, 0] };
+    expect(planRedirect({ preferred })).toEqual(earlier);
+    expect(planRedirect({ preferred, host: "localhost", path: "/back" })).toEqual(earlier);
+    expect(planRedirect({ preferred, port: 9000 })).toEqual({ ...earlier, ports: [9000] });
+    expect(planRedirect({ preferred, port: 9001 })).toEqual({ host: "127.0.0.1", path: "/callback", ports: [9001] });
+    expect(planRedirect({ preferred, host: "127.0.0.1" })).toEqual({
+      host: "127.0.0.1",
+      path: "/callback",
+      ports: [0],
+    });
+    expect(planRedirect({ preferred, path: "/x" })).toEqual({ host: "127.0.0.1", path: "/x", ports: [0] });
+  });
+
+  test.each([
+    "https://127.0.0.1:9000/callback",
+    "http://evil.example:9000/callback",
+    "http://127.0.0.2:9000/callback",
+    "http://user@127.0.0.1:9000/callback",
+    "http://127.0.0.1:9000/callback?x=1",
+    "http://127.0.0.1:9000/callback#x",
+    "http://127.0.0.1:9000/a/../callback",
+    "http://127.0.0.1:9000/%63allback",
+    "http://[::1]:9000/callback",
+    "not an address",
+  ])("does not take %s for an earlier one", (preferred) => {
+    expect(planRedirect({ preferred })).toEqual({ host: "127.0.0.1", path: "/callback", ports: [0] });
+  });
+
+  test.each([0, -1, 65_536, 1.5, Number.NaN])("refuses the port %d", (port) => {
+    expect(() => planRedirect({ port })).toThrow(TypeError);
+  });
+
+  test.each(["", "callback", "/a?b", "/a#b", "/a b", "/../a", "/./a", "//a", "/%41", "/a\r\nb"])(
+    "refuses the path %j",
+    (path) => {
+      expect(() => planRedirect({ path })).toThrow(TypeError);
+    },
+  );
+
+  test("is written as browsers write it", () => {
+    expect(redirectUri({ host: "127.0.0.1", path: "/" }, 80)).toBe("http://127.0.0.1/");
+    expect(redirectUri({ host: "localhost", path: "/callback" }, 8080)).toBe("http://localhost:8080/callback");
+  });
+});

@@ -1,0 +1,346 @@
+import { PassThrough } from "node:stream";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { AgentAuthError } from "../../src/errors.js";
+import { detectEnvironment } from "../../src/login/environment.js";
+import { type TerminalLoginOptions, terminalLogin } from "../../src/login/terminal.js";
+import type { LoginSession } from "../../src/oauth/login.js";
+import { startServer } from "../helpers/server.js";
+import { rejection } from "../helpers/service.js";
+import { callbackUrl, DENIED, freePort, isFree, openHandles, raw, request, STATE } from "./support.js";
+
+const RESOURCE = "https://mcp.example/mcp";
+const SIGN_IN = `https://issuer.example/authorize?state=${STATE}`;
+const DESKTOP = detectEnvironment({ env: { DISPLAY: ":0" }, exists: () => false, platform: "linux" });
+const NODE = `'${process.execPath}'`;
+const FETCHES = `-e 'fetch(process.argv[1]).then((answer) => answer.text())'`;
+
+interface Setup {
+  session: LoginSession;
+  said: string[];
+  /** Everything said so far. */
+  text: () => string;
+  controller: AbortController;
+  authorize: (changes?: { url?: string; allowBareCode?: boolean; signal?: AbortSignal }) => Promise<URLSearchParams>;
+}
+
+async function login(options: Partial<TerminalLoginOptions> = {}, preferred?: string): Promise<Setup> {
+  const said: string[] = [];
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
+  const method = terminalLogin({
+    say: (text) => said.push(text),
+    env: {},
+    environment: DESKTOP,
+    browser: "none",
+    ...options,
+  });
+  const session = await method.open({
+    resource: RESOURCE,
+    issuer: "https://issuer.example",
+    preferredRedirectUri: preferred,
+    signal: controller.signal,
+  });
+  return {
+    session,
+    said,
+    text: () => said.join("\n"),
+    controller,
+    authorize(changes) {
+      const parameters = session.authorize({
+        url: SIGN_IN,
+        state: STATE,
+        allowBareCode: false,
+        signal: new AbortController().signal,
+        ...changes,
+      });
+      // Those that a test does not wait for end with it.
+      parameters.catch(() => undefined);
+      return parameters;
+    },
+  };
+}
+
+const portOf = (session: LoginSession) => Number(new URL(session.redirectUri).port);
+
+describe("a login at a terminal", () => {
+  test("listens before anything is shown or opened", async () => {
+    const { session, said } = await login({ openBrowser: () => Promise.reject(new Error("too early")) });
+    expect(await isFree(portOf(session))).toBe(false);
+    expect(said).toEqual([]);
+  });
+
+  test("shows the address first, then opens it, and takes the callback", async () => {
+    const opened: string[] = [];
+    const { session, said, text, authorize } = await login({
+      browser: undefined,
+      async openBrowser(url) {
+        opened.push(url, said[0] ?? "");
+        return "opened";
+      },
+    });
+    const parameters = authorize();
+    const browser = fetch(callbackUrl(session.redirectUri));
+    expect((await parameters).get("code")).toBe("c0de-42");
+    expect(opened[0]).toBe(SIGN_IN);
+    expect(opened[1]).toContain(SIGN_IN);
+    expect(text()).toMatch(/sign in to https:\/\/mcp\.example\/mcp.*\(at issuer\.example\)/);
+    expect(text()).toMatch(/should open by itself.*Waiting for the sign-in \(5 minutes; Ctrl-C ends it\)/s);
+    await session.close({ ok: true });
+    expect(await (await browser).text()).toContain("You are signed in");
+    expect(await isFree(portOf(session))).toBe(true);
+  });
+
+  test("is finished by a real program as the browser, which follows the authorization server's redirect", async () => {
+    const { session, authorize } = await login({ browser: `${NODE} ${FETCHES}`, env: process.env });
+    const server = await startServer((response) => {
+      response.writeHead(302, { location: callbackUrl(session.redirectUri) }).end();
+    });
+    expect((await authorize({ url: `${server.origin}/authorize` })).get("code")).toBe("c0de-42");
+    await session.close({ ok: true });
+    expect(await isFree(portOf(session))).toBe(true);
+  });
+
+  test.each([`${NODE} -e 'process.exit(3)'`, "no-such-browser-at-all"])(
+    "goes on where the browser %s fails",
+    async (browser) => {
+      const { session, text, authorize } = await login({ browser, env: process.env });
+      const parameters = authorize();
+      await expect.poll(text).toContain("No browser could be started");
+      expect(text()).toContain(SIGN_IN);
+      await raw(portOf(session), request(portOf(session), `/callback?code=c&state=${STATE}`));
+      expect((await parameters).get("code")).toBe("c");
+    },
+  );
+
+  test("goes on where the opener breaks", async () => {
+    const { text, authorize } = await login({ browser: "x", openBrowser: () => Promise.reject(new Error("boom")) });
+    void authorize();
+    await expect.poll(text).toContain("No browser could be started");
+    expect(text()).not.toContain("boom");
+  });
+
+  test("shows the address in ASCII, rewritten and without anything that moves a terminal's cursor", async () => {
+    const { text, authorize } = await login();
+    void authorize({ url: "https://bücher.example/a'b?x=(y)" });
+    await expect.poll(text).toContain("https://xn--bcher-kva.example/a%27b?x=%28y%29");
+    expect(text()).toContain("(at xn--bcher-kva.example)");
+  });
+
+  test.each(["javascript:alert(1)", "http://issuer.example/", "https://a@b.example/", "https://a.example/\u202e"])(
+    "never shows or opens %j",
+    async (url) => {
+      let opened = 0;
+      const { said, authorize } = await login({ browser: "x", openBrowser: async () => (opened++, "opened") });
+      expect(await rejection(authorize({ url }))).toMatchObject({ code: "bad_address", class: "refused" });
+      expect([said, opened]).toEqual([[], 0]);
+    },
+  );
+
+  test("tells once that something is probing the port, and goes on", async () => {
+    const { session, text, authorize } = await login();
+    const port = portOf(session);
+    const parameters = authorize();
+    for (let nth = 0; nth < 60; nth++) await raw(port, request(port, "/callback?state=wrong"));
+    expect(text().match(/is probing port/g)).toHaveLength(1);
+    expect(text()).toContain(`port ${port}`);
+    await raw(port, request(port, `/callback?code=c&state=${STATE}`));
+    expect((await parameters).get("code")).toBe("c");
+  });
+
+  test("uses the host, port and path that were asked for, or those of an earlier registration", async () => {
+    const port = await freePort();
+    const wished = await login({ redirectHost: "localhost", redirectPort: port, redirectPath: "/back" });
+    expect(wished.session.redirectUri).toBe(`http://localhost:${port}/back`);
+    expect(await rejection(login({ redirectPort: port }))).toMatchObject({ code: "usage", class: "usage" });
+    const earlier = `http://127.0.0.1:${await freePort()}/callback`;
+    expect((await login({}, earlier)).session.redirectUri).toBe(earlier);
+  });
+
+  test.each([{ loginTimeout: 0 }, { loginTimeout: Number.NaN }, { redirectPort: 0 }, { redirectPath: "x" }])(
+    "refuses %j from the start",
+    (wrong) => {
+      expect(() => terminalLogin({ say: () => {}, env: {}, ...wrong })).toThrow(TypeError);
+    },
+  );
+
+  test("refuses a browser command without its last quote from the start", () => {
+    expect(() => terminalLogin({ say: () => {}, env: {}, browser: "'x" })).toThrow(AgentAuthError);
+  });
+});
+
+describe("a browser", () => {
+  async function isOpened(options: Partial<TerminalLoginOptions>): Promise<boolean> {
+    let opened = false;
+    const { authorize } = await login({
+      browser: undefined,
+      ...options,
+      openBrowser: async () => ((opened = true), "opened"),
+    });
+    void authorize();
+    return opened;
+  }
+  const ssh = detectEnvironment({ env: { SSH_TTY: "x", DISPLAY: ":0" }, exists: () => false, platform: "linux" });
+
+  test("opens unasked only where it would come up before the person", async () => {
+    expect(await isOpened({})).toBe(true);
+    expect(await isOpened({ environment: ssh })).toBe(false);
+    expect(await isOpened({ flow: "paste", input: new PassThrough() })).toBe(false);
+  });
+
+  test("opens elsewhere where it was asked for, and nowhere where none was", async () => {
+    expect(await isOpened({ environment: ssh, browser: "firefox" })).toBe(true);
+    expect(await isOpened({ environment: ssh, env: { BROWSER: "firefox" } })).toBe(true);
+    expect(await isOpened({ environment: ssh, env: { BROWSER: "" } })).toBe(false);
+    expect(await isOpened({ browser: "none", env: { BROWSER: "firefox" } })).toBe(false);
+    expect(await isOpened({ env: { BROWSER: "none" } })).toBe(false);
+  });
+
+  test("over SSH needs the port, and the exact command for it is shown", async () => {
+    const env = { SSH_CONNECTION: "192.0.2.7 50000 198.51.100.9 22", USER: "ada" };
+    const environment = detectEnvironment({ env, exists: () => false, platform: "linux" });
+    const { session, text, authorize } = await login({ environment });
+    void authorize();
+    const port = portOf(session);
+    await expect.poll(text).toContain(`ssh -L ${port}:127.0.0.1:${port} ada@198.51.100.9`);
+  });
+});
+
+describe("a pasted address", () => {
+  test("races with the listener and may win", async () => {
+    const input = new PassThrough();
+    const { session, text, authorize } = await login({ input });
+    const parameters = authorize();
+    expect(text()).toContain("Never paste that address anywhere else");
+    input.write(`${session.redirectUri}?code=x&state=wrong\n`);
+    await expect.poll(text).toContain("state mismatch");
+    input.write(`${callbackUrl(session.redirectUri)}\n`);
+    expect((await parameters).get("code")).toBe("c0de-42");
+    expect(text()).not.toContain("c0de-42");
+    await session.close({ ok: true });
+    expect(await isFree(portOf(session))).toBe(true);
+  });
+
+  test("races with the listener and may lose; the input is given back", async () => {
+    const input = new PassThrough();
+    const { session, authorize } = await login({ input });
+    const parameters = authorize();
+    const port = portOf(session);
+    await raw(port, request(port, `/callback?code=c&state=${STATE}`));
+    expect((await parameters).get("code")).toBe("c");
+    await expect.poll(() => [input.isPaused(), input.listenerCount("data")]).toEqual([true, 0]);
+  });
+
+  test("that never comes, since the input ended, leaves it to the listener", async () => {
+    const input = new PassThrough();
+    const { session, authorize } = await login({ input });
+    const parameters = authorize();
+    input.end();
+    const port = portOf(session);
+    await raw(port, request(port, `/callback?code=c&state=${STATE}`));
+    expect((await parameters).get("code")).toBe("c");
+  });
+
+  test("is all there is with --flow paste: nothing listens", async () => {
+    const input = new PassThrough();
+    const before = openHandles();
+    const { session, text, authorize } = await login({ flow: "paste", input });
+    expect(session.redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
+    expect(await isFree(portOf(session))).toBe(true);
+    await expect.poll(openHandles).toBeLessThanOrEqual(before);
+    const parameters = authorize({ allowBareCode: true });
+    expect(text()).toContain("where nothing answers: that is expected");
+    input.write("4/bare-code\n");
+    expect(Object.fromEntries(await parameters)).toEqual({ code: "4/bare-code", state: STATE });
+    await session.close({ ok: true });
+  });
+
+  test("with --flow paste keeps to the port that was asked for, or that of an earlier registration", async () => {
+    const input = new PassThrough();
+    const wished = await login({ flow: "paste", input, redirectPort: 8085, redirectHost: "localhost" });
+    expect(wished.session.redirectUri).toBe("http://localhost:8085/callback");
+    const earlier = `http://127.0.0.1:${await freePort()}/callback`;
+    expect((await login({ flow: "paste", input }, earlier)).session.redirectUri).toBe(earlier);
+  });
+
+  test("with --flow paste and nobody to paste, or an input that ends, is a login that is still needed", async () => {
+    const { authorize } = await login({ flow: "paste" });
+    expect(await rejection(authorize())).toMatchObject({ code: "login_required", class: "auth" });
+    const input = new PassThrough();
+    const ending = await login({ flow: "paste", input });
+    const ended = rejection(ending.authorize());
+    input.end();
+    expect(await ended).toMatchObject({ code: "login_required", class: "auth" });
+  });
+});
+
+describe("the end without a callback", () => {
+  test.each(["browser", "paste"] as const)("comes with the timeout: %s", async (flow) => {
+    const input = new PassThrough();
+    const { session, authorize } = await login({ flow, input, loginTimeout: 0.05 });
+    const error = await rejection(authorize());
+    expect(error).toMatchObject({ code: "timeout", class: "auth", retryable: false });
+    expect((error as AgentAuthError).hint).toMatch(/agentauth login https:\/\/mcp\.example\/mcp .*--login-timeout/);
+    expect(input.isPaused()).toBe(true);
+    await session.close({ ok: false, error: error as AgentAuthError });
+    expect(await isFree(portOf(session))).toBe(true);
+  });
+
+  test.each(["browser", "paste"] as const)("comes with either signal and leaves no listener: %s", async (flow) => {
+    const input = new PassThrough();
+    const first = await login({ flow, input });
+    const waiting = rejection(first.authorize());
+    first.controller.abort();
+    expect(await waiting).toMatchObject({ code: "aborted" });
+    await first.session.close({ ok: false, error: DENIED });
+    expect(await isFree(portOf(first.session))).toBe(true);
+    expect(await rejection(first.authorize())).toMatchObject({ code: "aborted" });
+
+    const second = await login({ flow, input });
+    const stop = new AbortController();
+    const stopped = rejection(second.authorize({ signal: stop.signal }));
+    stop.abort();
+    expect(await stopped).toMatchObject({ code: "aborted" });
+    await second.session.close({ ok: false, error: DENIED });
+    expect(await isFree(portOf(second.session))).toBe(true);
+    expect(input.listenerCount("data")).toBe(0);
+  });
+
+  test("was there before the beginning where the signal had fired", async () => {
+    const method = terminalLogin({ say: () => {}, env: {} });
+    const opening = method.open({ resource: RESOURCE, issuer: "https://issuer.example", signal: AbortSignal.abort() });
+    expect(await rejection(opening)).toMatchObject({ code: "aborted" });
+  });
+});
+
+describe("a device code", () => {
+  async function shown(changes: Record<string, string | undefined> = {}): Promise<string> {
+    const said: string[] = [];
+    const method = terminalLogin({ say: (text) => said.push(text), env: {} });
+    await method.showDeviceCode?.({
+      verificationUri: "https://issuer.example/device",
+      verificationUriComplete: undefined,
+      userCode: "WDJB-MJHT",
+      expiresIn: 900,
+      ...changes,
+    });
+    return said.join("\n");
+  }
+
+  test("is shown with the address to type it at", async () => {
+    const text = await shown({ verificationUriComplete: "https://issuer.example/device?user_code=WDJB-MJHT" });
+    expect(text).toMatch(/at issuer\.example.*\n {2}https:\/\/issuer\.example\/device\n.*\n {2}WDJB-MJHT\n/s);
+    expect(text).toContain("\n  https://issuer.example/device?user_code=WDJB-MJHT\n");
+    expect(text).toContain("good for 15 minutes");
+  });
+
+  test.each([
+    [{ verificationUri: "javascript:alert(1)" }, "bad_address"],
+    [{ verificationUri: "http://issuer.example/device" }, "bad_address"],
+    [{ verificationUriComplete: "https://a@evil.example/" }, "bad_address"],
+    [{ userCode: "" }, "bad_code"],
+    [{ userCode: "AB\u001b[2J" }, "bad_code"],
+    [{ userCode: "A".repeat(101) }, "bad_code"],
+  ])("is not shown where it is %j", async (changes, code) => {
+    expect(await rejection(shown(changes))).toMatchObject({ code, class: "refused" });
+  });
+});

@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { callTool, REDIRECT_URI, rpc, TOKEN_EXCHANGE } from "./support.js";
+
+let sandbox: Sandbox;
+afterEach(() => sandbox.close());
+
+async function start(options: SandboxOptions = {}): Promise<{ issuer: string; metadata: Record<string, unknown> }> {
+  sandbox = await startSandbox({ devices: 5, ...options });
+  const issuer = sandbox.authUrl(sandbox.ids.pool);
+  const response = await fetch(`${issuer}/.well-known/oauth-authorization-server`);
+  expect(response.headers.get("content-type")).toMatch(/^application\/json/);
+  return { issuer, metadata: (await response.json()) as Record<string, unknown> };
+}
+
+const documented = (issuer: string) => ({
+  issuer,
+  authorization_endpoint: `${issuer}/authorize`,
+  token_endpoint: `${issuer}/token`,
+  registration_endpoint: `${issuer}/register`,
+  introspection_endpoint: `${issuer}/introspect`,
+  end_session_endpoint: `${issuer}/end_session`,
+  jwks_uri: `${issuer}/jwks`,
+  code_challenge_methods_supported: ["S256"],
+  grant_types_supported: ["authorization_code", "refresh_token", TOKEN_EXCHANGE],
+  response_types_supported: ["code"],
+  scopes_supported: [],
+  subject_types_supported: ["public"],
+});
+
+describe("the metadata of an authorization server", () => {
+  it("is what the service documents, and nothing else", async () => {
+    const { issuer, metadata } = await start();
+    expect(issuer).toBe(`${sandbox.origin}/${sandbox.ids.pool}`);
+    expect(metadata).toEqual(documented(issuer));
+  });
+
+  it("says what options add", async () => {
+    const { issuer, metadata } = await start({
+      iss: true,
+      deviceFlow: true,
+      revocation: true,
+      requireOfflineAccess: true,
+    });
+    expect(metadata).toEqual({
+      ...documented(issuer),
+      grant_types_supported: [
+        ...documented(issuer).grant_types_supported,
+        "urn:ietf:params:oauth:grant-type:device_code",
+      ],
+      scopes_supported: ["offline_access"],
+      authorization_response_iss_parameter_supported: true,
+      device_authorization_endpoint: `${issuer}/device_authorization`,
+      revocation_endpoint: `${issuer}/revoke`,
+    });
+  });
+
+  it("is a document of its own for every pool, reached by any name of the sandbox", async () => {
+    await start();
+    const [, other] = sandbox.data.pools(sandbox.ids.domain);
+    const issuer = sandbox.authUrl(other?.id ?? "");
+    const byName = issuer.replace("127.0.0.1", "localhost");
+    const response = await fetch(`${byName}/.well-known/oauth-authorization-server`);
+    expect(await response.json()).toEqual(documented(issuer));
+    expect(() => sandbox.authUrl("pool_0000000000")).toThrow(TypeError);
+  });
+
+  it("is at the service's own address only", async () => {
+    const { issuer } = await start();
+    const { pool } = sandbox.ids;
+    for (const url of [
+      `${issuer}/.well-known/openid-configuration`,
+      `${sandbox.origin}/.well-known/oauth-authorization-server/${pool}`,
+      `${sandbox.origin}/.well-known/oauth-authorization-server`,
+      `${sandbox.origin}/.well-known/openid-configuration/${pool}`,
+      `${sandbox.origin}/pool_0000000000/.well-known/oauth-authorization-server`,
+      `${issuer}/device`,
+      `${issuer}/device_authorization`,
+      `${issuer}/revoke`,
+      `${issuer}/me`,
+      issuer,
+    ]) {
+      expect([url, (await fetch(url)).status]).toEqual([url, 404]);
+    }
+    const wrong = await fetch(`${issuer}/token`);
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "POST"]);
+  });
+
+  it("leads to the public key only", async () => {
+    const { metadata } = await start();
+    const { keys } = (await (await fetch(String(metadata["jwks_uri"]))).json()) as { keys: Record<string, string>[] };
+    expect(keys).toHaveLength(1);
+    expect(keys[0]).toMatchObject({ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" });
+    expect(keys[0]).not.toHaveProperty("d");
+  });
+});
+
+describe("the metadata of an MCP server", () => {
+  it("is what the service documents, with the well-known segment before the path", async () => {
+    const { issuer } = await start();
+    const response = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`);
+    expect(await response.json()).toEqual({ resource: sandbox.mcpUrl, authorization_servers: [issuer] });
+    const [, other] = sandbox.data.pools(sandbox.ids.domain);
+    const path = `/mcp/${other?.id}`;
+    const ofPool = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource${path}`);
+    expect(await ofPool.json()).toEqual({
+      resource: sandbox.origin + path,
+      authorization_servers: [sandbox.authUrl(other?.id ?? "")],
+    });
+    for (const wrong of ["", "/", "/mcp/", "/mcp/pool_0000000000", "/mcpx"]) {
+      const missing = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource${wrong}`);
+      expect([wrong, missing.status]).toEqual([wrong, 404]);
+    }
+  });
+
+  it("names scopes where it was told to", async () => {
+    await start({ scopesSupported: ["mcp", "reports:read"] });
+    const response = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`);
+    expect(await response.json()).toMatchObject({ scopes_supported: ["mcp", "reports:read"] });
+  });
+});
+
+describe("the challenge of an MCP server", () => {
+  it("names the metadata, whatever is asked without a token", async () => {
+    await start();
+    const url = `${sandbox.origin}/.well-known/oauth-protected-resource/mcp`;
+    for (const response of [
+      await rpc(sandbox.mcpUrl, undefined, "tools/list"),
+      await fetch(sandbox.mcpUrl),
+      await fetch(sandbox.mcpUrl, { method: "POST", body: "{" }),
+      await fetch(sandbox.mcpUrl, { headers: { authorization: "Basic YTpi" } }),
+    ]) {
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toBe(`Bearer resource_metadata="${url}"`);
+    }
+  });
+
+  it("says that a token is none of its server's", async () => {
+    await start();
+    const response = await callTool(sandbox.mcpUrl, "eyJhbGciOiJub25lIn0.e30.", "whoami");
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token", .*resource_metadata="/);
+  });
+});
+
+describe("OAuth options", () => {
+  it.each<[string, SandboxOptions]>([
+    ["autoApprove", { autoApprove: "mallory" }],
+    ["accessTokenTtl", { accessTokenTtl: 0 }],
+    ["refreshTokenTtl", { refreshTokenTtl: 1.5 }],
+    ["refreshReuseGrace", { refreshReuseGrace: -1 }],
+    ["scopesSupported", { scopesSupported: ["two words"] }],
+  ])("refuses a wrong %s", async (name, options) => {
+    await start();
+    await expect(startSandbox(options)).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining(name),
+    });
+  });
+});
+
+describe("registration", () => {
+  it("answers what the service documents", async () => {
+    const { issuer } = await start();
+    const register = (body: object) =>
+      fetch(`${issuer}/register`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ client_name: "Agent", redirect_uris: [REDIRECT_URI], ...body }),
+      });
+    const response = await register({ grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] });
+    expect(response.status).toBe(201);
+    expect(await response.json()).toEqual({
+      client_id: expect.stringMatching(/^[\w-]{20,}$/),
+      client_secret: expect.stringMatching(/^[\w-]{40,}$/),
+      client_id_issued_at: expect.any(Number),
+      client_secret_expires_at: 0,
+      redirect_uris: [REDIRECT_URI],
+      grant_types: ["authorization_code", "refresh_token"],
+      client_name: "Agent",
+      token_endpoint_auth_method: "client_secret_basic",
+    });
+    const open = (await (await register({ token_endpoint_auth_method: "none" })).json()) as object;
+    expect(open).not.toHaveProperty("client_secret");
+    const wrong = await register({ redirect_uris: ["http://127.0.0.1/#fragment"] });
+    expect([wrong.status, await wrong.json()]).toMatchObject([400, { error: "invalid_redirect_uri" }]);
+  });
+});
