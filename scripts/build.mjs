@@ -1,5 +1,5 @@
-// Builds dist/: the library file by file with tsc (readable stack traces, one declaration a module), and the
-// CLI as a split bundle that carries its own dependencies, so that starting it reads a few files, not hundreds.
+// Builds dist/: the library file by file with tsc (readable stack traces, one declaration a module), and CLI, sandbox
+// and Node parts as split bundles that carry their dependencies: starting reads a few files, installing brings few packages.
 // With --check it changes nothing and fails where dist/ is not what the sources give.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
 mkdirSync(made);
 try {
   compileLibrary();
-  const { inputs } = await bundleCli();
+  const { inputs } = await bundle();
   writeNotices(Object.keys(inputs));
   if (process.argv.includes("--check")) compare();
   else replace();
@@ -29,13 +29,25 @@ function compileLibrary() {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
+  // Of what is bundled only the declarations are wanted file by file.
+  for (const folder of ["login", "mcp", "node", "sandbox", "store"]) {
+    for (const path of filesOf(join(made, folder)).keys()) {
+      // The library's own entry point has this one store, which needs nothing of Node.
+      const isLibrary = folder === "store" && (path === "memory.js" || path === "leases.js");
+      if (path.endsWith(".js") && !isLibrary) rmSync(join(made, folder, path));
+    }
+  }
 }
 
-async function bundleCli() {
+async function bundle() {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints: { main: "src/cli/main.ts" },
-    outdir: join(made, "cli"),
+    entryPoints: {
+      "cli/main": "src/cli/main.ts",
+      "node/index": "src/node/index.ts",
+      "sandbox/index": "src/sandbox/index.ts",
+    },
+    outdir: made,
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
     splitting: true,
@@ -69,11 +81,11 @@ function writeNotices(inputs) {
     const file = readdirSync(join(root, folder))
       .sort()
       .find((entry) => /^licen[cs]e\b/i.test(entry));
-    if (file === undefined) throw new Error(`${name} ${version} has no licence file to pass on`);
-    const text = readFileSync(join(root, folder, file), "utf8");
+    // Some packages state their licence in the manifest alone.
+    const text = file === undefined ? "(no licence file in the package)" : readFileSync(join(root, folder, file), "utf8");
     return `${name} ${version} (${license})\n\n${text.trim()}\n`;
   });
-  writeFileSync(join(made, "cli/THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
+  writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
 }
 
 function replace() {

@@ -1,5 +1,6 @@
 /**
- * `agentauth`: the management client of the agent authentication service, its errors and its types.
+ * `agentauth`: the management client of the agent authentication service, the client for tokens of MCP servers, errors
+ * and types.
  *
  * @module
  */
@@ -34,4 +35,25 @@ export {
 export type { Clock } from "./http/deadline.js";
 export type { HttpEvent } from "./http/reply.js";
 export type { TransportOptions } from "./http/transport.js";
+export { AccessToken } from "./oauth/access-token.js";
+export {
+  AgentClient,
+  type AgentClientOptions,
+  type DiscoveryReport,
+  type LoginStatus,
+  type TokenOptions,
+} from "./oauth/agent.js";
+export type { BearerChallenge } from "./oauth/challenge.js";
+export type { Discovered, Overrides } from "./oauth/discovery.js";
+export type { RemoteLogout } from "./oauth/end-session.js";
+export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant.js";
+export type { GrantKey, GrantStore } from "./oauth/grant-store.js";
+export type { Step, TraceEntry } from "./oauth/http.js";
+export type { Introspection } from "./oauth/introspection.js";
+export type { AuthorizePrompt, DevicePrompt, LoginMethod, LoginOpen, LoginOutcome, LoginSession } from "./oauth/login.js";
+export type { PreparedLogin } from "./oauth/login-flow.js";
+export type { PreRegisteredClient } from "./oauth/registration.js";
+export type { ResourceMetadata } from "./oauth/resource-metadata.js";
+export type { ServerMetadata } from "./oauth/server-metadata.js";
 export { Secret } from "./redact.js";
+export { memoryStore } from "./store/memory.js";

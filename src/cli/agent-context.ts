@@ -19,7 +19,11 @@ export type Interactivity = "always" | "when-present";
  *
  * @param interactivity `always` for `login`; `when-present` only where a person is there, or where the flags say so
  */
-export async function agentOf(flags: Omit<AgentFlags, "output">, deps: Deps, interactivity: Interactivity): Promise<AgentClient> {
+export async function agentOf(
+  flags: Omit<AgentFlags, "output">,
+  deps: Deps,
+  interactivity: Interactivity,
+): Promise<AgentClient> {
   const { io } = deps;
   const settings = settingsOf(flags, deps);
   const fetch = await networkFetch({ proxy: flags.proxy, caFile: flags.caFile, env: io.env }, deps.redactor);
@@ -91,9 +95,13 @@ async function clientOf(flags: Omit<AgentFlags, "output">, deps: Deps): Promise<
   return { clientId: flags.clientId, clientSecret };
 }
 
-async function clientSecretOf({ clientSecretFile: file }: Pick<AgentFlags, "clientSecretFile">, { io }: Deps): Promise<string | undefined> {
+async function clientSecretOf(
+  { clientSecretFile: file }: Pick<AgentFlags, "clientSecretFile">,
+  { io }: Deps,
+): Promise<string | undefined> {
   if (file === undefined) return io.env["AGENTAUTH_CLIENT_SECRET"];
   const text = file === "-" ? await io.stdin.text() : readPrivateFile(file);
-  if (text === undefined) throw new AgentAuthError("usage", `--client-secret-file ${quote(file)} does not exist`, { class: "usage" });
+  if (text === undefined)
+    throw new AgentAuthError("usage", `--client-secret-file ${quote(file)} does not exist`, { class: "usage" });
   return text.replace(/\r?\n$/, "");
 }

@@ -29,16 +29,30 @@ const RULES = "Rules to lift or tighten, for servers that you trust:";
 export function addAgentFlags(command: Command): Command {
   return addOverrides(command)
     .addOption(new Option("--scope <scopes>", "scopes to ask for, in place of the server's").helpGroup(SIGN_IN))
-    .addOption(new Option("--client-id <id>", "a client that the issuer knows; its secret in AGENTAUTH_CLIENT_SECRET").helpGroup(SIGN_IN))
+    .addOption(
+      new Option("--client-id <id>", "a client that the issuer knows; its secret in AGENTAUTH_CLIENT_SECRET").helpGroup(
+        SIGN_IN,
+      ),
+    )
     .addOption(new Option("--client-secret-file <file>", "or in a private file; - reads stdin").helpGroup(SIGN_IN))
-    .addOption(new Option("--client-metadata-url <url>", "the address of this client's metadata document").helpGroup(SIGN_IN))
+    .addOption(
+      new Option("--client-metadata-url <url>", "the address of this client's metadata document").helpGroup(SIGN_IN),
+    )
     .addOption(new Option("--flow <flow>", "how to sign in").choices(["browser", "device", "paste"]).helpGroup(SIGN_IN))
     .addOption(new Option("--browser <command>", 'the browser to start, or "none"').helpGroup(SIGN_IN))
     .addOption(
-      new Option("--redirect-host <host>", "how the callback address spells this machine").choices(["127.0.0.1", "localhost"]).helpGroup(SIGN_IN),
+      new Option("--redirect-host <host>", "how the callback address spells this machine")
+        .choices(["127.0.0.1", "localhost"])
+        .helpGroup(SIGN_IN),
     )
-    .addOption(new Option("--redirect-port <port>", "the callback's port, and no other").argParser(wholeNumber(1, 65_535)).helpGroup(SIGN_IN))
-    .addOption(new Option("--login-timeout <seconds>", "for the person (default 300)").argParser(seconds).helpGroup(SIGN_IN))
+    .addOption(
+      new Option("--redirect-port <port>", "the callback's port, and no other")
+        .argParser(wholeNumber(1, 65_535))
+        .helpGroup(SIGN_IN),
+    )
+    .addOption(
+      new Option("--login-timeout <seconds>", "for the person (default 300)").argParser(seconds).helpGroup(SIGN_IN),
+    )
     .addOption(new Option("--resource <uri>", "the resource to name, in place of the server's").helpGroup(SIGN_IN))
     .addOption(new Option("--account-hint <account>", "the account that is meant").helpGroup(SIGN_IN));
 }
@@ -46,8 +60,16 @@ export function addAgentFlags(command: Command): Command {
 /** Adds the flags that change the rules of discovery. */
 export function addOverrides(command: Command): Command {
   return command
-    .addOption(new Option("--allow-missing-pkce-metadata", "go on where the issuer does not say that it does PKCE").helpGroup(RULES))
-    .addOption(new Option("--allow-cross-origin-metadata", "follow resource metadata to another origin").helpGroup(RULES))
+    .addOption(
+      new Option("--allow-missing-pkce-metadata", "go on where the issuer does not say that it does PKCE").helpGroup(
+        RULES,
+      ),
+    )
+    .addOption(
+      new Option("--allow-cross-origin-metadata", "follow resource metadata to another origin").helpGroup(RULES),
+    )
     .addOption(new Option("--legacy-discovery", "a server of the MCP revision 2025-03-26").helpGroup(RULES))
-    .addOption(new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES));
+    .addOption(
+      new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES),
+    );
 }

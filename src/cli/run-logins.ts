@@ -21,8 +21,25 @@ const COLUMNS = [
 ] as const;
 const LOGINS: ColumnSet = {
   columns: COLUMNS,
-  wideColumns: [...COLUMNS, { path: "profile", header: "PROFILE" }, { path: "client_id", header: "CLIENT" }, { path: "stored_in", header: "KEPT IN" }],
-  fields: ["server", "state", "expires_at", "refreshable", "scope", "issuer", "profile", "client_id", "resource", "reason", "stored_in"],
+  wideColumns: [
+    ...COLUMNS,
+    { path: "profile", header: "PROFILE" },
+    { path: "client_id", header: "CLIENT" },
+    { path: "stored_in", header: "KEPT IN" },
+  ],
+  fields: [
+    "server",
+    "state",
+    "expires_at",
+    "refreshable",
+    "scope",
+    "issuer",
+    "profile",
+    "client_id",
+    "resource",
+    "reason",
+    "stored_in",
+  ],
 };
 
 /** `status`: what is kept; exit code 4 where nobody is signed in. */
@@ -49,14 +66,19 @@ function isAlive(login: LoginStatus): boolean {
 export async function runLogout(options: GrantFlags, deps: Deps): Promise<undefined> {
   const { io, signal } = deps;
   if ((options.url === undefined) === (options.all !== true)) {
-    throw new AgentAuthError("usage", "name one MCP server, or --all", { class: "usage", hint: "agentauth status lists them" });
+    throw new AgentAuthError("usage", "name one MCP server, or --all", {
+      class: "usage",
+      hint: "agentauth status lists them",
+    });
   }
   const agent = await agentOf(options, deps, "when-present");
-  const servers = options.url === undefined ? (await agent.status()).map(({ server }) => server) : [mcpAddress(options.url)];
+  const servers =
+    options.url === undefined ? (await agent.status()).map(({ server }) => server) : [mcpAddress(options.url)];
   for (const server of servers) {
     const { removed, told } = await agent.logout(server, { signal });
     if (!removed) io.say(`nobody was signed in at ${server}`);
-    else if (told === false) io.warn(`signed out of ${server} here; its issuer could not be told, so the token lives until it ends`);
+    else if (told === false)
+      io.warn(`signed out of ${server} here; its issuer could not be told, so the token lives until it ends`);
     else io.say(`signed out of ${server}${told ? "" : "; its issuer has no way to be told"}`);
   }
   return undefined;

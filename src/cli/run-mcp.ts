@@ -48,7 +48,10 @@ export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
 async function readArgs({ args }: McpFlags, { io }: Deps): Promise<Record<string, unknown>> {
   const text = args === "-" ? await io.stdin.text() : (args ?? "{}");
   const complain = (why: string) =>
-    new AgentAuthError("usage", `--args ${quote(text, 80)} ${why}`, { class: "usage", hint: `for example --args '{"text":"hello"}'` });
+    new AgentAuthError("usage", `--args ${quote(text, 80)} ${why}`, {
+      class: "usage",
+      hint: `for example --args '{"text":"hello"}'`,
+    });
   let value: unknown;
   try {
     value = parseStrictJson(text);
@@ -68,7 +71,11 @@ function textOf(result: Record<string, unknown>): string {
   return `${lines.flatMap((text) => text.split("\n").map(escapeText)).join("\n")}\n`;
 }
 
-async function withSession(options: McpFlags, deps: Deps, work: (session: McpSession) => Promise<number>): Promise<number> {
+async function withSession(
+  options: McpFlags,
+  deps: Deps,
+  work: (session: McpSession) => Promise<number>,
+): Promise<number> {
   const url = mcpAddress(options.url);
   const agent = await agentOf(options, deps, "when-present");
   // The SDK wraps what its fetch throws; the error that tells what to do is the one from before.

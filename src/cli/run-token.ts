@@ -47,7 +47,8 @@ const FORMATS: Readonly<Record<NonNullable<TokenFlags["format"]>, Format>> = {
       access_token: token.value,
       token_type: "Bearer",
       expires_at: token.expiresAt?.toISOString() ?? null,
-      expires_in: token.expiresAt === undefined ? null : Math.max(0, Math.floor((token.expiresAt.getTime() - now) / 1000)),
+      expires_in:
+        token.expiresAt === undefined ? null : Math.max(0, Math.floor((token.expiresAt.getTime() - now) / 1000)),
       scope: token.scope ?? null,
       resource: token.resource,
       issuer: token.issuer,
@@ -57,7 +58,10 @@ const FORMATS: Readonly<Record<NonNullable<TokenFlags["format"]>, Format>> = {
     json({
       apiVersion: "client.authentication.k8s.io/v1",
       kind: "ExecCredential",
-      status: { token: value, ...(expiresAt && { expirationTimestamp: expiresAt.toISOString().replace(/\.\d+Z$/, "Z") }) },
+      status: {
+        token: value,
+        ...(expiresAt && { expirationTimestamp: expiresAt.toISOString().replace(/\.\d+Z$/, "Z") }),
+      },
     }),
   git: ({ value, expiresAt }) =>
     [

@@ -20,14 +20,24 @@ function path(home: string): string {
 
 /** The running sandbox, or undefined; a file that a killed one left behind counts for nothing. */
 export function readSandboxState(home: string): SandboxState | undefined {
-  let state: SandboxState;
+  let state: unknown;
   try {
-    state = parseStrictJson(readSecretFile(path(home))) as SandboxState;
+    state = parseStrictJson(readSecretFile(path(home)));
   } catch {
     return undefined;
   }
-  return isAlive(state.pid) ? state : undefined;
+  return isState(state) && isAlive(state.pid) ? state : undefined;
 }
+
+function isState(value: unknown): value is SandboxState {
+  if (typeof value !== "object" || value === null) return false;
+  const { pid, ...texts } = value as Record<string, unknown>;
+  // To ask for 0 or a negative number is to ask for a group of processes.
+  if (!Number.isSafeInteger(pid) || (pid as number) <= 0) return false;
+  return TEXTS.every((name) => typeof texts[name] === "string") && URL.canParse(texts["base_url"] as string);
+}
+
+const TEXTS = ["base_url", "api_token", "control_token", "account_id", "domain_id", "pool_id"] as const;
 
 export function writeSandboxState(home: string, state: SandboxState): void {
   writeSecretFile(path(home), `${JSON.stringify(state, null, 2)}\n`);
@@ -44,10 +54,9 @@ export function forgetSandboxState(home: string): void {
   rmSync(path(home), { force: true });
 }
 
-function isAlive(pid: unknown): boolean {
-  if (!Number.isSafeInteger(pid)) return false;
+function isAlive(pid: number): boolean {
   try {
-    process.kill(pid as number, 0);
+    process.kill(pid, 0);
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";

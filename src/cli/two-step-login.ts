@@ -45,7 +45,13 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
 }
 
 /** `login --wait <id>`: receives the callback at the address that the first step named. */
-export async function finishLogin(agent: AgentClient, url: string, id: string, options: TokenFlags, deps: Deps): Promise<AccessToken> {
+export async function finishLogin(
+  agent: AgentClient,
+  url: string,
+  id: string,
+  options: TokenFlags,
+  deps: Deps,
+): Promise<AccessToken> {
   const path = pathOf(id, deps);
   const text = readPrivateFile(path);
   if (text === undefined) {
@@ -56,7 +62,9 @@ export async function finishLogin(agent: AgentClient, url: string, id: string, o
   }
   const login = readLogin(text, path);
   if (login.server !== parseMcpUrl(url).resource) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, { class: "usage" });
+    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
+      class: "usage",
+    });
   }
   const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
   if (login.profile !== profile.value) {
@@ -83,7 +91,10 @@ function readLogin(text: string, path: string): ReturnType<typeof decodeLogin> {
     return decodeLogin(text);
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause;
-    throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, { class: "store", cause });
+    throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
+      class: "store",
+      cause,
+    });
   }
 }
 

@@ -63,7 +63,6 @@ function bind(host: string, port: number, pool: SocketPool, handle: RequestListe
   });
   // What is pipelined behind a request is not answered.
   server.maxRequestsPerSocket = 1;
-  server.setTimeout(REQUEST_TIMEOUT_MS, (socket) => socket.destroy());
   server.on("connection", (socket) => pool.add(socket));
   server.on("clientError", refuseBroken);
   server.on("request", (request, response) => {

@@ -58,7 +58,6 @@ function openReader(input: PasteInput): Interface {
     // Key by key: a terminal that collects lines itself cuts them off, on some systems after 1024 characters. Without
     // an output nothing is echoed, which suits a code.
     terminal: isTerminal(input),
-    historySize: 0,
     crlfDelay: Number.POSITIVE_INFINITY,
   });
 }

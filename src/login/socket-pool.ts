@@ -21,9 +21,8 @@ export class SocketPool {
     if (this.#open.size > MAX_SOCKETS) this.#endOldest();
   }
 
-  /** Keeps a connection from making room and from being ended for its silence. */
+  /** Keeps a connection from making room. */
   hold(socket: Socket): void {
-    socket.setTimeout(0);
     if (this.#open.has(socket)) this.#held.add(socket);
   }
 

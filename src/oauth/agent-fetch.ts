@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import type { Grant } from "./grant.js";
@@ -8,8 +8,10 @@ export interface FetchContext {
   fetch: typeof globalThis.fetch;
   grant(url: string, options: { signal?: AbortSignal | undefined }): Promise<Grant>;
   renew(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
-  signInAgain(
+  /** A new sign-in in place of a grant that the server did not take; whoever comes late gets what another one signed in. */
+  replace(
     url: string,
+    refused: Grant,
     request: { scope?: string; previousScope?: string | undefined; challenge?: BearerChallenge; signal?: AbortSignal | undefined },
   ): Promise<Grant>;
   mayLogin: boolean;
@@ -27,20 +29,26 @@ export async function fetchWithToken(context: FetchContext, input: string | URL 
   const tried = { renewal: false, signIn: false, stepUp: false };
   for (;;) {
     const response = await context.fetch(...replay.next(grant));
+    // What another server said after a redirect is no verdict on this server's token.
+    if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);
     const remedy = remedyFor(response, challenge, grant, tried, context.mayLogin);
     if (remedy === undefined) return response;
-    replay.require();
     await response.body?.cancel().catch(() => undefined);
+    replay.require();
     tried[remedy] = true;
-    if (remedy === "renewal") {
-      grant = await context.renew(grant, signal).catch((error: unknown) => afterRenewal(error, context, grant));
-    } else {
-      const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
-      const previousScope = remedy === "stepUp" ? (grant.tokens.scope ?? grant.requestedScope) : undefined;
-      grant = await context.signInAgain(url, { ...scope, previousScope, ...(challenge && { challenge }), signal });
-    }
+    const renewed = remedy === "renewal" ? await renewal(context, grant, signal) : undefined;
+    if (remedy === "renewal" && renewed === undefined) tried.signIn = true;
+    const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
+    const previousScope = remedy === "stepUp" ? scopesBefore(grant) : undefined;
+    grant = renewed ?? (await context.replace(url, grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
   }
+}
+
+/** All scopes that were asked for or granted so far. */
+function scopesBefore(grant: Grant): string | undefined {
+  const scopes = [grant.requestedScope, grant.tokens.scope].flatMap((scope) => scope?.split(" ") ?? []);
+  return scopes.length === 0 ? undefined : [...new Set(scopes)].join(" ");
 }
 
 type Remedy = "renewal" | "signIn" | "stepUp";
@@ -61,26 +69,39 @@ function remedyFor(
   throw new AgentAuthError("insufficient_scope", `the token for ${quote(grant.server)} lacks scopes: ${quote(challenge.scope ?? "not told which")}`, {
     class: "auth",
     status: 403,
-    hint: `agentauth login ${grant.server}${challenge.scope === undefined ? "" : ` --scope ${quote(challenge.scope)}`}`,
+    hint: loginCommand(grant, challenge.scope),
   });
 }
 
-/** A renewal that the issuer refuses leads to the next remedy; the request is sent as it was to find out which. */
-function afterRenewal(error: unknown, context: FetchContext, grant: Grant): Grant {
-  if (error instanceof AgentAuthError && error.code === "login_required" && context.mayLogin) return grant;
-  throw error;
+/** The command that asks for what was there and what is missing; it is to be pasted, so a server writes no shell into it. */
+function loginCommand(grant: Grant, missing: string | undefined): string {
+  const scopes = [...new Set([...(scopesBefore(grant)?.split(" ") ?? []), ...(missing?.split(" ") ?? [])])].filter(Boolean);
+  const harmless = scopes.length > 0 && scopes.every((scope) => /^[\w.:/][\w.:/-]*$/.test(scope));
+  const profile = grant.profile === "default" ? "" : ` --profile ${grant.profile}`;
+  return `agentauth login ${grant.server}${profile}${harmless ? ` --scope "${scopes.join(" ")}"` : ""}`;
+}
+
+/** A renewal that the issuer refuses leads to the next remedy. */
+async function renewal(context: FetchContext, grant: Grant, signal: AbortSignal | undefined): Promise<Grant | undefined> {
+  try {
+    return await context.renew(grant, signal);
+  } catch (error) {
+    if (isAgentAuthError(error) && error.code === "login_required" && context.mayLogin) return undefined;
+    throw error;
+  }
 }
 
 /** The same request again and again, as far as its body allows. */
 function replayable(input: string | URL | Request, init: RequestInit) {
-  const once = init.body instanceof ReadableStream;
+  const { body } = init;
+  const once = typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
   const request = input instanceof Request ? input : undefined;
   return {
     /** The arguments for `fetch`, with the grant's token. */
     next(grant: Grant): [string | URL | Request, RequestInit] {
       const headers = new Headers(init.headers ?? request?.headers);
       headers.set("authorization", `Bearer ${grant.tokens.accessToken.reveal()}`);
-      // A redirect would take the token along inside the origin only, but an answer elsewhere is not this server's.
+      // fetch takes the token along inside the origin only.
       const options: RequestInit = { ...init, headers, redirect: init.redirect ?? request?.redirect ?? "follow" };
       return [request?.body ? request.clone() : input, options];
     },

@@ -1,10 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { type Clock, follow, systemClock } from "../http/deadline.js";
+import { type Clock, follow, systemClock, untilAborted } from "../http/deadline.js";
 import { AccessToken } from "./access-token.js";
 import { fetchWithToken } from "./agent-fetch.js";
 import type { BearerChallenge } from "./challenge.js";
 import { type Discovered, discover, type Overrides } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
+import { Flights } from "./flights.js";
 import { coversScope, type Grant, isFresh } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { OAuthHttp, type OAuthHttpOptions, type TraceEntry } from "./http.js";
@@ -75,6 +76,13 @@ export interface DiscoveryReport {
   error: AgentAuthError | undefined;
 }
 
+interface SignInRequest {
+  scope?: string | undefined;
+  previousScope?: string | undefined;
+  challenge?: BearerChallenge;
+  signal?: AbortSignal | undefined;
+}
+
 /**
  * Gets bearer tokens for MCP servers: from the store, else by refresh, else by signing a person in.
  *
@@ -86,7 +94,10 @@ export class AgentClient {
   readonly #options: AgentClientOptions;
   readonly #http: OAuthHttp;
   readonly #clock: Clock;
-  readonly #flights = new Map<string, Promise<Grant>>();
+  readonly #flights = new Flights<Grant>();
+  readonly #unsaved = new Map<string, Grant>();
+  // Servers whose token is being replaced, with the generation that they refused.
+  readonly #replacing = new Map<string, { generation: number; flight: Promise<Grant> }>();
 
   constructor(options: AgentClientOptions) {
     this.#options = options;
@@ -114,9 +125,9 @@ export class AgentClient {
     return fetchWithToken(
       {
         fetch: this.#options.fetch ?? globalThis.fetch,
-        grant: (url, options) => this.#grant(url, options),
+        grant: (url, options) => this.#grantToSend(url, options),
         renew: (grant, signal) => this.#renew(grant, signal),
-        signInAgain: (url, request) => this.#signIn(url, request),
+        replace: (url, refused, request) => this.#replace(url, refused, request),
         mayLogin: this.#options.login !== undefined,
       },
       input,
@@ -214,7 +225,7 @@ export class AgentClient {
       if (!options.forceRefresh && isFresh(grant, now, options.minTtl ?? 60)) return grant;
       if (grant.tokens.refreshToken) {
         const renewed = await this.#renewOrUse(grant, options);
-        if (renewed) return renewed;
+        if (renewed && coversScope(renewed, wanted)) return renewed;
       }
     }
     const reason = whyLogin(grant, wanted);
@@ -237,37 +248,40 @@ export class AgentClient {
   }
 
   #renew(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
-    const context = { store: this.#options.store, http: this.#http, clock: this.#clock };
-    return this.#once(`refresh ${grant.server}`, () => refreshGrant(context, grant, signal));
+    const context = { store: this.#options.store, http: this.#http, clock: this.#clock, unsaved: this.#unsaved };
+    return this.#flights.join(`refresh ${grant.server}`, (within) => refreshGrant(context, grant, within), signal);
   }
 
-  #signIn(
-    mcpUrl: string,
-    request: { scope?: string | undefined; previousScope?: string | undefined; challenge?: BearerChallenge; signal?: AbortSignal | undefined },
-  ): Promise<Grant> {
-    const { login: method } = this.#options;
+  /** A token that its server has refused is not sent again while a person signs in for a new one. */
+  async #grantToSend(mcpUrl: string, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
+    const grant = await this.#grant(mcpUrl, options);
+    const replacing = this.#replacing.get(grant.server);
+    if (replacing?.generation !== grant.generation) return grant;
+    return options.signal ? untilAborted(replacing.flight, options.signal) : replacing.flight;
+  }
+
+  /** Signs in anew for a grant that its server did not take, unless that has been done since. */
+  async #replace(mcpUrl: string, refused: Grant, request: SignInRequest): Promise<Grant> {
+    const stored = await this.#options.store.read(refused);
+    const isNewer = stored !== undefined && stored.generation !== refused.generation && !stored.retired;
+    if (isNewer && coversScope(stored, request.scope?.split(" "))) return stored;
+    const flight = this.#signIn(mcpUrl, request);
+    if (request.scope !== undefined) return flight;
+    this.#replacing.set(refused.server, { generation: refused.generation, flight });
+    return flight.finally(() => this.#replacing.delete(refused.server));
+  }
+
+  async #signIn(mcpUrl: string, request: SignInRequest): Promise<Grant> {
+    const { login: method, store } = this.#options;
     const key = this.#key(mcpUrl);
     if (method === undefined) throw loginRequired(key, "nobody is signed in");
-    const signal = request.signal ?? new AbortController().signal;
-    return this.#once(`login ${key.server} ${request.scope ?? ""}`, () =>
-      loginWith(this.#context(this.#options.onTrace ?? (() => {})), {
-        mcpUrl,
-        method,
-        scope: request.scope,
-        previousScope: request.previousScope,
-        challenge: request.challenge,
-        signal,
-      }),
-    );
-  }
-
-  /** Any number of callers, one flight. */
-  #once(name: string, work: () => Promise<Grant>): Promise<Grant> {
-    const flying = this.#flights.get(name);
-    if (flying) return flying;
-    const flight = work().finally(() => this.#flights.delete(name));
-    this.#flights.set(name, flight);
-    return flight;
+    const work = async (signal: AbortSignal) => {
+      // A store that cannot be read is found out before a person is troubled.
+      await store.read(key);
+      const { scope, previousScope, challenge } = request;
+      return loginWith(this.#context(this.#options.onTrace ?? (() => {})), { mcpUrl, method, scope, previousScope, challenge, signal });
+    };
+    return this.#flights.join(`login ${key.server} ${request.scope ?? ""}`, work, request.signal);
   }
 
   #context(trace: (entry: TraceEntry) => void): LoginContext {

@@ -51,7 +51,7 @@ export async function deviceLogin(
   const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
   const { as, client: known, auth, options } = prepare(call);
   const server = { ...as, device_authorization_endpoint: endpoint };
-  const device = await told({ tokenEndpoint: endpoint }, async () => {
+  const device = await told({ tokenEndpoint: endpoint, client }, async () => {
     const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
     const response = await oauth.deviceAuthorizationRequest(server, known, auth, parameters, options);
     return oauth.processDeviceAuthorizationResponse(server, known, response);
@@ -69,10 +69,13 @@ export async function deviceLogin(
   while (context.clock.now() < endsAt) {
     await context.clock.sleep(interval * 1000, signal);
     try {
-      const response = await oauth.deviceCodeGrantRequest(server, known, auth, device.device_code, options);
+      const response = await oauth.deviceCodeGrantRequest(server, known, auth, device.device_code, {
+        ...options,
+        additionalParameters: { resource },
+      });
       return { client, answer: answerOf(call, response, await oauth.processDeviceCodeResponse(server, known, response)) };
     } catch (thrown) {
-      const error = oauthError(thrown, issuer.tokenEndpoint);
+      const error = oauthError(thrown, issuer.tokenEndpoint, [device.device_code, client.clientSecret?.reveal() ?? ""]);
       const code = error instanceof AgentAuthError ? error.code : undefined;
       if (code === "slow_down") interval += 5;
       else if (code !== "authorization_pending" && !(error instanceof AgentAuthError && error.class === "unavailable")) throw error;

@@ -38,8 +38,9 @@ export async function endRemotely(grant: Grant, http: OAuthHttp, signal: AbortSi
 async function revoke(grant: Grant, url: string, http: OAuthHttp, signal: AbortSignal): Promise<void> {
   const { as, client, auth, options } = prepare({ http, issuer: grant.issuer, client: grant.client, signal });
   const token = (grant.tokens.refreshToken ?? grant.tokens.accessToken).reveal();
-  await told({ tokenEndpoint: url }, async () => {
+  const ask = async () => {
     const response = await oauth.revocationRequest({ ...as, revocation_endpoint: url }, client, auth, token, options);
     await oauth.processRevocationResponse(response);
-  });
+  };
+  await told({ tokenEndpoint: url, client: grant.client }, ask, [token]);
 }

@@ -1,9 +1,10 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { refusal, saysJson } from "../http/body.js";
-import type { Reply } from "../http/reply.js";
+import type { HttpEvent, Reply } from "../http/reply.js";
 import { parseStrictJson } from "../http/strict-json.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
+import { refused } from "./refuse.js";
 
 /** A step of the flow, as `discover` tells it. */
 export type Step =
@@ -52,9 +53,10 @@ export class OAuthHttp {
 
   constructor(options: OAuthHttpOptions) {
     const { timeout = 15_000, maxAttempts } = options;
-    this.#metadata = createTransport({ ...options, timeout, maxAttempts, maxBodyBytes: METADATA_BYTES });
-    this.#once = createTransport({ ...options, timeout, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES });
-    this.#probe = createTransport({ ...options, timeout, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES, redirects: "manual" });
+    const base = { ...options, timeout, onEvent: withoutQueries(options.onEvent) };
+    this.#metadata = createTransport({ ...base, maxAttempts, maxBodyBytes: METADATA_BYTES });
+    this.#once = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES });
+    this.#probe = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES, redirects: "manual" });
     // A document of this size needs no compression, and without it there is nothing to blow up.
     this.#headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity" };
   }
@@ -81,9 +83,24 @@ export class OAuthHttp {
       if (!headers.has("accept")) headers.set("accept", "application/json");
       const { method, body } = init;
       const request = new Request(url, { method, headers, ...(body != null && { body: body as string }) });
-      return readAnswer(plain(await this.#once(request, signal)));
+      return readAnswer(plain(await this.#once(request, signal).catch(cutShort)));
     };
   }
+}
+
+/** The queries of this flow carry `id_token_hint` and `state`: nothing for a trace. */
+function withoutQueries(onEvent: OAuthHttpOptions["onEvent"]): OAuthHttpOptions["onEvent"] {
+  return onEvent && ((event: HttpEvent) => onEvent(event.type === "request" ? { ...event, query: "" } : event));
+}
+
+/** An answer that broke off says nothing, neither yes nor no. */
+function cutShort(error: unknown): never {
+  throw isAgentAuthError(error) && error.code === "bad_json" && error.retryable ? asSilence(error) : error;
+}
+
+function asSilence(error: AgentAuthError): AgentAuthError {
+  const { code, message, status, url, hint } = error;
+  return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, cause: error });
 }
 
 interface FetcherInit {
@@ -132,17 +149,35 @@ export function strictObject(reply: Reply): Record<string, unknown> {
 function readAnswer(reply: Reply): Response {
   const { response, text } = reply;
   if (text === "") return rebuilt(response.status, response, null);
-  const members = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "")
-    ? (Object.fromEntries(new URLSearchParams(text)) as Record<string, unknown>)
-    : readOrPass(reply);
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
+  const members = isForm ? formMembers(reply) : readOrPass(reply);
   if (members === undefined) return rebuilt(response.status, response, text);
-  if (typeof members["expires_in"] === "string" && /^\d{1,10}$/.test(members["expires_in"])) {
-    members["expires_in"] = Number(members["expires_in"]);
+  for (const name of OPTIONAL) if (members[name] === null) delete members[name];
+  const life = members["expires_in"];
+  if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
+  else if (life !== undefined && typeof life !== "number") {
+    throw refused("bad_token_answer", { field: "expires_in", value: life, from: reply.url, rule: "must be a positive number of seconds" });
   }
   // Left out where it should say 0, "never", by many a server (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
-  const failedQuietly = response.ok && typeof members["error"] === "string" && members["access_token"] === undefined;
-  return rebuilt(failedQuietly ? 400 : response.status, response, JSON.stringify(members), "application/json");
+  const saysError = typeof members["error"] === "string";
+  const failedQuietly = response.ok && saysError && members["access_token"] === undefined;
+  const said = rebuilt(failedQuietly ? 400 : response.status, response, JSON.stringify(members), "application/json");
+  // The body says which error it is; a challenge beside it says only how to authenticate (RFC 6749 section 5.2).
+  if (saysError) said.headers.delete("www-authenticate");
+  return said;
+}
+
+// What may be left out is by many a server written out as null.
+const OPTIONAL = ["expires_in", "refresh_token", "id_token", "scope"];
+
+function formMembers({ text, url }: Reply): Record<string, unknown> {
+  const members = Object.create(null) as Record<string, unknown>;
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (name in members) throw refused("bad_token_answer", { field: name, value: "(several)", from: url, rule: "must come once" });
+    members[name] = value;
+  }
+  return members;
 }
 
 /** A failure's body helps when it is JSON, and is nobody's business when it is not. */
@@ -150,8 +185,9 @@ function readOrPass(reply: Reply): Record<string, unknown> | undefined {
   try {
     return strictObject(reply);
   } catch (error) {
-    if (reply.response.ok) throw error;
-    return undefined;
+    if (!reply.response.ok) return undefined;
+    // A page in place of an answer comes from something that stands between: the server itself said nothing.
+    throw isAgentAuthError(error) && error.code === "bad_content_type" ? asSilence(error) : error;
   }
 }
 

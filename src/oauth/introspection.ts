@@ -19,8 +19,10 @@ export async function introspect(grant: Grant, http: OAuthHttp, signal: AbortSig
   }
   const { as, client, auth, options } = prepare({ http, issuer: grant.issuer, client: grant.client, signal });
   const server = { ...as, introspection_endpoint: url };
-  return told({ tokenEndpoint: url }, async () => {
-    const response = await oauth.introspectionRequest(server, client, auth, grant.tokens.accessToken.reveal(), options);
+  const token = grant.tokens.accessToken.reveal();
+  const ask = async () => {
+    const response = await oauth.introspectionRequest(server, client, auth, token, options);
     return (await oauth.processIntrospectionResponse(server, client, response)) as Introspection;
-  });
+  };
+  return told({ tokenEndpoint: url, client: grant.client }, ask, [token]);
 }

@@ -11,6 +11,8 @@ export interface RefreshContext {
   store: GrantStore;
   http: OAuthHttp;
   clock: Pick<Clock, "epoch">;
+  /** Grants that were renewed but could not be saved, by the token before them: the only copy of what the issuer gave. */
+  unsaved: Map<string, Grant>;
 }
 
 // The issuer's word that the grant itself is over. Everything else may pass, and loses nobody a session.
@@ -36,9 +38,11 @@ export function refreshGrant(context: RefreshContext, seen: Grant, signal: Abort
       if (current.generation !== seen.generation && !current.retired) return current;
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (current.tokens.refreshToken === undefined) throw loginRequired(current, "the token has ended, and there is no refresh token");
+      const held = context.unsaved.get(current.tokens.accessToken.reveal());
+      if (held?.generation === current.generation + 1) return keep(context, current, held);
       try {
         const call = { ...context, issuer: current.issuer, tokenEndpoint: current.endpoints.token, client: current.client, signal };
-        return await save(store, mergeAnswer(current, await refreshTokens(call, current)), current.generation);
+        return await keep(context, current, mergeAnswer(current, await refreshTokens(call, current)));
       } catch (error) {
         if (!isAgentAuthError(error) || !VERDICTS.has(error.code)) throw error;
         const stored = await store.read(key);
@@ -52,8 +56,13 @@ export function refreshGrant(context: RefreshContext, seen: Grant, signal: Abort
   );
 }
 
-async function save(store: GrantStore, next: Grant, expected: number): Promise<Grant> {
-  if (await store.save(next, expected)) return next;
+/** Saves the next generation. Until that worked it is held here: asking the issuer again would end the session. */
+async function keep({ store, unsaved }: RefreshContext, current: Grant, next: Grant): Promise<Grant> {
+  const before = current.tokens.accessToken.reveal();
+  unsaved.set(before, next);
+  const saved = await store.save(next, current.generation);
+  unsaved.delete(before);
+  if (saved) return next;
   // Somebody signed in while we asked: theirs is the newer word.
   const stored = await store.read({ profile: next.profile, server: next.server });
   if (stored && !stored.retired) return stored;

@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import type { Clock } from "../http/deadline.js";
-import { escapeText, quote } from "../redact.js";
+import { escapeText, MASK, quote, Redactor } from "../redact.js";
 import type { ClientRecord, Grant, TokenAnswer } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
 import { refused } from "./refuse.js";
@@ -35,6 +35,19 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
       ...(code.resource !== undefined && { additionalParameters: { resource: code.resource } }),
     });
     return answerOf(call, response, await oauth.processAuthorizationCodeResponse(as, client, response));
+  }, [code.verifier, code.parameters.get("code") ?? ""]).catch((error: unknown) => {
+    throw lostOnTheWay(error);
+  });
+}
+
+/** A code is good for one request: where that one got no answer the code may be used up, and only a new sign-in helps. */
+function lostOnTheWay(error: unknown): unknown {
+  if (!isAgentAuthError(error) || (error.code !== "timeout" && error.code !== "connection_reset")) return error;
+  return new AgentAuthError(error.code, `${error.message}; the sign-in cannot be continued`, {
+    class: "auth",
+    url: error.url,
+    hint: "sign in again",
+    cause: error,
   });
 }
 
@@ -49,7 +62,7 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
       additionalParameters: { resource: grant.resource },
     });
     return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response));
-  });
+  }, [refreshToken, grant.tokens.accessToken.reveal()]);
 }
 
 /** What oauth4webapi wants to know of the server, the client and how requests leave. */
@@ -123,35 +136,47 @@ function closeTo(date: number, now: number): number {
   return Number.isFinite(date) && Math.abs(date - now) < 5000 ? Math.min(date, now) : now;
 }
 
-/** Runs a request of oauth4webapi and gives its failures our form. */
-export async function told<T>(call: { tokenEndpoint: string }, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs a request of oauth4webapi and gives its failures our form.
+ *
+ * @param secrets what was sent: a server that repeats it in its error must not make us show it
+ */
+export async function told<T>(
+  call: { tokenEndpoint: string; client?: ClientRecord },
+  work: () => Promise<T>,
+  secrets: readonly string[] = [],
+): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    throw oauthError(thrown, call.tokenEndpoint);
+    throw oauthError(thrown, call.tokenEndpoint, [...secrets, call.client?.clientSecret?.reveal() ?? ""]);
   }
 }
 
 const AUTH_ERRORS = new Set(["invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "login_required", "interaction_required", "consent_required", "expired_token", "invalid_token"]);
 
 /** Our error for what oauth4webapi threw: the server's own verdict, or a refusal that names what was wrong. */
-export function oauthError(thrown: unknown, url: string): unknown {
+export function oauthError(thrown: unknown, url: string, secrets: readonly string[] = []): unknown {
   if (isAgentAuthError(thrown)) return thrown;
   if (thrown instanceof oauth.ResponseBodyError) {
-    const { error, error_description: description, status } = thrown;
-    const said = description === undefined ? "" : `: ${escapeText(description).slice(0, 300)}`;
+    const { status } = thrown;
+    const redactor = new Redactor();
+    for (const secret of secrets) redactor.add(secret);
+    const error = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
     const passing = status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
-    return new AgentAuthError(error, `${url} answered ${quote(error, 60)}${said}`, {
+    return new AgentAuthError(error, `${url} answered ${quote(error, 60)}${saidBy(thrown, redactor)}`, {
       class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
       status,
       url,
-      cause: thrown,
+      // Without the cause: it holds the whole answer, whatever that repeats.
     });
   }
   if (thrown instanceof oauth.WWWAuthenticateChallengeError) {
-    // A client that is not known is told so by a challenge when it came with Basic (RFC 6749 section 5.2).
-    const code = thrown.status === 401 ? "invalid_client" : "http_error";
-    return new AgentAuthError(code, `${url} answered HTTP ${thrown.status}`, { class: "auth", status: thrown.status, url, cause: thrown });
+    // Without a word in the body it may come from a proxy: it says nothing of the client, and nothing of the grant.
+    const { status } = thrown;
+    const passing = status >= 500 || status === 429;
+    const code = passing ? "server_error" : "http_error";
+    return new AgentAuthError(code, `${url} answered HTTP ${status}`, { class: passing ? "unavailable" : "auth", status, url });
   }
   if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
   if (thrown instanceof oauth.OperationProcessingError || thrown instanceof oauth.UnsupportedOperationError) {
@@ -159,6 +184,10 @@ export function oauthError(thrown: unknown, url: string): unknown {
     const status = response?.status;
     if (status !== undefined && (status >= 500 || status === 429)) {
       return new AgentAuthError("server_error", `${url}: HTTP ${status}`, { class: "unavailable", status, url });
+    }
+    // All else was read strictly before it came here.
+    if ("code" in thrown && thrown.code === oauth.PARSE_ERROR) {
+      return new AgentAuthError("bad_json", `${url}: the answer is empty`, { class: "unavailable", url });
     }
     const http = status !== undefined && status >= 400;
     return new AgentAuthError(http ? "http_error" : "bad_token_answer", `${url}: ${http ? `HTTP ${status}` : escapeText(thrown.message)}`, {
@@ -172,11 +201,15 @@ export function oauthError(thrown: unknown, url: string): unknown {
 }
 
 function authorizationError(thrown: oauth.AuthorizationResponseError, url: string): AgentAuthError {
-  const { error, error_description: description } = thrown;
-  const said = description === undefined ? "" : `: ${escapeText(description).slice(0, 300)}`;
-  return new AgentAuthError(error, `the sign-in ended with ${quote(error, 60)}${said}`, {
+  const { error } = thrown;
+  return new AgentAuthError(error, `the sign-in ended with ${quote(error, 60)}${saidBy(thrown, new Redactor())}`, {
     class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
     url,
-    cause: thrown,
+    // Without the cause: it holds the callback's parameters.
   });
+}
+
+/** The server's own words, harmless and cut. */
+function saidBy({ error_description: description }: { error_description?: unknown }, redactor: Redactor): string {
+  return typeof description === "string" ? `: ${escapeText(redactor.redact(description)).slice(0, 300)}` : "";
 }

@@ -1,10 +1,10 @@
-import { abortedError } from "../errors.js";
+import { untilAborted } from "../http/deadline.js";
 
 /** "One at a time" inside one process. */
 export class Leases {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Runs work when all work that was given under the same name before has ended. */
+  /** Runs work when all work that was given under the same name before has ended; a signal ends the wait for it. */
   async run<T>(name: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve();
     let done = () => {};
@@ -14,8 +14,7 @@ export class Leases {
     const chained = before.then(() => mine);
     this.#last.set(name, chained);
     try {
-      await before;
-      if (signal?.aborted) throw abortedError(signal);
+      await (signal ? untilAborted(before, signal) : before);
       return await work();
     } finally {
       done();

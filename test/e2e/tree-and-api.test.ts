@@ -11,15 +11,20 @@ afterAll(() => bench.sandbox.close());
 
 const tree = (...args: string[]) => bench.run(["tree", "--account", bench.sandbox.ids.account, ...args]);
 
+/** The order in which the service lists. */
+function byId<T extends { id: string }>(items: readonly T[]): T[] {
+  return [...items].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
 describe("tree", () => {
   it("shows domains, their pools and the first devices of each", async () => {
     const { data, ids } = bench.sandbox;
     const { code, stdout, stderr } = await tree();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const expected = [["account", ids.account]];
-    for (const domain of data.domains(ids.account)) {
+    for (const domain of byId(data.domains(ids.account))) {
       expected.push(["domain", domain.id]);
-      for (const pool of data.pools(domain.id)) {
+      for (const pool of byId(data.pools(domain.id))) {
         expected.push(["pool", pool.id]);
         for (let index = 0; index < 5; index++) expected.push(["device", data.device(pool.id, index)?.id ?? ""]);
       }

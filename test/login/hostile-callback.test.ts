@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { callbackUrl, openSocket, openTest, openWaiting, raw, request, STATE, statusOf } from "./support.js";
+import {
+  callbackUrl,
+  openSocket,
+  openTest,
+  openWaiting,
+  raw,
+  request,
+  STATE,
+  statusOf,
+  waitForEnd,
+} from "./support.js";
 
 const RIGHT = `/callback?code=c0de-42&state=${STATE}`;
 
@@ -51,6 +61,7 @@ describe("a request that is not the callback changes nothing", () => {
     ["a body", "Content-Length: 3", 400],
     ["a chunked body", "Transfer-Encoding: chunked", 400],
     ["a header that is none", "no colon here", 400],
+    ["a control character in a header", "X-A: a\x01b", 400],
     ["a length and chunks", "Content-Length: 5\r\nTransfer-Encoding: chunked", 400],
   ])("the right state with %s", async (_, header, status) => {
     const { port, callback } = await openWaiting();
@@ -188,15 +199,12 @@ describe("a flood", () => {
 
   test("does not push out the browser that waits for the end", async () => {
     const { loopback, port, callback } = await openWaiting();
-    const moved = await raw(port, request(port, RIGHT));
+    const { page } = await waitForEnd(port, await raw(port, request(port, RIGHT)));
     await callback;
-    const browser = raw(port, request(port, /^location: (.*)$/im.exec(moved)?.[1] ?? ""));
-    // Whoever is answered after it shows that its request is there too.
-    for (let nth = 0; nth < 3; nth++) await raw(port, request(port, "/nothing"));
     const silent = Array.from({ length: 100 }, () => openSocket(port));
     await Promise.all(silent.slice(0, 60).map(({ closed }) => closed));
     await loopback.close({ ok: true });
-    expect(await browser).toContain("You are signed in");
+    expect(await page).toContain("You are signed in");
   });
 
   test("of drops: a request that is not there after five seconds is given up, as is a silent connection", async () => {
@@ -209,6 +217,18 @@ describe("a flood", () => {
     clearInterval(dripping);
     expect([408, 0]).toContain(statusOf(answer));
     await silent.closed;
+    await expectLoginStillWorks(port, callback);
+  });
+
+  test("of connections that are refused and stay: they are ended", async () => {
+    const { port, callback } = await openWaiting();
+    const { socket } = openSocket(port, { allowHalfOpen: true });
+    socket.write("no HTTP\r\n\r\n");
+    // Our side of the connection stays open, so that only a reset ends it.
+    const reset = new Promise((resolve) => socket.once("error", resolve));
+    const poking = setInterval(() => socket.write("x"), 200);
+    expect(await reset).toMatchObject({ code: expect.stringMatching(/ECONNRESET|EPIPE/) });
+    clearInterval(poking);
     await expectLoginStillWorks(port, callback);
   });
 

@@ -16,6 +16,7 @@ import {
   request,
   STATE,
   statusOf,
+  waitForEnd,
 } from "./support.js";
 
 describe("a callback listener", () => {
@@ -109,32 +110,35 @@ describe("the port", () => {
 
 describe("the last page", () => {
   test("comes only after the end of the login is known, and then says that it went well", async () => {
-    const { loopback, callback } = await openWaiting();
-    let page: string | undefined;
-    const browser = fetch(callbackUrl(loopback.redirectUri)).then(async (response) => {
-      page = await response.text();
-      return response;
-    });
+    const { loopback, port, callback } = await openWaiting();
+    const { page, isAnswered } = await waitForEnd(
+      port,
+      await raw(port, request(port, `/callback?code=c&state=${STATE}`)),
+    );
     await callback;
-    // Another exchange with the listener takes as long as the page would have needed.
-    await fetch(callbackUrl(loopback.redirectUri));
-    expect(page).toBeUndefined();
+    expect(isAnswered()).toBe(false);
     await loopback.close({ ok: true });
-    const response = await browser;
-    expect(page).toContain("You are signed in. You can close this window.");
-    expect(new URL(response.url).pathname).toMatch(/^\/done\/[\w-]{22}$/);
-    expect(new URL(response.url).search).toBe("");
+    expect(await page).toContain("You are signed in. You can close this window.");
   });
 
   test("of a failure tells its kind and nothing that anybody sent", async () => {
-    const { loopback, callback } = await openWaiting();
-    const url = callbackUrl(loopback.redirectUri, { error: "<b>PLANTED</b>", error_description: "PLANTED" });
-    const browser = fetch(url).then((response) => response.text());
+    const { loopback, port, callback } = await openWaiting();
+    const target = `/callback?state=${STATE}&error=%3Cb%3EPLANTED&error_description=PLANTED`;
+    const { page } = await waitForEnd(port, await raw(port, request(port, target)));
     await callback;
     await loopback.close({ ok: false, error: DENIED });
-    const page = await browser;
-    expect(page).toContain("The sign-in was refused");
-    expect(page).not.toMatch(/PLANTED|SECRET-DETAIL|signed in\./);
+    expect(await page).toContain("The sign-in was refused");
+    expect(await page).not.toMatch(/PLANTED|SECRET-DETAIL|signed in\./);
+  });
+
+  test("has an address without the code", async () => {
+    const { loopback, callback } = await openWaiting();
+    const browser = fetch(callbackUrl(loopback.redirectUri));
+    await callback;
+    await loopback.close({ ok: true });
+    const { pathname, search } = new URL((await browser).url);
+    expect(pathname).toMatch(/^\/done\/[\w-]{22}$/);
+    expect(search).toBe("");
   });
 
   test("is waited for where the browser is still on its way to it", async () => {

@@ -38,8 +38,11 @@ export function callbackUrl(redirectUri: string, changes: Record<string, string>
 }
 
 /** A socket that never throws; also the bytes it was sent. */
-export function openSocket(port: number, host = "127.0.0.1"): { socket: Socket; closed: Promise<string> } {
-  const socket = connect(port, host);
+export function openSocket(
+  port: number,
+  { host = "127.0.0.1", allowHalfOpen = false } = {},
+): { socket: Socket; closed: Promise<string> } {
+  const socket = connect({ port, host, allowHalfOpen });
   onTestFinished(() => void socket.destroy());
   let received = "";
   socket.setEncoding("latin1").on("data", (text: string) => {
@@ -51,8 +54,8 @@ export function openSocket(port: number, host = "127.0.0.1"): { socket: Socket; 
 }
 
 /** Sends bytes and reads until the other side closes. */
-export function raw(port: number, bytes: string, host?: string): Promise<string> {
-  const { socket, closed } = openSocket(port, host);
+export function raw(port: number, bytes: string, host = "127.0.0.1"): Promise<string> {
+  const { socket, closed } = openSocket(port, { host });
   socket.write(bytes, "latin1");
   return closed;
 }
@@ -106,4 +109,19 @@ export async function isFree(port: number, host?: string): Promise<boolean> {
 /** Sockets and servers that this process holds. */
 export function openHandles(): number {
   return process.getActiveResourcesInfo().filter((name) => /^TCP/.test(name)).length;
+}
+
+/** The browser that was sent on by an answer and waits for the last page; it is there when this resolves. */
+export async function waitForEnd(
+  port: number,
+  moved: string,
+): Promise<{ page: Promise<string>; isAnswered: () => boolean }> {
+  const page = raw(port, request(port, /^location: (.*)$/im.exec(moved)?.[1] ?? ""));
+  let isAnswered = false;
+  void page.then(() => {
+    isAnswered = true;
+  });
+  // Whoever is answered after it shows that its request is there too.
+  for (let nth = 0; nth < 5; nth++) await raw(port, request(port, "/nothing"));
+  return { page, isAnswered: () => isAnswered };
 }

@@ -107,8 +107,12 @@ export function withoutIssuer(answer: Answer, issuer: string): Answer {
   const location = answer.headers["location"];
   if (typeof location !== "string" || !URL.canParse(location)) return answer;
   const target = new URL(location);
-  if (target.searchParams.get("iss") !== issuer) return answer;
-  target.searchParams.delete("iss");
+  const fragment = new URLSearchParams(target.hash.slice(1));
+  if (target.searchParams.get("iss") === issuer) target.searchParams.delete("iss");
+  else if (fragment.get("iss") === issuer) {
+    fragment.delete("iss");
+    target.hash = fragment.toString();
+  } else return answer;
   return { ...answer, headers: { ...answer.headers, location: target.href } };
 }
 

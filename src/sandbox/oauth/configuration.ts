@@ -1,10 +1,10 @@
-import { randomBytes } from "node:crypto";
+import { type JsonWebKey, randomBytes } from "node:crypto";
 import type { Clock } from "../clock.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "../consent.js";
 import { dueOf } from "../faults/controller.js";
 import { findPerson } from "./accounts.js";
 import { dueFor } from "./inject.js";
-import { SIGNING_ALG, type SigningKey } from "./keys.js";
+import { ID_TOKEN_ALG, SIGNING_ALG } from "./keys.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
 import type { OAuthSettings } from "./settings.js";
 import type { SignIns } from "./sign-ins.js";
@@ -22,7 +22,8 @@ const DAY = 86_400;
 export interface ConfigurationSettings {
   oauth: OAuthSettings;
   clock: Clock;
-  key: SigningKey;
+  /** The private keys: for access tokens, and for ID tokens. */
+  keys: readonly JsonWebKey[];
   store: OAuthStore;
   signIns: SignIns;
   errors: OidcErrors;
@@ -34,10 +35,10 @@ export interface ConfigurationSettings {
 
 /** What oidc-provider is told. Whatever it would ask to be changed is given, so that it has nothing to print. */
 export function configurationOf(settings: ConfigurationSettings): object {
-  const { oauth, clock, key, store, signIns } = settings;
+  const { oauth, clock, keys, store, signIns } = settings;
   return {
     adapter: (kind: string) => store.adapter(kind),
-    jwks: { keys: [key.jwk] },
+    jwks: { keys },
     cookies: {
       keys: [randomBytes(32).toString("base64url")],
       // The servers of all pools share a host, which is all that a browser would go by.
@@ -46,7 +47,7 @@ export function configurationOf(settings: ConfigurationSettings): object {
     scopes: STATIC_SCOPES,
     responseTypes: ["code"],
     clientAuthMethods: ["client_secret_basic", "client_secret_post", "none"],
-    clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
+    clientDefaults: { id_token_signed_response_alg: ID_TOKEN_ALG },
     clientBasedCORS: () => false,
     // A moved clock is to be exact.
     clockTolerance: 0,

@@ -380,7 +380,11 @@ describe("devices", () => {
     const session = await signIn(sandbox);
     const [device, ...more] = (await list()).filter(({ id }) => !before.some((known) => known["id"] === id));
     expect(more).toEqual([]);
-    const seen = { at: now / 1000, remote_ip: expect.stringMatching(/^192\.0\.2\.\d+$/), user_agent: "node" };
+    const seen = {
+      at: now / 1000,
+      remote_ip: expect.stringMatching(/^192\.0\.2\.\d+$/),
+      user_agent: expect.stringMatching(/^oauth4webapi\//),
+    };
     expect(device).toMatchObject({
       pool_id: sandbox.ids.pool,
       title: "Test agent",

@@ -1,0 +1,99 @@
+import { CommanderError } from "commander";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cliHint } from "../../src/cli/hints.js";
+import { nearest } from "../../src/cli/nearest.js";
+import { usageError } from "../../src/cli/usage-error.js";
+import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
+
+const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];
+
+describe("did you mean", () => {
+  it.each([
+    ["jsn", "json"],
+    ["JSON", "json"],
+    ["tabel", "table"],
+    ["ymal", "yaml"],
+    ["ndjsn", "ndjson"],
+    ["plan", "plain"],
+    ["xml", undefined],
+    ["", undefined],
+    ["zzzzzz", undefined],
+  ])("%j: %s", (word, expected) => {
+    expect(nearest(word, FORMATS)).toBe(expected);
+  });
+
+  it("gives one of the candidates or none, and a candidate for itself", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.array(fc.string({ minLength: 1 }), { minLength: 1 }), (word, candidates) => {
+        const found = nearest(word, candidates);
+        expect(found === undefined || candidates.includes(found)).toBe(true);
+        expect(nearest(candidates[0] ?? "", candidates)?.toLowerCase()).toBe(candidates[0]?.toLowerCase());
+      }),
+    );
+  });
+});
+
+describe("what the parser complains about", () => {
+  const said = (message: string, command?: string) => {
+    const error = Object.assign(new CommanderError(1, "commander.x", message), command !== undefined && { command });
+    const { message: text, hint } = usageError(error);
+    return [text, hint];
+  };
+
+  it.each([
+    [
+      "error: option '--limit <n>' argument 'x' is invalid. must be a number",
+      ['--limit "x" must be a number', "see agentauth devices list --help"],
+    ],
+    [
+      "error: option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are table, json.",
+      ['--output "jsn" must be one of table, json', "did you mean json?"],
+    ],
+    [
+      "error: option '--limit <n>' argument 'it's\n' is invalid. y' is invalid. must be",
+      ["--limit \"it's\\n' is invalid. y\" must be", "see agentauth devices list --help"],
+    ],
+    ["error: unknown option '--x'\n(Did you mean --y?)", ["unknown option '--x'", "did you mean --y?"]],
+    [
+      "error: missing required argument 'key'",
+      ["missing required argument 'key'", "see agentauth devices list --help"],
+    ],
+  ])("%j", (message, expected) => {
+    expect(said(message, "agentauth devices list")).toEqual(expected);
+  });
+
+  it("cuts a long value", () => {
+    expect(
+      said(`error: option '--limit <n>' argument '${"9".repeat(5000)}' is invalid. must be`)[0]?.length,
+    ).toBeLessThan(150);
+  });
+});
+
+describe("hints name what the command line has", () => {
+  const hintOf = (code: string, kind: ErrorClass, hint?: string) =>
+    cliHint(new AgentAuthError(code, "m", { class: kind, hint })).hint;
+
+  it.each<[string, ErrorClass, string | undefined, RegExp]>([
+    ["not_authenticated", "auth", "give an API token", /AGENTAUTH_API_TOKEN/],
+    ["http_error", "auth", "give a valid API token", /AGENTAUTH_API_TOKEN/],
+    ["timeout", "unavailable", undefined, /--timeout/],
+    ["tls_failed", "unavailable", "through NODE_EXTRA_CA_CERTS", /--ca-file/],
+    ["body_too_large", "refused", "ask for smaller pages", /--page-size/],
+    ["page_cap", "refused", "allow more with maxPages", /--offset/],
+    ["unexpected", "unavailable", undefined, /--retries/],
+    ["rate_limited", "unavailable", "call again later, or allow more time", /^call again later, or allow more time$/],
+    ["dns_failed", "unavailable", "check the host name", /^check the host name$/],
+  ])("%s", (code, kind, hint, expected) => {
+    expect(hintOf(code, kind, hint)).toMatch(expected);
+  });
+
+  it.each<ErrorClass>(["partial", "aborted", "usage"])("a way to go on stays: %s", (kind) => {
+    expect(hintOf("timeout", kind, "go on with: agentauth …")).toBe("go on with: agentauth …");
+  });
+
+  it("no hint is invented where nothing helps", () => {
+    expect(hintOf("bad_request", "remote")).toBeUndefined();
+    expect(hintOf("constructor", "remote")).toBeUndefined();
+  });
+});

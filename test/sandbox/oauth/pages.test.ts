@@ -1,0 +1,271 @@
+import type * as oauth from "oauth4webapi";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { asCallback, asPage, Browser, type Page } from "./browser.js";
+import { begin, callTool, discover, landing, post, REDIRECT_URI, redeem, register, signIn } from "./support.js";
+
+let sandbox: Sandbox;
+let browser: Browser;
+let as: oauth.AuthorizationServer;
+
+async function restart(options: SandboxOptions = {}): Promise<void> {
+  await sandbox?.close();
+  sandbox = await startSandbox({ devices: 5, ...options });
+  browser = new Browser(sandbox.origin);
+  as = await discover(sandbox);
+}
+beforeEach(() => restart());
+afterEach(() => sandbox.close());
+
+async function toConsent(client: oauth.Client, params: Record<string, string> = {}) {
+  const begun = await begin(as, client, params);
+  const login = asPage(await browser.open(begun.url));
+  const consent = asPage(await browser.press(login, "account", "carol"));
+  return { begun, login, consent };
+}
+
+const OUR_TAG = new RegExp(
+  "^<(!doctype html|/?(html|head|title|style|body|main|h1|p|strong|b|small|dl|div|dt|dd|ul|li|code|label|footer)|" +
+    "/?(meta|form|button|input|html|label))" +
+    '( (name|value|class|method|action|type|lang|charset|content|id|for|autocomplete)="[^"<>]*"| autofocus| required)*>$',
+);
+
+function expectSafe(page: Page): void {
+  // Every tag is one of ours with attributes of ours, so that no text has become one.
+  for (const tag of page.html.match(/<[^>]*>?/g) ?? []) expect(tag).toMatch(OUR_TAG);
+  const policy = page.headers.get("content-security-policy") ?? "";
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toContain("unsafe");
+  expect(policy).not.toContain("script-src");
+  expect(page.headers.get("x-frame-options")).toBe("DENY");
+  expect(page.headers.get("cache-control")).toContain("no-store");
+}
+
+describe("the pages", () => {
+  it("sign somebody in and ask whether to allow", async () => {
+    const client = await register(as);
+    const { begun, login, consent } = await toConsent(client, { resource: sandbox.mcpUrl, scope: "mcp reports:read" });
+    for (const page of [login, consent]) {
+      expectSafe(page);
+      expect(page.html).toContain("Test agent");
+      expect(page.headers.get("content-security-policy")).toContain("form-action 'self' http://127.0.0.1:9;");
+    }
+    expect(login.html).toContain("Sign in as Alice Example");
+    for (const shown of ["Carol Example", "127.0.0.1:9", sandbox.mcpUrl, "reports:read"]) {
+      expect(consent.html).toContain(shown);
+    }
+    const callback = asCallback(await browser.press(consent, "decision", "allow"));
+    const tokens = await redeem(as, client, begun, callback);
+    const who = await callTool(sandbox.mcpUrl, tokens.access_token, "admin_report");
+    expect(who.status).toBe(200);
+    expect((await (await callTool(sandbox.mcpUrl, tokens.access_token, "whoami")).text()).includes("carol")).toBe(true);
+  });
+
+  it("work without scripts and by keyboard alone: links, fields and buttons only, each with a text", async () => {
+    const { consent, login } = await toConsent(await register(as));
+    for (const { html } of [login, consent]) {
+      expect(html).not.toMatch(/tabindex|<div[^>]*role=/);
+      for (const [, text] of html.matchAll(/<button[^>]*>(.*?)<\/button>/g)) expect(text).not.toBe("");
+      expect(html).toMatch(/:focus-visible/);
+      expect(html).toMatch(/prefers-color-scheme:dark/);
+      expect(html).toMatch(/name="viewport"/);
+    }
+  });
+
+  it("can be refused, at either one", async () => {
+    const client = await register(as);
+    const { begun, consent } = await toConsent(client);
+    const denied = asCallback(await browser.press(consent, "decision", "deny"));
+    expect(Object.fromEntries(denied.searchParams)).toMatchObject({ error: "access_denied", state: begun.state });
+    const stranger = new Browser(sandbox.origin);
+    const login = asPage(await stranger.open((await begin(as, client)).url));
+    const cancelled = asCallback(await stranger.press(login, "decision", "deny"));
+    expect(cancelled.searchParams.get("error")).toBe("access_denied");
+  });
+
+  it("remember who signed in, for the server of one pool", async () => {
+    await toConsent(await register(as));
+    const again = asPage(await browser.open((await begin(as, await register(as))).url));
+    expect(again.html).toContain("signed in as <strong>Carol Example");
+    const [, other] = sandbox.data.pools(sandbox.ids.domain);
+    const theirs = await discover(sandbox, other?.id);
+    const elsewhere = asPage(await browser.open((await begin(theirs, await register(theirs))).url));
+    expect(elsewhere.html).toContain("Sign in as");
+  });
+
+  it("let nobody in without the browser's own cookies, or with somebody who does not exist", async () => {
+    const { url } = asPage(await browser.open((await begin(as, await register(as))).url));
+    const stranger = new Browser(sandbox.origin);
+    const stolen = asPage(await stranger.open(url, { account: "alice" }));
+    expect([stolen.status, stolen.html.includes("expired")]).toEqual([400, true]);
+    expectSafe(stolen);
+    expect(asPage(await browser.open(url, { account: "mallory" })).status).toBe(400);
+    expect(asPage(await browser.open(url, {})).status).toBe(400);
+  });
+
+  it.each([
+    '</title><script>alert(1)</script><img src=x onerror="alert(1)">',
+    "\" autofocus onfocus='alert(1)' x=\"",
+    "admin\u202egnp.exe\u0000\u001b[31m",
+    `&lt;${"x".repeat(5000)}`,
+  ])("escape a hostile client name: %j", async (client_name) => {
+    const client = await register(as, {
+      client_name,
+      application_type: "native",
+      redirect_uris: ["com.example.app:/cb?<b>"],
+    });
+    const begun = await begin(as, client, { redirect_uri: "com.example.app:/cb?<b>" });
+    const login = asPage(await browser.open(begun.url));
+    const consent = asPage(await browser.press(login, "account", "bob"));
+    for (const page of [login, consent]) {
+      expectSafe(page);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+      expect(page.html).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/);
+      expect(page.html.length).toBeLessThan(10_000);
+    }
+    expect(consent.html).toContain("com.example.app:");
+  });
+
+  it("escape hostile scopes and show the error of a request that cannot be sent back", async () => {
+    const client = await register(as);
+    const { consent } = await toConsent(client, { scope: "<script>x</script>" });
+    expectSafe(consent);
+    const wrong = await begin(as, client, { redirect_uri: "https://evil.example/<script>" });
+    const error = asPage(await browser.open(wrong.url));
+    expect([error.status, error.html.includes("invalid_redirect_uri")]).toEqual([400, true]);
+    expectSafe(error);
+    wrong.url.searchParams.set("client_id", "<script>alert(1)</script>");
+    expectSafe(asPage(await browser.open(wrong.url)));
+  });
+});
+
+describe("signing in by itself", () => {
+  it("needs neither cookies nor pages, whatever the prompt", async () => {
+    await restart({ autoApprove: "dmitri" });
+    const client = await register(as, { application_type: "native" });
+    for (const prompt of [{}, { prompt: "login" }, { prompt: "consent" }, { prompt: "login consent" }]) {
+      const begun = await begin(as, client, { ...prompt, resource: sandbox.mcpUrl });
+      const response = await fetch(begun.url, { redirect: "manual" });
+      expect(response.status).toBe(303);
+      expect(response.headers.getSetCookie()).toEqual([]);
+      const tokens = await redeem(as, client, begun, new URL(response.headers.get("location") ?? ""));
+      const who = await callTool(sandbox.mcpUrl, tokens.access_token, "whoami");
+      expect(await who.text()).toContain("dmitri");
+    }
+  });
+
+  it("still sends errors back, and shows those that cannot be", async () => {
+    await restart({ autoApprove: true });
+    const client = await register(as);
+    const { url, state } = await begin(as, client, { response_type: "token" });
+    const sent = new URLSearchParams((await landing(url)).hash.slice(1));
+    expect(Object.fromEntries(sent)).toMatchObject({ error: "unsupported_response_type", state });
+    expect(sent.has("iss")).toBe(false);
+    const unknown = await fetch((await begin(as, { ...client, client_id: "nobody" })).url, { redirect: "manual" });
+    expect(unknown.status).toBe(400);
+  });
+});
+
+describe("signing out", () => {
+  it("ends the session after asking", async () => {
+    const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
+    await toConsent(client);
+    const asked = asPage(await browser.open(as.end_session_endpoint ?? ""));
+    expectSafe(asked);
+    expect(asked.html).toContain("Sign out?");
+    const done = asPage(await browser.press(asked, "logout", "yes"));
+    expect(done.html).toContain("Signed out");
+    const again = asPage(await browser.open((await begin(as, client)).url));
+    expect(again.html).toContain("Sign in as");
+  });
+
+  it("asks nothing where nobody is signed in, and goes where the client registered", async () => {
+    expect(asPage(await browser.open(as.end_session_endpoint ?? "")).html).toContain("Signed out");
+    const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
+    const url = new URL(as.end_session_endpoint ?? "");
+    url.search = new URLSearchParams({
+      client_id: client.client_id,
+      post_logout_redirect_uri: "http://127.0.0.1:9/bye",
+      state: "s",
+    }).toString();
+    expect(asCallback(await browser.open(url)).href).toBe("http://127.0.0.1:9/bye?state=s");
+    url.searchParams.set("post_logout_redirect_uri", "https://evil.example/");
+    expect(asPage(await browser.open(url)).status).toBe(400);
+  });
+
+  it("takes the hint of an id token", async () => {
+    await restart({ autoApprove: true });
+    const { client, tokens } = await signIn(
+      sandbox,
+      { scope: "openid mcp" },
+      { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] },
+    );
+    const url = new URL(as.end_session_endpoint ?? "");
+    url.searchParams.set("id_token_hint", tokens.id_token ?? "");
+    url.searchParams.set("post_logout_redirect_uri", "http://127.0.0.1:9/bye");
+    expect(asCallback(await browser.open(url)).href).toBe("http://127.0.0.1:9/bye");
+    expect(client.client_id).toBeDefined();
+    expect(JSON.stringify(sandbox.requests)).not.toContain(tokens.id_token);
+  });
+});
+
+describe("the device flow", () => {
+  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+  interface Device {
+    device_code: string;
+    user_code: string;
+    verification_uri: string;
+    verification_uri_complete: string;
+  }
+  async function beginDevice(): Promise<{ client: oauth.Client; device: Device; poll: () => Promise<Response> }> {
+    const client = await register(as, { grant_types: [grant_type, "refresh_token"], response_types: [] });
+    const response = await post({ client }, as.device_authorization_endpoint, { resource: sandbox.mcpUrl });
+    const device = (await response.json()) as Device;
+    const poll = () => post({ client }, as.token_endpoint, { grant_type, device_code: device.device_code });
+    return { client, device, poll };
+  }
+
+  it("lets somebody type the code", async () => {
+    await restart({ deviceFlow: true });
+    const { device, poll } = await beginDevice();
+    expect(await (await poll()).json()).toMatchObject({ error: "authorization_pending" });
+    const input = asPage(await browser.open(device.verification_uri));
+    const wrong = asPage(await browser.press(input, undefined, undefined, { user_code: "nonsense" }));
+    expect(wrong.html).toContain("cannot be used");
+    const confirm = asPage(await browser.press(wrong, undefined, undefined, { user_code: device.user_code }));
+    expect(confirm.html).toContain(device.user_code);
+    const login = asPage(await browser.press(confirm));
+    const consent = asPage(await browser.press(login, "account", "bob"));
+    const done = asPage(await browser.press(consent, "decision", "allow"));
+    for (const page of [input, wrong, confirm, login, consent, done]) expectSafe(page);
+    expect(done.html).toContain("connected");
+    const tokens = (await (await poll()).json()) as { access_token: string; refresh_token: string };
+    expect((await callTool(sandbox.mcpUrl, tokens.access_token, "whoami")).status).toBe(200);
+    expect(sandbox.data.deviceCount(sandbox.ids.pool)).toBe(6);
+    expect(JSON.stringify(sandbox.requests)).not.toContain(device.user_code);
+  });
+
+  it("takes the complete address, and refuses by a button", async () => {
+    await restart({ deviceFlow: true });
+    const { device, poll } = await beginDevice();
+    const confirm = asPage(await browser.open(device.verification_uri_complete));
+    expectSafe(confirm);
+    await browser.press(confirm, "abort", "yes");
+    expect(await (await poll()).json()).toMatchObject({ error: "access_denied" });
+    expect(JSON.stringify(sandbox.requests)).not.toContain(device.user_code);
+  });
+
+  it("is done by opening the complete address where the sandbox signs in by itself", async () => {
+    await restart({ deviceFlow: true, autoApprove: true });
+    const { device, poll } = await beginDevice();
+    const response = await fetch(device.verification_uri_complete);
+    expect(await response.text()).toContain("connected");
+    expect((await poll()).status).toBe(200);
+  });
+});
+
+it("redirects to where the client registered only", async () => {
+  const client = await register(as);
+  const page = asPage(await browser.open((await begin(as, client, { redirect_uri: `${REDIRECT_URI}/other` })).url));
+  expect(page.status).toBe(400);
+});
