@@ -19,8 +19,13 @@ if (scenario === "auth/basic-cimd" || scenario === "auth/offline-access-scope") 
 if (context.client_id) flags.push("--client-id", context.client_id);
 
 const home = mkdtempSync(join(tmpdir(), "agentauth-conformance-"));
-const env = { ...process.env, AGENTAUTH_HOME: home, ...(context.client_secret && { AGENTAUTH_CLIENT_SECRET: context.client_secret }) };
-const run = (...args) => spawnSync(process.execPath, [cli, "mcp", ...args], { env, stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
+const env = {
+  ...process.env,
+  AGENTAUTH_HOME: home,
+  ...(context.client_secret && { AGENTAUTH_CLIENT_SECRET: context.client_secret }),
+};
+const run = (...args) =>
+  spawnSync(process.execPath, [cli, "mcp", ...args], { env, stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
 
 try {
   // Two processes, one login: the second uses what the first has kept.

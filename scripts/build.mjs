@@ -82,7 +82,8 @@ function writeNotices(inputs) {
       .sort()
       .find((entry) => /^licen[cs]e\b/i.test(entry));
     // Some packages state their licence in the manifest alone.
-    const text = file === undefined ? "(no licence file in the package)" : readFileSync(join(root, folder, file), "utf8");
+    const text =
+      file === undefined ? "(no licence file in the package)" : readFileSync(join(root, folder, file), "utf8");
     return `${name} ${version} (${license})\n\n${text.trim()}\n`;
   });
   writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));

@@ -32,6 +32,9 @@ try {
   compareFiles(tarball);
   tryLibrary(install("library", tarball, ["--omit=optional"]));
   tryEverything(install("everything", tarball, []));
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

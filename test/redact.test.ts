@@ -63,6 +63,11 @@ describe("escapeText", () => {
     expect(escapeText(`e${mark.repeat(1000)}x`)).toBe(`e${mark.repeat(4)}\\u{+996 marks}x`);
   });
 
+  it("lets nothing invisible through in a pile of marks", () => {
+    expect(escapeText(`e${"\u0301\u034f".repeat(9)}`)).toBe(`e${"\u0301\\u{34f}".repeat(9)}`);
+    expect(escapeText(`e${"\u{e0100}".repeat(20)}`)).toBe(`e${"\\u{e0100}".repeat(20)}`);
+  });
+
   const nasty = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.string({

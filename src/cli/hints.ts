@@ -3,25 +3,38 @@ import { withHint } from "./continuation.js";
 
 const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - < token.txt";
 
-const LATER = "call again later, or allow more attempts with --retries <n>";
-
-/** What helps on the command line, where the library can only name its own options. */
-const HINTS: Readonly<Record<string, string>> = {
-  not_authenticated: `give an API token: ${GIVE_TOKEN}`,
-  bad_authtoken: `the API token is wrong or has ended; ${GIVE_TOKEN}`,
-  timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
-  tls_failed: "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
-  proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
-  body_too_large: "ask for smaller pages with --page-size <n>",
-  list_changed: "run the command again; without --strict a list that changes is told as a warning",
-  page_cap: "begin further on with --offset <n>, or take larger pages with --page-size <n>",
+/** The library's hints that name its own options or none, and what they are on the command line. */
+const IN_FLAGS: Readonly<Record<string, string>> = {
+  "give an API token": `give an API token: ${GIVE_TOKEN}`,
+  "give a valid API token": `give a valid API token: ${GIVE_TOKEN}`,
+  "the API token is wrong or has ended; give a valid one": `the API token is wrong or has ended; ${GIVE_TOKEN}`,
+  "a certificate of your own authority is trusted through NODE_EXTRA_CA_CERTS":
+    "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
+  "ask for smaller pages": "ask for smaller pages with --page-size <n>",
+  "allow more with maxPages": "begin further on with --offset <n>, or take larger pages with --page-size <n>",
+  "use 127.0.0.1, or set allowNonLoopback if that is what you want":
+    "use 127.0.0.1, or give --allow-non-loopback if that is what you want",
 };
 
-/** The error with the hint for the command line; one that tells how to go on keeps it. */
+/** What helps where the library says nothing. */
+const OTHERWISE: Readonly<Record<string, string>> = {
+  timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
+  proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
+  list_changed: "run the command again; without --strict a list that changes is told as a warning",
+};
+
+const LATER = "call again later, or allow more attempts with --retries <n>";
+
+/** The error with a hint for the command line; one that names a command already stays as it is. */
 export function cliHint(error: AgentAuthError): AgentAuthError {
-  if (error.class === "partial" || error.class === "aborted" || error.class === "usage") return error;
-  const hint = Object.hasOwn(HINTS, error.code) ? HINTS[error.code] : undefined;
-  const wanted = hint ?? (error.class === "auth" ? HINTS["not_authenticated"] : error.hint);
-  if (wanted !== undefined) return withHint(error, wanted);
-  return error.class === "unavailable" ? withHint(error, LATER) : error;
+  const better = error.hint === undefined ? missingHint(error) : own(IN_FLAGS, error.hint);
+  return better === undefined ? error : withHint(error, better);
+}
+
+function missingHint({ code, class: kind }: AgentAuthError): string | undefined {
+  return own(OTHERWISE, code) ?? (kind === "unavailable" ? LATER : undefined);
+}
+
+function own(record: Readonly<Record<string, string>>, key: string): string | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
 }

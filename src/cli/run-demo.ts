@@ -1,11 +1,14 @@
+import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AgentAuth } from "../api/client.js";
 import type { HttpEvent } from "../http/reply.js";
+import { MASK } from "../redact.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
 import type { ListFlags, ListKind } from "./commands/lists.js";
 import type { Deps } from "./context.js";
 import { shellWord } from "./continuation.js";
+import { callWhoami, DEMO_CLIENT, demoAgent } from "./demo-agent.js";
 import type { Io } from "./io.js";
 import { runList } from "./run-list.js";
 
@@ -13,7 +16,7 @@ const DEVICES = 1200;
 
 /** `demo`: starts the service in this process, does the main job against it, shows each step, and ends. */
 export async function runDemo(deps: Deps): Promise<undefined> {
-  const sandbox = await startSandbox({ devices: DEVICES, signal: deps.signal });
+  const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, signal: deps.signal });
   try {
     await new Demo(sandbox, deps).play();
   } finally {
@@ -43,7 +46,7 @@ class Demo {
       AGENTAUTH_API_TOKEN: sandbox.apiToken,
       AGENTAUTH_PROFILE: undefined,
       // The demo neither reads nor writes anybody's settings.
-      AGENTAUTH_HOME: join(tmpdir(), "agentauth-demo-has-no-settings"),
+      AGENTAUTH_HOME: join(tmpdir(), `agentauth-demo-${randomUUID()}`),
     };
     const quiet: Io = { ...io, env, say: narrate, warn: narrate, progress: () => ({ update() {}, stop() {} }) };
     this.#deps = { ...deps, io: quiet };
@@ -66,6 +69,7 @@ class Demo {
       jq: "{id, title, at: .last_seen.at}",
     });
     await this.#surviveFaults(pool);
+    await this.#useMcpServer(pool);
     await this.#showRequests();
     await this.#say(
       "\nThe sandbox has ended. To go on with one of your own:\n  agentauth sandbox start\n  agentauth --help",
@@ -76,14 +80,18 @@ class Demo {
     await this.#deps.io.stdout.write(`${text}\n`);
   }
 
-  async #list(title: string, kind: ListKind, flags: ListFlags): Promise<void> {
+  async #title(title: string, command: string): Promise<void> {
     const { colors } = this.#deps.io.stdout;
+    await this.#say(`\n${colors.bold(`# ${title}`)}\n${colors.dim(`$ ${command}`)}`);
+  }
+
+  async #list(title: string, kind: ListKind, flags: ListFlags): Promise<void> {
     const words = Object.entries(flags).flatMap(([name, value]) => [
       name === "output" ? "-o" : `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
       String(value),
     ]);
     const argv = [kind.noun, "list", ...words];
-    await this.#say(`\n${colors.bold(`# ${title}`)}\n${colors.dim(`$ agentauth ${argv.map(shellWord).join(" ")}`)}`);
+    await this.#title(title, `agentauth ${argv.map(shellWord).join(" ")}`);
     await runList(kind, { output: "table", ...flags }, { ...this.#deps, argv });
   }
 
@@ -116,6 +124,25 @@ class Demo {
     const exact = inOrder && count === data.deviceCount(pool_id) && ids.size === count;
     if (!exact) throw new Error(`the listing gave ${count} devices, ${ids.size} of them different`);
     await this.#say(`All ${count} devices came, in order, none twice, with four pages in flight.`);
+  }
+
+  /** Signs in at the sandbox's MCP server, uses it, finds the agent among the devices, and signs out. */
+  async #useMcpServer(pool: string): Promise<void> {
+    const { signal } = this.#deps;
+    const { mcpUrl } = this.#sandbox;
+    const agent = demoAgent();
+    await this.#title("A token for a protected MCP server", `agentauth token ${mcpUrl}`);
+    await this.#say("(a person would now sign in with a browser; this sandbox says yes by itself)");
+    const token = await agent.token(mcpUrl, { signal });
+    await this.#say(`${MASK}  for ${token.resource}, until ${token.expiresAt?.toISOString() ?? "it is refused"}`);
+    await this.#title("A tool called with it", `agentauth mcp call ${mcpUrl} whoami`);
+    await this.#say(await callWhoami(agent, mcpUrl, signal));
+    await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
+    await this.#title("Signed out", `agentauth logout ${mcpUrl}`);
+    const { removed, told } = await agent.logout(mcpUrl, { signal });
+    await this.#say(
+      `${removed ? "The login is forgotten here" : "There was no login"}${told ? ", and its issuer was told." : "."}`,
+    );
   }
 
   async #showRequests(): Promise<void> {

@@ -8,6 +8,7 @@ import type { McpFlags } from "./commands/mcp.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { mcpAddress } from "./mcp-address.js";
+import { textOf } from "./mcp-text.js";
 import { printObject } from "./output/object.js";
 import { createWriter } from "./output/writer.js";
 import { formatOf } from "./run-list.js";
@@ -60,15 +61,6 @@ async function readArgs({ args }: McpFlags, { io }: Deps): Promise<Record<string
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw complain("is not a JSON object");
   return value as Record<string, unknown>;
-}
-
-/** What a person reads of a result: its texts, and a word for each part that is none. */
-function textOf(result: Record<string, unknown>): string {
-  const parts = Array.isArray(result["content"]) ? (result["content"] as Record<string, unknown>[]) : [];
-  const lines = parts.map((part) =>
-    part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : `(${String(part["type"])})`,
-  );
-  return `${lines.flatMap((text) => text.split("\n").map(escapeText)).join("\n")}\n`;
 }
 
 async function withSession(

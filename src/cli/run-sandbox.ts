@@ -1,10 +1,9 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import { parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
 import { quote } from "../redact.js";
 import type { SandboxCommandOptions } from "./commands/sandbox.js";
 import { type Deps, homeOf } from "./context.js";
-import { withHint } from "./continuation.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import {
   forgetSandboxState,
@@ -41,7 +40,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
         object),
       faults: (options.fault ?? []).map(parseFault),
       signal: deps.signal,
-    } as Parameters<typeof startSandbox>[0]).catch(nameFlag);
+    } as Parameters<typeof startSandbox>[0]);
     const state: SandboxState = {
       pid: process.pid,
       base_url: sandbox.baseUrl,
@@ -110,12 +109,6 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     return undefined;
   },
 };
-
-/** The library's hint names its own option. */
-function nameFlag(error: unknown): never {
-  if (!isAgentAuthError(error) || !error.hint?.includes("allowNonLoopback")) throw error;
-  throw withHint(error, "use 127.0.0.1, or give --allow-non-loopback if that is what you want");
-}
 
 function wantsJson(options: SandboxCommandOptions): boolean {
   return options.json === true || options.output === "json";

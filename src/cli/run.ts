@@ -84,7 +84,7 @@ interface Interruption {
   stop(): void;
 }
 
-/** How long a run may take to end in good order: its reader may have stopped reading for good. */
+/** How long a reader that has stopped reading may keep a run that was told to end. */
 const GRACE_MS = 5000;
 
 /** The first signal ends the work in hand in good order; a second one ends the process at once. */
@@ -95,7 +95,8 @@ function listenForSignals(host: Host): Interruption {
   const listener = (exitCode: number, name: string) => () => {
     if (code !== undefined) host.exit(exitCode);
     code = exitCode;
-    grace = setTimeout(() => host.exit(exitCode), GRACE_MS);
+    // Whatever else is in hand, such as a token to be saved, has its own deadline.
+    grace = setInterval(() => host.stdout.writableLength > 0 && host.exit(exitCode), GRACE_MS);
     grace.unref();
     controller.abort(new AgentAuthError("aborted", `ended by ${name}`, { class: "aborted" }));
   };
@@ -107,7 +108,7 @@ function listenForSignals(host: Host): Interruption {
     signal: controller.signal,
     exitCode: () => code,
     stop() {
-      clearTimeout(grace);
+      clearInterval(grace);
       host.off("SIGINT", onInt);
       host.off("SIGTERM", onTerm);
     },

@@ -94,8 +94,7 @@ function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: 
     try {
       onEvent?.({ type: "request", ...about, query: decodeQuery(url) });
       const reply = await untilAborted(exchange(), signal).catch((thrown: unknown) => {
-        // What fetch throws when its signal fires differs between runtimes; the signal knows the reason.
-        const error = signal.aborted ? abortedError(signal) : networkError(thrown, url);
+        const error = networkError(thrown, url);
         onEvent?.({ type: "failure", ...about, code: error.code, message: error.message, ms: clock.now() - startedAt });
         throw error;
       });

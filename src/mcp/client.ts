@@ -12,7 +12,11 @@ export interface McpSession {
   /** Every tool, all pages. */
   tools(signal: AbortSignal): Promise<McpTool[]>;
   /** Calls a tool; `isError` in the result is the tool's own failure. */
-  call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<{ isError?: boolean | undefined } & Record<string, unknown>>;
+  call(
+    name: string,
+    args: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<{ isError?: boolean | undefined } & Record<string, unknown>>;
   close(): Promise<void>;
 }
 
@@ -27,7 +31,10 @@ export async function openMcp(
 ): Promise<McpSession> {
   const { name, version, signal } = options;
   const client = new Client({ name, version }, { versionNegotiation: { mode: "auto" } });
-  const transport = new StreamableHTTPClientTransport(new URL(mcpUrl), { fetch: options.fetch as never, redirectPolicy: "same-origin" });
+  const transport = new StreamableHTTPClientTransport(new URL(mcpUrl), {
+    fetch: options.fetch as never,
+    redirectPolicy: "same-origin",
+  });
   await client.connect(transport as Parameters<Client["connect"]>[0], { signal });
   return {
     async tools(within) {

@@ -22,9 +22,11 @@ export function checkAddress(value: unknown, field: string, from: string, policy
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must be an https address");
   const local = isLoopbackHost(url.hostname);
   if (url.protocol === "http:" && !local) throw complain("must be an https address (OAuth 2.1 section 1.5)");
-  if (local && !policy.loopback) throw complain("leads to this machine, which a server elsewhere must not (RFC 9728 section 7.7)");
+  if (local && !policy.loopback)
+    throw complain("leads to this machine, which a server elsewhere must not (RFC 9728 section 7.7)");
   if (url.username !== "" || url.password !== "") throw complain("must not contain a user name or password");
   if (url.hash !== "" || value.includes("#")) throw complain("must not have a fragment");
-  if (escapeText(value) !== value || /[\s\\]/.test(value)) throw complain("must not contain blanks, backslashes or invisible characters");
+  if (escapeText(value) !== value || /[\s\\]/.test(value))
+    throw complain("must not contain blanks, backslashes or invisible characters");
   return value;
 }

@@ -12,7 +12,12 @@ export interface FetchContext {
   replace(
     url: string,
     refused: Grant,
-    request: { scope?: string; previousScope?: string | undefined; challenge?: BearerChallenge; signal?: AbortSignal | undefined },
+    request: {
+      scope?: string;
+      previousScope?: string | undefined;
+      challenge?: BearerChallenge;
+      signal?: AbortSignal | undefined;
+    },
   ): Promise<Grant>;
   mayLogin: boolean;
 }
@@ -21,7 +26,11 @@ export interface FetchContext {
  * Sends a request with the token of its server. Each remedy is tried once: a refused token is renewed, then replaced by
  * a new sign-in; missing scopes are asked for. What is refused after that is the answer.
  */
-export async function fetchWithToken(context: FetchContext, input: string | URL | Request, init: RequestInit): Promise<Response> {
+export async function fetchWithToken(
+  context: FetchContext,
+  input: string | URL | Request,
+  init: RequestInit,
+): Promise<Response> {
   const url = input instanceof Request ? input.url : String(input);
   const signal = init.signal ?? (input instanceof Request ? input.signal : undefined) ?? undefined;
   const replay = replayable(input, init);
@@ -41,7 +50,9 @@ export async function fetchWithToken(context: FetchContext, input: string | URL 
     if (remedy === "renewal" && renewed === undefined) tried.signIn = true;
     const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
     const previousScope = remedy === "stepUp" ? scopesBefore(grant) : undefined;
-    grant = renewed ?? (await context.replace(url, grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
+    grant =
+      renewed ??
+      (await context.replace(url, grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
   }
 }
 
@@ -66,23 +77,33 @@ function remedyFor(
   }
   if (response.status !== 403 || challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
   if (mayLogin) return "stepUp";
-  throw new AgentAuthError("insufficient_scope", `the token for ${quote(grant.server)} lacks scopes: ${quote(challenge.scope ?? "not told which")}`, {
-    class: "auth",
-    status: 403,
-    hint: loginCommand(grant, challenge.scope),
-  });
+  throw new AgentAuthError(
+    "insufficient_scope",
+    `the token for ${quote(grant.server)} lacks scopes: ${quote(challenge.scope ?? "not told which")}`,
+    {
+      class: "auth",
+      status: 403,
+      hint: loginCommand(grant, challenge.scope),
+    },
+  );
 }
 
 /** The command that asks for what was there and what is missing; it is to be pasted, so a server writes no shell into it. */
 function loginCommand(grant: Grant, missing: string | undefined): string {
-  const scopes = [...new Set([...(scopesBefore(grant)?.split(" ") ?? []), ...(missing?.split(" ") ?? [])])].filter(Boolean);
+  const scopes = [...new Set([...(scopesBefore(grant)?.split(" ") ?? []), ...(missing?.split(" ") ?? [])])].filter(
+    Boolean,
+  );
   const harmless = scopes.length > 0 && scopes.every((scope) => /^[\w.:/][\w.:/-]*$/.test(scope));
   const profile = grant.profile === "default" ? "" : ` --profile ${grant.profile}`;
   return `agentauth login ${grant.server}${profile}${harmless ? ` --scope "${scopes.join(" ")}"` : ""}`;
 }
 
 /** A renewal that the issuer refuses leads to the next remedy. */
-async function renewal(context: FetchContext, grant: Grant, signal: AbortSignal | undefined): Promise<Grant | undefined> {
+async function renewal(
+  context: FetchContext,
+  grant: Grant,
+  signal: AbortSignal | undefined,
+): Promise<Grant | undefined> {
   try {
     return await context.renew(grant, signal);
   } catch (error) {
@@ -94,7 +115,8 @@ async function renewal(context: FetchContext, grant: Grant, signal: AbortSignal 
 /** The same request again and again, as far as its body allows. */
 function replayable(input: string | URL | Request, init: RequestInit) {
   const { body } = init;
-  const once = typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
+  const once =
+    typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
   const request = input instanceof Request ? input : undefined;
   return {
     /** The arguments for `fetch`, with the grant's token. */
@@ -107,10 +129,14 @@ function replayable(input: string | URL | Request, init: RequestInit) {
     },
     require(): void {
       if (!once) return;
-      throw new AgentAuthError("body_not_replayable", "the server refused the token, and the request's body is a stream that can be sent only once", {
-        class: "auth",
-        hint: "give the body as a string, bytes or a form",
-      });
+      throw new AgentAuthError(
+        "body_not_replayable",
+        "the server refused the token, and the request's body is a stream that can be sent only once",
+        {
+          class: "auth",
+          hint: "give the body as a string, bytes or a form",
+        },
+      );
     },
   };
 }

@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { type Clock, follow, systemClock, untilAborted } from "../http/deadline.js";
+import { type Clock, follow, systemClock } from "../http/deadline.js";
 import { AccessToken } from "./access-token.js";
 import { fetchWithToken } from "./agent-fetch.js";
 import type { BearerChallenge } from "./challenge.js";
@@ -80,6 +80,8 @@ interface SignInRequest {
   scope?: string | undefined;
   previousScope?: string | undefined;
   challenge?: BearerChallenge;
+  /** A grant that its server did not take; one that was signed in since does as well. */
+  refused?: Grant;
   signal?: AbortSignal | undefined;
 }
 
@@ -96,8 +98,8 @@ export class AgentClient {
   readonly #clock: Clock;
   readonly #flights = new Flights<Grant>();
   readonly #unsaved = new Map<string, Grant>();
-  // Servers whose token is being replaced, with the generation that they refused.
-  readonly #replacing = new Map<string, { generation: number; flight: Promise<Grant> }>();
+  // Servers whose token is being replaced by a sign-in, with the generation that they refused.
+  readonly #replacing = new Map<string, number>();
 
   constructor(options: AgentClientOptions) {
     this.#options = options;
@@ -127,7 +129,7 @@ export class AgentClient {
         fetch: this.#options.fetch ?? globalThis.fetch,
         grant: (url, options) => this.#grantToSend(url, options),
         renew: (grant, signal) => this.#renew(grant, signal),
-        replace: (url, refused, request) => this.#replace(url, refused, request),
+        replace: (url, refused, request) => this.#signIn(url, { ...request, refused }),
         mayLogin: this.#options.login !== undefined,
       },
       input,
@@ -146,7 +148,11 @@ export class AgentClient {
    *
    * @param redirectUri where the callback will be received
    */
-  async beginLogin(mcpUrl: string, redirectUri: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<PreparedLogin> {
+  async beginLogin(
+    mcpUrl: string,
+    redirectUri: string,
+    options: Pick<TokenOptions, "scope" | "signal"> = {},
+  ): Promise<PreparedLogin> {
     const context = this.#context(this.#options.onTrace ?? (() => {}));
     const signal = options.signal ?? new AbortController().signal;
     const found = await discover(context, mcpUrl, undefined, signal);
@@ -156,7 +162,11 @@ export class AgentClient {
   }
 
   /** The second half: waits for the callback in a session that is open at the redirect address, and keeps the grant. */
-  async finishLogin(login: PreparedLogin, session: LoginSession, options: Pick<TokenOptions, "signal"> = {}): Promise<AccessToken> {
+  async finishLogin(
+    login: PreparedLogin,
+    session: LoginSession,
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<AccessToken> {
     const context = this.#context(this.#options.onTrace ?? (() => {}));
     const signal = options.signal ?? new AbortController().signal;
     try {
@@ -172,12 +182,19 @@ export class AgentClient {
    *
    * @returns whether there was a login, and what the issuer said
    */
-  async logout(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<{ removed: boolean } & RemoteLogout> {
+  async logout(
+    mcpUrl: string,
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<{ removed: boolean } & RemoteLogout> {
     const key = this.#key(mcpUrl);
     const grant = await this.#options.store.read(key);
     if (!grant) return { removed: false, told: undefined };
     await this.#options.store.remove(key);
-    const call = follow(options.signal, 5000, () => new AgentAuthError("timeout", "no answer in 5 s", { class: "unavailable" }));
+    const call = follow(
+      options.signal,
+      5000,
+      () => new AgentAuthError("timeout", "no answer in 5 s", { class: "unavailable" }),
+    );
     try {
       return { removed: true, ...(await endRemotely(grant, this.#http, call.signal)) };
     } finally {
@@ -193,7 +210,9 @@ export class AgentClient {
       return grant ? [this.#describe(grant)] : [];
     }
     const grants = await store.list();
-    return grants.filter(({ profile }) => options.all || profile === this.#profile()).map((grant) => this.#describe(grant));
+    return grants
+      .filter(({ profile }) => options.all || profile === this.#profile())
+      .map((grant) => this.#describe(grant));
   }
 
   /** Goes through discovery and tells every request, also when it fails. Signs nobody in, registers nothing. */
@@ -255,31 +274,25 @@ export class AgentClient {
   /** A token that its server has refused is not sent again while a person signs in for a new one. */
   async #grantToSend(mcpUrl: string, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
     const grant = await this.#grant(mcpUrl, options);
-    const replacing = this.#replacing.get(grant.server);
-    if (replacing?.generation !== grant.generation) return grant;
-    return options.signal ? untilAborted(replacing.flight, options.signal) : replacing.flight;
-  }
-
-  /** Signs in anew for a grant that its server did not take, unless that has been done since. */
-  async #replace(mcpUrl: string, refused: Grant, request: SignInRequest): Promise<Grant> {
-    const stored = await this.#options.store.read(refused);
-    const isNewer = stored !== undefined && stored.generation !== refused.generation && !stored.retired;
-    if (isNewer && coversScope(stored, request.scope?.split(" "))) return stored;
-    const flight = this.#signIn(mcpUrl, request);
-    if (request.scope !== undefined) return flight;
-    this.#replacing.set(refused.server, { generation: refused.generation, flight });
-    return flight.finally(() => this.#replacing.delete(refused.server));
+    const isRefused = this.#replacing.get(grant.server) === grant.generation;
+    return isRefused ? this.#signIn(mcpUrl, { ...options, refused: grant }) : grant;
   }
 
   async #signIn(mcpUrl: string, request: SignInRequest): Promise<Grant> {
     const { login: method, store } = this.#options;
     const key = this.#key(mcpUrl);
     if (method === undefined) throw loginRequired(key, "nobody is signed in");
+    const { scope, previousScope, challenge, refused } = request;
     const work = async (signal: AbortSignal) => {
       // A store that cannot be read is found out before a person is troubled.
-      await store.read(key);
-      const { scope, previousScope, challenge } = request;
-      return loginWith(this.#context(this.#options.onTrace ?? (() => {})), { mcpUrl, method, scope, previousScope, challenge, signal });
+      const stored = await store.read(key);
+      const isNewer = refused && stored && stored.generation !== refused.generation && !stored.retired;
+      if (isNewer && coversScope(stored, scope?.split(" "))) return stored;
+      if (refused && scope === undefined) this.#replacing.set(key.server, refused.generation);
+      const context = this.#context(this.#options.onTrace ?? (() => {}));
+      return loginWith(context, { mcpUrl, method, scope, previousScope, challenge, signal }).finally(() =>
+        this.#replacing.delete(key.server),
+      );
     };
     return this.#flights.join(`login ${key.server} ${request.scope ?? ""}`, work, request.signal);
   }

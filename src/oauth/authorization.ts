@@ -87,10 +87,13 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
 export function checkCallback(pending: PendingAuthorization, parameters: URLSearchParams): URLSearchParams {
   const from = "the callback of the sign-in";
   for (const name of ["state", "iss", "code", "error"]) {
-    if (parameters.getAll(name).length > 1) throw refused("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
+    if (parameters.getAll(name).length > 1)
+      throw refused("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
   }
   if (parameters.get("state") !== pending.state) {
-    throw new AgentAuthError("state_mismatch", "the callback does not belong to this sign-in: its state is another", { class: "refused" });
+    throw new AgentAuthError("state_mismatch", "the callback does not belong to this sign-in: its state is another", {
+      class: "refused",
+    });
   }
   const iss = parameters.get("iss");
   if (iss === null ? pending.promisesIss : iss !== pending.issuer) {
@@ -102,7 +105,12 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
     });
   }
   if (!parameters.has("error") && !parameters.get("code")) {
-    throw refused("bad_callback", { field: "code", value: undefined, from, rule: "is needed (RFC 6749 section 4.1.2)" });
+    throw refused("bad_callback", {
+      field: "code",
+      value: undefined,
+      from,
+      rule: "is needed (RFC 6749 section 4.1.2)",
+    });
   }
   try {
     const as: oauth.AuthorizationServer = {

@@ -10,7 +10,7 @@ const TOKEN = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
 const TOKEN68 = /[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))/y;
 const SPACE = /[ \t]*/y;
 const EQUALS = /[ \t]*=[ \t]*/y;
-const QUOTED = /"((?:[^"\\]|\\.)*)"/ys;
+const QUOTED = /"((?:[^"\\]|\\.)*)"/sy;
 // Not a token, as RFC 9110 wants: addresses arrive without quotes, or in single ones, from real servers.
 const BARE_VALUE = /'([^']*)'|([^\s,"]+)/y;
 const MAX_LENGTH = 64 * 1024;

@@ -60,7 +60,8 @@ export async function deviceLogin(
   const complete = device.verification_uri_complete;
   await request.method.showDeviceCode({
     verificationUri: checkAddress(device.verification_uri, "verification_uri", endpoint, policy),
-    verificationUriComplete: complete === undefined ? undefined : checkAddress(complete, "verification_uri_complete", endpoint, policy),
+    verificationUriComplete:
+      complete === undefined ? undefined : checkAddress(complete, "verification_uri_complete", endpoint, policy),
     userCode: device.user_code,
     expiresIn: device.expires_in,
   });
@@ -73,13 +74,20 @@ export async function deviceLogin(
         ...options,
         additionalParameters: { resource },
       });
-      return { client, answer: answerOf(call, response, await oauth.processDeviceCodeResponse(server, known, response)) };
+      return {
+        client,
+        answer: answerOf(call, response, await oauth.processDeviceCodeResponse(server, known, response)),
+      };
     } catch (thrown) {
       const error = oauthError(thrown, issuer.tokenEndpoint, [device.device_code, client.clientSecret?.reveal() ?? ""]);
       const code = error instanceof AgentAuthError ? error.code : undefined;
       if (code === "slow_down") interval += 5;
-      else if (code !== "authorization_pending" && !(error instanceof AgentAuthError && error.class === "unavailable")) throw error;
+      else if (code !== "authorization_pending" && !(error instanceof AgentAuthError && error.class === "unavailable"))
+        throw error;
     }
   }
-  throw new AgentAuthError("expired_token", "nobody entered the code in time", { class: "auth", hint: "begin the sign-in again" });
+  throw new AgentAuthError("expired_token", "nobody entered the code in time", {
+    class: "auth",
+    hint: "begin the sign-in again",
+  });
 }

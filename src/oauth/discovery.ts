@@ -47,9 +47,15 @@ const PROVOCATION = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list"
  * @returns the challenge; undefined when the answer has none
  * @throws `AgentAuthError` a network error
  */
-export async function provoke(context: DiscoveryContext, mcpUrl: string, signal?: AbortSignal): Promise<BearerChallenge | undefined> {
+export async function provoke(
+  context: DiscoveryContext,
+  mcpUrl: string,
+  signal?: AbortSignal,
+): Promise<BearerChallenge | undefined> {
   const call = follow(signal, context.timeout, () => {
-    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no answer in ${context.timeout / 1000} s`, { class: "unavailable" });
+    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no answer in ${context.timeout / 1000} s`, {
+      class: "unavailable",
+    });
   });
   const entry = { step: "challenge", method: "POST", url: mcpUrl } as const;
   try {
@@ -63,12 +69,14 @@ export async function provoke(context: DiscoveryContext, mcpUrl: string, signal?
     const response = await untilAborted(request, call.signal);
     // Only the headers are of interest, and a stream would never end by itself.
     await response.body?.cancel().catch(() => undefined);
-    const challenge = response.status === 401 || response.status === 403 ? bearerChallenge(response.headers) : undefined;
+    const challenge =
+      response.status === 401 || response.status === 403 ? bearerChallenge(response.headers) : undefined;
     const why = challenge ? "it asks for a bearer token" : "it does not ask for a bearer token in so many words";
     context.trace({ ...entry, status: response.status, used: challenge !== undefined, why });
     return challenge;
   } catch (thrown) {
-    const error = call.signal.aborted && isAgentAuthError(call.signal.reason) ? call.signal.reason : networkError(thrown, mcpUrl);
+    const error =
+      call.signal.aborted && isAgentAuthError(call.signal.reason) ? call.signal.reason : networkError(thrown, mcpUrl);
     context.trace({ ...entry, used: false, why: error.message });
     throw error;
   } finally {

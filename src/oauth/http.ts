@@ -133,7 +133,10 @@ export function strictObject(reply: Reply): Record<string, unknown> {
   try {
     value = parseStrictJson(reply.text);
   } catch (cause) {
-    throw refusal("bad_json", `not acceptable JSON: ${cause instanceof Error ? cause.message : ""}`, { ...reply, cause });
+    throw refusal("bad_json", `not acceptable JSON: ${cause instanceof Error ? cause.message : ""}`, {
+      ...reply,
+      cause,
+    });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw refusal("bad_envelope", "the body is not a JSON object", reply);
@@ -156,7 +159,12 @@ function readAnswer(reply: Reply): Response {
   const life = members["expires_in"];
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
-    throw refused("bad_token_answer", { field: "expires_in", value: life, from: reply.url, rule: "must be a positive number of seconds" });
+    throw refused("bad_token_answer", {
+      field: "expires_in",
+      value: life,
+      from: reply.url,
+      rule: "must be a positive number of seconds",
+    });
   }
   // Left out where it should say 0, "never", by many a server (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
@@ -174,7 +182,8 @@ const OPTIONAL = ["expires_in", "refresh_token", "id_token", "scope"];
 function formMembers({ text, url }: Reply): Record<string, unknown> {
   const members = Object.create(null) as Record<string, unknown>;
   for (const [name, value] of new URLSearchParams(text)) {
-    if (name in members) throw refused("bad_token_answer", { field: name, value: "(several)", from: url, rule: "must come once" });
+    if (name in members)
+      throw refused("bad_token_answer", { field: name, value: "(several)", from: url, rule: "must come once" });
     members[name] = value;
   }
   return members;

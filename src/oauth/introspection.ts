@@ -12,7 +12,11 @@ export type Introspection = { active: boolean } & Record<string, unknown>;
  *
  * @throws `AgentAuthError` `no_introspection` where the issuer has no endpoint for it
  */
-export async function introspect(grant: Grant, http: OAuthHttp, signal: AbortSignal | undefined): Promise<Introspection> {
+export async function introspect(
+  grant: Grant,
+  http: OAuthHttp,
+  signal: AbortSignal | undefined,
+): Promise<Introspection> {
   const url = grant.endpoints.introspection;
   if (url === undefined) {
     throw new AgentAuthError("no_introspection", `${grant.issuer} has no introspection_endpoint`, { class: "remote" });

@@ -20,7 +20,10 @@ export async function loginWith(context: LoginContext, request: LoginRequest): P
   const resource = context.resource ?? found.resource?.resource ?? found.server;
   if (context.flow === "device") {
     const { client, answer } = await deviceLogin(context, { found, scope, resource, request });
-    return keep(context, grantOf(context, { server: found.server, issuer: found.issuer, client, scope, resource }, answer));
+    return keep(
+      context,
+      grantOf(context, { server: found.server, issuer: found.issuer, client, scope, resource }, answer),
+    );
   }
   const { issuer } = found.issuer;
   const preferredRedirectUri = await knownRedirect(context.store, issuer);
@@ -113,9 +116,23 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   const { issuer } = found.issuer;
   const known = await context.store.readClient(issuer, form);
   const prepare = async (): Promise<PreparedLogin> => {
-    const client = await obtainClient({ ...context, server: found.issuer, redirectUri, scope, now: context.clock.epoch(), signal });
+    const client = await obtainClient({
+      ...context,
+      server: found.issuer,
+      redirectUri,
+      scope,
+      now: context.clock.epoch(),
+      signal,
+    });
     const request = { server: found.issuer, client, redirectUri, scope, resource, loginHint: context.loginHint };
-    return { server: found.server, issuer: found.issuer, client, scope, resource, pending: await buildAuthorization(request) };
+    return {
+      server: found.server,
+      issuer: found.issuer,
+      client,
+      scope,
+      resource,
+      pending: await buildAuthorization(request),
+    };
   };
   const login = await prepare();
   if (login.client.source !== "dynamic" || login.client.clientId !== known?.clientId) return login;
@@ -167,10 +184,14 @@ async function keep({ store }: LoginContext, grant: Grant): Promise<Grant> {
     if (back && back.generation >= next.generation) return back;
     break;
   }
-  throw new AgentAuthError("store_failed", `the sign-in succeeded, but its tokens could not be kept in ${quote(store.location)}`, {
-    class: "store",
-    hint: "agentauth status tells where they should be",
-  });
+  throw new AgentAuthError(
+    "store_failed",
+    `the sign-in succeeded, but its tokens could not be kept in ${quote(store.location)}`,
+    {
+      class: "store",
+      hint: "agentauth status tells where they should be",
+    },
+  );
 }
 
 function internal(cause: unknown): AgentAuthError {

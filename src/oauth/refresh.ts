@@ -37,11 +37,14 @@ export function refreshGrant(context: RefreshContext, seen: Grant, signal: Abort
       if (!current) throw loginRequired(seen, "it was signed out meanwhile");
       if (current.generation !== seen.generation && !current.retired) return current;
       if (current.retired) throw loginRequired(current, current.retired.reason);
-      if (current.tokens.refreshToken === undefined) throw loginRequired(current, "the token has ended, and there is no refresh token");
+      if (current.tokens.refreshToken === undefined)
+        throw loginRequired(current, "the token has ended, and there is no refresh token");
       const held = context.unsaved.get(current.tokens.accessToken.reveal());
       if (held?.generation === current.generation + 1) return keep(context, current, held);
       try {
-        const call = { ...context, issuer: current.issuer, tokenEndpoint: current.endpoints.token, client: current.client, signal };
+        // Without the caller's signal: a request that was sent may have been obeyed, and its answer is then the session.
+        const { issuer, client, endpoints } = current;
+        const call = { ...context, issuer, tokenEndpoint: endpoints.token, client, signal: undefined };
         return await keep(context, current, mergeAnswer(current, await refreshTokens(call, current)));
       } catch (error) {
         if (!isAgentAuthError(error) || !VERDICTS.has(error.code)) throw error;
@@ -76,9 +79,13 @@ export function loginRequired(
   cause?: unknown,
 ): AgentAuthError {
   const flag = profile === "default" ? "" : ` --profile ${profile}`;
-  return new AgentAuthError("login_required", `sign-in is needed for ${quote(server)} (profile ${profile}): ${reason}`, {
-    class: "auth",
-    hint: `agentauth login ${server}${flag}`,
-    cause,
-  });
+  return new AgentAuthError(
+    "login_required",
+    `sign-in is needed for ${quote(server)} (profile ${profile}): ${reason}`,
+    {
+      class: "auth",
+      hint: `agentauth login ${server}${flag}`,
+      cause,
+    },
+  );
 }

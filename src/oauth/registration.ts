@@ -23,6 +23,7 @@ export interface Registration {
   http: OAuthHttp;
   server: ServerMetadata;
   store: GrantStore;
+  profile: string;
   /** The redirect address of this login. */
   redirectUri: string;
   clientName: string;
@@ -48,7 +49,8 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const { server, preRegistered, clientMetadataUrl, redirectUri, store, now } = registration;
   const base = { issuer: server.issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
   if (preRegistered) {
-    const { clientId, clientSecret, issuer } = preRegistered;
+    const { clientId, clientSecret } = preRegistered;
+    const issuer = preRegistered.issuer ?? (await firstIssuer(registration, clientId));
     if (issuer !== undefined && issuer !== server.issuer) throw foreignClient(clientId, issuer, server.issuer);
     const secret = typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
     const authMethod = preRegistered.authMethod ?? (secret ? preferredMethod(server) : "none");
@@ -72,6 +74,14 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
     },
     registration.signal,
   );
+}
+
+/** The issuer that a client was used with before, if its owner did not say which one it belongs to. */
+async function firstIssuer({ store, profile }: Registration, clientId: string): Promise<string | undefined> {
+  const grants = await store.list();
+  return grants.find(({ client, ...grant }) => {
+    return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
+  })?.issuer;
 }
 
 /** Which registrations can serve a redirect address: the port of a loopback address may vary (RFC 8252 section 7.3). */
@@ -101,7 +111,10 @@ async function register(registration: Registration): Promise<ClientRecord> {
     throw new AgentAuthError(
       "no_registration",
       `the authorization server ${quote(server.issuer)} has no registration_endpoint, so it must know this client beforehand`,
-      { class: "auth", hint: "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url" },
+      {
+        class: "auth",
+        hint: "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url",
+      },
     );
   }
   const metadata = {
@@ -138,17 +151,34 @@ async function register(registration: Registration): Promise<ClientRecord> {
   }
 }
 
-function checkAnswer(answer: Record<string, unknown>, { server, redirectUri }: Registration, asked: AuthMethod): ClientRecord {
+function checkAnswer(
+  answer: Record<string, unknown>,
+  { server, redirectUri }: Registration,
+  asked: AuthMethod,
+): ClientRecord {
   const from = server.registrationEndpoint ?? "";
-  const complain = (field: string, value: unknown, rule: string) => refused("bad_registration", { field, value, from, rule });
-  const { client_id: clientId, client_secret: secret, redirect_uris: redirects, client_secret_expires_at: ends } = answer;
+  const complain = (field: string, value: unknown, rule: string) =>
+    refused("bad_registration", { field, value, from, rule });
+  const {
+    client_id: clientId,
+    client_secret: secret,
+    redirect_uris: redirects,
+    client_secret_expires_at: ends,
+  } = answer;
   if (typeof clientId !== "string" || clientId.length > 2048 || !/^[\x20-\x7e]+$/.test(clientId)) {
-    throw complain("client_id", clientId, "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)");
+    throw complain(
+      "client_id",
+      clientId,
+      "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)",
+    );
   }
   if (secret !== undefined && secret !== null && (typeof secret !== "string" || secret.length > 8192)) {
     throw complain("client_secret", "(not shown)", "must be a string (RFC 7591 section 3.2.1)");
   }
-  if (redirects !== undefined && !(Array.isArray(redirects) && redirects.length === 1 && redirects[0] === redirectUri)) {
+  if (
+    redirects !== undefined &&
+    !(Array.isArray(redirects) && redirects.length === 1 && redirects[0] === redirectUri)
+  ) {
     throw complain("redirect_uris", redirects, `must be the one that was asked for, ${redirectUri}`);
   }
   // The answer decides, whatever was asked for (RFC 7591 section 3.2.1).
@@ -172,7 +202,11 @@ function checkAnswer(answer: Record<string, unknown>, { server, redirectUri }: R
  * Whether the issuer still knows a client, found out by asking the authorization endpoint without following it: where
  * it has forgotten a client it says so in the browser, and no callback would ever come.
  */
-export async function isForgotten(http: OAuthHttp, authorizationUrl: string, signal: AbortSignal | undefined): Promise<boolean> {
+export async function isForgotten(
+  http: OAuthHttp,
+  authorizationUrl: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const { status } = await http.probe(authorizationUrl, signal);
   return status === 400 || status === 401 || status === 403 || status === 404 || status === 422;
 }
@@ -180,13 +214,17 @@ export async function isForgotten(http: OAuthHttp, authorizationUrl: string, sig
 function checkDocumentUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === "") return value;
-  throw new AgentAuthError("usage", `the client metadata address ${quote(value)} must be an https address with a path`, { class: "usage" });
+  throw new AgentAuthError(
+    "usage",
+    `the client metadata address ${quote(value)} must be an https address with a path`,
+    { class: "usage" },
+  );
 }
 
 function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
   return new AgentAuthError(
     "issuer_changed",
     `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
-    { class: "auth", hint: "give a client of the new authorization server with --client-id" },
+    { class: "auth", hint: "give a client of the new authorization server with --client-id, or sign out there first" },
   );
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { AddressPolicy } from "./address.js";
 import { checkAddress } from "./address.js";
 import { isUnavailable, type OAuthHttp, serverFailure, strictObject, type TraceEntry } from "./http.js";
@@ -52,10 +52,19 @@ export async function findResourceMetadata(discovery: ResourceDiscovery): Promis
   let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
   // A server that names an address where there is nothing may still have the document where it belongs.
   if (named.length > 0) candidates = [...new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)])];
+  let first: unknown;
   for (const url of candidates) {
-    const found = await readCandidate(url, discovery);
-    if (found) return found;
+    // After a document that broke a rule only the others that the challenge named are asked, not the next rule of trust.
+    if (first !== undefined && !named.includes(url)) break;
+    try {
+      const found = await readCandidate(url, discovery);
+      if (found) return found;
+    } catch (error) {
+      if (!isAgentAuthError(error) || error.class !== "refused") throw error;
+      first ??= error;
+    }
   }
+  if (first !== undefined) throw first;
   return undefined;
 }
 
@@ -92,7 +101,7 @@ async function readCandidate(url: string, discovery: ResourceDiscovery): Promise
     trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
     // A page where a document was expected is a server that answers everything with its front page.
     const page = error instanceof AgentAuthError && error.code === "bad_content_type" && !isUnavailable(error);
-    if (page && discovery.named.length === 0) return undefined;
+    if (page && !discovery.named.includes(url)) return undefined;
     throw error;
   }
 }
@@ -112,11 +121,20 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
     });
   }
   if (!Array.isArray(servers) || servers.length === 0) {
-    throw complain("authorization_servers", servers, "must name at least one authorization server (RFC 9728 section 2)");
+    throw complain(
+      "authorization_servers",
+      servers,
+      "must name at least one authorization server (RFC 9728 section 2)",
+    );
   }
-  if (servers.length > MAX_ISSUERS) throw complain("authorization_servers", servers.length, `must not name more than ${MAX_ISSUERS}`);
+  if (servers.length > MAX_ISSUERS)
+    throw complain("authorization_servers", servers.length, `must not name more than ${MAX_ISSUERS}`);
   if (Array.isArray(methods) && !methods.includes("header")) {
-    throw complain("bearer_methods_supported", methods, 'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)');
+    throw complain(
+      "bearer_methods_supported",
+      methods,
+      'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)',
+    );
   }
   const scopes = document["scopes_supported"];
   return {

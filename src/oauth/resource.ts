@@ -15,7 +15,8 @@ export function parseMcpUrl(value: string): { url: string; resource: string; loo
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must begin with https://");
   const loopback = isLoopbackHost(url.hostname);
   if (url.protocol === "http:" && !loopback) throw complain("must begin with https:// (http:// only for this machine)");
-  if (url.username !== "" || url.password !== "") throw new TypeError("the MCP server's address must not contain a user name or password");
+  if (url.username !== "" || url.password !== "")
+    throw new TypeError("the MCP server's address must not contain a user name or password");
   url.hash = "";
   return { url: url.href, resource: canonical(url), loopback };
 }
@@ -33,5 +34,9 @@ export function coversServer(resource: URL, server: URL, identityOnly: boolean):
   if (resource.href === server.href) return true;
   const bare = resource.pathname.replace(/\/$/, "");
   if (resource.search === "" && bare === server.pathname.replace(/\/$/, "") && server.search === "") return true;
-  return !identityOnly && resource.search === "" && (bare === "" || server.pathname.startsWith(`${bare}/`) || server.pathname === bare);
+  return (
+    !identityOnly &&
+    resource.search === "" &&
+    (bare === "" || server.pathname.startsWith(`${bare}/`) || server.pathname === bare)
+  );
 }

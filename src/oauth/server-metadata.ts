@@ -43,8 +43,14 @@ export interface ServerDiscovery {
 export function metadataAddresses(issuer: string): string[][] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/+$/, "");
-  const oauth = [`${origin}${path}/.well-known/oauth-authorization-server`, `${origin}/.well-known/oauth-authorization-server${path}`];
-  const openid = [`${origin}/.well-known/openid-configuration${path}`, `${origin}${path}/.well-known/openid-configuration`];
+  const oauth = [
+    `${origin}${path}/.well-known/oauth-authorization-server`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ];
+  const openid = [
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
   return [[...new Set(oauth)], [...new Set(openid)]];
 }
 
@@ -63,11 +69,25 @@ export async function findServerMetadata(discovery: ServerDiscovery): Promise<Se
       if (answer.status === "rejected") failures.push(answer.reason);
       else if (answer.value) {
         const { url, status, metadata } = answer.value;
-        discovery.trace({ step: "server metadata", method: "GET", url, status, used: true, why: "it is the issuer's own" });
+        discovery.trace({
+          step: "server metadata",
+          method: "GET",
+          url,
+          status,
+          used: true,
+          why: "it is the issuer's own",
+        });
         for (const spare of answers.slice(index + 1)) {
           if (spare.status !== "fulfilled" || !spare.value) continue;
           const why = "another document comes before it";
-          discovery.trace({ step: "server metadata", method: "GET", url: spare.value.url, status: spare.value.status, used: false, why });
+          discovery.trace({
+            step: "server metadata",
+            method: "GET",
+            url: spare.value.url,
+            status: spare.value.status,
+            used: false,
+            why,
+          });
         }
         return metadata;
       }
@@ -86,10 +106,14 @@ function worst(failures: readonly unknown[], issuer: string): unknown {
     errors.find((error) => error.class === "unavailable") ??
     errors.find((error) => error.code !== "bad_content_type") ??
     errors[0] ??
-    new AgentAuthError("no_server_metadata", `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`, {
-      class: "refused",
-      hint: "agentauth discover shows every address that was asked",
-    })
+    new AgentAuthError(
+      "no_server_metadata",
+      `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`,
+      {
+        class: "refused",
+        hint: "agentauth discover shows every address that was asked",
+      },
+    )
   );
 }
 
@@ -118,7 +142,11 @@ async function readCandidate(url: string, discovery: ServerDiscovery): Promise<C
   }
 }
 
-function checkMetadata(document: Record<string, unknown>, url: string, { issuer, policy }: ServerDiscovery): ServerMetadata {
+function checkMetadata(
+  document: Record<string, unknown>,
+  url: string,
+  { issuer, policy }: ServerDiscovery,
+): ServerMetadata {
   const complain = (field: string, rule: string, override?: string) =>
     refused("bad_server_metadata", { field, value: document[field], from: url, rule, override });
   if (document["issuer"] !== issuer) {
@@ -129,17 +157,24 @@ function checkMetadata(document: Record<string, unknown>, url: string, { issuer,
       rule: `must be exactly ${quote(issuer)}${differenceOf(document["issuer"], issuer)} (RFC 8414 section 3.3)`,
     });
   }
-  const address = (field: string) => (document[field] === undefined ? undefined : checkAddress(document[field], field, url, policy));
+  const address = (field: string) =>
+    document[field] === undefined ? undefined : checkAddress(document[field], field, url, policy);
   const list = (field: string): readonly string[] | undefined => {
     const value = document[field];
     if (value === undefined) return undefined;
-    if (!Array.isArray(value) || value.some((entry) => typeof entry !== "string")) throw complain(field, "must be a list of strings");
+    if (!Array.isArray(value) || value.some((entry) => typeof entry !== "string"))
+      throw complain(field, "must be a list of strings");
     return value as string[];
   };
   const responseTypes = list("response_types_supported");
-  if (responseTypes && !responseTypes.includes("code")) throw complain("response_types_supported", 'must include "code"');
+  if (responseTypes && !responseTypes.includes("code"))
+    throw complain("response_types_supported", 'must include "code"');
   const grants = list("grant_types_supported");
-  if (grants && !grants.includes("authorization_code") && !grants.some((grant) => grant.startsWith("urn:") || grant === "client_credentials")) {
+  if (
+    grants &&
+    !grants.includes("authorization_code") &&
+    !grants.some((grant) => grant.startsWith("urn:") || grant === "client_credentials")
+  ) {
     throw complain("grant_types_supported", 'must include "authorization_code"');
   }
   if (!(list("code_challenge_methods_supported") ?? (policy.missingPkceMetadata ? ["S256"] : [])).includes("S256")) {
@@ -153,7 +188,8 @@ function checkMetadata(document: Record<string, unknown>, url: string, { issuer,
   }
   const authorizationEndpoint = address("authorization_endpoint");
   const tokenEndpoint = address("token_endpoint");
-  if (authorizationEndpoint === undefined) throw complain("authorization_endpoint", "is needed to sign in (RFC 8414 section 2)");
+  if (authorizationEndpoint === undefined)
+    throw complain("authorization_endpoint", "is needed to sign in (RFC 8414 section 2)");
   if (tokenEndpoint === undefined) throw complain("token_endpoint", "is needed to get a token (RFC 8414 section 2)");
   checkQuery(authorizationEndpoint, url);
   const scopes = document["scopes_supported"];
@@ -167,7 +203,8 @@ function checkMetadata(document: Record<string, unknown>, url: string, { issuer,
     endSessionEndpoint: address("end_session_endpoint"),
     deviceAuthorizationEndpoint: address("device_authorization_endpoint"),
     jwksUri: address("jwks_uri"),
-    scopesSupported: scopes === undefined ? undefined : list("scopes_supported")?.length ? parseLenient(scopes, url) : [],
+    scopesSupported:
+      scopes === undefined ? undefined : list("scopes_supported")?.length ? parseLenient(scopes, url) : [],
     grantTypesSupported: grants,
     tokenEndpointAuthMethods: list("token_endpoint_auth_methods_supported"),
     promisesIss: document["authorization_response_iss_parameter_supported"] === true,
@@ -178,10 +215,23 @@ function checkMetadata(document: Record<string, unknown>, url: string, { issuer,
 
 /** A server may list more scopes than anybody asks for; only `offline_access` among them matters here. */
 function parseLenient(scopes: unknown, url: string): readonly string[] {
-  return parseScope((scopes as unknown[]).filter((scope) => scope === "offline_access"), "scopes_supported", url);
+  return parseScope(
+    (scopes as unknown[]).filter((scope) => scope === "offline_access"),
+    "scopes_supported",
+    url,
+  );
 }
 
-const OUR_PARAMETERS = ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"];
+const OUR_PARAMETERS = [
+  "response_type",
+  "client_id",
+  "redirect_uri",
+  "scope",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
+  "resource",
+];
 
 /** A parameter of ours that is already in the endpoint's query would be there twice, and which one counts is anybody's guess. */
 function checkQuery(endpoint: string, url: string): void {
@@ -200,6 +250,7 @@ function differenceOf(found: unknown, wanted: string): string {
   if (typeof found !== "string") return "";
   if (`${found}/` === wanted || found === `${wanted}/`) return "; they differ by a slash at the end";
   if (found.toLowerCase() === wanted.toLowerCase()) return "; they differ in upper and lower case";
-  if (URL.canParse(found) && new URL(found).href === new URL(wanted).href) return "; they differ in how the same address is written";
+  if (URL.canParse(found) && new URL(found).href === new URL(wanted).href)
+    return "; they differ in how the same address is written";
   return "";
 }

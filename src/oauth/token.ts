@@ -30,10 +30,18 @@ export interface CodeExchange {
 export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
   const { as, client, auth, options } = prepare(call);
   return told(call, async () => {
-    const response = await oauth.authorizationCodeGrantRequest(as, client, auth, code.parameters, code.redirectUri, code.verifier, {
-      ...options,
-      ...(code.resource !== undefined && { additionalParameters: { resource: code.resource } }),
-    });
+    const response = await oauth.authorizationCodeGrantRequest(
+      as,
+      client,
+      auth,
+      code.parameters,
+      code.redirectUri,
+      code.verifier,
+      {
+        ...options,
+        ...(code.resource !== undefined && { additionalParameters: { resource: code.resource } }),
+      },
+    );
     return answerOf(call, response, await oauth.processAuthorizationCodeResponse(as, client, response));
   }, [code.verifier, code.parameters.get("code") ?? ""]).catch((error: unknown) => {
     throw lostOnTheWay(error);
@@ -110,13 +118,18 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
   // Never quoted: what is wrong with a token is no reason to show it.
   const token = (field: string, value: string | undefined) => {
     if (value !== undefined && (value.length > MAX_TOKEN || !TOKEN_SHAPE.test(value))) {
-      throw complain(field, "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)", "(not shown)");
+      throw complain(
+        field,
+        "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)",
+        "(not shown)",
+      );
     }
     return value;
   };
   const { access_token, refresh_token, id_token, expires_in, scope, token_type } = answer;
   if (token_type !== "bearer") throw complain("token_type", 'must be "Bearer" (RFC 6749 section 5.1)', token_type);
-  if (expires_in !== undefined && !(expires_in > 0)) throw complain("expires_in", "must be a positive number of seconds", expires_in);
+  if (expires_in !== undefined && !(expires_in > 0))
+    throw complain("expires_in", "must be a positive number of seconds", expires_in);
   const date = Date.parse(response.headers.get("date") ?? "");
   return {
     accessToken: token("access_token", access_token) ?? "",
@@ -153,7 +166,17 @@ export async function told<T>(
   }
 }
 
-const AUTH_ERRORS = new Set(["invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "login_required", "interaction_required", "consent_required", "expired_token", "invalid_token"]);
+const AUTH_ERRORS = new Set([
+  "invalid_grant",
+  "invalid_client",
+  "unauthorized_client",
+  "access_denied",
+  "login_required",
+  "interaction_required",
+  "consent_required",
+  "expired_token",
+  "invalid_token",
+]);
 
 /** Our error for what oauth4webapi threw: the server's own verdict, or a refusal that names what was wrong. */
 export function oauthError(thrown: unknown, url: string, secrets: readonly string[] = []): unknown {
@@ -176,7 +199,11 @@ export function oauthError(thrown: unknown, url: string, secrets: readonly strin
     const { status } = thrown;
     const passing = status >= 500 || status === 429;
     const code = passing ? "server_error" : "http_error";
-    return new AgentAuthError(code, `${url} answered HTTP ${status}`, { class: passing ? "unavailable" : "auth", status, url });
+    return new AgentAuthError(code, `${url} answered HTTP ${status}`, {
+      class: passing ? "unavailable" : "auth",
+      status,
+      url,
+    });
   }
   if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
   if (thrown instanceof oauth.OperationProcessingError || thrown instanceof oauth.UnsupportedOperationError) {
@@ -190,12 +217,16 @@ export function oauthError(thrown: unknown, url: string, secrets: readonly strin
       return new AgentAuthError("bad_json", `${url}: the answer is empty`, { class: "unavailable", url });
     }
     const http = status !== undefined && status >= 400;
-    return new AgentAuthError(http ? "http_error" : "bad_token_answer", `${url}: ${http ? `HTTP ${status}` : escapeText(thrown.message)}`, {
-      class: http ? "remote" : "refused",
-      status,
-      url,
-      // Without the cause: it holds the answer, and with it whatever tokens it brought.
-    });
+    return new AgentAuthError(
+      http ? "http_error" : "bad_token_answer",
+      `${url}: ${http ? `HTTP ${status}` : escapeText(thrown.message)}`,
+      {
+        class: http ? "remote" : "refused",
+        status,
+        url,
+        // Without the cause: it holds the answer, and with it whatever tokens it brought.
+      },
+    );
   }
   return thrown;
 }

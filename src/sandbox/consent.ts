@@ -29,7 +29,8 @@ export function pageHeaders(redirectUri?: string): Record<string, string> {
       `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${targets}; ` +
       "base-uri 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
-    "referrer-policy": "no-referrer",
+    // With no-referrer, browsers would say that the page's own form comes from nowhere, and the sandbox refuses that.
+    "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
   };
@@ -124,7 +125,12 @@ function hiddenForm(form: string, content: string, style = ""): string {
   const hidden = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${html(name)}" value="${html(value)}">`,
   );
-  return `<form class="${style}" method="post" action="${html(action)}">${hidden.join("")}${content}</form>`;
+  return `<form class="${style}" method="post" action="${html(pathOf(action))}">${hidden.join("")}${content}</form>`;
+}
+
+/** The policy allows forms to the page's own origin, which need not be the name that the server knows itself by. */
+function pathOf(action: string): string {
+  return URL.canParse(action) ? new URL(action).pathname : action;
 }
 
 function row(term: string, description: string): string {

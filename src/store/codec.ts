@@ -85,7 +85,9 @@ function decode(text: string, kind: string): Members {
   }
   const members = isObject(value) ? value : {};
   if (members["schema"] !== SCHEMA) {
-    throw new CodecError(`its schema is ${JSON.stringify(members["schema"]) ?? "missing"}, and this version reads ${SCHEMA}`);
+    throw new CodecError(
+      `its schema is ${JSON.stringify(members["schema"]) ?? "missing"}, and this version reads ${SCHEMA}`,
+    );
   }
   if (members["kind"] !== kind) throw new CodecError(`it holds no ${kind}`);
   return members;
@@ -143,7 +145,11 @@ function number(members: Members, name: string): number | undefined {
 
 /** The text of a login on its way; its verifier and client secret are secrets. */
 export function encodeLogin(login: PreparedLogin & { profile: string }): string {
-  return encode({ kind: "login", ...login, client: { ...login.client, clientSecret: login.client.clientSecret?.reveal() } });
+  return encode({
+    kind: "login",
+    ...login,
+    client: { ...login.client, clientSecret: login.client.clientSecret?.reveal() },
+  });
 }
 
 /**

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isAgentAuthError } from "../errors.js";
 import type { ClientRecord, Grant } from "../oauth/grant.js";
 import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
 import { Leases } from "./leases.js";
-import { readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
+import { checkPrivateFolder, readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
 import { storeError } from "./store-error.js";
 
 /**
@@ -27,14 +27,13 @@ export function fileStore(folder: string): GrantStore {
     async save(grant, expected) {
       const stored = await read(grant);
       if (stored?.generation !== expected) return false;
-      writePrivateFile(grantPath(grant), encodeGrant(grant));
+      write(grantPath(grant), encodeGrant(grant));
       return true;
     },
     remove: async (key) => removeFile(grantPath(key)),
     list: async () => filesIn(grants).flatMap((path) => loadAny(path) ?? []),
     readClient: async (issuer, form) => load(clientPath(issuer, form), decodeClient),
-    saveClient: async (client: ClientRecord, form) =>
-      writePrivateFile(clientPath(client.issuer, form), encodeClient(client)),
+    saveClient: async (client: ClientRecord, form) => write(clientPath(client.issuer, form), encodeClient(client)),
     removeClient: async (issuer, form) => removeFile(clientPath(issuer, form)),
     lease: (name, work, signal) => leases.run(name, work, signal),
   };
@@ -44,14 +43,24 @@ function digest(...parts: string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 40);
 }
 
+function write(path: string, text: string): void {
+  checkPrivateFolder(dirname(path));
+  writePrivateFile(path, text);
+}
+
 function load<T>(path: string, decode: (text: string) => T): T | undefined {
+  checkPrivateFolder(dirname(path));
   const text = readPrivateFile(path);
   if (text === undefined) return undefined;
   try {
     return decode(text);
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause;
-    throw storeError(`the file ${path} cannot be used: ${cause.message}`, cause, `move it away: mv '${path}' '${path}.broken'`);
+    throw storeError(
+      `the file ${path} cannot be used: ${cause.message}`,
+      cause,
+      `move it away: mv '${path}' '${path}.broken'`,
+    );
   }
 }
 

@@ -1,5 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { storeError } from "./store-error.js";
 
@@ -10,8 +22,32 @@ export function makePrivateFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw storeError(`the folder ${path} cannot be made`, cause, "set AGENTAUTH_HOME to a folder that you can write to");
+    throw storeError(
+      `the folder ${path} cannot be made`,
+      cause,
+      "set AGENTAUTH_HOME to a folder that you can write to",
+    );
   }
+}
+
+/**
+ * Checks that a folder is one that only its owner can enter; does nothing when there is none.
+ *
+ * @throws `AgentAuthError` `store_failed`, with the command that repairs it
+ */
+export function checkPrivateFolder(path: string): void {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  if (!stat.isDirectory()) throw storeError(`${path} is a link or a file, not a folder`, undefined);
+  checkOwner(`the folder ${path}`, path, stat, "700");
+}
+
+function checkOwner(what: string, path: string, { uid, mode }: { uid: number; mode: number }, wanted: string): void {
+  // Windows has neither.
+  if (process.getuid === undefined) return;
+  if (uid !== process.getuid() && uid !== 0)
+    throw storeError(`${what} belongs to another user`, undefined, `chown "$USER" '${path}'`);
+  if ((mode & 0o077) !== 0) throw storeError(`${what} can be read by others`, undefined, `chmod ${wanted} '${path}'`);
 }
 
 /**
@@ -28,18 +64,16 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code;
     if (code === "ENOENT") return undefined;
-    throw storeError(code === "ELOOP" ? `the file ${path} is a symbolic link` : `the file ${path} cannot be read`, cause);
+    throw storeError(
+      code === "ELOOP" ? `the file ${path} is a symbolic link` : `the file ${path} cannot be read`,
+      cause,
+    );
   }
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
     if (stat.nlink > 1) throw storeError(`the file ${path} has a second name (hard link)`, undefined);
-    if (process.getuid !== undefined) {
-      if (stat.uid !== process.getuid() && stat.uid !== 0) {
-        throw storeError(`the file ${path} belongs to another user`, undefined, `chown "$USER" '${path}'`);
-      }
-      if ((stat.mode & 0o077) !== 0) throw storeError(`the file ${path} can be read by others`, undefined, `chmod 600 '${path}'`);
-    }
+    checkOwner(`the file ${path}`, path, stat, "600");
     if (stat.size > maxBytes) throw storeError(`the file ${path} is larger than ${maxBytes} bytes`, undefined);
     return readFileSync(fd, "utf8");
   } finally {

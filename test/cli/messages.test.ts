@@ -77,23 +77,28 @@ describe("hints name what the command line has", () => {
   it.each<[string, ErrorClass, string | undefined, RegExp]>([
     ["not_authenticated", "auth", "give an API token", /AGENTAUTH_API_TOKEN/],
     ["http_error", "auth", "give a valid API token", /AGENTAUTH_API_TOKEN/],
-    ["timeout", "unavailable", undefined, /--timeout/],
-    ["tls_failed", "unavailable", "through NODE_EXTRA_CA_CERTS", /--ca-file/],
-    ["body_too_large", "refused", "ask for smaller pages", /--page-size/],
     ["page_cap", "refused", "allow more with maxPages", /--offset/],
+    ["body_too_large", "refused", "ask for smaller pages", /--page-size/],
+    ["timeout", "unavailable", undefined, /--timeout/],
+    ["proxy_failed", "unavailable", undefined, /NO_PROXY/],
     ["unexpected", "unavailable", undefined, /--retries/],
-    ["rate_limited", "unavailable", "call again later, or allow more time", /^call again later, or allow more time$/],
-    ["dns_failed", "unavailable", "check the host name", /^check the host name$/],
+    ["list_changed", "refused", undefined, /--strict/],
   ])("%s", (code, kind, hint, expected) => {
     expect(hintOf(code, kind, hint)).toMatch(expected);
   });
 
-  it.each<ErrorClass>(["partial", "aborted", "usage"])("a way to go on stays: %s", (kind) => {
-    expect(hintOf("timeout", kind, "go on with: agentauth …")).toBe("go on with: agentauth …");
+  it.each<[string, ErrorClass, string]>([
+    ["timeout", "partial", "go on with: agentauth devices list --offset 5"],
+    ["login_required", "auth", "agentauth login https://mcp.example"],
+    ["rate_limited", "unavailable", "call again later, or allow more time"],
+    ["x", "remote", "constructor"],
+  ])("%s of class %s keeps its own", (code, kind, hint) => {
+    expect(hintOf(code, kind, hint)).toBe(hint);
   });
 
-  it("no hint is invented where nothing helps", () => {
+  it("none is made up where nothing helps", () => {
     expect(hintOf("bad_request", "remote")).toBeUndefined();
-    expect(hintOf("constructor", "remote")).toBeUndefined();
+    expect(hintOf("constructor", "auth")).toBeUndefined();
+    expect(hintOf("aborted", "aborted")).toBeUndefined();
   });
 });

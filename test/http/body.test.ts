@@ -69,6 +69,22 @@ describe("a body larger than the cap", () => {
     expect(await rejection(send())).toMatchObject({ code: "body_too_large", class: "refused" });
   });
 
+  it("is given up at the cap although a length that is stated counts only what is compressed", async () => {
+    let isCancelled = false;
+    const endless = new ReadableStream({
+      pull: (controller) => controller.enqueue(new Uint8Array(100)),
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    // As fetch gives it: decompressed, with the headers of what was sent.
+    const fetch = async () => new Response(endless, { headers: { "content-encoding": "gzip", "content-length": "5" } });
+    expect(await rejection(sender("https://agentauth.example", { fetch, ...options })())).toMatchObject({
+      code: "body_too_large",
+    });
+    expect(isCancelled).toBe(true);
+  });
+
   it("is one byte too long; one of exactly the cap is read", async () => {
     for (const headers of [{}, { "content-encoding": "gzip" }]) {
       const encode = (text: string) => ("content-encoding" in headers ? gzipSync(text) : Buffer.from(text));

@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { bearerAuth, type TokenSource } from "../../src/api/auth.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { follow, systemClock, untilAborted } from "../../src/http/deadline.js";
@@ -64,6 +64,39 @@ describe("the clock of the machine", () => {
   });
 });
 
+describe("no timer is left behind", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("by a sleep that was ended", async () => {
+    const controller = new AbortController();
+    const sleeping = rejection(systemClock.sleep(1e9, controller.signal));
+    expect(vi.getTimerCount()).toBe(1);
+    controller.abort();
+    await sleeping;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("by a call, whether it succeeded or failed", async () => {
+    const during: number[] = [];
+    for (const status of [200, 503, 404]) {
+      const fetch = async () => {
+        during.push(vi.getTimerCount());
+        return Response.json({}, { status });
+      };
+      const transport = createTransport({ fetch, clock: new FakeClock() });
+      await transport(new Request("https://agentauth.example"));
+      expect(vi.getTimerCount()).toBe(0);
+    }
+    // One of the attempt and one of the whole call.
+    expect(new Set(during)).toEqual(new Set([2]));
+  });
+});
+
 describe("a following controller", () => {
   it("aborts with its parent and its reason, also one that has aborted before", () => {
     const parent = new AbortController();
@@ -116,6 +149,13 @@ describe("a caller's signal", () => {
     controller.abort();
     expect(await rejection(send())).toMatchObject({ code: "aborted", retryable: false });
     expect(server.requests).toEqual([]);
+  });
+
+  it("that has fired before does not even reach a fetch that would not heed it", async () => {
+    const fetch = vi.fn(async () => Response.json({}));
+    const sending = createTransport({ fetch })(new Request("https://agentauth.example"), AbortSignal.abort("no"));
+    expect(await rejection(sending)).toMatchObject({ code: "aborted", cause: "no" });
+    expect(fetch).not.toHaveBeenCalled();
   });
 
   it("ends a request that is not answered", async () => {

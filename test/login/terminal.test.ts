@@ -130,7 +130,13 @@ describe("a login at a terminal", () => {
     "never shows or opens %j",
     async (url) => {
       let opened = 0;
-      const { said, authorize } = await login({ browser: "x", openBrowser: async () => (opened++, "opened") });
+      const { said, authorize } = await login({
+        browser: "x",
+        openBrowser: async () => {
+          opened++;
+          return "opened";
+        },
+      });
       expect(await rejection(authorize({ url }))).toMatchObject({ code: "bad_address", class: "refused" });
       expect([said, opened]).toEqual([[], 0]);
     },
@@ -174,7 +180,10 @@ describe("a browser", () => {
     const { authorize } = await login({
       browser: undefined,
       ...options,
-      openBrowser: async () => ((opened = true), "opened"),
+      openBrowser: async () => {
+        opened = true;
+        return "opened";
+      },
     });
     void authorize();
     return opened;

@@ -176,6 +176,26 @@ describe("sandbox data", () => {
     expect(pool?.count).toBe(10_400);
   });
 
+  it("changes devices, generated ones and inserted ones, in their place", () => {
+    const data = make();
+    const { pool } = data.first;
+    const inserted = data.insertDevice(pool);
+    const generated = data.device(pool, 17) as Device;
+    for (const { id } of [inserted, generated, inserted, generated]) {
+      const before = data.findDevice(pool, id) as Device;
+      const status = before.status === "active" ? "revoked" : "active";
+      expect(data.updateDevice(pool, id, { status })).toEqual({ ...before, status });
+      expect(data.findDevice(pool, id)).toEqual({ ...before, status });
+      expect(data.deviceCount(pool)).toBe(SIZE.devices + 1);
+      const ids = allOf(data, pool).map((device) => device.id);
+      expect(ids).toEqual(ids.toSorted());
+    }
+    expect(data.updateDevice(pool, "dev_00000000000000", { status: "active" })).toBeUndefined();
+    expect(data.deleteDevice(pool, generated.id)).toBe(true);
+    expect(data.findDevice(pool, generated.id)).toBeUndefined();
+    expect(() => data.updateDevice("pool_0", generated.id, {})).toThrow(TypeError);
+  });
+
   it("takes devices in and out by id", () => {
     const data = make();
     const { pool } = data.first;

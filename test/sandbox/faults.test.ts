@@ -41,6 +41,8 @@ describe("parseFault", () => {
     ["insert=3:position=7", { kind: "insert", count: 3, position: 7 }],
     ["empty-page=2:offset=100", { kind: "empty-page", pages: 2, offset: 100 }],
     ["html:path=/api/v1/", { kind: "html", path: "/api/v1/" }],
+    ["503:path=token", { kind: "status", status: 503, path: "token" }],
+    ["step-up=reports:read", { kind: "step-up", scope: "reports:read" }],
     [' {"kind":"page-size","size":7} ', { kind: "page-size", size: 7 }],
   ])("reads %s", (text, expected) => {
     expect(parseFault(text)).toEqual(expected);
@@ -104,6 +106,22 @@ describe("FaultController", () => {
     expect(strikes({ kind: "html", every: 2, after: 1, times: 2 }, 9)).toEqual([3, 5]);
     expect(strikes({ kind: "html", probability: 1 }, 3)).toEqual([1, 2, 3]);
     expect(strikes({ kind: "html", probability: 0 }, 3)).toEqual([]);
+  });
+
+  it("fits some kinds to what is asked for, by endpoint and operation", () => {
+    const refresh = { path: "/pool_x/token", endpoint: "token", operation: "refresh_token" } as const;
+    const code = { ...refresh, operation: "authorization_code" } as const;
+    const call = { path: "/mcp", endpoint: "mcp", operation: "tools/call" } as const;
+    const jwks = { path: "/pool_x/jwks", endpoint: "jwks" } as const;
+    const hits = (fault: Fault) =>
+      [refresh, code, call, jwks, DEVICE].map((target) => strikes(fault, 2, target).length);
+    expect(hits({ kind: "refuse-refresh" })).toEqual([1, 0, 0, 0, 0]);
+    expect(hits({ kind: "omit-refresh-token", times: 0 })).toEqual([2, 0, 0, 0, 0]);
+    expect(hits({ kind: "step-up", scope: "x" })).toEqual([0, 0, 2, 0, 0]);
+    expect(hits({ kind: "prune-clients" })).toEqual([1, 1, 0, 0, 0]);
+    expect(hits({ kind: "prune-clients", path: "jwks" })).toEqual([0, 0, 0, 1, 0]);
+    expect(hits({ kind: "reset-after", path: "token" })).toEqual([1, 1, 0, 0, 0]);
+    expect(hits({ kind: "html" })).toEqual([1, 1, 1, 1, 1]);
   });
 
   it("draws from the seed", () => {

@@ -47,7 +47,10 @@ Examples:
   $ agentauth token https://mcp.example/mcp --format headers-json`,
     )
     .action(
-      registry.action<TokenFlags>(async (options, deps) => (await import("../run-token.js")).runToken(options, deps), "url"),
+      registry.action<TokenFlags>(
+        async (options, deps) => (await import("../run-token.js")).runToken(options, deps),
+        "url",
+      ),
     );
   addAgentFlags(root.command("login").helpGroup(GROUP).description("sign in at an MCP server and keep the login"))
     .argument("<mcp_url>", "the MCP server")
@@ -64,7 +67,12 @@ Examples:
   $ agentauth login https://mcp.example/mcp --no-wait --json
   $ agentauth login https://mcp.example/mcp --wait <login_id>`,
     )
-    .action(registry.action<TokenFlags>(async (options, deps) => (await import("../run-token.js")).runLogin(options, deps), "url"));
+    .action(
+      registry.action<TokenFlags>(
+        async (options, deps) => (await import("../run-token.js")).runLogin(options, deps),
+        "url",
+      ),
+    );
   root
     .command("logout")
     .helpGroup(GROUP)
@@ -72,18 +80,53 @@ Examples:
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "every login of the profile")
     .addHelpText("after", "\nExample:\n  $ agentauth logout https://mcp.example/mcp")
-    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runLogout(options, deps), "url"));
-  addOutputFlags(root.command("status").helpGroup(GROUP).description("show which logins are kept, where, and until when"))
+    .action(
+      registry.action<GrantFlags>(
+        async (options, deps) => (await import("../run-logins.js")).runLogout(options, deps),
+        "url",
+      ),
+    );
+  addOutputFlags(
+    root.command("status").helpGroup(GROUP).description("show which logins are kept, where, and until when"),
+  )
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "of every profile")
-    .addHelpText("after", "\nEnds with 4 where nobody is signed in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json")
-    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runStatus(options, deps), "url"));
-  addOutputFlags(addOverrides(root.command("discover").helpGroup(GROUP).description("show how the issuer of an MCP server is found, step by step")))
+    .addHelpText(
+      "after",
+      "\nEnds with 4 where nobody is signed in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
+    )
+    .action(
+      registry.action<GrantFlags>(
+        async (options, deps) => (await import("../run-logins.js")).runStatus(options, deps),
+        "url",
+      ),
+    );
+  addOutputFlags(
+    addOverrides(
+      root
+        .command("discover")
+        .helpGroup(GROUP)
+        .description("show how the issuer of an MCP server is found, step by step"),
+    ),
+  )
     .argument("<mcp_url>", "the MCP server")
-    .addHelpText("after", "\nSigns nobody in and registers nothing.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp")
-    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runDiscover(options, deps), "url"));
+    .addHelpText(
+      "after",
+      "\nSigns nobody in and registers nothing.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
+    )
+    .action(
+      registry.action<GrantFlags>(
+        async (options, deps) => (await import("../run-logins.js")).runDiscover(options, deps),
+        "url",
+      ),
+    );
   addOutputFlags(root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"))
     .argument("<mcp_url>", "the MCP server")
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
-    .action(registry.action<GrantFlags>(async (options, deps) => (await import("../run-logins.js")).runIntrospect(options, deps), "url"));
+    .action(
+      registry.action<GrantFlags>(
+        async (options, deps) => (await import("../run-logins.js")).runIntrospect(options, deps),
+        "url",
+      ),
+    );
 }

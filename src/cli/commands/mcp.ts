@@ -18,7 +18,12 @@ export function declareMcp(registry: Registry): void {
     .option("--login", "sign in if that is needed, also where nobody seems to be there")
     .option("--no-login", "never sign in")
     .addHelpText("after", "\nExample:\n  $ agentauth mcp tools https://mcp.example/mcp -o id")
-    .action(registry.action<McpFlags>(async (options, deps) => (await import("../run-mcp.js")).runTools(options, deps), "url"));
+    .action(
+      registry.action<McpFlags>(
+        async (options, deps) => (await import("../run-mcp.js")).runTools(options, deps),
+        "url",
+      ),
+    );
   addOutputFlags(addAgentFlags(group.command("call").description("call a tool of an MCP server")))
     .argument("<mcp_url>", "the MCP server")
     .argument("<tool>", "the tool")
@@ -26,5 +31,11 @@ export function declareMcp(registry: Registry): void {
     .option("--login", "sign in if that is needed, also where nobody seems to be there")
     .option("--no-login", "never sign in")
     .addHelpText("after", `\nExample:\n  $ agentauth mcp call https://mcp.example/mcp echo --args '{"text":"hello"}'`)
-    .action(registry.action<McpFlags>(async (options, deps) => (await import("../run-mcp.js")).runCall(options, deps), "url", "tool"));
+    .action(
+      registry.action<McpFlags>(
+        async (options, deps) => (await import("../run-mcp.js")).runCall(options, deps),
+        "url",
+        "tool",
+      ),
+    );
 }

@@ -1,17 +1,17 @@
-import { type JsonWebKey, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Clock } from "../clock.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "../consent.js";
 import { dueOf } from "../faults/controller.js";
 import { findPerson } from "./accounts.js";
 import { dueFor } from "./inject.js";
-import { ID_TOKEN_ALG, SIGNING_ALG } from "./keys.js";
+import { SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
 import type { OAuthSettings } from "./settings.js";
 import type { SignIns } from "./sign-ins.js";
 import type { OAuthStore } from "./store.js";
 
 /** The scope that a request gets which asks for none (RFC 6749, section 3.3). */
-export const DEFAULT_SCOPE = "mcp";
+const DEFAULT_SCOPE = "mcp";
 
 /** Scopes that speak to the authorization server itself and never stand in an access token for a resource. */
 export const STATIC_SCOPES = ["openid", "offline_access"] as const;
@@ -22,8 +22,7 @@ const DAY = 86_400;
 export interface ConfigurationSettings {
   oauth: OAuthSettings;
   clock: Clock;
-  /** The private keys: for access tokens, and for ID tokens. */
-  keys: readonly JsonWebKey[];
+  key: SigningKey;
   store: OAuthStore;
   signIns: SignIns;
   errors: OidcErrors;
@@ -35,10 +34,10 @@ export interface ConfigurationSettings {
 
 /** What oidc-provider is told. Whatever it would ask to be changed is given, so that it has nothing to print. */
 export function configurationOf(settings: ConfigurationSettings): object {
-  const { oauth, clock, keys, store, signIns } = settings;
+  const { oauth, clock, key, store, signIns } = settings;
   return {
     adapter: (kind: string) => store.adapter(kind),
-    jwks: { keys },
+    jwks: { keys: [key.jwk] },
     cookies: {
       keys: [randomBytes(32).toString("base64url")],
       // The servers of all pools share a host, which is all that a browser would go by.
@@ -47,7 +46,7 @@ export function configurationOf(settings: ConfigurationSettings): object {
     scopes: STATIC_SCOPES,
     responseTypes: ["code"],
     clientAuthMethods: ["client_secret_basic", "client_secret_post", "none"],
-    clientDefaults: { id_token_signed_response_alg: ID_TOKEN_ALG },
+    clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
     clientBasedCORS: () => false,
     // A moved clock is to be exact.
     clockTolerance: 0,

@@ -4,7 +4,7 @@ import type { SandboxData } from "../data.js";
 import type { Answer } from "../exchange.js";
 import { configurationOf, describeResource } from "./configuration.js";
 import { type InnerRequest, inject } from "./inject.js";
-import { createSigningKey, idTokenKey } from "./keys.js";
+import { createSigningKey } from "./keys.js";
 import { type AccessToken, loadOidc, type OidcContext, type OidcErrors, type OidcProvider } from "./oidc.js";
 import type { OAuthSettings } from "./settings.js";
 import { SignIns } from "./sign-ins.js";
@@ -77,7 +77,7 @@ export class PoolServer {
 
   async #start(): Promise<Running> {
     const { oauth, clock, resources } = this.#settings;
-    const [{ Provider, errors }, idToken] = await Promise.all([loadOidc(), idTokenKey()]);
+    const { Provider, errors } = await loadOidc();
     const store = new OAuthStore({
       clock,
       reuseGrace: oauth.refreshReuseGrace,
@@ -92,7 +92,7 @@ export class PoolServer {
         store,
         errors,
         path: this.path,
-        keys: [this.#key.jwk, idToken],
+        key: this.#key,
         signIns: this.#signIns,
       }),
     );

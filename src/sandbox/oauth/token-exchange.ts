@@ -2,7 +2,7 @@ import type { OidcContext, OidcErrors, OidcProvider, ResourceServerInfo } from "
 import type { TokenFacts } from "./verify.js";
 
 /** RFC 8693, section 2.1. */
-export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 const SUBJECT_TYPES: readonly unknown[] = [ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt"];

@@ -95,6 +95,32 @@ describe("the whole way", () => {
     await client.close();
   });
 
+  it("answers a subscription at once instead of keeping it open", async () => {
+    await start();
+    const { tokens } = await signIn(sandbox);
+    const version = "2026-07-28";
+    const meta = {
+      "io.modelcontextprotocol/protocolVersion": version,
+      "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const method = "subscriptions/listen";
+    const response = await fetch(sandbox.mcpUrl, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${tokens.access_token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": version,
+        "mcp-method": method,
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { _meta: meta, notifications: {} } }),
+    });
+    expect(await response.text()).toContain("Subscription limit reached");
+    const get = await fetch(sandbox.mcpUrl, { headers: { authorization: `Bearer ${tokens.access_token}` } });
+    expect(get.status).toBe(405);
+  });
+
   it("gives the resource's token where none was named, and none for another resource", async () => {
     await start();
     const { as, client, tokens } = await signIn(sandbox);

@@ -38,6 +38,9 @@ function expectSafe(page: Page): void {
   expect(policy).not.toContain("unsafe");
   expect(policy).not.toContain("script-src");
   expect(page.headers.get("x-frame-options")).toBe("DENY");
+  // With no-referrer, a browser sends "Origin: null" with the form, which is refused.
+  expect(page.headers.get("referrer-policy")).toBe("same-origin");
+  expect(page.html).not.toMatch(/action="http/);
   expect(page.headers.get("cache-control")).toContain("no-store");
 }
 

@@ -32,9 +32,10 @@ export async function register(
     response_types: ["code"],
     ...metadata,
   };
-  return oauth.processDynamicClientRegistrationResponse(
-    await oauth.dynamicClientRegistrationRequest(as, request as Partial<oauth.Client>, insecure),
-  );
+  const response = await oauth.dynamicClientRegistrationRequest(as, request as Partial<oauth.Client>, insecure);
+  const client = await oauth.processDynamicClientRegistrationResponse(response);
+  // The service answers with few fields, and this is what a client that checks ID tokens goes by.
+  return { ...client, id_token_signed_response_alg: "ES256" };
 }
 
 export function authOf(client: oauth.Client): oauth.ClientAuth {
