@@ -72,7 +72,53 @@ export type ClientErrorCode =
   /** An item is not of the documented shape, and `strict` was asked for. */
   | "unexpected_shape"
   /** The local store cannot be read or written safely. */
-  | "store_failed";
+  | "store_failed"
+  /** A person has to sign in, and nobody was asked. */
+  | "login_required"
+  /** The token lacks scopes that the server wants. */
+  | "insufficient_scope"
+  /** The token was refused, and the request's body can be sent only once. */
+  | "body_not_replayable"
+  /** An address that a peer gave must not be used. */
+  | "bad_address"
+  /** Scopes that are no scope tokens. */
+  | "bad_scope"
+  /** The MCP server does not say who gives tokens for it. */
+  | "no_resource_metadata"
+  /** The resource metadata breaks a rule of RFC 9728. */
+  | "bad_resource_metadata"
+  /** The resource metadata is of another server. */
+  | "resource_mismatch"
+  /** The authorization server publishes no metadata. */
+  | "no_server_metadata"
+  /** The server metadata breaks a rule of RFC 8414. */
+  | "bad_server_metadata"
+  /** The server metadata is of another issuer. */
+  | "issuer_mismatch"
+  /** The MCP server names another issuer than the one that a credential belongs to. */
+  | "issuer_changed"
+  /** The authorization server does not say that it does PKCE with S256. */
+  | "pkce_unsupported"
+  /** The authorization server registers no clients by itself. */
+  | "no_registration"
+  /** The answer to a registration breaks a rule of RFC 7591. */
+  | "bad_registration"
+  /** The authorization server has no device login. */
+  | "no_device_flow"
+  /** The authorization server has no introspection endpoint. */
+  | "no_introspection"
+  /** The callback of a sign-in lacks what it needs, or has it twice. */
+  | "bad_callback"
+  /** A code that cannot be one. */
+  | "bad_code"
+  /** The callback belongs to another sign-in. */
+  | "state_mismatch"
+  /** The callback names another issuer, or none where one was promised. */
+  | "iss_mismatch"
+  /** The token endpoint's answer breaks a rule of RFC 6749. */
+  | "bad_token_answer"
+  /** The MCP server answered a request with an error. */
+  | "mcp_failed";
 
 /** Every code this package knows; a code that a newer service sends passes through as it is. */
 export type ErrorCode = ServiceErrorCode | ClientErrorCode | (string & {});

@@ -76,8 +76,8 @@ function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity
 /** How a person signs in, as the flags say. */
 export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
   return terminalLogin({
-    // The texts of a login come escaped, and some of them have lines of their own.
-    say: (text) => io.say(text),
+    // Without the address there is no signing in, however quiet the rest is to be.
+    say: (text) => io.with({ quiet: false }).say(text),
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
     browser: flags.browser,

@@ -13,10 +13,11 @@ import {
   writeSandboxState,
 } from "./sandbox-state.js";
 
+type SandboxOptions = import("../sandbox/settings.js").SandboxOptions;
 type Run = (options: SandboxCommandOptions, deps: Deps) => Promise<number | undefined>;
 
 /** The verbs of `sandbox`. */
-export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault", Run>> = {
+export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock", Run>> = {
   async start(options, deps) {
     const home = homeOf(deps);
     const running = readSandboxState(home);
@@ -33,14 +34,11 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     }
     const { startSandbox } = await import("../sandbox/sandbox.js");
     const { parseFault } = await import("../sandbox/faults/parse.js");
-    const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
-    const given = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
     const sandbox = await startSandbox({
-      ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as typeof given &
-        object),
+      ...given(options),
       faults: (options.fault ?? []).map(parseFault),
       signal: deps.signal,
-    } as Parameters<typeof startSandbox>[0]);
+    });
     const state: SandboxState = {
       pid: process.pid,
       base_url: sandbox.baseUrl,
@@ -49,11 +47,13 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
       account_id: sandbox.ids.account,
       domain_id: sandbox.ids.domain,
       pool_id: sandbox.ids.pool,
+      mcp_url: sandbox.mcpUrl,
     };
     try {
       writeSandboxState(home, state);
       await deps.io.stdout.write(readyLine(state, options));
       deps.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C ends the sandbox)");
+      deps.io.say(`or a token for its MCP server: agentauth token ${sandbox.mcpUrl}`);
       await sandbox.closed;
     } finally {
       await sandbox.close();
@@ -88,6 +88,16 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     return undefined;
   },
 
+  async clock(options, deps) {
+    const state = readSandboxState(homeOf(deps));
+    if (!state) throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    const { change } = options;
+    const body = change === undefined ? undefined : { advance_ms: parseAdvance(change) };
+    const { now } = (await control(state, body ? "POST" : "GET", "/_sandbox/clock", body, deps)) as { now: number };
+    await deps.io.stdout.write(`${new Date(now).toISOString()}\n`);
+    return undefined;
+  },
+
   async fault(options, deps) {
     const { FAULT_KINDS } = await import("../sandbox/faults.js");
     const { parseFault } = await import("../sandbox/faults/parse.js");
@@ -110,6 +120,28 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
   },
 };
 
+/** The options that were given, by the names that the sandbox has for them. */
+function given(options: SandboxCommandOptions): SandboxOptions {
+  const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
+  const { autoApprove, iss, deviceFlow, opaque, accessTokenTtl } = options;
+  const all = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
+  const oauth = { autoApprove, iss, deviceFlow, opaque, accessTokenTtl };
+  return Object.fromEntries(Object.entries({ ...all, ...oauth }).filter(([, value]) => value !== undefined));
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of `+1h`, `+30m`, `+90s` or `+2d`: the clock goes forward only. */
+function parseAdvance(text: string): number {
+  const found = /^\+(\d{1,6})([smhd])$/.exec(text);
+  const unit = UNITS_MS[found?.[2] ?? ""];
+  if (found && unit !== undefined) return Number(found[1]) * unit;
+  throw new AgentAuthError("usage", `${quote(text)} is no step of the clock`, {
+    class: "usage",
+    hint: "give one such as +90s, +30m, +1h or +2d; the clock goes forward only",
+  });
+}
+
 function wantsJson(options: SandboxCommandOptions): boolean {
   return options.json === true || options.output === "json";
 }
@@ -118,7 +150,7 @@ function wantsJson(options: SandboxCommandOptions): boolean {
 function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
   const { control_token: _, ...shown } = state;
   if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown })}\n`;
-  return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id})\n`;
+  return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
 }
 
 async function isHealthy(state: SandboxState, deps: Deps): Promise<boolean> {

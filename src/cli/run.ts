@@ -10,6 +10,8 @@ import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
 import { type ParserError, usageError } from "./usage-error.js";
 
+const SECRET_VARIABLES = ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET"];
+
 /** Parses and runs one command line, prints what went wrong, and gives the exit code. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
   const words = beforeDashes(argv);
@@ -18,6 +20,8 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     verbose: words.some((word) => word === "--verbose" || word === "-v" || word === "--debug"),
     color: !words.includes("--no-color"),
   });
+  // A browser or another program that is started must not find our secrets in its environment.
+  for (const name of SECRET_VARIABLES) delete (host.env as Record<string, string | undefined>)[name];
   const redactor = new Redactor();
   const interruption = listenForSignals(host);
   const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now };

@@ -12,6 +12,8 @@ export interface SandboxState {
   account_id: string;
   domain_id: string;
   pool_id: string;
+  /** The protected MCP server. */
+  mcp_url: string;
 }
 
 function path(home: string): string {
@@ -37,7 +39,7 @@ function isState(value: unknown): value is SandboxState {
   return TEXTS.every((name) => typeof texts[name] === "string") && URL.canParse(texts["base_url"] as string);
 }
 
-const TEXTS = ["base_url", "api_token", "control_token", "account_id", "domain_id", "pool_id"] as const;
+const TEXTS = ["base_url", "api_token", "control_token", "account_id", "domain_id", "pool_id", "mcp_url"] as const;
 
 export function writeSandboxState(home: string, state: SandboxState): void {
   writeSecretFile(path(home), `${JSON.stringify(state, null, 2)}\n`);

@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
+import { isLoopbackHost } from "../http/address.js";
 import { quote, Secret } from "../redact.js";
 import type { AuthMethod, ClientRecord } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
@@ -47,6 +48,7 @@ export interface Registration {
  */
 export async function obtainClient(registration: Registration): Promise<ClientRecord> {
   const { server, preRegistered, clientMetadataUrl, redirectUri, store, now } = registration;
+  checkRedirect(redirectUri);
   const base = { issuer: server.issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
   if (preRegistered) {
     const { clientId, clientSecret } = preRegistered;
@@ -82,6 +84,13 @@ async function firstIssuer({ store, profile }: Registration, clientId: string): 
   return grants.find(({ client, ...grant }) => {
     return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
   })?.issuer;
+}
+
+/** The code comes back to this address: to this machine or over TLS, never in the clear (OAuth 2.1 section 2.3.1). */
+function checkRedirect(redirectUri: string): void {
+  const url = URL.canParse(redirectUri) ? new URL(redirectUri) : undefined;
+  if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname))) return;
+  throw new TypeError(`the redirect address ${quote(redirectUri)} must be https, or http to this machine`);
 }
 
 /** Which registrations can serve a redirect address: the port of a loopback address may vary (RFC 8252 section 7.3). */

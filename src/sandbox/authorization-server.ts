@@ -152,7 +152,7 @@ async function answerIntrospection(call: Call): Promise<Answer> {
 /** Answers what comes from somebody's browser. */
 async function browse({ settings, server, running, request }: Call): Promise<Answer> {
   const { oauth } = settings;
-  const answer = await drive({ running, path: server.path, account: oauth.autoApprove }, request);
+  const answer = await drive({ running, issuer: new URL(server.issuer), account: oauth.autoApprove }, request);
   const shown = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
   const isOurs = String(shown.headers["content-type"]).startsWith("text/html") && !shown.body.includes("<script");
   return isOurs ? { ...shown, headers: { ...shown.headers, ...pageHeaders() } } : shown;

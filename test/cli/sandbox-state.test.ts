@@ -20,6 +20,7 @@ const STATE: SandboxState = {
   account_id: "acc_1",
   domain_id: "dom_1",
   pool_id: "pool_1",
+  mcp_url: "http://127.0.0.1:1/mcp",
 };
 let home: string;
 let file: string;

@@ -60,8 +60,11 @@ export function startCli(args: readonly string[], options: RunOptions = {}): Chi
 export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
   const child = startCli(args, options);
   const { signalAfter } = options;
+  let sent = false;
   const out = collect(child.stdout, (length) => {
-    if (signalAfter && length >= signalAfter.characters) child.kill(signalAfter.signal);
+    if (signalAfter === undefined || sent || length < signalAfter.characters) return;
+    sent = true;
+    child.kill(signalAfter.signal);
   });
   const err = collect(child.stderr);
   child.stdin?.on("error", () => {});

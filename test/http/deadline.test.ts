@@ -240,25 +240,30 @@ describe("the timeout of an attempt", () => {
   it("is followed by another attempt", async () => {
     const { server, send } = await setUp(
       (response, _request, nth) => (nth < 3 ? undefined : sendJson(response, { nth })),
-      { timeout: 300 },
+      {
+        timeout: 200,
+        // More than are needed, for a machine that is busy.
+        maxAttempts: 20,
+      },
     );
-    expect((await send()).json).toEqual({ nth: 3 });
-    expect(server.requests).toHaveLength(3);
+    expect((await send()).json).toEqual({ nth: server.requests.length });
+    expect(server.requests.length).toBeGreaterThanOrEqual(3);
   });
 
   it("also ends a body that drips for ever", async () => {
-    const { server, send } = await setUp(
+    const codes: string[] = [];
+    const { send } = await setUp(
       (response) => {
         response.writeHead(200, { "content-type": "application/json" });
         const drip = setInterval(() => response.write(" "), 5);
         response.on("close", () => clearInterval(drip));
       },
-      { timeout: 60, maxAttempts: 2 },
+      { timeout: 60, maxAttempts: 2, onEvent: (event) => event.type === "failure" && codes.push(event.code) },
     );
     const error = await rejection(send());
     expect(error).toMatchObject({ code: "timeout", class: "unavailable", retryable: true });
     expect((error as Error).message).toMatch(/^127\.0\.0\.1:\d+: no complete answer in 0\.06 s$/);
-    expect(server.requests).toHaveLength(2);
+    expect(codes).toEqual(["timeout", "timeout"]);
   });
 
   it("also ends a fetch that does not heed its signal, and lets go of what that answers later", async () => {
@@ -284,11 +289,11 @@ describe("the deadline of a call", () => {
   it("ends it in the middle of an attempt, and says that it was the whole", async () => {
     const { server, send } = await setUp(
       (response, _request, nth) => (nth === 1 ? sendJson(response, {}, 503) : undefined),
-      { deadline: 300 },
+      { deadline: 1500 },
     );
     const error = (await rejection(send())) as AgentAuthError;
     expect(error).toMatchObject({ code: "timeout", class: "unavailable" });
-    expect(error.message).toMatch(/no complete answer in 0\.3 s, retries included$/);
+    expect(error.message).toMatch(/no complete answer in 1\.5 s, retries included$/);
     expect(server.requests).toHaveLength(2);
   });
 

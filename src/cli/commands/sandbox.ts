@@ -19,6 +19,12 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   fault?: string[];
   faults: string[];
   clear?: boolean;
+  autoApprove?: boolean;
+  iss?: boolean;
+  deviceFlow?: boolean;
+  opaque?: boolean;
+  accessTokenTtl?: number;
+  change?: string;
 }
 
 /** `sandbox start|status|stop|fault`. */
@@ -36,7 +42,7 @@ While it runs, --profile sandbox reaches it:
   $ agentauth sandbox fault 503:times=2
   $ agentauth sandbox stop`,
     );
-  const run = (verb: "start" | "status" | "stop" | "fault", ...positional: "faults"[]) =>
+  const run = (verb: "start" | "status" | "stop" | "fault" | "clock", ...positional: ("faults" | "change")[]) =>
     registry.action<SandboxCommandOptions>(
       async (options, deps) => {
         const { SANDBOX_RUNS } = await import("../run-sandbox.js");
@@ -61,6 +67,11 @@ While it runs, --profile sandbox reaches it:
       "something to do wrong from the start; may be repeated",
       (one: string, all: string[] = []) => [...all, one],
     )
+    .option("--auto-approve", "let every sign-in succeed without asking a person")
+    .option("--iss", "name the issuer in every authorization answer, and promise to (RFC 9207)")
+    .option("--device-flow", "offer sign-in on another device (RFC 8628)")
+    .option("--opaque", "issue access tokens that only introspection can read")
+    .option("--access-token-ttl <seconds>", "the life of an access token (default 3600)", wholeNumber(1))
     .option("--host <address>", "the address to listen on (default 127.0.0.1)")
     .option("--allow-non-loopback", "listen where other machines can reach it")
     .addOption(output())
@@ -73,6 +84,12 @@ While it runs, --profile sandbox reaches it:
     .addOption(json())
     .action(run("status"));
   group.command("stop").description("stop it").action(run("stop"));
+  group
+    .command("clock")
+    .description("show its clock, or set it forward")
+    .argument("[change]", "such as +90s, +30m, +1h or +2d")
+    .addHelpText("after", "\nExample:\n  $ agentauth sandbox clock +1h")
+    .action(run("clock", "change"));
   group
     .command("fault")
     .description("make it do something wrong; without a fault, list the kinds and what is set")

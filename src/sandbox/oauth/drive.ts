@@ -9,8 +9,8 @@ type Request = Omit<InnerRequest, "originalUrl">;
 /** How a request is helped on its way. */
 export interface DriveSettings {
   running: Running;
-  /** The path that the server is mounted at. */
-  path: string;
+  /** The issuer, below which all of the server's addresses are. */
+  issuer: URL;
   /** Who is signed in at every page, without being asked; `undefined` leaves the pages to a person. */
   account: string | undefined;
 }
@@ -22,7 +22,7 @@ const MAX_STEPS = 8;
  * since the pages run no scripts, and for an account that signs in by itself the pages too. What the browser gets is
  * the end of them.
  */
-export async function drive({ running, path, account }: DriveSettings, request: Request): Promise<Answer> {
+export async function drive({ running, issuer, account }: DriveSettings, request: Request): Promise<Answer> {
   // Signing in by itself starts afresh each time: it must not depend on who was there before.
   const cookies = new Cookies(account === undefined ? request.headers["cookie"] : undefined);
   const go = async (next: Request) => {
@@ -33,10 +33,13 @@ export async function drive({ running, path, account }: DriveSettings, request: 
   let answer = await go(request);
   for (let step = 0; step < MAX_STEPS; step++) {
     const next = formToPost(answer, account !== undefined) ?? (await approve(running, answer, account));
-    if (!next?.target.pathname.startsWith(`${path}/`)) break;
-    const { target, method = "GET", body = "" } = next;
+    if (!next) break;
+    const { method = "GET", body = "" } = next;
+    const target = new URL(next.target, issuer);
+    // A form can also be a client's: then it is for the browser to post.
+    if (target.origin !== issuer.origin || !target.pathname.startsWith(`${issuer.pathname}/`)) break;
     const headers = { ...request.headers, "content-type": "application/x-www-form-urlencoded" };
-    const url = target.pathname.slice(path.length) + target.search;
+    const url = target.pathname.slice(issuer.pathname.length) + target.search;
     answer = await go({ method, url, headers, body: Buffer.from(body), due: request.due });
   }
   const { "set-cookie": _, ...headers } = answer.headers;
@@ -45,7 +48,7 @@ export async function drive({ running, path, account }: DriveSettings, request: 
 }
 
 interface Step {
-  target: URL;
+  target: string;
   method?: string;
   body?: string;
 }
@@ -55,21 +58,21 @@ function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefi
   if (!String(headers["content-type"]).startsWith("text/html")) return undefined;
   const page = body.toString();
   const form = readHiddenForm(page);
-  if (!form || !URL.canParse(form.action)) return undefined;
+  if (!form) return undefined;
   if (!page.includes("document.forms[0].submit()") && !(confirms && form.fields["confirm"] === "yes")) return undefined;
-  return { target: new URL(form.action), method: "POST", body: new URLSearchParams(form.fields).toString() };
+  return { target: form.action, method: "POST", body: new URLSearchParams(form.fields).toString() };
 }
 
 /** Signs an account in where a page would ask for it, and allows all. */
 async function approve({ provider }: Running, { headers }: Answer, account?: string): Promise<Step | undefined> {
   if (account === undefined) return undefined;
-  const uid = /^[^?]*\/interaction\/([\w-]+)$/.exec(String(headers["location"]))?.[1];
+  const uid = /^\/[^/?]+\/interaction\/([\w-]+)$/.exec(String(headers["location"]))?.[1];
   const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);
   if (!interaction) return undefined;
   const grantId = await grantAll(provider, interaction, account);
   interaction.result = { login: { accountId: account }, consent: { grantId } };
   await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
-  return { target: new URL(interaction.returnTo) };
+  return { target: interaction.returnTo };
 }
 
 /** The cookies of one browser at one server. */
