@@ -11,6 +11,15 @@ export default defineConfig({
       include: ["src/**/*.ts"],
       exclude: ["src/**/*.gen.ts", "src/**/index.ts"],
       reporter: ["text-summary", "json-summary"],
+      // A little below what is there. Of cli/ only the output: its commands run in the end-to-end tests, in processes of
+      // their own that coverage does not see.
+      thresholds: {
+        "src/{errors,redact}.ts": { lines: 99, statements: 99, functions: 99, branches: 95 },
+        "src/api/**": { lines: 97, statements: 96, functions: 93, branches: 96 },
+        "src/http/**": { lines: 98, statements: 98, functions: 96, branches: 97 },
+        "src/sandbox/**": { lines: 97, statements: 95, functions: 95, branches: 87 },
+        "src/cli/output/**": { lines: 95, statements: 92, functions: 90, branches: 83 },
+      },
     },
   },
 });

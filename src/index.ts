@@ -5,7 +5,13 @@
  * @module
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
-export { AgentAuth, type AgentAuthOptions, type DeviceOperations, type ListOperation, type RawClient } from "./api/client.js";
+export {
+  AgentAuth,
+  type AgentAuthOptions,
+  type DeviceOperations,
+  type ListOperation,
+  type RawClient,
+} from "./api/client.js";
 export { Listing } from "./api/listing.js";
 export type { Drift } from "./api/page-numbers.js";
 export type { ListOptions, Page, Verdict } from "./api/pages.js";
@@ -50,7 +56,14 @@ export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } fro
 export type { GrantKey, GrantStore } from "./oauth/grant-store.js";
 export type { Step, TraceEntry } from "./oauth/http.js";
 export type { Introspection } from "./oauth/introspection.js";
-export type { AuthorizePrompt, DevicePrompt, LoginMethod, LoginOpen, LoginOutcome, LoginSession } from "./oauth/login.js";
+export type {
+  AuthorizePrompt,
+  DevicePrompt,
+  LoginMethod,
+  LoginOpen,
+  LoginOutcome,
+  LoginSession,
+} from "./oauth/login.js";
 export type { PreparedLogin } from "./oauth/login-flow.js";
 export type { PreRegisteredClient } from "./oauth/registration.js";
 export type { ResourceMetadata } from "./oauth/resource-metadata.js";

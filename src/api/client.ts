@@ -1,6 +1,7 @@
 import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
 import { AgentAuthError, type AgentAuthErrorOptions } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
+import { follow } from "../http/deadline.js";
 import type { Reply } from "../http/reply.js";
 import { createTransport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
@@ -82,7 +83,9 @@ export class AgentAuth {
       fetch: async (request) => replay(await transport(request, request.signal)),
     });
     this.pools = { list: (params, listOptions = {}) => this.#list<Pool>("pool", "domain_id", params, listOptions) };
-    this.domains = { list: (params, listOptions = {}) => this.#list<Domain>("domain", "account_id", params, listOptions) };
+    this.domains = {
+      list: (params, listOptions = {}) => this.#list<Domain>("domain", "account_id", params, listOptions),
+    };
     const devices = (params: { pool_id: string; sorting?: DeviceSorting }, listOptions: ListOptions = {}) =>
       this.#list<Device>("device", "pool_id", params, listOptions);
     this.devices = {
@@ -105,17 +108,24 @@ export class AgentAuth {
    * @returns the answer; its body can be read
    * @throws `AgentAuthError` for every answer that is not a success
    */
-  async get(path: string, query: Iterable<readonly [string, string]> = [], options: { signal?: AbortSignal } = {}): Promise<Response> {
+  async get(
+    path: string,
+    query: Iterable<readonly [string, string]> = [],
+    options: { signal?: AbortSignal } = {},
+  ): Promise<Response> {
     if (!/^\/(?!\/)[^?#\\]*$/.test(path) || /(?:^|\/)\.{1,2}(?:\/|$)/.test(path)) {
       throw new TypeError(`path ${quote(path)} must begin with a single "/", without ".", "..", query or fragment`);
     }
     const pairs = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
-    const { response } = await (this.client.GET as unknown as RawGet)(path, {
+    // A Request holds on to its signal; one that lives as long as the program would collect them all.
+    const call = follow(options.signal);
+    const send = this.client.GET as unknown as RawGet;
+    const { response } = await send(path, {
       querySerializer: () => pairs.join("&"),
       params: { query: {} },
       parseAs: "stream",
-      ...options,
-    });
+      signal: call.signal,
+    }).finally(() => call.release());
     const error = serviceError(replyOf(response), (text) => this.#redactor.redact(text));
     if (error) throw error;
     return response;
@@ -131,7 +141,10 @@ export class AgentAuth {
     if (typeof id !== "string" || id === "") throw new TypeError(`${scope} must be a non-empty string`);
     const get = this.client.GET as unknown as RawGet;
     return new Listing<T>(async (offset, signal) => {
-      const pagination = { ...(offset !== undefined && { offset }), ...(options.pageSize && { page_size: options.pageSize }) };
+      const pagination = {
+        ...(offset !== undefined && { offset }),
+        ...(options.pageSize && { page_size: options.pageSize }),
+      };
       const query = { [scope]: id, ...(params.sorting && { sorting: params.sorting }), pagination };
       const { response } = await get(PATHS[kind], { params: { query }, parseAs: "stream", signal });
       return this.#page<T>(kind, replyOf(response), offset ?? 0, options.strict === true);
@@ -194,7 +207,10 @@ function requireShape(kind: Kind, items: readonly object[], pagination: object |
 function unexpectedShape(part: string, problem: ShapeProblem, reply: Reply): AgentAuthError {
   const path = problem.path === "" ? part : `${part}.${escapeText(problem.path)}`;
   const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
-  return new AgentAuthError("unexpected_shape", `${path}${value} ${problem.rule}`, { ...about(reply), class: "refused" });
+  return new AgentAuthError("unexpected_shape", `${path}${value} ${problem.rule}`, {
+    ...about(reply),
+    class: "refused",
+  });
 }
 
 function about(reply: Reply): Pick<AgentAuthErrorOptions, "status" | "requestId" | "response"> {

@@ -37,7 +37,11 @@ export function readEnvelope(reply: Reply, mask: (text: string) => string): Enve
   const body = reply.json;
   if (!isObject(body)) throw refusal("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
   if (body["status"] !== "success" && body["status"] != null) {
-    throw refusal("bad_envelope", `status is ${quote(body["status"])}, neither "success" nor "error"`, about);
+    throw refusal(
+      "bad_envelope",
+      `status is ${quote(mask(String(body["status"])))}, neither "success" nor "error"`,
+      about,
+    );
   }
   const { summaries, pagination, sorting } = body;
   if (!Array.isArray(summaries)) {
@@ -62,10 +66,13 @@ export function serviceError(reply: Reply, mask: (text: string) => string): Agen
   const body = errorBody(reply.json);
   if (body === undefined && reply.response.ok) return undefined;
   const { status } = reply;
-  const code = body?.code ?? (status === 429 ? "rate_limited" : status >= 500 ? "server_error" : "http_error");
+  const code =
+    (body?.code === undefined ? undefined : mask(body.code)) ??
+    (status === 429 ? "rate_limited" : status >= 500 ? "server_error" : "http_error");
   const kind = classOf(code, status);
   const said = body?.message ?? "";
-  const message = said === "" ? `HTTP ${status}` : `${escapeText(mask(said)).slice(0, 500)} (${escapeText(code)}, HTTP ${status})`;
+  const message =
+    said === "" ? `HTTP ${status}` : `${cut(escapeText(mask(said)))} (${escapeText(code)}, HTTP ${status})`;
   return new AgentAuthError(code, `${shownUrl(reply.url)}: ${message}`, {
     class: kind,
     status,
@@ -74,6 +81,11 @@ export function serviceError(reply: Reply, mask: (text: string) => string): Agen
     response: reply.response,
     hint: hintFor(code, status),
   });
+}
+
+/** At most 500 characters, none of them halved. */
+function cut(text: string): string {
+  return text.length > 500 ? [...text].slice(0, 500).join("") : text;
 }
 
 function classOf(code: string, status: number): ErrorClass {
@@ -107,7 +119,7 @@ function notJson(reply: Reply, mask: (text: string) => string): AgentAuthError {
   const type = reply.response.headers.get("content-type");
   return refusal(
     "bad_content_type",
-    `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 400)), 80)}`,
+    `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 4000)), 80)}`,
     { ...about, hint: "a proxy or a login page may have answered in place of the service; check the base URL" },
   );
 }
@@ -119,5 +131,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";
-  return Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `the ${typeof value} ${quote(value, 60)}`;
+  return Array.isArray(value)
+    ? "an array"
+    : typeof value === "object"
+      ? "an object"
+      : `the ${typeof value} ${quote(value, 60)}`;
 }

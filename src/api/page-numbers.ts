@@ -11,7 +11,15 @@ export interface Drift {
   offset: number;
 }
 
-const COUNTS = ["item_count", "item_start", "item_end", "page_count", "page_index", "page_offset", "page_size"] as const;
+const COUNTS = [
+  "item_count",
+  "item_start",
+  "item_end",
+  "page_count",
+  "page_index",
+  "page_offset",
+  "page_size",
+] as const;
 
 /**
  * Holds a page's numbers against each other and against what was asked (`service.md`, PaginationOutput). An absent or
@@ -67,9 +75,18 @@ function isCount(value: unknown): value is number {
 }
 
 function impossible<T>(page: Page<T>, what: string): AgentAuthError {
-  return new AgentAuthError("bad_pagination", `the page at offset ${page.offset} contradicts itself: ${what}`, about(page));
+  return new AgentAuthError(
+    "bad_pagination",
+    `the page at offset ${page.offset} contradicts itself: ${what}`,
+    about(page),
+  );
 }
 
 function about<T>(page: Page<T>) {
-  return { class: "refused", requestId: page.requestId, response: page.response, status: page.response.status } as const;
+  return {
+    class: "refused",
+    requestId: page.requestId,
+    response: page.response,
+    status: page.response.status,
+  } as const;
 }

@@ -113,7 +113,8 @@ export async function* readPages<T extends object>(
       if (typeof next === "number" && left > 0) window.expect(page, next, left);
       yield page;
       progress.resume = used < raw || typeof next !== "number" ? position + used : next;
-      if (left <= 0) return verdict(progress, page, from, used < raw || typeof next === "number" ? progress.resume : undefined);
+      if (left <= 0)
+        return verdict(progress, page, from, used < raw || typeof next === "number" ? progress.resume : undefined);
       if (next === null) return ended(verdict(progress, page, from, undefined));
       if (typeof next !== "number") throw next;
     }

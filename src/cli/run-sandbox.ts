@@ -90,7 +90,8 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
 
   async clock(options, deps) {
     const state = readSandboxState(homeOf(deps));
-    if (!state) throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    if (!state)
+      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
     const { change } = options;
     const body = change === undefined ? undefined : { advance_ms: parseAdvance(change) };
     const { now } = (await control(state, body ? "POST" : "GET", "/_sandbox/clock", body, deps)) as { now: number };

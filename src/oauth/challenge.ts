@@ -45,8 +45,13 @@ export function parseChallenges(field: string): Challenge[] {
     }
     if (params && match(EQUALS)) {
       const value = match(QUOTED)?.[1]?.replace(/\\(.)/gs, "$1") ?? bareValue(match(BARE_VALUE));
-      if (value !== undefined) params.set(name.toLowerCase(), [...(params.get(name.toLowerCase()) ?? []), value]);
-      else at = afterComma(field, at);
+      if (value === undefined) {
+        at = afterComma(field, at);
+        continue;
+      }
+      const values = params.get(name.toLowerCase());
+      if (values) values.push(value);
+      else params.set(name.toLowerCase(), [value]);
       continue;
     }
     params = new Map();

@@ -36,8 +36,9 @@ export class Clock implements SandboxClock {
    * and signs is shifted by this on the way out and in.
    */
   get skew(): number {
+    const machine = Date.now();
     // Two readings of one clock would differ by the time between them.
-    const ms = this.#base === Date.now ? this.#offset : this.now() - Date.now();
-    return Math.round(ms / 1000);
+    const own = this.#base === Date.now ? machine + this.#offset : this.now();
+    return Math.floor(own / 1000) - Math.floor(machine / 1000);
   }
 }

@@ -78,15 +78,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
   const { origin } = server;
   const servers = new PoolServers({ ...settings, origin, clock, data });
+  const world = { data, faults, clock, servers, origin, requests: requests.log, shutdown: close };
   dispatch = createDispatch({
     ...settings,
-    parts: [
-      managementPart({ ...settings, data, faults }),
-      authorizationPart({ ...settings, servers, clock }),
-      mcpPart({ ...settings.oauth, origin, servers }),
-      controlPart({ ...settings, faults, requests: requests.log, clock, shutdown: close }),
-      healthPart(settings),
-    ],
+    parts: partsOf(settings, world),
     faults,
     guard: hostGuard(settings.host, server.port),
     log: requests.add,
@@ -95,7 +90,33 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   });
   if (signal?.aborted) await close();
   else signal?.addEventListener("abort", close);
+  return publicFace(settings, { ...world, closed, close });
+}
+
+/** What a sandbox consists of. */
+interface World {
+  data: SandboxData;
+  faults: FaultController;
+  clock: Clock;
+  servers: PoolServers;
+  origin: string;
+  requests: RequestLog;
+  shutdown: () => void;
+}
+
+function partsOf(settings: SandboxSettings, world: World): Part[] {
+  return [
+    managementPart({ ...settings, ...world }),
+    authorizationPart({ ...settings, ...world }),
+    mcpPart({ ...settings.oauth, ...world }),
+    controlPart({ ...settings, ...world }),
+    healthPart(settings),
+  ];
+}
+
+function publicFace(settings: SandboxSettings, world: World & Pick<Sandbox, "closed" | "close">): Sandbox {
   const { apiToken, controlToken } = settings;
+  const { data, faults, clock, servers, origin, requests, closed, close } = world;
   return withHidden(
     { apiToken, controlToken },
     {
@@ -107,7 +128,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       ids: data.first,
       data,
       faults,
-      requests: requests.log,
+      requests,
       clock,
       closed,
       close,

@@ -34,36 +34,44 @@ export interface ConfigurationSettings {
 
 /** What oidc-provider is told. Whatever it would ask to be changed is given, so that it has nothing to print. */
 export function configurationOf(settings: ConfigurationSettings): object {
-  const { oauth, clock, key, store, signIns } = settings;
+  const { oauth, key, store, path } = settings;
   return {
     adapter: (kind: string) => store.adapter(kind),
     jwks: { keys: [key.jwk] },
     cookies: {
       keys: [randomBytes(32).toString("base64url")],
       // The servers of all pools share a host, which is all that a browser would go by.
-      long: { httpOnly: true, sameSite: "lax", path: settings.path },
+      long: { httpOnly: true, sameSite: "lax", path },
     },
     scopes: STATIC_SCOPES,
     responseTypes: ["code"],
     clientAuthMethods: ["client_secret_basic", "client_secret_post", "none"],
     clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
-    clientBasedCORS: () => false,
     // A moved clock is to be exact.
     clockTolerance: 0,
-    routes: {
-      authorization: "/authorize",
-      token: "/token",
-      registration: "/register",
-      introspection: "/introspect",
-      revocation: "/revoke",
-      jwks: "/jwks",
-      end_session: "/end_session",
-      device_authorization: "/device_authorization",
-      code_verification: "/device",
-    },
-    pkce: { required: () => true },
+    routes: ROUTES,
     ttl: lifetimes(oauth),
     features: featuresOf(settings),
+    ...policiesOf(settings),
+  };
+}
+
+const ROUTES = {
+  authorization: "/authorize",
+  token: "/token",
+  registration: "/register",
+  introspection: "/introspect",
+  revocation: "/revoke",
+  jwks: "/jwks",
+  end_session: "/end_session",
+  device_authorization: "/device_authorization",
+  code_verification: "/device",
+} as const;
+
+function policiesOf({ oauth, clock, signIns, path }: ConfigurationSettings) {
+  return {
+    clientBasedCORS: () => false,
+    pkce: { required: () => true },
     formats: {
       customizers: {
         jwt(_ctx: OidcContext, _token: object, jwt: { payload: { iat: number; exp: number } }) {
@@ -72,7 +80,7 @@ export function configurationOf(settings: ConfigurationSettings): object {
         },
       },
     },
-    interactions: { url: (_ctx: OidcContext, { uid }: { uid: string }) => `${settings.path}/interaction/${uid}` },
+    interactions: { url: (_ctx: OidcContext, { uid }: { uid: string }) => `${path}/interaction/${uid}` },
     findAccount: (_ctx: OidcContext, id: string, token?: { kind?: string; clientId?: string }) => {
       const revoked = token?.kind === "RefreshToken" && !signIns.isActive(token.clientId ?? "", id);
       return revoked ? undefined : accountOf(id);

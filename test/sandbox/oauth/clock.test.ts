@@ -68,11 +68,11 @@ it("an authorization code is too old after a minute, and a sign-in on the pages 
 });
 
 it("a clock that stands still keeps everything as it is", async () => {
-  await start({ now: () => 1_000_000, accessTokenTtl: 1 });
+  await start({ now: () => 1_000_000, accessTokenTtl: 2 });
   const { tokens } = await signIn(sandbox);
-  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await new Promise((resolve) => setTimeout(resolve, 2100));
   expect((await callTool(sandbox.mcpUrl, tokens.access_token, "whoami")).status).toBe(200);
-  sandbox.clock.advance(1000);
+  sandbox.clock.advance(2000);
   expect((await callTool(sandbox.mcpUrl, tokens.access_token, "whoami")).status).toBe(401);
 });
 
