@@ -14,7 +14,8 @@ import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const PAGES = ["README.md", "CONTRIBUTING.md", ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`)];
+const GUIDES = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+const PAGES = ["README.md", "CONTRIBUTING.md", ...GUIDES.map((name) => `docs/${name}`)];
 
 function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
@@ -49,6 +50,8 @@ describe("the SDK page", () => {
     ["src/api/client.ts", "AgentAuthOptions"],
     ["src/http/transport.ts", "TransportOptions"],
     ["src/api/pages.ts", "ListOptions"],
+    ["src/oauth/agent.ts", "AgentClientOptions"],
+    ["src/oauth/discovery.ts", "Overrides"],
     ["src/errors.ts", "ClientErrorCode"],
   ])("has everything that %s declares in %s", (path, name) => {
     const members = declared(path, name);
@@ -66,6 +69,7 @@ describe("the sandbox page", () => {
 
   it.each([
     ["src/sandbox/settings.ts", "SandboxOptions"],
+    ["src/sandbox/oauth/settings.ts", "OAuthOptions"],
     ["src/sandbox/faults.ts", "FaultSelector"],
   ])("has everything that %s declares in %s", (path, name) => {
     expect(declared(path, name).filter((member) => !named.includes(member))).toEqual([]);

@@ -39,7 +39,7 @@ export function readEnvelope(reply: Reply, mask: (text: string) => string): Enve
   if (body["status"] !== "success" && body["status"] != null) {
     throw refusal(
       "bad_envelope",
-      `status is ${quote(mask(String(body["status"])))}, neither "success" nor "error"`,
+      `status is ${quote(typeof body["status"] === "string" ? mask(body["status"]) : body["status"])}, neither "success" nor "error"`,
       about,
     );
   }

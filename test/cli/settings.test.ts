@@ -132,7 +132,7 @@ describe("profiles", () => {
   it("sandbox is the one that runs, with a token for it alone", () => {
     const home = temporaryFolder();
     expect(() => resolve({ profile: "sandbox" }, {}, CONFIG, home)).toThrow(/no sandbox is running/);
-    const ids = { account_id: "acc_1", domain_id: "dom_1", pool_id: "pool_1" };
+    const ids = { account_id: "acc_1", domain_id: "dom_1", pool_id: "pool_1", mcp_url: "http://127.0.0.1:1/mcp" };
     writeSandboxState(home, {
       pid: process.pid,
       base_url: "http://127.0.0.1:4711",

@@ -1,8 +1,222 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { openMcp } from "../../src/mcp/client.js";
-import { AgentClient } from "../../src/oauth/agent.js";
-import { memoryStore } from "../../src/store/memory.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BrowserResult } from "../../src/login/browser.js";
 import { terminalLogin } from "../../src/login/terminal.js";
-import { freePort } from "../login/support.js";
-import { type CliResult, runCli, temporaryFolder } from "../helpers/cli.js";
+import { openMcp } from "../../src/mcp/client.js";
+import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
+import { memoryStore } from "../../src/store/memory.js";
+import { runCli, temporaryFolder, until } from "../helpers/cli.js";
 import { DEMO_SCOPE, type DemoRequest, type DemoServers, startDemoProvider } from "../helpers/demo-provider.js";
+import { freePort } from "../login/support.js";
+
+let demo: DemoServers;
+/** What the person's browser ended up with. */
+let pages: string[];
+
+beforeEach(async () => {
+  demo = await startDemoProvider();
+  pages = [];
+});
+afterEach(() => demo.close());
+
+/** A browser without a window: goes where the address leads, and reads the page there. */
+async function fetchPage(url: string): Promise<BrowserResult> {
+  pages.push(await (await fetch(url)).text());
+  return "opened";
+}
+
+function agentWith(options: Partial<AgentClientOptions> = {}, redirectPort?: number): AgentClient {
+  const login = terminalLogin({ say() {}, env: {}, browser: "any", openBrowser: fetchPage, redirectPort });
+  return new AgentClient({ store: memoryStore(), login, ...options });
+}
+
+const summary = ({ server, method, path, status }: DemoRequest) => `${server} ${method} ${path} ${status}`;
+const only = <T>(list: readonly T[]): T => {
+  if (list.length !== 1 || list[0] === undefined) throw new Error(`one was expected, ${list.length} are there`);
+  return list[0];
+};
+
+const PRM = "/.well-known/oauth-protected-resource/mcp";
+const METADATA = "/.well-known/oauth-authorization-server";
+const FIRST_LOGIN = [
+  "mcp POST /mcp 401",
+  `mcp GET ${PRM} 200`,
+  `issuer GET ${METADATA} 200`,
+  "issuer POST /register 201",
+  "issuer GET /authorize 302",
+  "issuer POST /token 200",
+];
+
+describe("the library at an authorization server that others wrote", () => {
+  it("gets a token in six requests, by metadata at the root and an issuer that ends in a slash", async () => {
+    const token = await agentWith().token(demo.mcpUrl);
+    expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);
+    expect(token).toMatchObject({ issuer: demo.issuer, resource: demo.mcpUrl, scope: DEMO_SCOPE });
+    expect(demo.issuer).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+    await until(() => pages.length > 0);
+    expect(pages).toEqual([expect.stringContaining("<h1>You are signed in</h1>")]);
+  });
+
+  it("names the resource and the challenged scope, and sends the code with its verifier", async () => {
+    await agentWith().token(demo.mcpUrl);
+    const { query, location } = only(demo.to("/authorize"));
+    const registered = only(demo.to("/register")).body;
+    expect(Object.fromEntries(query)).toMatchObject({
+      resource: demo.mcpUrl,
+      scope: DEMO_SCOPE,
+      code_challenge_method: "S256",
+      redirect_uri: String(registered["redirect_uris"]),
+    });
+    expect(only(demo.to("/token")).body).toMatchObject({
+      grant_type: "authorization_code",
+      resource: demo.mcpUrl,
+      code: new URL(location ?? "").searchParams.get("code"),
+      code_verifier: expect.stringMatching(/^[\w-]{43,}$/),
+    });
+  });
+
+  it("takes a callback without iss, since the metadata does not promise one", async () => {
+    await agentWith().token(demo.mcpUrl);
+    const callback = new URL(only(demo.to("/authorize")).location ?? "").searchParams;
+    expect([...callback.keys()].sort()).toEqual(["code", "state"]);
+  });
+
+  it("authenticates as the metadata lists it: the secret in the form, no Basic", async () => {
+    await agentWith().token(demo.mcpUrl);
+    expect(only(demo.to("/register")).body).toMatchObject({ token_endpoint_auth_method: "client_secret_post" });
+    const { authorization, body } = only(demo.to("/token"));
+    expect(authorization).toBeUndefined();
+    expect(body["client_secret"]).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it("uses the token, renews it, and uses the new one; each refresh with the token of the one before", async () => {
+    const agent = agentWith();
+    const first = await agent.token(demo.mcpUrl);
+    expect(await whoami(agent)).toContain(DEMO_SCOPE);
+    const second = await agent.token(demo.mcpUrl, { forceRefresh: true });
+    const third = await agent.token(demo.mcpUrl, { forceRefresh: true });
+    expect(new Set([first.value, second.value, third.value]).size).toBe(3);
+    const [, one, two] = demo.to("/token").map(({ body }) => body);
+    expect(one).toMatchObject({ grant_type: "refresh_token", resource: demo.mcpUrl });
+    expect(two?.["refresh_token"]).not.toBe(one?.["refresh_token"]);
+    const before = demo.to("/mcp").length;
+    expect(await whoami(agent)).toContain(DEMO_SCOPE);
+    for (const { authorization } of demo.to("/mcp").slice(before)) expect(authorization).toBe(`Bearer ${third.value}`);
+    expect(demo.to("/authorize")).toHaveLength(1);
+  });
+
+  it("signs out by revocation, after which the server takes the token no more", async () => {
+    const agent = agentWith();
+    const { value } = await agent.token(demo.mcpUrl);
+    expect(await agent.logout(demo.mcpUrl)).toEqual({ removed: true, told: true });
+    const { status, body } = only(demo.to("/revoke"));
+    expect({ status, token: body["token"] }).toEqual({ status: 200, token: expect.stringMatching(/^[\w-]{36}$/) });
+    expect(body["token"]).not.toBe(value);
+    expect(await agent.status()).toEqual([]);
+    const answer = await fetch(demo.mcpUrl, { method: "POST", headers: { authorization: `Bearer ${value}` } });
+    expect(answer.status).toBe(401);
+  });
+
+  it("signs in with a public client that is known beforehand, and sends no secret anywhere", async () => {
+    const port = await freePort();
+    await demo.addPublicClient("known-client", `http://127.0.0.1:${port}/callback`);
+    const agent = agentWith({ client: { clientId: "known-client" } }, port);
+    await agent.token(demo.mcpUrl);
+    await agent.token(demo.mcpUrl, { forceRefresh: true });
+    await agent.logout(demo.mcpUrl);
+    expect(demo.to("/register")).toEqual([]);
+    const sent = [...demo.to("/token"), ...demo.to("/revoke")];
+    expect(sent.map(({ status }) => status)).toEqual([200, 200, 200]);
+    for (const { body, authorization } of sent) {
+      expect(authorization).toBeUndefined();
+      expect(body).toMatchObject({ client_id: "known-client" });
+      expect(body).not.toHaveProperty("client_secret");
+    }
+  });
+
+  it("asks for a new sign-in where its token was revoked elsewhere and no refresh helps", async () => {
+    const store = memoryStore();
+    const agent = agentWith({ store });
+    await agent.token(demo.mcpUrl);
+    const { refreshToken } = only(await store.list()).tokens;
+    const { client_id, client_secret } = only(demo.to("/token")).body;
+    const form = { client_id: String(client_id), client_secret: String(client_secret) };
+    const token = refreshToken?.reveal() ?? "";
+    await fetch(`${demo.issuer}revoke`, { method: "POST", body: new URLSearchParams({ ...form, token }) });
+    expect(await whoami(agent)).toContain(DEMO_SCOPE);
+    expect(demo.to("/token").map(({ body, status }) => `${body["grant_type"]} ${status}`)).toEqual([
+      "authorization_code 200",
+      "refresh_token 400",
+      "authorization_code 200",
+    ]);
+    expect(demo.to("/register")).toHaveLength(1);
+  });
+
+  it("finds its client forgotten, and registers anew", async () => {
+    const store = memoryStore();
+    await agentWith({ store }).token(demo.mcpUrl);
+    const { client_id } = only(demo.to("/token")).body;
+    demo.forgetClient(String(client_id));
+    await agentWith({ store }).login(demo.mcpUrl);
+    expect(demo.to("/register")).toHaveLength(2);
+    expect(demo.to("/token").at(-1)).toMatchObject({ status: 200 });
+  });
+});
+
+describe("the built program there", () => {
+  const browser = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
+  let home: string;
+  const run = (...args: string[]) => runCli(args, { env: { AGENTAUTH_HOME: home } });
+  beforeEach(() => {
+    home = temporaryFolder();
+  });
+
+  it("prints a token that the server takes, from six requests and one sign-in", async () => {
+    const { code, stdout } = await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    expect(code).toBe(0);
+    expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);
+    const headers = {
+      authorization: `Bearer ${stdout.trim()}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+    const answer = await fetch(demo.mcpUrl, { method: "POST", headers, body });
+    expect(await answer.text()).toContain("whoami");
+  });
+
+  it("calls a tool, renews, signs out; each in a process of its own, with one sign-in for all", async () => {
+    const first = await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    const called = await run("mcp", "call", demo.mcpUrl, "whoami");
+    expect([called.code, called.stdout]).toEqual([
+      0,
+      `${String(only(demo.to("/token")).body["client_id"])} ${DEMO_SCOPE}\n`,
+    ]);
+    const renewed = await run("token", demo.mcpUrl, "--force-refresh");
+    expect(renewed.code).toBe(0);
+    expect(renewed.stdout).not.toBe(first.stdout);
+    expect(demo.to("/token").map(({ body }) => body["grant_type"])).toEqual(["authorization_code", "refresh_token"]);
+    const out = await run("logout", demo.mcpUrl);
+    expect([out.code, out.stderr]).toEqual([0, `signed out of ${demo.mcpUrl}\n`]);
+    expect(only(demo.to("/revoke")).status).toBe(200);
+    expect((await run("status", demo.mcpUrl)).code).toBe(4);
+    expect(demo.to("/authorize")).toHaveLength(1);
+  });
+
+  it("has no way to introspect there, and says so", async () => {
+    await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    const { code, stdout, stderr } = await run("introspect", demo.mcpUrl);
+    expect([code, stdout]).toEqual([6, ""]);
+    expect(stderr).toMatch(/^error: .* has no introspection_endpoint\n/);
+  });
+});
+
+async function whoami(agent: AgentClient): Promise<string> {
+  const { signal } = new AbortController();
+  const fetch: typeof globalThis.fetch = (input, init) => agent.fetch(input as string | URL | Request, init);
+  const session = await openMcp(demo.mcpUrl, { fetch, name: "test", version: "1.0.0", signal });
+  try {
+    return JSON.stringify(await session.call("whoami", {}, signal));
+  } finally {
+    await session.close();
+  }
+}

@@ -53,8 +53,18 @@ export function cleanEnv(extra: Record<string, string | undefined> = {}): Record
 
 /** Starts the program; its stdout and stderr are pipes that nobody reads yet. */
 export function startCli(args: readonly string[], options: RunOptions = {}): ChildProcess {
-  return spawn(process.execPath, [BIN, ...args], { cwd: options.cwd, env: cleanEnv(options.env), stdio: "pipe" });
+  const env = cleanEnv(options.env);
+  const child = spawn(process.execPath, [BIN, ...args], { cwd: options.cwd, env, stdio: "pipe" });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  return child;
 }
+
+// A test that fails does not get to the end of what it started.
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
 
 /** Runs the program to its end. */
 export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {

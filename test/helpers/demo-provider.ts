@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { DemoInMemoryAuthProvider } from "@modelcontextprotocol/sdk/examples/server/demoInMemoryOAuthProvider.js";
+import {
+  DemoInMemoryAuthProvider,
+  DemoInMemoryClientsStore,
+} from "@modelcontextprotocol/sdk/examples/server/demoInMemoryOAuthProvider.js";
 import { InvalidGrantError, InvalidTokenError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import { requireBearerAuth } from "@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js";
 import {
@@ -34,8 +37,22 @@ interface Session {
   accessToken: string;
 }
 
+/** The SDK's clients, which can be forgotten. */
+class DemoClients extends DemoInMemoryClientsStore {
+  readonly #forgotten = new Set<string>();
+
+  forget(clientId: string): void {
+    this.#forgotten.add(clientId);
+  }
+
+  override async getClient(clientId: string) {
+    return this.#forgotten.has(clientId) ? undefined : super.getClient(clientId);
+  }
+}
+
 /** The SDK's demo with what it leaves out: refresh tokens, each good for one use, and revocation. */
 class DemoProvider extends DemoInMemoryAuthProvider {
+  override clientsStore = new DemoClients();
   readonly #sessions = new Map<string, Session>();
   readonly #renewed = new Map<string, AuthInfo>();
   readonly #revoked = new Set<string>();
@@ -151,6 +168,7 @@ export async function startDemoProvider() {
         redirect_uris: [redirectUri],
         token_endpoint_auth_method: "none",
       }),
+    forgetClient: (clientId: string) => provider.clientsStore.forget(clientId),
     async close() {
       await Promise.all([issuer.close(), mcp.close()]);
     },

@@ -6,6 +6,7 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["AGENTAUTH_API_TOKEN", "the API token of the management interface"],
   ["AGENTAUTH_PROFILE", "the profile to use"],
   ["AGENTAUTH_HOME", "the folder that all files are kept in"],
+  ["AGENTAUTH_NO_INPUT", "never ask, as --no-input"],
   ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
   ["HTTPS_PROXY, HTTP_PROXY", "the proxy for requests"],
   ["NO_PROXY", "hosts that are reached without it"],
