@@ -5,6 +5,8 @@ const BASE = "^src/(errors|redact)\\.ts$";
 const HTTP = "^src/http/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
 const RUNTIME = "^src/(sandbox|mcp|login|node|store)/";
+/** What needs Node; scripts/build.mjs bundles it with its packages. */
+const OF_NODE = ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(file|keyring|private-file)(\\.ts$|/)"];
 
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {
@@ -78,13 +80,13 @@ module.exports = {
     forbid(
       "node-modules-of-node",
       "the library runs on web-standard interfaces: node:* is for sandbox/, mcp/, login/, node/, store/ and cli/",
-      { path: "^src/", pathNot: ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(file|keyring)(\\.ts$|/)"] },
+      { path: "^src/", pathNot: OF_NODE },
       { dependencyTypes: ["core"] },
     ),
     forbid(
       "installed-with-us",
-      "only the command line is bundled: what the library imports must be among the dependencies",
-      { path: "^src/", pathNot: "^src/cli/" },
+      "what the library imports, which is not bundled, must be among the dependencies",
+      { path: "^src/", pathNot: OF_NODE },
       { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown", "undetermined"] },
     ),
     forbid(

@@ -83,12 +83,11 @@ function tryLibrary(target) {
 }
 
 function tryEverything(target) {
-  runProgram("sandbox.mjs", target);
-  checkTypes("sandbox.ts", target, {
-    lib: ["ES2023"],
-    types: ["node"],
-    typeRoots: [join(root, "node_modules/@types")],
-  });
+  const types = { lib: ["ES2023"], types: ["node"], typeRoots: [join(root, "node_modules/@types")] };
+  for (const name of ["sandbox", "agent"]) {
+    runProgram(`${name}.mjs`, target);
+    checkTypes(`${name}.ts`, target, types);
+  }
   assert.equal(run("npx", ["--no-install", "agentauth", "--version"], target).trim(), version);
   assert.match(run("npx", ["--no-install", "agentauth", "demo"], target), /All \d+ devices came, in order, none twice/);
 }
@@ -119,9 +118,11 @@ function checkTypes(name, target, options) {
 
 /** Runs a command to its end and gives its output; fails with everything that it said. */
 function run(command, args, cwd) {
-  const result = spawnSync(command, args, { cwd, env, encoding: "utf8", shell: process.platform === "win32" });
+  const options = { cwd, env, encoding: "utf8", timeout: 180_000, shell: process.platform === "win32" };
+  const result = spawnSync(command, args, options);
   if (result.status === 0) return result.stdout;
-  const said = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error ?? ""}`;
+  // A stack trace quotes whole lines of the bundle.
+  const said = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error ?? ""}`.replace(/^(.{400}).+$/gm, "$1…");
   throw new Error(`${command} ${args.join(" ")} failed (${result.status ?? result.signal}):\n${said}`);
 }
 

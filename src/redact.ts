@@ -147,3 +147,20 @@ export class Redactor {
     return "Redactor {}";
   }
 }
+
+/** A word as a POSIX shell reads it back. Invisible characters, which no message shows as they are, go through printf. */
+export function shellWord(word: string): string {
+  if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word)) return word;
+  if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`;
+  const format = word.replace(/./gsu, (character) => {
+    if (character === "%") return "%%";
+    if (/^[\\'\p{M}]$/u.test(character) || escapeText(character) !== character) return octal(character);
+    return character;
+  });
+  // A leading "-" would be an option of printf's.
+  return `"$(printf '${format.replace(/^-|["$`]/g, octal)}')"`;
+}
+
+function octal(character: string): string {
+  return [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+}

@@ -27,17 +27,17 @@ export function bearerAuth(
     if (source === undefined || new URL(request.url).origin !== origin) return send(request, call);
     const token = await readToken(source, call, redactor);
     const copy = request.body === null ? request : request.clone();
-    const reply = await send(withToken(request, token, place), call);
+    const reply = await send(request, withToken(request, call, token, place));
     if (!isRefused(reply) || typeof source !== "function") return reply;
     const renewed = await readToken(source, call, redactor);
-    return renewed === token ? reply : send(withToken(copy, renewed, place), call);
+    return renewed === token ? reply : send(copy, withToken(copy, call, renewed, place));
   };
 }
 
-function withToken(request: Request, token: string, place: PlaceToken | undefined): Request {
+function withToken(request: Request, call: Call, token: string, place: PlaceToken | undefined): Call {
   const headers = new Headers(request.headers);
   (place ?? bearer)(headers, token);
-  return new Request(request, { headers });
+  return { ...call, headers };
 }
 
 async function readToken(source: TokenSource, call: Call, redactor: Redactor): Promise<string> {

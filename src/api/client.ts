@@ -3,7 +3,7 @@ import { AgentAuthError, type AgentAuthErrorOptions } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { follow } from "../http/deadline.js";
 import type { Reply } from "../http/reply.js";
-import { createTransport, type TransportOptions } from "../http/transport.js";
+import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { escapeText, hideClientSecret, quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
@@ -71,16 +71,17 @@ export class AgentAuth {
   /** The devices of a pool. */
   readonly devices: DeviceOperations;
   readonly #redactor = new Redactor();
+  readonly #transport: Transport;
 
   constructor(options: AgentAuthOptions) {
     const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
-    const transport = createTransport(options, auth, mayRetry);
+    this.#transport = createTransport(options, auth, mayRetry);
     this.client = createOpenApiClient<paths>({
       baseUrl,
       headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
       ...(options.querySerializer && { querySerializer: options.querySerializer }),
-      fetch: async (request) => replay(await transport(request, request.signal)),
+      fetch: async (request) => replay(await this.#transport(request, request.signal)),
     });
     this.pools = { list: (params, listOptions = {}) => this.#list<Pool>("pool", "domain_id", params, listOptions) };
     this.domains = {
@@ -145,9 +146,24 @@ export class AgentAuth {
         ...(offset !== undefined && { offset }),
         ...(options.pageSize && { page_size: options.pageSize }),
       };
-      const query = { [scope]: id, ...(params.sorting && { sorting: params.sorting }), pagination };
-      const { response } = await get(PATHS[kind], { params: { query }, parseAs: "stream", signal });
-      return this.#page<T>(kind, replyOf(response), offset ?? 0, options.strict === true);
+      const query = {
+        [scope]: id,
+        ...(params.sorting && { sorting: params.sorting }),
+        ...(Object.keys(pagination).length > 0 && { pagination }),
+      };
+      const { response } = await get(PATHS[kind], {
+        params: { query },
+        parseAs: "stream",
+        fetch: async (request) => {
+          const reply = await this.#transport(request, signal);
+          replies.set(reply.response, reply);
+          return reply.response.ok ? reply.response : replay(reply);
+        },
+      });
+      const reply = replyOf(response);
+      // undici keeps a Response longer than anybody uses it; a whole page must not hang on it.
+      replies.delete(response);
+      return this.#page<T>(kind, reply, offset ?? 0, options.strict === true);
     }, options);
   }
 
@@ -170,6 +186,7 @@ type RawGet = (
     parseAs: "stream";
     signal?: AbortSignal;
     querySerializer?: () => string;
+    fetch?: (request: Request) => Promise<Response>;
   },
 ) => Promise<{ response: Response }>;
 

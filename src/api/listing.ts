@@ -25,8 +25,8 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   }
 
   /** Every item, in the service's order. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
-    for await (const page of this.pages()) yield* page.items;
+  [Symbol.asyncIterator](): AsyncIterableIterator<T, void, undefined> {
+    return itemsOf(this.pages());
   }
 
   /** Every page, with its numbers. */
@@ -56,6 +56,51 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   #with(options: Pick<ListOptions, "maxItems">): Listing<T> {
     return new Listing(this.#fetchPage, { ...this.#options, ...options });
   }
+}
+
+/** Gives out the items of pages: by hand, since a generator inside a generator costs several promises an item. */
+function itemsOf<T extends object>(
+  pages: AsyncGenerator<Page<T>, void, undefined>,
+): AsyncIterableIterator<T, void, undefined> {
+  let items: readonly T[] = [];
+  let at = 0;
+  let refilling: Promise<unknown> | undefined;
+  const refill = async (): Promise<IteratorResult<T, void>> => {
+    for (;;) {
+      const page = await pages.next();
+      if (page.done) return page;
+      ({ items } = page.value);
+      at = 0;
+      const value = items[at++];
+      if (value !== undefined) return { done: false, value };
+    }
+  };
+  const next = (): Promise<IteratorResult<T, void>> => {
+    // Whoever asks again before the answer waits in line, as with a generator.
+    if (refilling !== undefined) return refilling.then(next, next);
+    const value = items[at];
+    if (value !== undefined) {
+      at++;
+      return Promise.resolve({ done: false, value });
+    }
+    const filled = refill();
+    const settled = () => {
+      refilling = undefined;
+    };
+    refilling = filled.then(settled, settled);
+    return filled;
+  };
+  return {
+    next,
+    async return() {
+      items = [];
+      await pages.return();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 function wholeNumber(value: number | undefined, least: number, name: string): void {

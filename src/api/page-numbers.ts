@@ -60,7 +60,7 @@ export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
 }
 
 /** What changed in the list between two of its pages. */
-export function compareNumbers<T>(before: Page<T>, after: Page<T>): Drift[] {
+export function compareNumbers<T>(before: Pick<Page<T>, "pagination">, after: Page<T>): Drift[] {
   const drift: Drift[] = [];
   for (const field of ["item_count", "page_size"] as const) {
     const from = before.pagination?.[field];

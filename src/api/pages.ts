@@ -130,7 +130,8 @@ class Seams<T extends object> {
   readonly #from: number;
   readonly #options: ListOptions;
   readonly #progress: Progress;
-  #previous: Page<T> | undefined;
+  // Its numbers alone: a page that is kept keeps its items.
+  #previous: Pick<Page<T>, "pagination"> | undefined;
   #furthest = -1;
   #stalled = 0;
 
@@ -143,7 +144,7 @@ class Seams<T extends object> {
   /** Reports what changed; gives the offset to read again from when items may have slipped behind the seam. */
   repairFrom(page: Page<T>): number | undefined {
     const previous = this.#previous;
-    this.#previous = page;
+    this.#previous = { pagination: page.pagination };
     const drift = previous ? compareNumbers(previous, page) : [];
     for (const change of drift) {
       this.#progress.drift.push(change);
@@ -174,7 +175,7 @@ class Seams<T extends object> {
 
 /** The ids of the last items: enough to recognise what comes twice at a seam, in bounded memory. */
 class SeenIds {
-  static readonly WINDOW = 10_000;
+  static readonly WINDOW = 2_000;
   #recent = new Set<string>();
   #older = new Set<string>();
 
@@ -199,13 +200,13 @@ class SeenIds {
 
   #isNew(id: unknown): boolean {
     if (typeof id !== "string") return true;
-    if (this.#recent.has(id) || this.#older.has(id)) return false;
+    if (this.#older.has(id)) return false;
     if (this.#recent.size >= SeenIds.WINDOW) {
       this.#older = this.#recent;
       this.#recent = new Set();
     }
-    this.#recent.add(id);
-    return true;
+    const before = this.#recent.size;
+    return this.#recent.add(id).size > before;
   }
 }
 

@@ -4,9 +4,9 @@ import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { quote } from "../redact.js";
-import { makePrivateFolder } from "./home.js";
+import { makePrivateFolder } from "../store/private-file.js";
+import { storeError } from "../store/store-error.js";
 import { FORMATS } from "./output/formats.js";
-import { storeError } from "./store-error.js";
 
 /** What a profile can set. */
 export interface Profile {

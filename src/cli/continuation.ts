@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../errors.js";
-import { escapeText } from "../redact.js";
+import { shellWord } from "../redact.js";
 
 /** The command line that goes on where a list stopped. */
 export function continuationCommand(argv: readonly string[], offset: number, limit: number | undefined): string {
@@ -22,23 +22,6 @@ function withoutFlag(argv: readonly string[], flag: string): string[] {
     else if (!word.startsWith(`${flag}=`)) kept.push(word);
   }
   return kept;
-}
-
-/** A word as a POSIX shell reads it back. Invisible characters, which no message shows as they are, go through printf. */
-export function shellWord(word: string): string {
-  if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word)) return word;
-  if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`;
-  const format = word.replace(/./gsu, (character) => {
-    if (character === "%") return "%%";
-    if (/^[\\'\p{M}]$/u.test(character) || escapeText(character) !== character) return octal(character);
-    return character;
-  });
-  // A leading "-" would be an option of printf's.
-  return `"$(printf '${format.replace(/^-|["$`]/g, octal)}')"`;
-}
-
-function octal(character: string): string {
-  return [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 }
 
 /** The same error with another hint. */

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import type { LoginStatus } from "../oauth/agent.js";
-import { escapeText } from "../redact.js";
+import { escapeText, shellWord } from "../redact.js";
 import { agentOf, traceLine } from "./agent-context.js";
 import type { GrantFlags } from "./commands/agent.js";
 import { type Deps, settingsOf } from "./context.js";
@@ -54,7 +54,8 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   await writer.end();
   const kept = logins[0]?.stored_in;
   if (kept !== undefined) io.say(`kept in ${kept}, readable by you alone`);
-  else io.say(`nobody is signed in${url === undefined ? "" : ` at ${url}`}; agentauth login <mcp_url>`);
+  else if (url === undefined) io.say("nobody is signed in; agentauth login <mcp_url>");
+  else io.say(`nobody is signed in at ${url}; agentauth login ${shellWord(url)}`);
   return logins.some(isAlive) ? EXIT_CODES.ok : EXIT_CODES.auth;
 }
 

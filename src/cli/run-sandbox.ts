@@ -105,7 +105,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     const faults = options.faults.map(parseFault);
     const state = readSandboxState(homeOf(deps));
     const kinds = () => {
-      const rows = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(16)} ${about}`);
+      const rows = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(18)} ${about}`);
       return deps.io.stdout.write(`Kinds of faults:\n${rows.join("\n")}\n`);
     };
     if (!state) {

@@ -5,7 +5,7 @@ import { reserveRedirect } from "../login/reserve.js";
 import type { AccessToken } from "../oauth/access-token.js";
 import type { AgentClient } from "../oauth/agent.js";
 import { parseMcpUrl } from "../oauth/resource.js";
-import { quote } from "../redact.js";
+import { quote, shellWord } from "../redact.js";
 import { CodecError, decodeLogin, encodeLogin } from "../store/codec.js";
 import { readPrivateFile, removeFile, writePrivateFile } from "../store/private-file.js";
 import { agentOf, loginMethod } from "./agent-context.js";
@@ -24,8 +24,11 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
     });
   }
   const agent = await agentOf(options, deps, "always");
-  const redirectUri = await reserveRedirect({ host: options.redirectHost, port: options.redirectPort });
-  const login = await agent.beginLogin(url, redirectUri, { scope: options.scope, signal: deps.signal });
+  const wish = { host: options.redirectHost, port: options.redirectPort };
+  const login = await agent.beginLogin(url, (preferred) => reserveRedirect({ ...wish, preferred }), {
+    scope: options.scope,
+    signal: deps.signal,
+  });
   const id = randomBytes(9).toString("base64url");
   const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
   writePrivateFile(pathOf(id, deps), encodeLogin({ ...login, profile: profile.value }));
@@ -33,7 +36,7 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
     login_id: id,
     url: login.pending.authorizationUrl,
     expires_at: new Date(deps.now() + LIFE_MS).toISOString(),
-    finish: `agentauth login ${login.server} --wait ${id}`,
+    finish: ["agentauth", "login", login.server, "--wait", id, ...profileFlag(profile.value)].map(shellWord).join(" "),
   };
   if (options.json || options.output === "json") {
     await deps.io.stdout.write(`${JSON.stringify(report)}\n`);
@@ -57,7 +60,7 @@ export async function finishLogin(
   if (text === undefined) {
     throw new AgentAuthError("usage", `there is no login ${quote(id)} to finish`, {
       class: "usage",
-      hint: `agentauth login ${url} --no-wait begins one`,
+      hint: `agentauth login ${shellWord(url)} --no-wait begins one`,
     });
   }
   const login = readLogin(text, path);
@@ -84,6 +87,11 @@ export async function finishLogin(
   const token = await agent.finishLogin(login, session, { signal: deps.signal });
   removeFile(path);
   return token;
+}
+
+/** The second step is another process, which may have another default. */
+function profileFlag(profile: string): string[] {
+  return profile === "default" ? [] : ["--profile", profile];
 }
 
 function readLogin(text: string, path: string): ReturnType<typeof decodeLogin> {

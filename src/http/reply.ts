@@ -20,6 +20,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** Milliseconds on the transport's clock at which the call must have ended. */
   readonly endsAt: number;
+  /** What is sent in place of the request's own headers: cheaper than another request that differs in them alone. */
+  readonly headers?: Headers;
 }
 
 /** A layer of the transport: takes a request, gives the whole answer or throws an `AgentAuthError`. */

@@ -1,5 +1,5 @@
 import { AgentAuthError, abortedError } from "../errors.js";
-import { cancel, decodeText, parseJson, readBytes, saysJson } from "./body.js";
+import { cancel, parseJson, readText, saysJson } from "./body.js";
 import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
 import { networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
@@ -86,7 +86,11 @@ function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: 
     const about = { method, url: shownUrl(url) };
     const exchange = async (): Promise<Reply> => {
       if (signal.aborted) throw abortedError(signal);
-      const response = await doFetch(request, { signal, redirect: "manual" });
+      const response = await doFetch(request, {
+        signal,
+        redirect: "manual",
+        ...(call.headers && { headers: call.headers }),
+      });
       // A fetch that does not heed its signal may answer when nobody waits any more.
       if (signal.aborted) await cancel(response);
       return readReply(response, url, maxBodyBytes);
@@ -108,10 +112,10 @@ function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: 
 }
 
 async function readReply(response: Response, url: string, cap: number): Promise<Reply> {
-  const bytes = await readBytes(response, url, cap);
-  const isJson = saysJson(response.headers) && bytes.byteLength > 0;
+  const typed = saysJson(response.headers);
+  const text = await readText(response, url, cap, typed && response.ok);
+  const isJson = typed && text !== "";
   const strict = isJson && response.ok;
-  const text = decodeText(bytes, response, url, strict);
   return {
     response,
     status: response.status,

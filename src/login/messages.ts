@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import type { DevicePrompt } from "../oauth/login.js";
-import { escapeText, quote } from "../redact.js";
+import { escapeText, quote, shellWord } from "../redact.js";
 import { checkBrowserUrl } from "./browser-url.js";
 
 /** Where to sign in. The host stands apart, in ASCII, for it is what a person should look at. */
@@ -75,9 +75,4 @@ export function timeoutError(resource: string, seconds: number): AgentAuthError 
 function duration(seconds: number): string {
   const [count, unit] = seconds >= 120 ? [Math.floor(seconds / 60), "minute"] : [Math.round(seconds), "second"];
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
-}
-
-function shellWord(text: string): string {
-  const shown = escapeText(text);
-  return /^[\w\-.~:/@%+,=]+$/.test(shown) ? shown : `'${shown.replaceAll("'", "'\\''")}'`;
 }

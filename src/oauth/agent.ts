@@ -12,7 +12,7 @@ import { OAuthHttp, type OAuthHttpOptions, type TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
 import type { LoginMethod, LoginSession } from "./login.js";
 import type { LoginContext } from "./login-context.js";
-import { finishInSession, loginWith, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
+import { finishInSession, knownRedirect, loginWith, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
 import { loginRequired, refreshGrant } from "./refresh.js";
 import type { PreRegisteredClient } from "./registration.js";
 import { parseMcpUrl } from "./resource.js";
@@ -75,6 +75,9 @@ export interface DiscoveryReport {
   trace: readonly TraceEntry[];
   error: AgentAuthError | undefined;
 }
+
+// Failures of the issuer or of what stands before it: none of them ends a token that still lives.
+const PEER_FAILURES: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth"]);
 
 interface SignInRequest {
   scope?: string | undefined;
@@ -146,11 +149,12 @@ export class AgentClient {
    * The first half of a login in two steps: everything up to the address that a person has to open. What is given back
    * holds secrets and must be kept as privately as a token until {@link AgentClient.finishLogin}.
    *
-   * @param redirectUri where the callback will be received
+   * @param redirectUri where the callback will be received; as a function it is told the address that the client is
+   * registered with, if it is, for servers that take no other
    */
   async beginLogin(
     mcpUrl: string,
-    redirectUri: string,
+    redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: Pick<TokenOptions, "scope" | "signal"> = {},
   ): Promise<PreparedLogin> {
     const context = this.#context(this.#options.onTrace ?? (() => {}));
@@ -158,7 +162,9 @@ export class AgentClient {
     const found = await discover(context, mcpUrl, undefined, signal);
     const scope = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;
-    return prepareLogin(context, { found, scope, resource, redirectUri, signal });
+    const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);
+    const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
+    return prepareLogin(context, { found, scope, resource, redirectUri: address, signal });
   }
 
   /** The second half: waits for the callback in a session that is open at the redirect address, and keeps the grant. */
@@ -252,7 +258,7 @@ export class AgentClient {
     return this.#signIn(mcpUrl, { ...options, previousScope: grant?.requestedScope });
   }
 
-  /** Renews; where the issuer cannot be reached a token that still lives is better than none. Undefined: sign in. */
+  /** Renews; where the issuer gives none, a token that still lives is better than nothing. Undefined: sign in. */
   async #renewOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
     try {
       return await this.#renew(grant, options.signal);
@@ -260,8 +266,9 @@ export class AgentClient {
       if (!isAgentAuthError(error)) throw error;
       const { expiresAt } = grant.tokens;
       const lives = expiresAt !== undefined && expiresAt > this.#clock.epoch();
-      if (error.class === "unavailable" && lives && !options.forceRefresh) return grant;
-      if (error.code !== "login_required" || options.login === false || this.#options.login === undefined) throw error;
+      const isOver = error.code === "login_required";
+      if (!isOver && PEER_FAILURES.has(error.class) && lives && !options.forceRefresh) return grant;
+      if (!isOver || options.login === false || this.#options.login === undefined) throw error;
       return undefined;
     }
   }

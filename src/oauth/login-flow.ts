@@ -93,7 +93,8 @@ export function scopeFor(found: Discovered, request: Pick<LoginRequest, "scope" 
   });
 }
 
-async function knownRedirect(store: GrantStore, issuer: string): Promise<string | undefined> {
+/** The redirect address that our client at an issuer is registered with. */
+export async function knownRedirect(store: GrantStore, issuer: string): Promise<string | undefined> {
   for (const form of ["http://127.0.0.1/callback", "http://localhost/callback"]) {
     const client = await store.readClient(issuer, form);
     if (client?.redirectUri) return client.redirectUri;

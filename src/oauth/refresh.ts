@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
-import { quote } from "../redact.js";
+import { quote, shellWord } from "../redact.js";
 import { type Grant, mergeAnswer, retire } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
@@ -84,7 +84,7 @@ export function loginRequired(
     `sign-in is needed for ${quote(server)} (profile ${profile}): ${reason}`,
     {
       class: "auth",
-      hint: `agentauth login ${server}${flag}`,
+      hint: `agentauth login ${shellWord(server)}${flag}`,
       cause,
     },
   );

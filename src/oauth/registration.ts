@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import { quote, Secret } from "../redact.js";
 import type { AuthMethod, ClientRecord } from "./grant.js";
@@ -113,7 +113,19 @@ function preferredMethod(server: ServerMetadata): AuthMethod {
   return SUPPORTED.find((method) => listed.includes(method)) ?? "client_secret_basic";
 }
 
+/** Registers with the scopes, and without them where the server knows them only from the resource. */
 async function register(registration: Registration): Promise<ClientRecord> {
+  try {
+    return await registerOnce(registration);
+  } catch (error) {
+    const mayBeScope =
+      registration.scope.length > 0 && isAgentAuthError(error) && error.code === "invalid_client_metadata";
+    if (!mayBeScope) throw error;
+    return registerOnce({ ...registration, scope: [] });
+  }
+}
+
+async function registerOnce(registration: Registration): Promise<ClientRecord> {
   const { http, server, redirectUri, clientName, scope, moreGrants = [], trace, signal } = registration;
   const url = server.registrationEndpoint;
   if (url === undefined) {

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { isAgentAuthError } from "../errors.js";
 import type { ClientRecord, Grant } from "../oauth/grant.js";
 import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
+import { shellWord } from "../redact.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
 import { Leases } from "./leases.js";
 import { checkPrivateFolder, readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
@@ -59,7 +60,7 @@ function load<T>(path: string, decode: (text: string) => T): T | undefined {
     throw storeError(
       `the file ${path} cannot be used: ${cause.message}`,
       cause,
-      `move it away: mv '${path}' '${path}.broken'`,
+      `move it away: mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`,
     );
   }
 }

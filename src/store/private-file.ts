@@ -10,9 +10,12 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  type Stats,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { shellWord } from "../redact.js";
 import { storeError } from "./store-error.js";
 
 const MAX_BYTES = 1024 * 1024;
@@ -20,7 +23,7 @@ const MAX_BYTES = 1024 * 1024;
 /** Makes a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolders(path);
   } catch (cause) {
     throw storeError(
       `the folder ${path} cannot be made`,
@@ -30,24 +33,44 @@ export function makePrivateFolder(path: string): void {
   }
 }
 
+/** Not `recursive: true`: where a file system takes no folders, such as /proc, Node would try for ever. */
+function makeFolders(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it just now.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
 /**
- * Checks that a folder is one that only its owner can enter; does nothing when there is none.
+ * Refuses a folder of secrets that somebody else owns or can enter, or that a link stands for; one that is not there is
+ * no matter.
  *
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
 export function checkPrivateFolder(path: string): void {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
-  if (!stat.isDirectory()) throw storeError(`${path} is a link or a file, not a folder`, undefined);
+  if (!stat.isDirectory()) {
+    const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
+    throw storeError(`${path} ${what}`, undefined, `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`);
+  }
   checkOwner(`the folder ${path}`, path, stat, "700");
 }
 
-function checkOwner(what: string, path: string, { uid, mode }: { uid: number; mode: number }, wanted: string): void {
-  // Windows has neither.
+/** Windows has neither owners nor modes in this sense. */
+function checkOwner(what: string, path: string, stat: Stats, mode: string): void {
   if (process.getuid === undefined) return;
-  if (uid !== process.getuid() && uid !== 0)
-    throw storeError(`${what} belongs to another user`, undefined, `chown "$USER" '${path}'`);
-  if ((mode & 0o077) !== 0) throw storeError(`${what} can be read by others`, undefined, `chmod ${wanted} '${path}'`);
+  if (stat.uid !== process.getuid() && stat.uid !== 0) {
+    throw storeError(`${what} belongs to another user`, undefined, `chown "$USER" ${shellWord(path)}`);
+  }
+  if ((stat.mode & 0o077) !== 0) {
+    throw storeError(`${what} can be read by others`, undefined, `chmod ${mode} ${shellWord(path)}`);
+  }
 }
 
 /**
@@ -72,7 +95,10 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
-    if (stat.nlink > 1) throw storeError(`the file ${path} has a second name (hard link)`, undefined);
+    if (stat.nlink > 1) {
+      const hint = "put the secret into a file of its own";
+      throw storeError(`the file ${path} has another name too (a hard link)`, undefined, hint);
+    }
     checkOwner(`the file ${path}`, path, stat, "600");
     if (stat.size > maxBytes) throw storeError(`the file ${path} is larger than ${maxBytes} bytes`, undefined);
     return readFileSync(fd, "utf8");

@@ -23,6 +23,15 @@ const COMMANDS = [
   ["profile", "list"],
   ["profile", "use"],
   ["profile", "delete"],
+  ["sandbox", "clock"],
+  ["token"],
+  ["login"],
+  ["logout"],
+  ["status"],
+  ["discover"],
+  ["introspect"],
+  ["mcp", "tools"],
+  ["mcp", "call"],
   ["demo"],
 ];
 

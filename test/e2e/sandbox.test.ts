@@ -23,6 +23,7 @@ describe("a sandbox of one's own", () => {
       account_id: expect.stringMatching(/^acc_/),
       domain_id: expect.stringMatching(/^dom_/),
       pool_id: expect.stringMatching(/^pool_/),
+      mcp_url: `${sandbox.ready.base_url}/mcp`,
     });
   });
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { shellWord } from "../../src/cli/continuation.js";
+import { shellWord } from "../../src/redact.js";
 import {
   allIds,
   type Bench,

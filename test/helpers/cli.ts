@@ -159,6 +159,7 @@ export interface ReadyLine {
   account_id: string;
   domain_id: string;
   pool_id: string;
+  mcp_url: string;
 }
 
 /** `agentauth sandbox start -o json` as a process of its own. */

@@ -26,7 +26,6 @@ describe("which client is used", () => {
     const clientMetadataUrl = "https://client.example/agent.json";
     issuer.metadata["client_id_metadata_document_supported"] = true;
     await login(scene, { clientMetadataUrl, client: { clientId: "known" } });
-    await scene.agent().logout(scene.mcp.url);
     await login(scene, { clientMetadataUrl });
     expect(issuer.to("/pool/register")).toEqual([]);
     await login(scene);
@@ -301,23 +300,23 @@ describe("clients of several issuers", () => {
     const scene = await startScene();
     const other = await scene.another("other");
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
-    const client = { clientId: "known", clientSecret: "hush-hush", issuer: scene.issuer.issuer };
+    const client = { clientId: "shared-client", clientSecret: "hush-hush", issuer: scene.issuer.issuer };
     const error = await login(scene, { client }).catch((thrown: unknown) => thrown as Error);
     expect(error).toMatchObject({ code: "issuer_changed", class: "auth" });
     expect((error as Error).message).toContain(scene.issuer.issuer);
     expect((error as Error).message).toContain(other.issuer);
     expect(other.to("/pool/token")).toEqual([]);
-    expect(JSON.stringify(other.requests)).not.toContain("known");
+    expect(JSON.stringify(other.requests)).not.toContain("shared-client");
   });
 
   it("[19] holds a client that names no issuer to the one it was used with first (2026-07-28)", async () => {
     const scene = await startScene();
     const other = await scene.another("other");
-    const client = { clientId: "known", clientSecret: "hush-hush" };
+    const client = { clientId: "shared-client", clientSecret: "hush-hush" };
     await login(scene, { client });
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
     await expect(login(scene, { client })).rejects.toMatchObject({ code: "issuer_changed" });
-    expect(JSON.stringify(other.requests)).not.toContain("known");
+    expect(JSON.stringify(other.requests)).not.toContain("shared-client");
     await login(scene, { client: { ...client, issuer: other.issuer } });
     expect(other.to("/pool/token")).toHaveLength(1);
   });

@@ -93,7 +93,7 @@ function notInstalled(cause: unknown): never {
 
 function refused(error: unknown): AgentAuthError {
   const said = error instanceof Error ? error.message : String(error);
-  return new AgentAuthError("usage", `--jq: ${escapeText(said.replace(/^jq: error: /, "").replaceAll("\n", " "))}`, {
+  return new AgentAuthError("usage", `--jq: ${escapeText(said.replace(/^jq: error: /, "").split("\n")[0] ?? "")}`, {
     class: "usage",
     hint: "the expression is one of jq 1.8: https://jqlang.org/manual/v1.8/",
     cause: error,

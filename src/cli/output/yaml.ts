@@ -25,7 +25,10 @@ const UNSAFE_SHOWN = new RegExp(`(?!\\n)(?:${UNSAFE.source})`, "gu");
 
 /** A value as YAML: ambiguous strings quoted, and every control, bidi and invisible character as an escape. */
 export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
-  const { Document, visit } = await import("yaml");
+  // In the bundle a CommonJS package has all its names in `default`.
+  const {
+    default: { Document, visit },
+  } = await import("yaml");
   const document = new Document(toPlain(value, reveal), { compat: "yaml-1.1" });
   visit(document, {
     Scalar(_key, node) {

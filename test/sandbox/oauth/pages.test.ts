@@ -94,6 +94,9 @@ describe("the pages", () => {
     const theirs = await discover(sandbox, other?.id);
     const elsewhere = asPage(await browser.open((await begin(theirs, await register(theirs))).url));
     expect(elsewhere.html).toContain("Sign in as");
+    await browser.press(elsewhere, "account", "bob");
+    const back = asPage(await browser.open((await begin(as, await register(as))).url));
+    expect(back.html).toContain("signed in as <strong>Carol Example");
   });
 
   it("let nobody in without the browser's own cookies, or with somebody who does not exist", async () => {

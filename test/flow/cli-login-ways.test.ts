@@ -1,0 +1,171 @@
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../helpers/cli.js";
+import { isFree } from "../login/support.js";
+import { callbackOf, type Desk, type Newcomer, signInUrl, startDesk } from "./support.js";
+
+let desk: Desk;
+let me: Newcomer;
+let url: string;
+
+beforeAll(async () => {
+  desk = await startDesk({ deviceFlow: true });
+  url = desk.url;
+});
+afterAll(() => desk.close());
+beforeEach(() => {
+  me = desk.newcomer();
+});
+
+type Running = ReturnType<Newcomer["start"]>;
+
+/** Waits until a program says where to sign in; one that ends before that has failed. */
+async function shownUrl({ child, err }: Running): Promise<URL> {
+  await until(() => signInUrl(err()) !== undefined || child.exitCode !== null);
+  const shown = signInUrl(err());
+  if (shown === undefined) throw new Error(err());
+  return shown;
+}
+
+async function codeOf({ child }: Running): Promise<number | null> {
+  if (child.exitCode !== null) return child.exitCode;
+  return (await once(child, "close"))[0] as number | null;
+}
+
+describe("a login in two steps", () => {
+  interface Begun {
+    login_id: string;
+    url: string;
+    expires_at: string;
+    finish: string;
+  }
+  const begin = async (...flags: string[]): Promise<Begun> => {
+    const { code, stdout, stderr } = await me.run(["login", url, "--no-wait", "--json", ...flags]);
+    if (code !== 0) throw new Error(stderr);
+    return JSON.parse(stdout) as Begun;
+  };
+  const pending = (id: string) => join(me.home, "logins", `${id}.json`);
+
+  it("is begun by one process and finished by another", async () => {
+    const { login_id: id, url: address, finish, expires_at } = await begin();
+    expect(finish).toBe(`agentauth login ${url} --wait ${id}`);
+    expect(new Date(expires_at).getTime()).toBeGreaterThan(Date.now());
+    const waiting = me.start(finish.split(" ").slice(1));
+    expect((await shownUrl(waiting)).href).toBe(address);
+    const page = await fetch(address);
+    expect(await codeOf(waiting)).toBe(0);
+    expect(await page.text()).toContain("You are signed in");
+    expect((await me.run(["status", url])).code).toBe(0);
+    expect(existsSync(pending(id))).toBe(false);
+    expect((await me.run(["login", url, "--wait", id])).code).toBe(2);
+  });
+
+  it("is finished by a pasted address as well", async () => {
+    const { login_id: id, url: address } = await begin();
+    const stdin = `${await callbackOf(address)}\n`;
+    const { code } = await me.run(["login", url, "--wait", id, "--flow", "paste"], { stdin });
+    expect([code, (await me.grants()).length]).toEqual([0, 1]);
+  });
+
+  it("says the profile in the command that finishes it", async () => {
+    await me.addProfile("work");
+    const { login_id: id, finish, url: address } = await begin("--profile", "work");
+    expect(finish).toBe(`agentauth login ${url} --wait ${id} --profile work`);
+    const without = await me.run(["login", url, "--wait", id]);
+    expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("hint: add --profile work")]);
+    const waiting = me.start(finish.split(" ").slice(1));
+    await shownUrl(waiting);
+    await fetch(address);
+    expect(await codeOf(waiting)).toBe(0);
+    expect((await me.grant()).profile).toBe("work");
+  });
+
+  it("is for one server, and not to be taken for another", async () => {
+    const { login_id: id } = await begin();
+    const other = await me.run(["login", `${url}/${desk.sandbox.ids.pool}`, "--wait", id]);
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`is for ${url}, not for`)]);
+    expect(existsSync(pending(id))).toBe(true);
+  });
+
+  it("comes back to the address that the client is registered with", async () => {
+    await me.signIn();
+    const { client } = await me.grant();
+    const { url: address } = await begin();
+    expect(new URL(address).searchParams.get("redirect_uri")).toBe(client.redirectUri);
+    expect(new URL(address).searchParams.get("client_id")).toBe(client.clientId);
+  });
+
+  it("can be waited for again after the waiting was broken off", async () => {
+    const { login_id: id, url: address } = await begin();
+    const first = me.start(["login", url, "--wait", id]);
+    await shownUrl(first);
+    first.child.kill("SIGINT");
+    expect(await codeOf(first)).toBe(130);
+    const second = me.start(["login", url, "--wait", id]);
+    await shownUrl(second);
+    await fetch(address);
+    expect(await codeOf(second)).toBe(0);
+  });
+});
+
+describe("--flow paste", () => {
+  it("takes the address of the callback from standard input, and listens to nothing", async () => {
+    const login = me.start(["login", url, "--flow", "paste"]);
+    const address = await shownUrl(login);
+    const port = Number(new URL(address.searchParams.get("redirect_uri") ?? "").port);
+    expect(await isFree(port)).toBe(true);
+    login.child.stdin?.write("this is no address\n");
+    await until(() => login.err().includes("That was not taken"));
+    login.child.stdin?.write(`${await callbackOf(address)}\n`);
+    expect(await codeOf(login)).toBe(0);
+    expect((await me.run(["mcp", "call", url, "whoami"])).code).toBe(0);
+  });
+
+  it("ends with 4 where the input ends first", async () => {
+    const { code, stderr } = await me.run(["login", url, "--flow", "paste"], { stdin: "" });
+    expect([code, stderr]).toEqual([4, expect.stringContaining("the input ended before the redirect address")]);
+    expect(await me.grants()).toEqual([]);
+  });
+});
+
+describe("--flow device", () => {
+  it("shows a code, and ends once it was entered somewhere else", async () => {
+    const login = me.start(["login", url, "--flow", "device"]);
+    await shownUrl(login);
+    const complete = /^ {2}(http\S+user_code=\S+)$/m.exec(login.err())?.[1] ?? "";
+    const page = await fetch(complete);
+    expect(await page.text()).toContain("Your device is connected");
+    expect(await codeOf(login)).toBe(0);
+    expect((await me.run(["mcp", "call", url, "whoami"])).code).toBe(0);
+  });
+});
+
+describe("SIGINT during a login", () => {
+  it.each([
+    ["with a listener", ["--browser", "none"]],
+    ["with a browser that never comes back", ["--browser", `"${process.execPath}" -e ""`]],
+    ["by paste", ["--flow", "paste"]],
+    ["on another device", ["--flow", "device"]],
+  ])("%s leaves nothing behind", async (_name, flags) => {
+    const login = me.start(["login", url, ...flags]);
+    const redirect = (await shownUrl(login)).searchParams.get("redirect_uri");
+    login.child.kill("SIGINT");
+    expect([await codeOf(login), login.out()]).toEqual([130, ""]);
+    expect(login.err()).toMatch(/^error: ended by SIGINT$/m);
+    if (redirect !== null) expect(await isFree(Number(new URL(redirect).port))).toBe(true);
+    expect(existsSync(join(me.home, "logins"))).toBe(false);
+    expect(await me.grants()).toEqual([]);
+    expect(me.asked().filter((request) => request.includes("authorization_code"))).toEqual([]);
+  });
+
+  it("frees a port that was asked for", async () => {
+    const login = me.start(["login", url, "--browser", "none"]);
+    const { port } = new URL((await shownUrl(login)).searchParams.get("redirect_uri") ?? "");
+    expect(await isFree(Number(port))).toBe(false);
+    login.child.kill("SIGTERM");
+    expect(await codeOf(login)).toBe(143);
+    expect(await isFree(Number(port))).toBe(true);
+  });
+});

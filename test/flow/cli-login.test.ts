@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { linesOf } from "../helpers/cli.js";
+import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+
+let desk: Desk;
+let me: Newcomer;
+let url: string;
+
+beforeAll(async () => {
+  desk = await startDesk();
+  url = desk.url;
+});
+afterAll(() => desk.close());
+beforeEach(() => {
+  me = desk.newcomer();
+});
+
+const PRM = "GET /.well-known/oauth-protected-resource/mcp 200";
+const REFRESH = "POST /<pool>/token refresh_token 200";
+
+describe("agentauth token", () => {
+  it("signs in, prints the token and nothing else, and prints the same one from then on", async () => {
+    const { code, stdout } = await me.signIn();
+    const { tokens } = await me.grant();
+    expect([code, stdout]).toEqual([0, `${tokens.accessToken.reveal()}\n`]);
+    const before = me.asked().length;
+    expect(await me.run(["token", url])).toMatchObject({ code: 0, stdout, stderr: "" });
+    expect(me.asked().length).toBe(before);
+  });
+
+  it("makes a token that the server takes with at most seven requests of its own, this use included", async () => {
+    const { stdout } = await me.signIn();
+    expect(await listTools(stdout.trim())).toBe(200);
+    const ofBrowser = "GET /<pool>/authorize 303";
+    expect(me.asked().filter((request) => request !== ofBrowser)).toHaveLength(7);
+    expect(me.asked().filter((request) => request === ofBrowser)).toHaveLength(1);
+  });
+
+  it("leaves the server alone between its metadata and the end of the sign-in", async () => {
+    await me.signIn();
+    const asked = me.asked();
+    expect(asked.slice(0, 2)).toEqual(["POST /mcp tools/list 401", PRM]);
+    expect(asked.at(-1)).toBe("POST /<pool>/token authorization_code 200");
+    expect(asked.slice(2).filter((request) => request.includes("/mcp"))).toEqual([]);
+  });
+
+  it("ends with 4 where nobody is there: an empty stdout, and the command to run", async () => {
+    const { code, stdout, stderr } = await me.run(["token", url]);
+    expect([code, stdout]).toEqual([4, ""]);
+    expect(stderr).toContain(`\nhint: agentauth login ${url}\n`);
+    expect(me.asked()).toEqual([]);
+  });
+
+  it("names the profile in that command, and says it as JSON where JSON was asked for", async () => {
+    await me.addProfile("work");
+    const { code, stdout, stderr } = await me.run(["token", url, "--profile", "work", "--format", "json"]);
+    expect([code, stdout]).toEqual([4, ""]);
+    const { error } = JSON.parse(stderr) as { error: unknown };
+    expect(error).toMatchObject({
+      code: "login_required",
+      class: "auth",
+      exit_code: 4,
+      hint: `agentauth login ${url} --profile work`,
+    });
+  });
+
+  it("does not sign in with --no-login, nor with AGENTAUTH_NO_INPUT, whatever else is said", async () => {
+    expect((await me.run(["token", url, ...SIGN_IN, "--no-login"])).code).toBe(4);
+    expect((await me.run(["token", url, ...SIGN_IN], { env: { AGENTAUTH_NO_INPUT: "1" } })).code).toBe(4);
+    expect(me.asked()).toEqual([]);
+  });
+
+  it("gets a new token with --force-refresh by one request, and keeps the refresh token that came with it", async () => {
+    const first = await me.signIn();
+    const before = { grant: await me.grant(), asked: me.asked().length };
+    const second = await me.run(["token", url, "--force-refresh"]);
+    const after = await me.grant();
+    expect(second.code).toBe(0);
+    expect(second.stdout).not.toBe(first.stdout);
+    expect(me.asked().slice(before.asked)).toEqual([REFRESH]);
+    expect(after.tokens.refreshToken?.reveal()).not.toBe(before.grant.tokens.refreshToken?.reveal());
+    expect(await listTools(second.stdout.trim())).toBe(200);
+  });
+
+  it.each([
+    ["more than a minute left", 90, [], false],
+    ["less than a minute left", 50, [], true],
+    ["enough left for --min-ttl 600", 660, ["--min-ttl", "600"], false],
+    ["too little left for --min-ttl 600", 540, ["--min-ttl", "600"], true],
+    ["little left, and --min-ttl 0", 30, ["--min-ttl", "0"], false],
+    ["nothing left, and --min-ttl 0", -1, ["--min-ttl", "0"], true],
+  ] as const)("with %s", async (_name, secondsLeft, flags, isRenewed) => {
+    const first = await me.signIn();
+    await me.age(secondsLeft);
+    const before = me.asked().length;
+    const { code, stdout } = await me.run(["token", url, ...flags]);
+    expect({ code, isRenewed: stdout !== first.stdout }).toEqual({ code: 0, isRenewed });
+    expect(me.asked().slice(before)).toEqual(isRenewed ? [REFRESH] : []);
+  });
+});
+
+describe("agentauth token --format", () => {
+  let token: string;
+  let expiresAt: number;
+  const print = async (format: string) => {
+    const { code, stdout, stderr } = await me.run(["token", url, "--format", format]);
+    expect([code, stderr]).toEqual([0, ""]);
+    return stdout;
+  };
+  beforeEach(async () => {
+    await me.signIn();
+    const { tokens } = await me.grant();
+    token = tokens.accessToken.reveal();
+    expiresAt = tokens.expiresAt ?? 0;
+  });
+
+  it("hands it over in the form of every protocol", async () => {
+    const second = new Date(expiresAt).toISOString().replace(".000Z", "Z");
+    expect(await print("raw")).toBe(`${token}\n`);
+    expect(await print("header")).toBe(`Authorization: Bearer ${token}\n`);
+    expect(JSON.parse(await print("headers-json"))).toEqual({ Authorization: `Bearer ${token}` });
+    expect(await print("env")).toBe(`AGENTAUTH_TOKEN=${token}\n`);
+    expect(JSON.parse(await print("k8s"))).toEqual({
+      apiVersion: "client.authentication.k8s.io/v1",
+      kind: "ExecCredential",
+      status: { token, expirationTimestamp: second },
+    });
+    expect(linesOf(await print("git"))).toEqual([
+      "capability[]=authtype",
+      "authtype=Bearer",
+      `credential=${token}`,
+      `password_expiry_utc=${expiresAt / 1000}`,
+    ]);
+    expect(JSON.parse(await print("bazel"))).toEqual({
+      headers: { Authorization: [`Bearer ${token}`] },
+      expires: second,
+    });
+  });
+
+  it("tells everything about it as json", async () => {
+    const { expires_in, ...rest } = JSON.parse(await print("json")) as Record<string, unknown>;
+    expect(rest).toEqual({
+      access_token: token,
+      token_type: "Bearer",
+      expires_at: new Date(expiresAt).toISOString(),
+      scope: "mcp",
+      resource: url,
+      issuer: desk.sandbox.authUrl(desk.sandbox.ids.pool),
+    });
+    expect(Number(expires_in)).toBeGreaterThan(3500);
+    expect(Number(expires_in)).toBeLessThanOrEqual(3600);
+  });
+});
+
+describe("agentauth login, status and logout", () => {
+  it("signs in, is seen as a new device, and signs out", async () => {
+    const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
+    expect([login.code, login.stdout]).toEqual([0, ""]);
+    expect(login.stderr).toMatch(/^signed in at http:.*, the token ends \d{4}-/m);
+    const devices = await me.run([...desk.devices, "--title", "agentauth*", "-o", "json"]);
+    const { client } = await me.grant();
+    const details = expect.objectContaining({ redirect_uris: [client.redirectUri] });
+    const device = { title: "agentauth", status: "active", session_type: "mcp", dynamic_client_details: details };
+    expect(JSON.parse(devices.stdout)).toContainEqual(expect.objectContaining(device));
+    const out = await me.run(["logout", url]);
+    expect(out).toMatchObject({ code: 0, stdout: "", stderr: `signed out of ${url}\n` });
+    expect(me.asked().at(-1)).toBe("GET /<pool>/end_session 303");
+    expect(await me.grants()).toEqual([]);
+    expect((await me.run(["token", url])).code).toBe(4);
+  });
+
+  it("signs in anew although a token is there, with the client that it has", async () => {
+    await me.signIn();
+    const before = await me.grant();
+    const again = await me.run(["login", url, "--json", ...SIGN_IN.slice(1)]);
+    const after = await me.grant();
+    expect(JSON.parse(again.stdout)).toMatchObject({ signed_in: true, server: url, state: "valid", refreshable: true });
+    expect(after.tokens.accessToken.reveal()).not.toBe(before.tokens.accessToken.reveal());
+    expect(after.client.clientId).toBe(before.client.clientId);
+    expect(me.asked().filter((request) => request.includes("/register"))).toHaveLength(1);
+  });
+
+  it("tells by its exit code whether somebody is signed in", async () => {
+    expect(await me.run(["status"])).toMatchObject({ code: 4, stdout: "" });
+    expect(await me.run(["status", url, "--json"])).toMatchObject({ code: 4, stdout: "[]\n" });
+    await me.signIn();
+    const { code, stdout } = await me.run(["status", "-o", "json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject([{ server: url, state: "valid", scope: "mcp", stored_in: me.home }]);
+    await me.age(-1);
+    const aged = await me.run(["status", url, "--json"]);
+    expect([aged.code, JSON.parse(aged.stdout)]).toMatchObject([0, [{ state: "expired", refreshable: true }]]);
+    await me.addProfile("work");
+    expect((await me.run(["status", url, "--profile", "work"])).code).toBe(4);
+  });
+
+  it("signs out of everything, and minds nothing where there is nothing", async () => {
+    const other = `${url}/${desk.sandbox.ids.pool}`;
+    await me.signIn();
+    await me.run(["token", other, ...SIGN_IN]);
+    expect(linesOf((await me.run(["logout", "--all"])).stderr).sort()).toEqual([
+      `signed out of ${url}`,
+      `signed out of ${other}`,
+    ]);
+    expect(await me.grants()).toEqual([]);
+    expect(await me.run(["logout", url])).toMatchObject({ code: 0, stderr: `nobody was signed in at ${url}\n` });
+  });
+
+  it("forgets a login although the issuer does not answer, and says so", async () => {
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "status", status: 503, path: "end_session" });
+    const { code, stderr } = await me.run(["logout", url]);
+    desk.sandbox.faults.clear();
+    expect([code, await me.grants()]).toEqual([0, []]);
+    expect(stderr).toMatch(/^warning: signed out of \S+ here; its issuer could not be told/);
+  });
+});
+
+async function listTools(token: string): Promise<number> {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+  return (await fetch(url, { method: "POST", headers, body })).status;
+}

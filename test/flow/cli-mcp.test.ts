@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { linesOf } from "../helpers/cli.js";
+import { type Desk, FETCH_BROWSER, type Newcomer, startDesk } from "./support.js";
+
+let desk: Desk;
+let me: Newcomer;
+let url: string;
+
+beforeAll(async () => {
+  desk = await startDesk({ autoApprove: "bob", scopesSupported: ["mcp", "reports:read"] });
+  url = desk.url;
+});
+afterAll(() => desk.close());
+beforeEach(() => {
+  me = desk.newcomer();
+});
+
+describe("agentauth discover", () => {
+  const steps = ["challenge", "resource metadata", "server metadata", "server metadata"];
+
+  it("shows every step and what came of it; nobody signs in, nothing is registered or kept", async () => {
+    const { code, stdout } = await me.run(["discover", url]);
+    const [trace = "", facts = ""] = stdout.split("\n\n");
+    expect(code).toBe(0);
+    expect(linesOf(trace).map((line) => /^[+-] ([a-z ]+): (?:GET|POST) http/.exec(line)?.[1])).toEqual(steps);
+    expect(linesOf(trace).filter((line) => line.startsWith("-"))).toEqual([
+      expect.stringMatching(/\/\.well-known\/oauth-authorization-server\/pool_\w+ 404: there is no document here$/),
+    ]);
+    const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
+    expect(facts).toContain(`\nissuer       ${issuer}\n`);
+    expect(facts).toContain(`\nregisters at ${issuer}/register\n`);
+    expect(facts).toContain("\nscopes       mcp reports:read\n");
+    expect(me.asked().every((request) => /well-known| \/mcp /.test(request))).toBe(true);
+  });
+
+  it("gives the same as JSON", async () => {
+    const { code, stdout } = await me.run(["discover", url, "-o", "json"]);
+    const report = JSON.parse(stdout) as { server: string; issuer: { issuer: string }; trace: { step: string }[] };
+    expect([code, report.server, report.issuer.issuer]).toEqual([0, url, desk.sandbox.authUrl(desk.sandbox.ids.pool)]);
+    expect(report.trace.map(({ step }) => step)).toEqual(steps);
+  });
+
+  it("shows how far it came where it fails", async () => {
+    desk.sandbox.faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
+    const { code, stdout, stderr } = await me.run(["discover", url]);
+    desk.sandbox.faults.clear();
+    expect(code).toBe(3);
+    expect(stdout).toContain("+ resource metadata: ");
+    expect(stderr).toContain("publishes no metadata (RFC 8414)");
+  });
+});
+
+describe("agentauth introspect", () => {
+  it("asks the issuer about the token that is kept", async () => {
+    await me.signIn();
+    const before = me.asked().length;
+    const { code, stdout } = await me.run(["introspect", url, "-o", "json"]);
+    const { client } = await me.grant();
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ active: true, sub: "bob", client_id: client.clientId, aud: url });
+    expect(me.asked().slice(before)).toEqual(["POST /<pool>/introspect 200"]);
+    expect((await me.run(["introspect", url, "--jq", ".active"])).stdout).toBe("true\n");
+  });
+
+  it("ends with 4 where nobody is signed in", async () => {
+    const { code, stdout, stderr } = await me.run(["introspect", url]);
+    expect([code, stdout]).toEqual([4, ""]);
+    expect(stderr).toContain(`hint: agentauth login ${url}\n`);
+  });
+});
+
+describe("agentauth mcp", () => {
+  it("lists the tools", async () => {
+    await me.signIn();
+    expect(linesOf((await me.run(["mcp", "tools", url, "-o", "id"])).stdout)).toEqual([
+      "whoami",
+      "echo",
+      "admin_report",
+    ]);
+    const tools = JSON.parse((await me.run(["mcp", "tools", url, "--json"])).stdout) as { name: string }[];
+    expect(tools[1]).toMatchObject({ name: "echo", inputSchema: { required: ["text"] } });
+  });
+
+  it("calls a tool as the one who signed in, by the client that registered", async () => {
+    await me.signIn();
+    const { stdout } = await me.run(["mcp", "call", url, "whoami"]);
+    const { client } = await me.grant();
+    expect(JSON.parse(stdout)).toMatchObject({ subject: "bob", client_id: client.clientId });
+  });
+
+  it("gives the arguments from --args or from standard input", async () => {
+    await me.signIn();
+    const given = await me.run(["mcp", "call", url, "echo", "--args", '{"text":"hello"}']);
+    expect([given.code, given.stdout]).toEqual([0, "hello\n"]);
+    const piped = await me.run(["mcp", "call", url, "echo", "--args", "-"], { stdin: '{"text":"from a pipe"}' });
+    expect([piped.code, piped.stdout]).toEqual([0, "from a pipe\n"]);
+  });
+
+  it("ends with 6 where the tool fails, and with 2 for arguments that are no object", async () => {
+    await me.signIn();
+    const failed = await me.run(["mcp", "call", url, "echo"]);
+    expect([failed.code, failed.stdout]).toEqual([6, 'echo needs the argument "text", a string\n']);
+    const before = me.asked().length;
+    expect((await me.run(["mcp", "call", url, "echo", "--args", "[1]"])).code).toBe(2);
+    expect(me.asked().length).toBe(before);
+  });
+
+  it("steps up where a person is there: the scopes that it had and the one that is missing", async () => {
+    await me.signIn("--scope", "mcp");
+    const alone = await me.run(["mcp", "call", url, "admin_report"]);
+    expect([alone.code, alone.stdout]).toEqual([4, ""]);
+    expect(alone.stderr).toContain(`\nhint: agentauth login ${url} --scope "mcp reports:read"\n`);
+    const before = me.asked().length;
+    const { code, stdout } = await me.run(["mcp", "call", url, "admin_report", "--browser", FETCH_BROWSER]);
+    expect([code, stdout]).toEqual([0, "12 pools, 340 devices, 3 of them revoked\n"]);
+    expect((await me.grant()).tokens.scope).toBe("mcp reports:read");
+    const calls = me
+      .asked()
+      .slice(before)
+      .filter((request) => request.includes("/mcp tools/call"));
+    expect(calls).toEqual(["POST /mcp tools/call 403", "POST /mcp tools/call 200"]);
+    expect((await me.run(["mcp", "call", url, "admin_report"])).code).toBe(0);
+  });
+
+  it("signs nobody in unasked", async () => {
+    const { code, stdout } = await me.run(["mcp", "tools", url]);
+    expect([code, stdout, me.asked()]).toEqual([4, "", []]);
+  });
+});

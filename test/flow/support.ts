@@ -1,0 +1,101 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Grant } from "../../src/oauth/grant.js";
+import type { SandboxOptions } from "../../src/sandbox/index.js";
+import { fileStore } from "../../src/store/file.js";
+import { collect, type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../helpers/cli.js";
+
+/** A person's browser, as a command: goes where the address leads and reads the page there. */
+export const FETCH_BROWSER = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
+
+/** What a person at a keyboard says by it: sign in now. */
+export const SIGN_IN = ["--login", "--browser", FETCH_BROWSER];
+
+/** A sandbox, and the built program with a folder of its own that has no login in it. */
+export async function startDesk(options: SandboxOptions = {}) {
+  const bench = await startBench({ autoApprove: true, ...options });
+  const { sandbox } = bench;
+  return {
+    sandbox,
+    url: sandbox.mcpUrl,
+    devices: bench.devices,
+    /** A folder in which nobody is signed in yet. */
+    newcomer() {
+      const home = temporaryFolder();
+      const env = { ...bench.env, AGENTAUTH_HOME: home };
+      const since = sandbox.requests.length;
+      const signIn = async (...flags: string[]) => {
+        const result = await runCli(["token", sandbox.mcpUrl, ...flags, ...SIGN_IN], { env });
+        if (result.code !== 0) throw new Error(result.stderr);
+        return result;
+      };
+      return {
+        home,
+        url: sandbox.mcpUrl,
+        /** `agentauth token`, with a browser at hand; it has to succeed. */
+        signIn,
+        run: (args: readonly string[], more: RunOptions = {}) =>
+          runCli(args, { ...more, env: { ...env, ...more.env } }),
+        /** A child process that is still under way, with what it has said so far. */
+        start(args: readonly string[], more: Record<string, string> = {}) {
+          const child = startCli(args, { env: { ...env, ...more } });
+          return { child, out: collect(child.stdout), err: collect(child.stderr) };
+        },
+        /** What the sandbox was asked since: method, path without the pool, operation, status. */
+        asked: () =>
+          sandbox.requests.slice(since).map(({ method, path, operation = "", status }) => {
+            const short = path.replace(sandbox.ids.pool, "<pool>");
+            return [method, short, operation, status].filter((part) => part !== "").join(" ");
+          }),
+        grants: (): Promise<Grant[]> => fileStore(home).list(),
+        /** Writes a profile down; one that is not cannot be named. */
+        async addProfile(name: string): Promise<void> {
+          const args = ["config", "set", "base_url", sandbox.baseUrl, "--profile", name];
+          const { code, stderr } = await runCli(args, { env });
+          if (code !== 0) throw new Error(stderr);
+        },
+        /** Makes the token that is kept look as if it had this many seconds left. */
+        async age(secondsLeft: number): Promise<void> {
+          const store = fileStore(home);
+          for (const grant of await store.list()) {
+            const expiresAt = Date.now() + secondsLeft * 1000;
+            const tokens = { ...grant.tokens, expiresAt, obtainedAt: expiresAt - 3_600_000 };
+            await store.save({ ...grant, tokens }, grant.generation);
+          }
+        },
+        /** The only grant. */
+        async grant(): Promise<Grant> {
+          const [grant, ...more] = await fileStore(home).list();
+          if (!grant || more.length > 0) throw new Error("one login was expected");
+          return grant;
+        },
+      };
+    },
+    close: () => sandbox.close(),
+  };
+}
+
+export type Desk = Awaited<ReturnType<typeof startDesk>>;
+export type Newcomer = ReturnType<Desk["newcomer"]>;
+
+/** Sends somebody off who is signed in at once: the address that their browser is sent back to, not yet opened. */
+export async function callbackOf(signIn: URL | string): Promise<string> {
+  const { headers, status } = await fetch(signIn, { redirect: "manual" });
+  const location = headers.get("location");
+  if (location === null) throw new Error(`no redirect but ${status}`);
+  return location;
+}
+
+/** Every file below a folder with its text and its mode; folders too, without a text. */
+export function filesBelow(folder: string): { path: string; mode: number; text: string }[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).map((entry) => {
+    const path = join(entry.parentPath, entry.name);
+    return { path, mode: statSync(path).mode & 0o777, text: entry.isFile() ? readFileSync(path, "utf8") : "" };
+  });
+}
+
+/** The address to sign in at, as the program said it; undefined until it has. */
+export function signInUrl(said: string): URL | undefined {
+  const line = /^ {2}(https?:\S+)$/m.exec(said)?.[1];
+  return line === undefined ? undefined : new URL(line);
+}

@@ -1,0 +1,362 @@
+import { describe, expect, it } from "vitest";
+import type { GrantStore } from "../../src/oauth/grant-store.js";
+import { type Scene, startScene } from "../helpers/issuer.js";
+import { until } from "../helpers/server.js";
+
+const TOKEN = "/pool/token";
+
+/** A scene in which a person has signed in; what the servers heard of it is forgotten. */
+async function signedIn(over: Record<string, unknown> = {}): Promise<Scene> {
+  const scene = await startScene();
+  scene.issuer.tokenAnswer = over;
+  await scene.agent().login(scene.mcp.url);
+  scene.log.length = 0;
+  return scene;
+}
+
+/** Has the server answer 403 insufficient_scope until the token has these scopes. */
+function wantScope({ mcp, store }: Scene, scope: string): void {
+  const answer = mcp.routes["/mcp"];
+  mcp.routes["/mcp"] = async (request, nth) => {
+    const grants = await store.list();
+    const brought = request.headers.authorization?.slice(7);
+    const grant = grants.find(({ tokens }) => tokens.accessToken.reveal() === brought);
+    const granted = grant?.tokens.scope?.split(" ") ?? [];
+    if (brought === undefined || scope.split(" ").every((one) => granted.includes(one))) {
+      return typeof answer === "function" ? answer(request, nth) : {};
+    }
+    const challenge = `Bearer error="insufficient_scope", scope="${scope}", resource_metadata="${mcp.origin}${mcp.wellKnown}"`;
+    return { status: 403, headers: { "www-authenticate": challenge }, text: "" };
+  };
+}
+
+describe("sending a token", () => {
+  it("[32] goes in the Authorization header of every request, and never in the query (2025-06-18)", async () => {
+    const { agent, mcp } = await signedIn();
+    const one = agent();
+    for (let nth = 0; nth < 3; nth++) {
+      const response = await one.fetch(mcp.url, { headers: { accept: "text/plain" } });
+      expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
+    }
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-1", "Bearer access-as-1"]);
+    expect(mcp.requests.every(({ url }) => !url.includes("access"))).toBe(true);
+    expect(mcp.requests.at(-1)?.headers.accept).toBe("text/plain");
+  });
+
+  it("replaces an Authorization header that was there", async () => {
+    const { agent, mcp } = await signedIn();
+    await agent().fetch(mcp.url, { headers: { Authorization: "Basic abc" } });
+    await agent().fetch(new Request(mcp.url, { headers: { Authorization: "Basic abc" } }));
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-1"]);
+  });
+
+  it("renews a token that has ended before it is sent", async () => {
+    const { agent, mcp, clock } = await signedIn();
+    await clock.sleep(3_600_000, new AbortController().signal);
+    await agent().fetch(mcp.url);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-2"]);
+  });
+
+  it("[33] is not done to another origin that the server redirects to (2025-06-18)", async () => {
+    const scene = await signedIn();
+    const other = await scene.another("other");
+    other.routes["/mcp"] = { json: { stolen: true } };
+    scene.mcp.routes["/mcp"] = { status: 307, headers: { location: `${other.origin}/mcp` }, text: "" };
+    const response = await scene.agent().fetch(scene.mcp.url, { method: "POST", body: "x" });
+    expect(response.status).toBe(200);
+    expect(other.to("/mcp")).toHaveLength(1);
+    expect(other.to("/mcp")[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it("takes nothing that another origin says for a verdict on the token", async () => {
+    const scene = await signedIn();
+    const other = await scene.another("other");
+    for (const [status, challenge] of [
+      [401, 'Bearer error="invalid_token"'],
+      [403, 'Bearer error="insufficient_scope", scope="everything"'],
+    ] as const) {
+      other.routes["/mcp"] = { status, headers: { "www-authenticate": challenge }, text: "" };
+      scene.mcp.routes["/mcp"] = { status: 302, headers: { location: `${other.origin}/mcp` }, text: "" };
+      expect((await scene.agent().fetch(scene.mcp.url)).status).toBe(status);
+    }
+    expect(scene.issuer.to(TOKEN)).toHaveLength(1);
+    expect(scene.login.opened).toHaveLength(1);
+  });
+
+  it("gives the server's other answers as they are", async () => {
+    const { agent, mcp, issuer } = await signedIn();
+    for (const status of [400, 403, 404, 429, 500]) {
+      mcp.routes["/mcp"] = { status, text: "its own" };
+      const response = await agent().fetch(mcp.url);
+      expect([response.status, await response.text()]).toEqual([status, "its own"]);
+    }
+    expect(issuer.to(TOKEN)).toHaveLength(1);
+  });
+
+  it("heeds the signal of the request", async () => {
+    const { agent, mcp } = await signedIn();
+    const controller = new AbortController();
+    mcp.routes["/mcp"] = { raw: () => controller.abort() };
+    await expect(agent().fetch(mcp.url, { signal: controller.signal })).rejects.toThrow();
+    await expect(agent().fetch(new Request(mcp.url, { signal: controller.signal }))).rejects.toThrow();
+  });
+});
+
+describe("a token that the server refuses", () => {
+  it("is renewed once, and the request sent once more", async () => {
+    const { agent, mcp, issuer, login } = await signedIn();
+    mcp.accepts = (token) => token === "access-as-2";
+    const response = await agent().fetch(mcp.url, { method: "POST", body: "hello" });
+    expect(response.status).toBe(200);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2"]);
+    expect(mcp.to("/mcp").slice(-2).map(({ body }) => body)).toEqual(["hello", "hello"]);
+    expect(issuer.form(TOKEN, 1).get("grant_type")).toBe("refresh_token");
+    expect(login.opened).toHaveLength(1);
+  });
+
+  it("[38] leads to one renewal and one sign-in at most; then the refusal is the answer (2025-11-25)", async () => {
+    const { agent, mcp, issuer, login } = await signedIn();
+    mcp.accepts = () => false;
+    expect((await agent().fetch(mcp.url)).status).toBe(401);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2", "Bearer access-as-3"]);
+    expect(issuer.to(TOKEN)).toHaveLength(3);
+    expect(login.opened).toHaveLength(2);
+  });
+
+  it("leads to one renewal where nobody can sign in", async () => {
+    const { agent, mcp, issuer } = await signedIn();
+    mcp.accepts = () => false;
+    expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
+    expect(issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("leads to a sign-in at once where there is no refresh token, and to none where nobody can", async () => {
+    const { agent, mcp, login } = await signedIn({ refresh_token: undefined });
+    mcp.accepts = (token) => token === "access-as-2";
+    expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
+    expect((await agent().fetch(mcp.url)).status).toBe(200);
+    expect(login.opened).toHaveLength(2);
+  });
+
+  it("is not sent again where the issuer refuses to renew it", async () => {
+    const { agent, mcp, issuer, login } = await signedIn();
+    mcp.accepts = (token) => token === "access-as-3";
+    issuer.routes[TOKEN] = (request, nth) =>
+      request.body.includes("grant_type=refresh_token")
+        ? { status: 400, json: { error: "invalid_grant" } }
+        : { json: issuer.tokens(nth) };
+    expect((await agent().fetch(mcp.url)).status).toBe(200);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-3"]);
+    expect(login.opened).toHaveLength(2);
+  });
+
+  it("is an error where its issuer does not answer, and nobody is asked to sign in", async () => {
+    const { agent, mcp, issuer, login } = await signedIn();
+    mcp.accepts = () => false;
+    issuer.routes[TOKEN] = { status: 503, text: "" };
+    await expect(agent().fetch(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(login.opened).toHaveLength(1);
+  });
+
+  it("is renewed once for many requests", async () => {
+    const { agent, mcp, issuer, login } = await signedIn();
+    mcp.accepts = (token) => token === "access-as-2";
+    const one = agent();
+    const responses = await Promise.all(Array.from({ length: 20 }, () => one.fetch(mcp.url)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(issuer.to(TOKEN)).toHaveLength(2);
+    expect(login.opened).toHaveLength(1);
+  });
+
+  it("is replaced by one sign-in for many requests, also for one whose refusal comes late", async () => {
+    const scene = await signedIn({ refresh_token: undefined });
+    const { mcp, login } = scene;
+    const agent = scene.agent();
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let first = true;
+    mcp.accepts = (token) => token === "access-as-2";
+    const answer = mcp.routes["/mcp"];
+    mcp.routes["/mcp"] = async (request, nth) => {
+      if (first && request.headers.authorization) {
+        first = false;
+        await held;
+      }
+      return typeof answer === "function" ? answer(request, nth) : {};
+    };
+    const late = agent.fetch(mcp.url);
+    await until(() => !first);
+    const others = await Promise.all(Array.from({ length: 5 }, () => agent.fetch(mcp.url)));
+    release();
+    expect([...others, await late].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    expect(login.opened).toHaveLength(2);
+  });
+
+  it("is not sent while a person signs in for another: the server hears nothing", async () => {
+    const scene = await signedIn({ refresh_token: undefined });
+    const { mcp, login, log } = scene;
+    const agent = scene.agent();
+    mcp.accepts = (token) => token === "access-as-2";
+    const later: Promise<Response>[] = [];
+    let heard = 0;
+    login.before = async () => {
+      heard = log.filter((line) => line.startsWith("mcp")).length;
+      for (let nth = 0; nth < 5; nth++) later.push(agent.fetch(mcp.url));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(log.filter((line) => line.startsWith("mcp"))).toHaveLength(heard);
+    };
+    expect((await agent.fetch(mcp.url)).status).toBe(200);
+    expect((await Promise.all(later)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(login.opened).toHaveLength(2);
+    // One refused request and the metadata before the sign-in: the refusal's own challenge was used.
+    expect(heard).toBe(2);
+  });
+});
+
+describe("scopes that are missing", () => {
+  it("[36] are asked for by a new sign-in, and the request sent once more (2025-11-25)", async () => {
+    const scene = await signedIn();
+    wantScope(scene, "write");
+    const response = await scene.agent().fetch(scene.mcp.url, { method: "POST", body: "x" });
+    expect(response.status).toBe(200);
+    expect(scene.login.opened).toHaveLength(2);
+    expect(scene.issuer.to(TOKEN).map(({ body }) => new URLSearchParams(body).get("grant_type"))).toEqual([
+      "authorization_code",
+      "authorization_code",
+    ]);
+  });
+
+  it("[37] are asked for together with all that was asked for before (2026-07-28)", async () => {
+    const scene = await startScene();
+    scene.mcp.metadata["scopes_supported"] = ["read", "list"];
+    scene.issuer.routes[TOKEN] = (_request, nth) => ({ json: { ...scene.issuer.tokens(nth), ...(nth === 1 && { scope: "read" }) } });
+    await scene.agent().login(scene.mcp.url);
+    wantScope(scene, "write read");
+    await scene.agent().fetch(scene.mcp.url);
+    expect(scene.login.asked(1).get("scope")?.split(" ").sort()).toEqual(["list", "read", "write"]);
+  });
+
+  it("[38] are asked for once a request, however often they are refused (2025-11-25)", async () => {
+    const scene = await signedIn({ scope: "read" });
+    wantScope(scene, "write");
+    expect((await scene.agent().fetch(scene.mcp.url)).status).toBe(403);
+    expect(scene.login.opened).toHaveLength(2);
+  });
+
+  it("are asked for once where many requests lack them", async () => {
+    const scene = await signedIn();
+    wantScope(scene, "write");
+    const agent = scene.agent();
+    const responses = await Promise.all(Array.from({ length: 10 }, () => agent.fetch(scene.mcp.url)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(scene.login.opened).toHaveLength(2);
+  });
+
+  it("are an error with the command to run where nobody can sign in", async () => {
+    const scene = await startScene();
+    scene.mcp.metadata["scopes_supported"] = ["read"];
+    await scene.agent({ profile: "work" }).login(scene.mcp.url);
+    wantScope(scene, "files:write");
+    await expect(scene.agent({ login: undefined, profile: "work" }).fetch(scene.mcp.url)).rejects.toMatchObject({
+      code: "insufficient_scope",
+      class: "auth",
+      status: 403,
+      message: expect.stringContaining("files:write"),
+      hint: `agentauth login ${scene.mcp.url} --profile work --scope "read files:write"`,
+    });
+  });
+
+  it("bring nothing into the command that a shell would run", async () => {
+    for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help", "a|id"]) {
+      const scene = await signedIn();
+      wantScope(scene, scope);
+      await expect(scene.agent({ login: undefined }).fetch(scene.mcp.url)).rejects.toMatchObject({
+        hint: `agentauth login ${scene.mcp.url}`,
+      });
+    }
+  });
+
+  it.each(["", 'Bearer error="invalid_token"', 'Basic error="insufficient_scope"', 'Bearer scope="a"'])(
+    "are not meant by a 403 with the challenge %j",
+    async (challenge) => {
+      const { agent, mcp, login } = await signedIn();
+      mcp.routes["/mcp"] = { status: 403, headers: challenge ? { "www-authenticate": challenge } : {}, text: "" };
+      expect((await agent().fetch(mcp.url)).status).toBe(403);
+      expect(login.opened).toHaveLength(1);
+    },
+  );
+});
+
+describe("a body that must be sent again", () => {
+  const replayed = async (make: (url: string) => [string | Request, RequestInit?]) => {
+    const { agent, mcp } = await signedIn();
+    mcp.accepts = (token) => token === "access-as-2";
+    const response = await agent().fetch(...make(mcp.url));
+    expect(response.status).toBe(200);
+    const [first, second] = mcp.to("/mcp").slice(-2);
+    return [first, second].map((request) => [request?.method, request?.body, request?.headers["content-type"]]);
+  };
+
+  it.each<[string, (url: string) => [string | Request, RequestInit?], string]>([
+    ["a string", (url) => [url, { method: "POST", body: "some text" }], "some text"],
+    ["bytes", (url) => [url, { method: "PUT", body: new TextEncoder().encode("some bytes") }], "some bytes"],
+    ["a blob", (url) => [url, { method: "POST", body: new Blob(["some blob"]) }], "some blob"],
+    ["a form", (url) => [url, { method: "POST", body: new URLSearchParams({ a: "b c" }) }], "a=b+c"],
+    ["a Request", (url) => [new Request(url, { method: "POST", body: "in a request" })], "in a request"],
+    ["a Request with a body in its place", (url) => [new Request(url, { method: "POST", body: "old" }), { body: "new" }], "new"],
+  ])("is, when it is %s", async (_what, make, body) => {
+    const [first, second] = await replayed(make);
+    expect(first?.[1]).toBe(body);
+    expect(second).toEqual(first);
+  });
+
+  it("is, when it is a form with parts", async () => {
+    const form = new FormData();
+    form.set("file", new Blob(["the file"]), "a.txt");
+    for (const sent of await replayed((url) => [url, { method: "POST", body: form }])) expect(sent?.[1]).toContain("the file");
+  });
+
+  it.each<[string, () => unknown]>([
+    ["a stream", () => new Blob(["once"]).stream()],
+    [
+      "an iterator",
+      async function* () {
+        yield new TextEncoder().encode("once");
+      },
+    ],
+  ])("is not, when it is %s: the error says why", async (_what, make) => {
+    const { agent, mcp, issuer } = await signedIn();
+    mcp.accepts = () => false;
+    const init = { method: "POST", body: make(), duplex: "half" } as RequestInit;
+    await expect(agent().fetch(mcp.url, init)).rejects.toMatchObject({
+      code: "body_not_replayable",
+      class: "auth",
+      message: expect.stringContaining("stream"),
+      hint: expect.stringContaining("string"),
+    });
+    expect(issuer.to(TOKEN)).toHaveLength(1);
+  });
+
+  it("may be a stream where the token is taken at once", async () => {
+    const { agent, mcp } = await signedIn();
+    const init = { method: "POST", body: new Blob(["once"]).stream(), duplex: "half" } as RequestInit;
+    expect((await agent().fetch(mcp.url, init)).status).toBe(200);
+    expect(mcp.requests.at(-1)?.body).toBe("once");
+  });
+});
+
+describe("a store that is shared", () => {
+  it("is read again when the server refuses: a newer sign-in there is used", async () => {
+    const scene = await signedIn();
+    const { store, mcp, issuer } = scene;
+    const stale = await store.read({ profile: "default", server: mcp.url });
+    await scene.agent().login(mcp.url);
+    let reads = 0;
+    const behind: GrantStore = { ...store, read: async (key) => (reads++ === 0 ? stale : store.read(key)) };
+    mcp.accepts = (token) => token === "access-as-2";
+    expect((await scene.agent({ store: behind }).fetch(mcp.url)).status).toBe(200);
+    expect(issuer.to(TOKEN)).toHaveLength(2);
+  });
+});
