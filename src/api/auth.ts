@@ -24,7 +24,7 @@ export function bearerAuth(
   redactor: Redactor,
 ): (send: Send) => Send {
   return (send) => async (request, call) => {
-    if (source === undefined || new URL(request.url).origin !== origin) return send(request, call);
+    if (source === undefined || !request.url.startsWith(`${origin}/`)) return send(request, call);
     const token = await readToken(source, call, redactor);
     const copy = request.body === null ? request : request.clone();
     const reply = await send(request, withToken(request, call, token, place));

@@ -80,10 +80,10 @@ function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: 
   const { onEvent, maxBodyBytes } = options;
   return async (request, call) => {
     const { method, url } = request;
+    const startedAt = clock.now();
     const attempt = follow(call.signal, options.timeout, () => timeoutError(url, `in ${options.timeout / 1000} s`));
     const { signal } = attempt;
-    const startedAt = clock.now();
-    const about = { method, url: shownUrl(url) };
+    const about = onEvent && { method, url: shownUrl(url) };
     const exchange = async (): Promise<Reply> => {
       if (signal.aborted) throw abortedError(signal);
       const response = await doFetch(request, {
@@ -96,14 +96,15 @@ function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: 
       return readReply(response, url, maxBodyBytes);
     };
     try {
-      onEvent?.({ type: "request", ...about, query: decodeQuery(url) });
+      if (about) onEvent({ type: "request", ...about, query: decodeQuery(url) });
       const reply = await untilAborted(exchange(), signal).catch((thrown: unknown) => {
         const error = networkError(thrown, url);
-        onEvent?.({ type: "failure", ...about, code: error.code, message: error.message, ms: clock.now() - startedAt });
+        const { code, message } = error;
+        if (about) onEvent({ type: "failure", ...about, code, message, ms: clock.now() - startedAt });
         throw error;
       });
       const { status, requestId } = reply;
-      onEvent?.({ type: "response", ...about, status, ms: clock.now() - startedAt, requestId });
+      if (about) onEvent({ type: "response", ...about, status, ms: clock.now() - startedAt, requestId });
       return reply;
     } finally {
       attempt.release();

@@ -4,7 +4,11 @@ import { AgentAuthError, abortedError } from "../errors.js";
 import { judgePaste, type PasteRules } from "./paste-check.js";
 
 /** Lines that a person types: standard input, or any other stream. */
-export type PasteInput = Readable & { setRawMode?: (isRaw: boolean) => unknown };
+export type PasteInput = Readable & {
+  setRawMode?: (isRaw: boolean) => unknown;
+  ref?: () => unknown;
+  unref?: () => unknown;
+};
 
 /** How a pasted callback is read. */
 export interface PasteOptions extends PasteRules {
@@ -26,6 +30,7 @@ export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(abortedError(signal));
     if (input.destroyed || input.readableEnded) return reject(endedError());
+    input.ref?.();
     const reader = openReader(input);
     let isOver = false;
     const end = (settle: () => void) => {
@@ -34,6 +39,8 @@ export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
       signal.removeEventListener("abort", onAbort);
       settle();
       reader.close();
+      // A stream reads ahead of whoever reads it, so that an input which stays open would keep the program from ending.
+      input.unref?.();
     };
     const onAbort = () => end(() => reject(abortedError(signal)));
     const onEnd = () => end(() => reject(endedError()));

@@ -21,12 +21,12 @@ export function fileStore(folder: string): GrantStore {
   const leases = new Leases();
   const grantPath = ({ profile, server }: GrantKey) => join(grants, `${digest(profile, server)}.json`);
   const clientPath = (issuer: string, form: string) => join(clients, `${digest(issuer, form)}.json`);
-  const read = async (key: GrantKey) => load(grantPath(key), decodeGrant);
   return {
     location: folder,
-    read,
+    read: async (key) => load(grantPath(key), decodeGrant),
     async save(grant, expected) {
-      const stored = await read(grant);
+      // Without a pause between the look and the writing, in which another save could come.
+      const stored = load(grantPath(grant), decodeGrant);
       if (stored?.generation !== expected) return false;
       write(grantPath(grant), encodeGrant(grant));
       return true;

@@ -53,7 +53,12 @@ function makeFolders(path: string): void {
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
 export function checkPrivateFolder(path: string): void {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  let stat: Stats | undefined;
+  try {
+    stat = lstatSync(path, { throwIfNoEntry: false });
+  } catch (cause) {
+    throw storeError(`the folder ${path} cannot be entered`, cause);
+  }
   if (stat === undefined) return;
   if (!stat.isDirectory()) {
     const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await run("discover", url, "-o", "json", "--debug");
   await run("introspect", url, "--debug");
   desk.sandbox.faults.add({ kind: "status", status: 500, path: "token", times: 0 });
-  await run("token", url, "--force-refresh", "--debug");
+  await run("token", url, "--force-refresh", "-v");
   desk.sandbox.faults.clear();
   await run("logout", url, "--debug");
 }, 120_000);

@@ -122,7 +122,13 @@ export class TestIssuer extends Peer {
     this.routes[`${path}/revoke`] = { status: 200, text: "" };
     this.routes[`${path}/end_session`] = { status: 200, text: "" };
     this.routes[`${path}/device`] = {
-      json: { device_code: "device-1", user_code: "ABCD-EFGH", verification_uri: `${issuer}/go`, expires_in: 60, interval: 5 },
+      json: {
+        device_code: "device-1",
+        user_code: "ABCD-EFGH",
+        verification_uri: `${issuer}/go`,
+        expires_in: 60,
+        interval: 5,
+      },
     };
     return this;
   }
@@ -142,7 +148,10 @@ export class TestIssuer extends Peer {
     const asked = JSON.parse(request.body) as Record<string, unknown>;
     const hasSecret = asked["token_endpoint_auth_method"] !== "none";
     const secret = hasSecret ? { client_secret: `secret-${this.name}-${nth}`, client_secret_expires_at: 0 } : {};
-    return { status: 201, json: { ...asked, client_id: `client-${this.name}-${nth}`, ...secret, ...this.registrationAnswer } };
+    return {
+      status: 201,
+      json: { ...asked, client_id: `client-${this.name}-${nth}`, ...secret, ...this.registrationAnswer },
+    };
   }
 
   #authorize(request: SeenRequest, nth: number): Reply {
@@ -194,7 +203,11 @@ export class TestMcp extends Peer {
 
   /** The answer to a request without a token that it takes. */
   refusal(): Reply {
-    return { status: 401, headers: this.challenge === undefined ? {} : { "www-authenticate": this.challenge }, text: "" };
+    return {
+      status: 401,
+      headers: this.challenge === undefined ? {} : { "www-authenticate": this.challenge },
+      text: "",
+    };
   }
 
   /** The tokens of the requests that brought one, in order. */

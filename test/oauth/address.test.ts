@@ -1,28 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { checkAddress } from "../../src/oauth/address.js";
 
-const check = (value: unknown, loopback = false) => checkAddress(value, "token_endpoint", "https://as.example/doc", { loopback });
+const check = (value: unknown, loopback = false) =>
+  checkAddress(value, "token_endpoint", "https://as.example/doc", { loopback });
 
 describe("checkAddress", () => {
-  it.each(["https://as.example/token", "https://as.example:8443/a?b=c", "https://AS.example", "https://as.example/%20"])(
-    "gives %s back as it was",
+  it.each([
+    "https://as.example/token",
+    "https://as.example:8443/a?b=c",
+    "https://AS.example",
+    "https://as.example/%20",
+  ])("gives %s back as it was", (value) => {
+    expect(check(value)).toBe(value);
+  });
+
+  it.each([undefined, null, 7, {}, "", "/token", "as.example/token", "-https://as.example/"])(
+    "refuses %j, which is no absolute address",
     (value) => {
-      expect(check(value)).toBe(value);
+      expect(() => check(value)).toThrow("must be an absolute URL");
     },
   );
-
-  it.each([
-    undefined,
-    null,
-    7,
-    {},
-    "",
-    "/token",
-    "as.example/token",
-    "-https://as.example/",
-  ])("refuses %j, which is no absolute address", (value) => {
-    expect(() => check(value)).toThrow("must be an absolute URL");
-  });
 
   it.each([
     "javascript:alert(1)",
@@ -62,20 +59,27 @@ describe("checkAddress", () => {
     expect(check(value, true)).toBe(value);
   });
 
-  it.each(["https://login.example@evil.example/", "https://user:pass@as.example/"])("refuses the user in %s", (value) => {
-    expect(() => check(value)).toThrow("must not contain a user name or password");
-  });
+  it.each(["https://login.example@evil.example/", "https://user:pass@as.example/"])(
+    "refuses the user in %s",
+    (value) => {
+      expect(() => check(value)).toThrow("must not contain a user name or password");
+    },
+  );
 
   it.each(["https://as.example/#a", "https://as.example/#"])("refuses the fragment in %s", (value) => {
     expect(() => check(value)).toThrow("must not have a fragment");
   });
 
-  it.each(["https://as.example/a b", "https://as.example\\@evil.example/", " https://as.example/", "https://as.example/\u202ecod", "https://as.exam\u200bple/", "https://as.example/\n"])(
-    "refuses %j for what cannot be seen in it",
-    (value) => {
-      expect(() => check(value)).toThrow(/must/);
-    },
-  );
+  it.each([
+    "https://as.example/a b",
+    "https://as.example\\@evil.example/",
+    " https://as.example/",
+    "https://as.example/\u202ecod",
+    "https://as.exam\u200bple/",
+    "https://as.example/\n",
+  ])("refuses %j for what cannot be seen in it", (value) => {
+    expect(() => check(value)).toThrow(/must/);
+  });
 
   it("names the field, the value made harmless, where it came from, and the rule", () => {
     expect(() => check("ftp://as.example/\u001b[31m")).toThrow(

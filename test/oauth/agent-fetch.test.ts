@@ -109,7 +109,12 @@ describe("a token that the server refuses", () => {
     const response = await agent().fetch(mcp.url, { method: "POST", body: "hello" });
     expect(response.status).toBe(200);
     expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2"]);
-    expect(mcp.to("/mcp").slice(-2).map(({ body }) => body)).toEqual(["hello", "hello"]);
+    expect(
+      mcp
+        .to("/mcp")
+        .slice(-2)
+        .map(({ body }) => body),
+    ).toEqual(["hello", "hello"]);
     expect(issuer.form(TOKEN, 1).get("grant_type")).toBe("refresh_token");
     expect(login.opened).toHaveLength(1);
   });
@@ -231,7 +236,9 @@ describe("scopes that are missing", () => {
   it("[37] are asked for together with all that was asked for before (2026-07-28)", async () => {
     const scene = await startScene();
     scene.mcp.metadata["scopes_supported"] = ["read", "list"];
-    scene.issuer.routes[TOKEN] = (_request, nth) => ({ json: { ...scene.issuer.tokens(nth), ...(nth === 1 && { scope: "read" }) } });
+    scene.issuer.routes[TOKEN] = (_request, nth) => ({
+      json: { ...scene.issuer.tokens(nth), ...(nth === 1 && { scope: "read" }) },
+    });
     await scene.agent().login(scene.mcp.url);
     wantScope(scene, "write read");
     await scene.agent().fetch(scene.mcp.url);
@@ -305,7 +312,11 @@ describe("a body that must be sent again", () => {
     ["a blob", (url) => [url, { method: "POST", body: new Blob(["some blob"]) }], "some blob"],
     ["a form", (url) => [url, { method: "POST", body: new URLSearchParams({ a: "b c" }) }], "a=b+c"],
     ["a Request", (url) => [new Request(url, { method: "POST", body: "in a request" })], "in a request"],
-    ["a Request with a body in its place", (url) => [new Request(url, { method: "POST", body: "old" }), { body: "new" }], "new"],
+    [
+      "a Request with a body in its place",
+      (url) => [new Request(url, { method: "POST", body: "old" }), { body: "new" }],
+      "new",
+    ],
   ])("is, when it is %s", async (_what, make, body) => {
     const [first, second] = await replayed(make);
     expect(first?.[1]).toBe(body);
@@ -315,7 +326,8 @@ describe("a body that must be sent again", () => {
   it("is, when it is a form with parts", async () => {
     const form = new FormData();
     form.set("file", new Blob(["the file"]), "a.txt");
-    for (const sent of await replayed((url) => [url, { method: "POST", body: form }])) expect(sent?.[1]).toContain("the file");
+    for (const sent of await replayed((url) => [url, { method: "POST", body: form }]))
+      expect(sent?.[1]).toContain("the file");
   });
 
   it.each<[string, () => unknown]>([

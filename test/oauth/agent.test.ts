@@ -79,7 +79,11 @@ describe("a first token", () => {
       agent({ login: undefined }).login(mcp.url),
       agent().token(mcp.url, { login: false }),
     ]) {
-      await expect(work).rejects.toMatchObject({ code: "login_required", class: "auth", hint: `agentauth login ${mcp.url}` });
+      await expect(work).rejects.toMatchObject({
+        code: "login_required",
+        class: "auth",
+        hint: `agentauth login ${mcp.url}`,
+      });
     }
     expect(log).toEqual([]);
   });
@@ -144,14 +148,19 @@ describe("a login", () => {
   it("is told of a failure with its error", async () => {
     const { agent, mcp, issuer, login } = await startScene();
     issuer.routes["/pool/token"] = { status: 400, json: { error: "invalid_grant" } };
-    const error = await agent().login(mcp.url).catch((thrown: unknown) => thrown);
+    const error = await agent()
+      .login(mcp.url)
+      .catch((thrown: unknown) => thrown);
     expect(login.outcomes).toEqual([{ ok: false, error }]);
   });
 
   it("that was not kept is none", async () => {
     const { agent, mcp, login, store } = await startScene();
     const forgetful: GrantStore = { ...store, read: async () => undefined, save: async () => true };
-    await expect(agent({ store: forgetful }).login(mcp.url)).rejects.toMatchObject({ code: "store_failed", class: "store" });
+    await expect(agent({ store: forgetful }).login(mcp.url)).rejects.toMatchObject({
+      code: "store_failed",
+      class: "store",
+    });
     expect(login.outcomes).toMatchObject([{ ok: false }]);
   });
 
@@ -215,7 +224,9 @@ describe("what belongs to whom", () => {
   it("keeps profiles apart", async () => {
     const { agent, mcp, store } = await startScene();
     await agent({ profile: "a" }).login(mcp.url);
-    await expect(agent({ profile: "b", login: undefined }).token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    await expect(agent({ profile: "b", login: undefined }).token(mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+    });
     await agent({ profile: "b" }).login(mcp.url);
     expect((await agent({ profile: "a" }).token(mcp.url)).value).toBe("access-as-1");
     expect((await agent({ profile: "b" }).token(mcp.url)).value).toBe("access-as-2");
@@ -266,7 +277,9 @@ describe("status", () => {
     expect(await agent().status()).toEqual([{ ...valid, state: "expired" }]);
     issuer.routes["/pool/token"] = { status: 400, json: { error: "invalid_grant" } };
     await expect(agent({ login: undefined }).token(mcp.url)).rejects.toBeDefined();
-    expect(await agent().status()).toMatchObject([{ state: "over", refreshable: false, reason: expect.stringContaining("invalid_grant") }]);
+    expect(await agent().status()).toMatchObject([
+      { state: "over", refreshable: false, reason: expect.stringContaining("invalid_grant") },
+    ]);
     expect(await store.list()).toHaveLength(1);
   });
 

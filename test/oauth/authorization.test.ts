@@ -71,7 +71,8 @@ describe("the authorization request", () => {
   });
 
   it("asks for consent exactly where offline_access is asked for", async () => {
-    const prompt = async (scope: string[]) => new URL((await build({ scope })).authorizationUrl).searchParams.get("prompt");
+    const prompt = async (scope: string[]) =>
+      new URL((await build({ scope })).authorizationUrl).searchParams.get("prompt");
     expect(await prompt(["a"])).toBeNull();
     expect(await prompt(["a", "offline_access"])).toBe("consent");
   });
@@ -87,7 +88,7 @@ describe("the authorization request", () => {
   });
 
   it("[42] writes what a server put into the address so that no shell would take it for more (2026-07-28)", async () => {
-    const server = serverMetadata({ authorizationEndpoint: 'https://as.example/a`id`;b|c<d>"e\'^?x=$(id)&y=\u2028' });
+    const server = serverMetadata({ authorizationEndpoint: "https://as.example/a`id`;b|c<d>\"e'^?x=$(id)&y=\u2028" });
     const { authorizationUrl } = await build({ server });
     expect(authorizationUrl).not.toMatch(/[\s"<>\u0080-\uffff]/);
     expect(new URL(authorizationUrl).href).toBe(authorizationUrl);
@@ -150,8 +151,10 @@ describe("the callback's iss", () => {
 });
 
 describe("the rest of the callback", () => {
-  const check = (parameters: URLSearchParams, over: Partial<PendingAuthorization> = {}) => () =>
-    checkCallback(pending(over), parameters);
+  const check =
+    (parameters: URLSearchParams, over: Partial<PendingAuthorization> = {}) =>
+    () =>
+      checkCallback(pending(over), parameters);
   const failing = (code: string, kind: string, message = "") =>
     expect.objectContaining({ code, class: kind, message: expect.stringContaining(message) });
 

@@ -17,11 +17,7 @@ describe("parseChallenges", () => {
     ["nothing", "", []],
     ["a scheme alone", "Bearer", [["bearer", {}]]],
     ["one parameter", 'Bearer realm="a"', [["bearer", { realm: ["a"] }]]],
-    [
-      "parameters in any order and case",
-      'BEARER Scope="a b", REALM=x',
-      [["bearer", { scope: ["a b"], realm: ["x"] }]],
-    ],
+    ["parameters in any order and case", 'BEARER Scope="a b", REALM=x', [["bearer", { scope: ["a b"], realm: ["x"] }]]],
     ["a comma inside quotes", 'Bearer realm="a, b", scope="c"', [["bearer", { realm: ["a, b"], scope: ["c"] }]]],
     [
       "two challenges",
@@ -73,7 +69,8 @@ describe("parseChallenges", () => {
   });
 
   it("is not fooled by parameters inside a quoted text", () => {
-    const field = 'Bearer error_description="use scope=admin, resource_metadata=\\"https://evil.example/\\"", scope="a"';
+    const field =
+      'Bearer error_description="use scope=admin, resource_metadata=\\"https://evil.example/\\"", scope="a"';
     expect(met(field)).toEqual({ resourceMetadata: [], scope: "a", error: undefined });
   });
 
@@ -88,11 +85,31 @@ describe("parseChallenges", () => {
   });
 
   it("never throws", () => {
-    const mark = fc.constantFrom("Bearer", " ", ",", "=", '"', "'", "\\", "scope", "a", "\t", "é", "\u0000", "https://x/");
+    const mark = fc.constantFrom(
+      "Bearer",
+      " ",
+      ",",
+      "=",
+      '"',
+      "'",
+      "\\",
+      "scope",
+      "a",
+      "\t",
+      "é",
+      "\u0000",
+      "https://x/",
+    );
     fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.array(mark).map((marks) => marks.join(""))), (field) => {
-        parseChallenges(field);
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(mark).map((marks) => marks.join("")),
+        ),
+        (field) => {
+          parseChallenges(field);
+        },
+      ),
     );
   });
 
@@ -144,6 +161,9 @@ describe("bearerChallenge", () => {
 
   it("gives every address of resource metadata once, in order", () => {
     const field = 'Bearer resource_metadata="https://a/1", resource_metadata="https://a/2"';
-    expect(met(field, 'Bearer resource_metadata="https://a/1"')?.resourceMetadata).toEqual(["https://a/1", "https://a/2"]);
+    expect(met(field, 'Bearer resource_metadata="https://a/1"')?.resourceMetadata).toEqual([
+      "https://a/1",
+      "https://a/2",
+    ]);
   });
 });

@@ -24,7 +24,12 @@ describe("signing in on another device", () => {
     const { token, login, issuer, store, clock, mcp } = await deviceLogin([pending, pending]);
     expect(token?.value).toBe("access-as-3");
     expect(login.prompts).toEqual([
-      { verificationUri: `${issuer.issuer}/go`, verificationUriComplete: undefined, userCode: "ABCD-EFGH", expiresIn: 60 },
+      {
+        verificationUri: `${issuer.issuer}/go`,
+        verificationUriComplete: undefined,
+        userCode: "ABCD-EFGH",
+        expiresIn: 60,
+      },
     ]);
     expect(login.opened).toEqual([]);
     expect(clock.waits).toEqual([5000, 5000, 5000]);
@@ -108,7 +113,9 @@ describe("signing in on another device", () => {
     expect(error).toMatchObject({ code: "no_device_flow", class: "auth" });
     const scene = await startScene();
     const method: LoginMethod = { open: (request) => scene.login.open(request) };
-    await expect(scene.agent({ flow: "device", login: method }).login(scene.mcp.url)).rejects.toMatchObject({ code: "no_device_flow" });
+    await expect(scene.agent({ flow: "device", login: method }).login(scene.mcp.url)).rejects.toMatchObject({
+      code: "no_device_flow",
+    });
     expect(scene.issuer.to("/pool/register")).toEqual([]);
   });
 });

@@ -18,11 +18,14 @@ describe("asking a server what is missing", () => {
     expect(scene.log).not.toContain("as POST /mcp");
   });
 
-  it.each([200, 400, 403, 404, 500])("[2] goes to the well-known address where HTTP %d brings no challenge (2025-06-18)", async (status) => {
-    const scene = await startScene();
-    scene.mcp.routes["/mcp"] = { status, text: "" };
-    expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
-  });
+  it.each([200, 400, 403, 404, 500])(
+    "[2] goes to the well-known address where HTTP %d brings no challenge (2025-06-18)",
+    async (status) => {
+      const scene = await startScene();
+      scene.mcp.routes["/mcp"] = { status, text: "" };
+      expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
+    },
+  );
 
   it("says that the server does not answer where it does not", async () => {
     const scene = await startScene();
@@ -38,7 +41,9 @@ describe("asking a server what is missing", () => {
 
   it("does not wait for the end of a stream", async () => {
     const scene = await startScene();
-    scene.mcp.routes["/mcp"] = { raw: (response) => response.writeHead(200, { "content-type": "text/event-stream" }).write(":\n") };
+    scene.mcp.routes["/mcp"] = {
+      raw: (response) => response.writeHead(200, { "content-type": "text/event-stream" }).write(":\n"),
+    };
     expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
   });
 });
@@ -54,7 +59,9 @@ describe("several authorization servers", () => {
     const { issuer: chosen, trace } = await outcome(scene);
     expect(chosen).toBe(good.issuer);
     expect(issuer.requests).toEqual([]);
-    expect(trace.find(({ url, used }) => url.startsWith(noPkce.origin) && !used && url.includes("/pool/.well"))?.why).toContain("S256");
+    expect(
+      trace.find(({ url, used }) => url.startsWith(noPkce.origin) && !used && url.includes("/pool/.well"))?.why,
+    ).toContain("S256");
   });
 
   it("does not go to the next where one merely does not answer", async () => {

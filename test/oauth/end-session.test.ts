@@ -42,7 +42,11 @@ describe("signing out", () => {
     });
     expect(await endRemotely(grant, new OAuthHttp({}), SIGNAL)).toEqual({ told: true });
     const request = new URL(issuer.to("/pool/end_session")[0]?.url ?? "", issuer.origin);
-    expect(Object.fromEntries(request.searchParams)).toEqual({ a: "b", id_token_hint: "the-id-token", client_id: "client-1" });
+    expect(Object.fromEntries(request.searchParams)).toEqual({
+      a: "b",
+      id_token_hint: "the-id-token",
+      client_id: "client-1",
+    });
   });
 
   it("does not follow where the end-session endpoint leads", async () => {

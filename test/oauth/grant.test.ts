@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { coversScope, type Grant, isFresh, mergeAnswer, retire, type TokenAnswer, tokensOf } from "../../src/oauth/grant.js";
+import {
+  coversScope,
+  type Grant,
+  isFresh,
+  mergeAnswer,
+  retire,
+  type TokenAnswer,
+  tokensOf,
+} from "../../src/oauth/grant.js";
 import { Secret } from "../../src/redact.js";
 import { madeGrant, plainGrant } from "../helpers/grant.js";
 
@@ -61,7 +69,8 @@ describe("mergeAnswer", () => {
             accessToken: answer.accessToken,
             refreshToken: answer.refreshToken ?? before.tokens.refreshToken,
             idToken: answer.idToken ?? before.tokens.idToken,
-            expiresAt: answer.expiresIn === undefined ? undefined : answer.at + Math.min(answer.expiresIn * 1000, YEAR_MS),
+            expiresAt:
+              answer.expiresIn === undefined ? undefined : answer.at + Math.min(answer.expiresIn * 1000, YEAR_MS),
             obtainedAt: answer.at,
             scope: answer.scope ?? before.tokens.scope,
           },
@@ -73,7 +82,14 @@ describe("mergeAnswer", () => {
 
 describe("tokensOf", () => {
   it("takes scopes that are not told for those that were asked for", () => {
-    const answer = { accessToken: "a", refreshToken: undefined, idToken: undefined, expiresIn: undefined, scope: undefined, at: 1 };
+    const answer = {
+      accessToken: "a",
+      refreshToken: undefined,
+      idToken: undefined,
+      expiresIn: undefined,
+      scope: undefined,
+      at: 1,
+    };
     expect(tokensOf(answer, "a b").scope).toBe("a b");
     expect(tokensOf({ ...answer, scope: "a" }, "a b").scope).toBe("a");
     expect(tokensOf(answer, undefined).scope).toBeUndefined();

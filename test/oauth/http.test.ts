@@ -28,10 +28,22 @@ describe("reading a metadata document", () => {
     ["a page", () => text("<h1>sign in</h1>", { "content-type": "text/html" }), "bad_content_type"],
     ["JSON that says it is text", (document) => text(document, { "content-type": "text/plain" }), "bad_content_type"],
     ["JSON that does not say what it is", (document) => text(document, {}), "bad_content_type"],
-    ["a JSON type that is a part of another", (document) => text(document, { "content-type": "application/jsonp" }), "bad_content_type"],
-    ["a name that comes twice", (document) => text(document.replace("{", '{"token_endpoint":"https://evil.example/",')), "bad_json"],
+    [
+      "a JSON type that is a part of another",
+      (document) => text(document, { "content-type": "application/jsonp" }),
+      "bad_content_type",
+    ],
+    [
+      "a name that comes twice",
+      (document) => text(document.replace("{", '{"token_endpoint":"https://evil.example/",')),
+      "bad_json",
+    ],
     ["a name twice, deep inside", (document) => text(document.replace("{", '{"x":[{"a":1,"a":2}],')), "bad_json"],
-    ["nesting to 33 levels", (document) => text(document.replace("{", `{"x":${"[".repeat(33)}${"]".repeat(33)},`)), "bad_json"],
+    [
+      "nesting to 33 levels",
+      (document) => text(document.replace("{", `{"x":${"[".repeat(33)}${"]".repeat(33)},`)),
+      "bad_json",
+    ],
     ["a number that no double holds", (document) => text(document.replace("{", '{"x":1e400,')), "bad_json"],
     ["cut JSON", (document) => text(document.slice(0, -1)), "bad_json"],
     ["an empty body", () => text(""), "bad_json"],
@@ -40,7 +52,10 @@ describe("reading a metadata document", () => {
     ["a string", () => text('"x"'), "bad_envelope"],
   ])("refuses %s", async (_what, make, code) => {
     const scene = await startScene();
-    expect(await discoverWith(scene, make(JSON.stringify(scene.issuer.metadata)))).toMatchObject({ code, class: "refused" });
+    expect(await discoverWith(scene, make(JSON.stringify(scene.issuer.metadata)))).toMatchObject({
+      code,
+      class: "refused",
+    });
   });
 
   it("says that a page may come from something that stands between", async () => {
@@ -53,7 +68,10 @@ describe("reading a metadata document", () => {
     const scene = await startScene();
     const raw = (bytes: Buffer): Reply => ({ raw: (response) => response.writeHead(200, JSON_TYPE).end(bytes) });
     const document = JSON.stringify(scene.issuer.metadata);
-    for (const bytes of [Buffer.from(document, "utf16le"), Buffer.concat([Buffer.from(document), Buffer.from([0xff])])]) {
+    for (const bytes of [
+      Buffer.from(document, "utf16le"),
+      Buffer.concat([Buffer.from(document), Buffer.from([0xff])]),
+    ]) {
       expect(await discoverWith(scene, raw(bytes))).toMatchObject({ code: "bad_json", class: "refused" });
     }
   });
@@ -96,10 +114,14 @@ describe("reading a metadata document", () => {
       ["gzip, gzip", gzipSync(gzipSync(body))],
     ];
     for (const [coding, bytes] of codings) {
-      const raw: Reply = { raw: (response) => response.writeHead(200, { ...JSON_TYPE, "content-encoding": coding }).end(bytes) };
+      const raw: Reply = {
+        raw: (response) => response.writeHead(200, { ...JSON_TYPE, "content-encoding": coding }).end(bytes),
+      };
       expect(await discoverWith(scene, raw), coding).toMatchObject({ code: "bad_content_type", class: "refused" });
     }
-    const plain: Reply = { raw: (response) => response.writeHead(200, { ...JSON_TYPE, "content-encoding": "identity" }).end(body) };
+    const plain: Reply = {
+      raw: (response) => response.writeHead(200, { ...JSON_TYPE, "content-encoding": "identity" }).end(body),
+    };
     expect((await discoverWith(scene, plain)).found).toBeDefined();
   });
 
@@ -118,7 +140,11 @@ describe("reading a metadata document", () => {
   it.each([301, 302, 303, 307, 308])("[40] does not follow HTTP %d off the origin (2026-07-28)", async (status) => {
     const scene = await startScene();
     const other = await scene.another("other");
-    const { code, message } = await discoverWith(scene, { status, headers: { location: `${other.origin}/x` }, text: "" });
+    const { code, message } = await discoverWith(scene, {
+      status,
+      headers: { location: `${other.origin}/x` },
+      text: "",
+    });
     expect(code).toBe("redirect_refused");
     expect(message).toContain(scene.issuer.origin);
     expect(message).toContain(other.origin);

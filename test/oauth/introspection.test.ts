@@ -50,6 +50,9 @@ describe("introspection", () => {
     await expect(scene.agent().introspect(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
     delete scene.issuer.metadata["introspection_endpoint"];
     await scene.agent().login(scene.mcp.url);
-    await expect(scene.agent().introspect(scene.mcp.url)).rejects.toMatchObject({ code: "no_introspection", class: "remote" });
+    await expect(scene.agent().introspect(scene.mcp.url)).rejects.toMatchObject({
+      code: "no_introspection",
+      class: "remote",
+    });
   });
 });

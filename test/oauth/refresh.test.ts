@@ -37,7 +37,10 @@ const failures: [string, Reply][] = [
 
 // What a proxy, a firewall or a broken server says: no word on the grant either.
 const strangers: [string, Reply][] = [
-  ["HTTP 401 with a proxy's challenge", { status: 401, headers: { "www-authenticate": 'Basic realm="proxy"' }, text: "" }],
+  [
+    "HTTP 401 with a proxy's challenge",
+    { status: 401, headers: { "www-authenticate": 'Basic realm="proxy"' }, text: "" },
+  ],
   ["HTTP 403 with a page", { status: 403, headers: { "content-type": "text/html" }, text: "<h1>blocked</h1>" }],
   ["HTTP 404", { status: 404, text: "" }],
   ["invalid_request", { status: 400, json: { error: "invalid_request" } }],
@@ -53,7 +56,11 @@ describe("a refresh that succeeds", () => {
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
     expect(scene.issuer.form(TOKEN, 1).get("refresh_token")).toBe("refresh-as-1");
     const after = await stored(scene);
-    expect(after).toMatchObject({ generation: (before?.generation ?? 0) + 1, issuer: before?.issuer, client: before?.client });
+    expect(after).toMatchObject({
+      generation: (before?.generation ?? 0) + 1,
+      issuer: before?.issuer,
+      client: before?.client,
+    });
     expect(after?.tokens).toMatchObject({ accessToken: "access-as-2", refreshToken: "refresh-as-1" });
     await scene.clock.sleep(3_600_000, SIGNAL);
     await scene.agent().token(scene.mcp.url);
@@ -163,7 +170,9 @@ describe("a refresh that fails", () => {
   it("is told where a new token was asked for by force", async () => {
     const scene = await signedIn(30_000);
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
-    await expect(scene.agent().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({ class: "unavailable" });
+    await expect(scene.agent().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+      class: "unavailable",
+    });
   });
 
   it("works again when the issuer does", async () => {
@@ -185,7 +194,10 @@ describe("a refresh that the issuer refuses", () => {
     const scene = await signedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = refusal;
-    const error = await scene.agent({ login: undefined }).token(scene.mcp.url).catch((thrown: unknown) => thrown);
+    const error = await scene
+      .agent({ login: undefined })
+      .token(scene.mcp.url)
+      .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "login_required", class: "auth", hint: `agentauth login ${scene.mcp.url}` });
     expect(await stored(scene)).toEqual({
       ...before,
@@ -216,7 +228,9 @@ describe("a refresh that the issuer refuses", () => {
   it("does not ask a person where the caller forbids it", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = refusal;
-    await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({ code: "login_required" });
+    await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
+      code: "login_required",
+    });
     expect(scene.login.opened).toHaveLength(1);
   });
 
@@ -226,7 +240,8 @@ describe("a refresh that the issuer refuses", () => {
     issuer.routes[TOKEN] = async () => {
       // Another process has been quicker.
       const grant = await store.read(key);
-      if (grant) await store.save({ ...grant, generation: grant.generation + 1, requestedScope: "theirs" }, grant.generation);
+      if (grant)
+        await store.save({ ...grant, generation: grant.generation + 1, requestedScope: "theirs" }, grant.generation);
       return refusal;
     };
     expect(await scene.agent({ login: undefined }).token(scene.mcp.url)).toMatchObject({ value: "access-as-1" });
@@ -249,7 +264,8 @@ describe("a refresh that meets other work", () => {
     const { store, key, issuer } = scene;
     const theirs = await store.read(key);
     issuer.routes[TOKEN] = async (_request, nth) => {
-      if (theirs) await store.save({ ...theirs, generation: theirs.generation + 7, requestedScope: "theirs" }, theirs.generation);
+      if (theirs)
+        await store.save({ ...theirs, generation: theirs.generation + 7, requestedScope: "theirs" }, theirs.generation);
       return { json: issuer.tokens(nth) };
     };
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-1");
@@ -263,7 +279,9 @@ describe("a refresh that meets other work", () => {
       await store.remove(key);
       return { json: issuer.tokens(nth) };
     };
-    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+    });
     expect(await store.list()).toEqual([]);
   });
 
@@ -274,7 +292,9 @@ describe("a refresh that meets other work", () => {
       controller.abort();
       return { json: scene.issuer.tokens(nth) };
     };
-    await expect(scene.agent().token(scene.mcp.url, { signal: controller.signal })).rejects.toMatchObject({ code: "aborted" });
+    await expect(scene.agent().token(scene.mcp.url, { signal: controller.signal })).rejects.toMatchObject({
+      code: "aborted",
+    });
     expect((await stored(scene))?.tokens).toMatchObject({ accessToken: "access-as-2", refreshToken: "refresh-as-2" });
   });
 

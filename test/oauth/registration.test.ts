@@ -17,7 +17,10 @@ describe("which client is used", () => {
     const scene = await startScene();
     await login(scene);
     expect(scene.login.asked().get("client_id")).toBe("client-as-1");
-    expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-1", source: "dynamic" });
+    expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toMatchObject({
+      clientId: "client-as-1",
+      source: "dynamic",
+    });
   });
 
   it("[12] prefers the one known beforehand, then the metadata document, then a registration, then says what to do (2025-11-25)", async () => {
@@ -29,7 +32,11 @@ describe("which client is used", () => {
     await login(scene, { clientMetadataUrl });
     expect(issuer.to("/pool/register")).toEqual([]);
     await login(scene);
-    expect(person.urls.map((url) => url.searchParams.get("client_id"))).toEqual(["known", clientMetadataUrl, "client-as-1"]);
+    expect(person.urls.map((url) => url.searchParams.get("client_id"))).toEqual([
+      "known",
+      clientMetadataUrl,
+      "client-as-1",
+    ]);
     delete issuer.metadata["registration_endpoint"];
     await scene.store.removeClient(issuer.issuer, FORM);
     await expect(login(scene)).rejects.toMatchObject({
@@ -51,7 +58,14 @@ describe("which client is used", () => {
     expect(scene.issuer.to("/pool/token")[0]?.headers.authorization).toBeUndefined();
   });
 
-  it.each(["http://client.example/agent.json", "https://client.example", "https://client.example/", "https://a@client.example/x", "https://client.example/x#y", "agent.json"])(
+  it.each([
+    "http://client.example/agent.json",
+    "https://client.example",
+    "https://client.example/",
+    "https://a@client.example/x",
+    "https://client.example/x#y",
+    "agent.json",
+  ])(
     "[13] refuses %s as the address of a metadata document: https with a path (2025-11-25)",
     async (clientMetadataUrl) => {
       const scene = await startScene();
@@ -75,7 +89,9 @@ describe("which client is used", () => {
     const scene = await startScene();
     const { issuer } = scene;
     issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
-    await expect(login(scene, { client: { clientId: "known", clientSecret: "hush-hush" } })).rejects.toMatchObject({ class: "refused" });
+    await expect(login(scene, { client: { clientId: "known", clientSecret: "hush-hush" } })).rejects.toMatchObject({
+      class: "refused",
+    });
     expect(scene.login.asked().get("client_id")).toBe("known");
     expect(issuer.to("/pool/register")).toEqual([]);
     expect(issuer.to("/pool/authorize")).toHaveLength(1);
@@ -83,9 +99,19 @@ describe("which client is used", () => {
 
   it.each<[string, AgentClientOptions["client"] & object, unknown, string]>([
     ["Basic where the issuer lists nothing", { clientId: "id", clientSecret: "hush-hush" }, undefined, "basic"],
-    ["Basic before Post", { clientId: "id", clientSecret: "hush-hush" }, ["none", "client_secret_post", "client_secret_basic"], "basic"],
+    [
+      "Basic before Post",
+      { clientId: "id", clientSecret: "hush-hush" },
+      ["none", "client_secret_post", "client_secret_basic"],
+      "basic",
+    ],
     ["Post where only that is listed", { clientId: "id", clientSecret: "hush-hush" }, ["client_secret_post"], "post"],
-    ["what it was told", { clientId: "id", clientSecret: "hush-hush", authMethod: "client_secret_post" }, ["client_secret_basic"], "post"],
+    [
+      "what it was told",
+      { clientId: "id", clientSecret: "hush-hush", authMethod: "client_secret_post" },
+      ["client_secret_basic"],
+      "post",
+    ],
     ["nothing without a secret", { clientId: "id" }, ["client_secret_basic"], "none"],
   ])("authenticates a client known beforehand by %s", async (_what, client, methods, how) => {
     const scene = await startScene();
@@ -93,7 +119,11 @@ describe("which client is used", () => {
     await login(scene, { client });
     const request = scene.issuer.to("/pool/token")[0];
     const form = scene.issuer.form("/pool/token");
-    const way = request?.headers.authorization?.startsWith("Basic ") ? "basic" : form.has("client_secret") ? "post" : "none";
+    const way = request?.headers.authorization?.startsWith("Basic ")
+      ? "basic"
+      : form.has("client_secret")
+        ? "post"
+        : "none";
     expect(way).toBe(how);
   });
 
@@ -168,12 +198,24 @@ describe("registering", () => {
     ["a client id of 100 KB", { client_id: "x".repeat(100_000) }, "client_id"],
     ["a client id with a line break", { client_id: "a\r\nb" }, "client_id"],
     ["another redirect address", { redirect_uris: ["https://evil.example/callback"] }, "redirect_uris"],
-    ["one redirect address more", { redirect_uris: ["http://127.0.0.1:49152/callback", "https://evil.example/"] }, "redirect_uris"],
+    [
+      "one redirect address more",
+      { redirect_uris: ["http://127.0.0.1:49152/callback", "https://evil.example/"] },
+      "redirect_uris",
+    ],
     ["no redirect address", { redirect_uris: [] }, "redirect_uris"],
     ["a secret that is no string", { client_secret: 7 }, "client_secret"],
     ["a secret of 9 KB", { client_secret: "x".repeat(9000) }, "client_secret"],
-    ["a way to authenticate that it does not have", { token_endpoint_auth_method: "private_key_jwt" }, "token_endpoint_auth_method"],
-    ["a way that needs a secret, and none", { client_secret: undefined, token_endpoint_auth_method: "client_secret_basic" }, "client_secret"],
+    [
+      "a way to authenticate that it does not have",
+      { token_endpoint_auth_method: "private_key_jwt" },
+      "token_endpoint_auth_method",
+    ],
+    [
+      "a way that needs a secret, and none",
+      { client_secret: undefined, token_endpoint_auth_method: "client_secret_basic" },
+      "client_secret",
+    ],
     ["an end of the secret that is no number", { client_secret_expires_at: "soon" }, "client_secret_expires_at"],
   ])("refuses %s in the answer, and keeps nothing", async (_what, over, field) => {
     const scene = await startScene();
@@ -280,7 +322,11 @@ describe("clients of several issuers", () => {
     await login(scene);
     scene.mcp.metadata["authorization_servers"] = [scene.issuer.issuer];
     await login(scene);
-    expect(scene.login.urls.map((url) => url.searchParams.get("client_id"))).toEqual(["client-as-1", "client-other-1", "client-as-1"]);
+    expect(scene.login.urls.map((url) => url.searchParams.get("client_id"))).toEqual([
+      "client-as-1",
+      "client-other-1",
+      "client-as-1",
+    ]);
     expect(scene.issuer.to("/pool/register")).toHaveLength(1);
   });
 
@@ -292,7 +338,8 @@ describe("clients of several issuers", () => {
     scene.mcp.accepts = (token) => token.startsWith("access-other");
     expect((await scene.agent().fetch(scene.mcp.url)).status).toBe(200);
     const seen = JSON.stringify(other.requests);
-    for (const secret of ["client-as-1", "secret-as-1", "access-as", "refresh-as", "code-as"]) expect(seen).not.toContain(secret);
+    for (const secret of ["client-as-1", "secret-as-1", "access-as", "refresh-as", "code-as"])
+      expect(seen).not.toContain(secret);
     expect((await scene.store.list()).map(({ issuer }) => issuer)).toEqual([other.issuer]);
   });
 

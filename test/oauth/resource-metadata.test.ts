@@ -5,7 +5,13 @@ import { reset, type Scene, startScene } from "../helpers/issuer.js";
 /** What discovery came to: the chosen resource metadata, or the error. */
 async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
   const { found, error } = await agent(options).discover(mcp.url);
-  return { resource: found?.resource, code: error?.code, class: error?.class, message: error?.message, hint: error?.hint };
+  return {
+    resource: found?.resource,
+    code: error?.code,
+    class: error?.class,
+    message: error?.message,
+    hint: error?.hint,
+  };
 }
 
 const asked = ({ log }: Scene) => log.filter((line) => line.startsWith("mcp GET")).map((line) => line.slice(8));
@@ -161,7 +167,12 @@ describe("what the resource metadata may say", () => {
   it("[9] refuses a resource on another origin, beside the server, or cut inside a segment (2026-07-28)", async () => {
     const scene = await startScene();
     const { mcp, issuer } = scene;
-    for (const resource of [`${issuer.origin}/mcp`, "https://mcp.example/mcp", `${mcp.origin}/other`, `${mcp.origin}/mc`]) {
+    for (const resource of [
+      `${issuer.origin}/mcp`,
+      "https://mcp.example/mcp",
+      `${mcp.origin}/other`,
+      `${mcp.origin}/mc`,
+    ]) {
       mcp.metadata = { ...mcp.metadata, resource };
       expect(await outcome(scene), resource).toMatchObject({ class: "refused" });
     }
@@ -218,7 +229,10 @@ describe("what the resource metadata may say", () => {
   });
 
   it("ignores signed metadata and members that it does not know", async () => {
-    const { resource } = await withMembers({ signed_metadata: "eyJ.x.y", Authorization_Servers: ["https://evil.example"] });
+    const { resource } = await withMembers({
+      signed_metadata: "eyJ.x.y",
+      Authorization_Servers: ["https://evil.example"],
+    });
     expect(resource?.authorizationServers).toHaveLength(1);
   });
 });

@@ -12,7 +12,10 @@ describe("parseScope", () => {
     ["a", ["a"]],
     ["  a   b ", ["a", "b"]],
     ["a b a", ["a", "b"]],
-    [["files:read", "https://api.example/x"], ["files:read", "https://api.example/x"]],
+    [
+      ["files:read", "https://api.example/x"],
+      ["files:read", "https://api.example/x"],
+    ],
     [[], []],
   ])("reads %j", (value, scopes) => {
     expect(parse(value)).toEqual(scopes);

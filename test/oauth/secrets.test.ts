@@ -11,7 +11,8 @@ const CANARY = /canary/i;
 function shownBy(value: unknown): string {
   const deep = { depth: 20, showHidden: false, maxStringLength: null, maxArrayLength: null };
   const own = [inspect(value, deep), String(value), JSON.stringify(value) ?? "", `${inspect({ value }, deep)}`];
-  if (value instanceof Error) own.push(value.message, value.stack ?? "", value.cause === undefined ? "" : shownBy(value.cause));
+  if (value instanceof Error)
+    own.push(value.message, value.stack ?? "", value.cause === undefined ? "" : shownBy(value.cause));
   return own.join("\n");
 }
 
@@ -81,7 +82,11 @@ describe("no secret is shown", () => {
 /** Bodies that repeat to the client what it sent, and what it must not show. */
 const ECHO = (request: { body: string; headers: { authorization?: string | undefined } }): Record<string, string> => {
   const form = new URLSearchParams(request.body);
-  const sent = [...form.values(), atob(request.headers.authorization?.replace("Basic ", "") ?? ""), "canary-client-secret"];
+  const sent = [
+    ...form.values(),
+    atob(request.headers.authorization?.replace("Basic ", "") ?? ""),
+    "canary-client-secret",
+  ];
   return { error_description: sent.join(" "), access_token: "canary-echoed-token", hint: sent.join(" ") };
 };
 
@@ -92,21 +97,36 @@ const replies: [string, Reply][] = [
     "an answer with a refresh token that is none",
     { json: { access_token: "canary-access-token", token_type: "Bearer", refresh_token: "canary refresh" } },
   ],
-  ["an answer with an id token that is none", { json: { access_token: "canary-access-token", token_type: "Bearer", id_token: "canary-id-token" } }],
-  ["an answer with an odd life", { json: { access_token: "canary-access-token", token_type: "Bearer", expires_in: -1 } }],
+  [
+    "an answer with an id token that is none",
+    { json: { access_token: "canary-access-token", token_type: "Bearer", id_token: "canary-id-token" } },
+  ],
+  [
+    "an answer with an odd life",
+    { json: { access_token: "canary-access-token", token_type: "Bearer", expires_in: -1 } },
+  ],
   ["an answer with odd scopes", { json: { access_token: "canary-access-token", token_type: "Bearer", scope: 7 } }],
   ["a list", { json: ["canary-access-token"] }],
   ["cut JSON", { headers: { "content-type": "application/json" }, text: '{"access_token":"canary-access-token","tok' }],
   [
     "a member twice",
-    { headers: { "content-type": "application/json" }, text: '{"access_token":"canary-access-token","access_token":"canary-2"}' },
+    {
+      headers: { "content-type": "application/json" },
+      text: '{"access_token":"canary-access-token","access_token":"canary-2"}',
+    },
   ],
   [
     "a form with a member twice",
-    { headers: { "content-type": "application/x-www-form-urlencoded" }, text: "access_token=canary-access-token&access_token=canary-2" },
+    {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      text: "access_token=canary-access-token&access_token=canary-2",
+    },
   ],
   ["a page", { headers: { "content-type": "text/html" }, text: "<p>canary-access-token</p>" }],
-  ["HTTP 500 with a token in it", { status: 500, json: { error: "server_error", access_token: "canary-access-token" } }],
+  [
+    "HTTP 500 with a token in it",
+    { status: 500, json: { error: "server_error", access_token: "canary-access-token" } },
+  ],
   ["HTTP 403 with a page", { status: 403, text: "canary-access-token" }],
   ["HTTP 201", { status: 201, json: { access_token: "canary-access-token", token_type: "Bearer" } }],
   ["a challenge", { status: 401, headers: { "www-authenticate": 'Basic realm="canary-access-token"' }, text: "" }],
@@ -139,7 +159,10 @@ describe("no secret is shown by an error", () => {
     const answer = issuer.routes["/pool/token"];
     const errors: unknown[] = [];
     const failed = async (work: Promise<unknown>) => errors.push(await work.catch((error: unknown) => error));
-    const echo = (code: string) => (request: Parameters<typeof ECHO>[0]) => ({ status: 400, json: { ...ECHO(request), error: code } });
+    const echo = (code: string) => (request: Parameters<typeof ECHO>[0]) => ({
+      status: 400,
+      json: { ...ECHO(request), error: code },
+    });
     issuer.routes["/pool/token"] = echo("invalid_request");
     await failed(one.login(mcp.url));
     const verifier = issuer.form("/pool/token").get("code_verifier") ?? "";
@@ -183,7 +206,8 @@ describe("no secret is shown by an error", () => {
       { error: "server_error" },
     ]) {
       const { agent, mcp, login } = await planted();
-      login.alter = (callback) => new URLSearchParams({ ...Object.fromEntries(callback), code: "canary-code", ...change });
+      login.alter = (callback) =>
+        new URLSearchParams({ ...Object.fromEntries(callback), code: "canary-code", ...change });
       const error = await agent()
         .login(mcp.url)
         .catch((thrown: unknown) => thrown);

@@ -5,7 +5,14 @@ type AgentOptions = Parameters<Scene["agent"]>[0];
 
 async function outcome({ agent, mcp }: Scene, options: AgentOptions = {}) {
   const { found, error, trace } = await agent(options).discover(mcp.url);
-  return { found: found?.issuer, code: error?.code, class: error?.class, message: error?.message, hint: error?.hint, trace };
+  return {
+    found: found?.issuer,
+    code: error?.code,
+    class: error?.class,
+    message: error?.message,
+    hint: error?.hint,
+    trace,
+  };
 }
 
 /** Discovery with members of the metadata replaced; undefined takes one out. */
@@ -81,11 +88,14 @@ describe("where an issuer's metadata is looked for", () => {
     expect((await outcome(scene)).found).toBeDefined();
   });
 
-  it.each([500, 503, 429])("says after HTTP %d that the issuer does not answer, not that it has nothing", async (status) => {
-    const scene = await startScene();
-    scene.issuer.routes["/pool/.well-known/oauth-authorization-server"] = { status, text: "no" };
-    expect(await outcome(scene)).toMatchObject({ class: "unavailable" });
-  });
+  it.each([500, 503, 429])(
+    "says after HTTP %d that the issuer does not answer, not that it has nothing",
+    async (status) => {
+      const scene = await startScene();
+      scene.issuer.routes["/pool/.well-known/oauth-authorization-server"] = { status, text: "no" };
+      expect(await outcome(scene)).toMatchObject({ class: "unavailable" });
+    },
+  );
 
   it("builds no endpoint where there is no metadata, whatever else the issuer answers", async () => {
     const scene = await startScene();
@@ -135,10 +145,11 @@ describe("which metadata is accepted", () => {
   it.each<[unknown]>([[["plain"]], [["s256"]], [[]], ["S256"], [null], [{ 0: "S256" }]])(
     "[22] refuses %j as the PKCE methods, also where missing ones are allowed (2025-11-25)",
     async (methods) => {
-      const { class: kind, message, hint } = await withMembers(
-        { code_challenge_methods_supported: methods },
-        { allowMissingPkceMetadata: true },
-      );
+      const {
+        class: kind,
+        message,
+        hint,
+      } = await withMembers({ code_challenge_methods_supported: methods }, { allowMissingPkceMetadata: true });
       expect(kind).toBe("refused");
       expect(message).toContain("code_challenge_methods_supported");
       expect(hint ?? "").not.toContain("--allow-missing");
@@ -170,12 +181,18 @@ describe("which metadata is accepted", () => {
     expect(message).toMatch(new RegExp(`^${field} "http://as.example/x"`));
   });
 
-  it.each(["javascript:alert(1)", "file:///etc/passwd", "https://as.example/`id`\n", "--help", "https://a@as.example/"])(
-    "[42] refuses %j as an address to open (2026-07-28)",
-    async (address) => {
-      expect(await withMembers({ authorization_endpoint: address })).toMatchObject({ code: "bad_address", class: "refused" });
-    },
-  );
+  it.each([
+    "javascript:alert(1)",
+    "file:///etc/passwd",
+    "https://as.example/`id`\n",
+    "--help",
+    "https://a@as.example/",
+  ])("[42] refuses %j as an address to open (2026-07-28)", async (address) => {
+    expect(await withMembers({ authorization_endpoint: address })).toMatchObject({
+      code: "bad_address",
+      class: "refused",
+    });
+  });
 
   it.each(["authorization_endpoint", "token_endpoint"])("refuses metadata without %s", async (field) => {
     const { code, message } = await withMembers({ [field]: undefined });
@@ -218,7 +235,10 @@ describe("which metadata is accepted", () => {
 
   it("takes metadata of a server that only knows grants without a person, and long lists of scopes", async () => {
     const many = Array.from({ length: 1000 }, (_, index) => `scope-${index}`);
-    const { found } = await withMembers({ grant_types_supported: ["client_credentials"], scopes_supported: [...many, "offline_access"] });
+    const { found } = await withMembers({
+      grant_types_supported: ["client_credentials"],
+      scopes_supported: [...many, "offline_access"],
+    });
     expect(found?.scopesSupported).toEqual(["offline_access"]);
   });
 

@@ -79,8 +79,15 @@ describe("the code's token request", () => {
   });
 
   it("gives the issuer's refusal of a code, and does not repeat it", async () => {
-    const { issuer, error } = await loginWith({ status: 400, json: { error: "invalid_grant", error_description: "used \u001b[1m" } });
-    expect(error).toMatchObject({ code: "invalid_grant", class: "auth", message: expect.stringContaining("used \\e[1m") });
+    const { issuer, error } = await loginWith({
+      status: 400,
+      json: { error: "invalid_grant", error_description: "used \u001b[1m" },
+    });
+    expect(error).toMatchObject({
+      code: "invalid_grant",
+      class: "auth",
+      message: expect.stringContaining("used \\e[1m"),
+    });
     expect(issuer.to("/pool/token")).toHaveLength(1);
   });
 });
@@ -262,7 +269,10 @@ describe("the token answer", () => {
     ] as const) {
       const { agent, mcp, issuer, clock } = await startScene();
       const date = clock.epoch() + skew;
-      issuer.routes["/pool/token"] = () => ({ json: issuer.tokens(1), headers: { date: new Date(date).toUTCString() } });
+      issuer.routes["/pool/token"] = () => ({
+        json: issuer.tokens(1),
+        headers: { date: new Date(date).toUTCString() },
+      });
       const { expiresAt } = await agent().login(mcp.url);
       expect(expiresAt?.getTime()).toBe((agrees ? date : clock.epoch()) + 3_600_000);
     }

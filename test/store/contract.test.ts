@@ -59,22 +59,29 @@ describe.each(stores)("%s", (_name, open) => {
     const text = fc.string({ unit: "grapheme" });
     const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
     await fc.assert(
-      fc.asyncProperty(text, text, maybe(text), maybe(fc.integer()), maybe(text), async (profile, server, scope, expiresAt, reason) => {
-        const store = open();
-        const base = madeGrant();
-        const grant = madeGrant({
-          profile,
-          server,
-          requestedScope: scope,
-          endpoints: { ...base.endpoints, revocation: scope },
-          client: madeClient({ clientSecret: undefined, secretExpiresAt: expiresAt, redirectUri: undefined }),
-          tokens: { ...base.tokens, refreshToken: undefined, idToken: undefined, expiresAt, scope },
-          retired: reason === undefined ? undefined : { at: 1, reason },
-        });
-        expect(await store.save(grant, undefined)).toBe(true);
-        const back = await store.read({ profile, server });
-        expect(back && plainGrant(back)).toEqual(plainGrant(grant));
-      }),
+      fc.asyncProperty(
+        text,
+        text,
+        maybe(text),
+        maybe(fc.integer()),
+        maybe(text),
+        async (profile, server, scope, expiresAt, reason) => {
+          const store = open();
+          const base = madeGrant();
+          const grant = madeGrant({
+            profile,
+            server,
+            requestedScope: scope,
+            endpoints: { ...base.endpoints, revocation: scope },
+            client: madeClient({ clientSecret: undefined, secretExpiresAt: expiresAt, redirectUri: undefined }),
+            tokens: { ...base.tokens, refreshToken: undefined, idToken: undefined, expiresAt, scope },
+            retired: reason === undefined ? undefined : { at: 1, reason },
+          });
+          expect(await store.save(grant, undefined)).toBe(true);
+          const back = await store.read({ profile, server });
+          expect(back && plainGrant(back)).toEqual(plainGrant(grant));
+        },
+      ),
       { numRuns: 25 },
     );
     const store = open();
@@ -85,7 +92,9 @@ describe.each(stores)("%s", (_name, open) => {
 
   it("saves over the generation it was told of, and over no other", async () => {
     const store = open();
-    const [one, two, three] = [1, 2, 3].map((generation) => madeGrant({ generation, requestedScope: `g${generation}` }));
+    const [one, two, three] = [1, 2, 3].map((generation) =>
+      madeGrant({ generation, requestedScope: `g${generation}` }),
+    );
     if (!one || !two || !three) throw new Error("three grants");
     expect(await store.save(one, 1)).toBe(false);
     expect(await store.read(KEY)).toBeUndefined();
@@ -100,7 +109,9 @@ describe.each(stores)("%s", (_name, open) => {
   it("lets one of many savers of a generation win", async () => {
     const store = open();
     await store.save(madeGrant({ generation: 1 }), undefined);
-    const rivals = Array.from({ length: 20 }, (_, nth) => store.save(madeGrant({ generation: 2, requestedScope: `s${nth}` }), 1));
+    const rivals = Array.from({ length: 20 }, (_, nth) =>
+      store.save(madeGrant({ generation: 2, requestedScope: `s${nth}` }), 1),
+    );
     const won = (await Promise.all(rivals)).flatMap((saved, nth) => (saved ? [nth] : []));
     expect(won).toHaveLength(1);
     expect((await store.read(KEY))?.requestedScope).toBe(`s${won[0]}`);
@@ -164,7 +175,13 @@ describe.each(stores)("a lease of %s", (_name, open) => {
   it("lets work under other names go on", async () => {
     const store = open();
     let end: () => void = () => undefined;
-    const held = store.lease("x", () => new Promise<void>((resolve) => void (end = resolve)));
+    const held = store.lease(
+      "x",
+      () =>
+        new Promise<void>((resolve) => {
+          end = resolve;
+        }),
+    );
     expect(await store.lease("y", async () => "done")).toBe("done");
     end();
     await held;
@@ -186,12 +203,20 @@ describe.each(stores)("a lease of %s", (_name, open) => {
     let begun = false;
     const held = store.lease("x", () => {
       begun = true;
-      return new Promise<void>((resolve) => void (end = resolve));
+      return new Promise<void>((resolve) => {
+        end = resolve;
+      });
     });
     await until(() => begun);
     const controller = new AbortController();
     let worked = false;
-    const leaving = store.lease("x", async () => void (worked = true), controller.signal);
+    const leaving = store.lease(
+      "x",
+      async () => {
+        worked = true;
+      },
+      controller.signal,
+    );
     const staying = store.lease("x", async () => "stayed");
     controller.abort();
     await expect(leaving).rejects.toMatchObject({ code: "aborted" });
@@ -204,7 +229,13 @@ describe.each(stores)("a lease of %s", (_name, open) => {
   it("does no work for a caller who has left already", async () => {
     const store = open();
     let worked = false;
-    const leaving = store.lease("x", async () => void (worked = true), AbortSignal.abort());
+    const leaving = store.lease(
+      "x",
+      async () => {
+        worked = true;
+      },
+      AbortSignal.abort(),
+    );
     await expect(leaving).rejects.toMatchObject({ code: "aborted" });
     expect(worked).toBe(false);
   });

@@ -51,7 +51,11 @@ const mode = (path: string) => statSync(path).mode & 0o777;
 
 /** Reading and saving are refused with this in the message, and the other grant is as it was. */
 async function expectRefused({ store, path }: Kept, message: string | RegExp, hint?: string): Promise<void> {
-  const refusal = expect.objectContaining({ code: "store_failed", class: "store", message: expect.stringMatching(message) });
+  const refusal = expect.objectContaining({
+    code: "store_failed",
+    class: "store",
+    message: expect.stringMatching(message),
+  });
   await expect(store.read(KEY)).rejects.toEqual(refusal);
   await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toEqual(refusal);
   const error = await store.read(KEY).catch((thrown: unknown) => thrown as { message: string; hint?: string });
@@ -79,7 +83,7 @@ onUnix("who can read the files", () => {
     for (const loose of [0o604, 0o640, 0o660, 0o644, 0o622]) {
       const made = await kept();
       chmodSync(made.path, loose);
-      await expectRefused(made, /can be read by others/, `chmod 600 '${made.path}'`);
+      await expectRefused(made, /can be read by others/, `chmod 600 ${made.path}`);
       chmodSync(made.path, 0o600);
       expect(await made.store.read(KEY)).toBeDefined();
     }
@@ -91,7 +95,7 @@ onUnix("who can read the files", () => {
       for (const name of ["grants", "clients"]) {
         chmodSync(join(home, name), loose);
         const work = name === "grants" ? store.read(KEY) : store.readClient(madeClient().issuer, FORM);
-        await expect(work).rejects.toMatchObject({ class: "store", hint: `chmod 700 '${join(home, name)}'` });
+        await expect(work).rejects.toMatchObject({ class: "store", hint: `chmod 700 ${join(home, name)}` });
         chmodSync(join(home, name), 0o700);
       }
     }
@@ -125,7 +129,7 @@ onUnix("files that are not what they seem", () => {
   it("refuses a second name (hard link)", async () => {
     const made = await kept();
     linkSync(made.path, `${made.home}.second`);
-    await expectRefused(made, /has a second name/);
+    await expectRefused(made, /hard link/);
   });
 
   it("refuses a FIFO without waiting for somebody to write to it", async () => {
@@ -146,7 +150,7 @@ onUnix("files that are not what they seem", () => {
     const { store, home } = await kept();
     renameSync(join(home, "grants"), `${home}.elsewhere`);
     symlinkSync(`${home}.elsewhere`, join(home, "grants"));
-    await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", message: expect.stringContaining("is a link") });
+    await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", message: expect.stringContaining("link") });
     await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
   });
 });
@@ -179,7 +183,7 @@ describe("files that are broken", () => {
   it("says how to move it out of the way", async () => {
     const { store, path } = await kept();
     writeFileSync(path, "");
-    await expect(store.read(KEY)).rejects.toMatchObject({ hint: `move it away: mv '${path}' '${path}.broken'` });
+    await expect(store.read(KEY)).rejects.toMatchObject({ hint: `move it away: mv ${path} ${path}.broken` });
     renameSync(path, `${path}.broken`);
     expect(await store.read(KEY)).toBeUndefined();
     expect(await store.save(madeGrant(), undefined)).toBe(true);
@@ -214,7 +218,8 @@ describe("files that are broken", () => {
 describe("saving", () => {
   it("leaves nothing behind but the file", async () => {
     const { store, home } = await kept();
-    for (let generation = 1; generation < 5; generation++) await store.save(madeGrant({ generation: generation + 1 }), generation);
+    for (let generation = 1; generation < 5; generation++)
+      await store.save(madeGrant({ generation: generation + 1 }), generation);
     expect(readdirSync(join(home, "grants"))).toHaveLength(2);
   });
 
