@@ -2,7 +2,6 @@
 
 import type { Writable } from "node:stream";
 import { escapeText } from "../../redact.js";
-import { cutText } from "./width.js";
 
 /** A line on the terminal that tells how far a command is, and goes away. */
 export interface Progress {
@@ -43,7 +42,7 @@ export function progressLine(stream: Writable): ProgressLine {
       update(text) {
         if (stopped) return;
         // One column stays free: a full last column makes some terminals wrap.
-        shown = cutText(escapeText(text), columns() - 1);
+        shown = cut(escapeText(text), columns() - 1);
         redraw();
       },
       stop() {
@@ -55,4 +54,20 @@ export function progressLine(stream: Writable): ProgressLine {
     };
   };
   return { clear, redraw, start };
+}
+
+/**
+ * Cut so that it surely fits: what is not ASCII counts as two columns. Measuring it exactly takes a library that costs
+ * half the start of the whole program, for a line that is gone a moment later.
+ */
+function cut(text: string, width: number): string {
+  const characters = [...text];
+  const widths = characters.map((character) => (character >= " " && character <= "~" ? 1 : 2));
+  if (widths.reduce((sum, one) => sum + one, 0) <= width) return text;
+  let used = 0;
+  const kept = characters.filter((_, index) => {
+    used += widths[index] ?? 2;
+    return used <= width - 1;
+  });
+  return width < 1 ? "" : `${kept.join("")}…`;
 }
