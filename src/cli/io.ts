@@ -8,7 +8,7 @@ import { type OutStream, outStream, type TerminalStream } from "./output/stream.
 
 export type { Progress } from "./output/progress.js";
 export type { InStream } from "./output/stdin.js";
-export { type Colors, type OutStream, PipeClosed } from "./output/stream.js";
+export { type OutStream, PipeClosed } from "./output/stream.js";
 
 /** What the global flags decide about printing. */
 export interface IoSettings {

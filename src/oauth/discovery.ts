@@ -47,7 +47,7 @@ const PROVOCATION = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list"
  * @returns the challenge; undefined when the answer has none
  * @throws `AgentAuthError` a network error
  */
-export async function provoke(
+async function provoke(
   context: DiscoveryContext,
   mcpUrl: string,
   signal?: AbortSignal,

@@ -68,7 +68,7 @@ export interface PreparedLogin {
 }
 
 /** Judges the callback of a login, trades its code, and keeps the grant. */
-export async function completeLogin(
+async function completeLogin(
   context: LoginContext,
   login: PreparedLogin,
   parameters: URLSearchParams,

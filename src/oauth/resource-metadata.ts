@@ -146,7 +146,7 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
 }
 
 /** An issuer identifier has no query and no fragment (RFC 8414 section 2). */
-export function checkIssuer(value: unknown, from: string, policy: AddressPolicy): string {
+function checkIssuer(value: unknown, from: string, policy: AddressPolicy): string {
   const issuer = checkAddress(value, "authorization_servers", from, policy);
   if (issuer.includes("?")) {
     throw refused("bad_address", {

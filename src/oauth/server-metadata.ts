@@ -40,7 +40,7 @@ export interface ServerDiscovery {
  * Where an issuer's metadata may lie, in the order of trust: the service's own form and that of RFC 8414 (the same
  * address where the issuer has no path), then the two of OpenID Connect. Addresses in one group are asked at once.
  */
-export function metadataAddresses(issuer: string): string[][] {
+function metadataAddresses(issuer: string): string[][] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/+$/, "");
   const oauth = [

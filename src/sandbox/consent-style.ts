@@ -1,9 +1,9 @@
 /** The whole style of the sandbox's pages: the policy of the pages allows this text and no other, and no script. */
 export const PAGE_STYLE = `
-:root{color-scheme:light dark;--bg:#f4f5f8;--card:#fff;--ink:#171a21;--dim:#5b6472;--line:#d9dde5;--go:#2456d6;
+:root{color-scheme:light dark;--bg:#f4f5f8;--card:#fff;--ink:#171a21;--dim:#5b6472;--line:#d9dde5;--edge:#868f9f;--go:#2456d6;
 --go-ink:#fff;--ring:#7aa2ff}
 @media (prefers-color-scheme:dark){:root{--bg:#0f1218;--card:#181c25;--ink:#eceff5;--dim:#9aa4b5;--line:#2d3442;
---go:#6f9bff;--go-ink:#0b1020;--ring:#a9c4ff}}
+--edge:#6b7488;--go:#6f9bff;--go-ink:#0b1020;--ring:#a9c4ff}}
 *{box-sizing:border-box}
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;background:var(--bg);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -17,12 +17,12 @@ dl>div{padding:.7rem 1rem}
 dl>div+div{border-top:1px solid var(--line)}
 dt{font-size:.8rem;color:var(--dim)}
 dd{margin:0;overflow-wrap:anywhere}
-ul{margin:0;padding:0;list-style:none;display:flex;flex-wrap:wrap;gap:.4rem}
+ul{margin:.25rem 0 0;padding:0;list-style:none;display:flex;flex-wrap:wrap;gap:.4rem}
 code{font:.875rem ui-monospace,SFMono-Regular,Menlo,monospace}
 li code{padding:.15rem .5rem;border:1px solid var(--line);border-radius:999px}
 form{display:grid;gap:.6rem}
 form.two{grid-template-columns:1fr 1fr}
-button,input{font:inherit;width:100%;padding:.7rem 1rem;border:1px solid var(--line);border-radius:10px;
+button,input{font:inherit;width:100%;padding:.7rem 1rem;border:1px solid var(--edge);border-radius:10px;
 background:transparent;color:inherit}
 button{cursor:pointer;font-weight:600;text-align:center}
 button.person{text-align:left;font-weight:400}

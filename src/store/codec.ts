@@ -4,7 +4,7 @@ import type { PreparedLogin } from "../oauth/login-flow.js";
 import { Secret } from "../redact.js";
 
 /** The schema that is written; a file of another one is not touched. */
-export const SCHEMA = 1;
+const SCHEMA = 1;
 
 /** Why a stored text cannot be used. */
 export class CodecError extends Error {

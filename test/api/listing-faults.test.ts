@@ -105,7 +105,7 @@ describe("a listing over real sockets", () => {
   it.each([
     ["stuck-offset", "pagination_loop"],
     ["cycling-offset", "pagination_loop"],
-    ["bad-offset:value=\"50\"", "bad_pagination"],
+    ['bad-offset:value="50"', "bad_pagination"],
   ])("names %s as %s, with everything before it given out", async (text, code) => {
     const { parseFault } = await import("../../src/sandbox/index.js");
     sandbox.faults.clear();
@@ -140,7 +140,10 @@ describe("a listing over real sockets", () => {
         const client = new AgentAuth({ baseUrl: changing.baseUrl, token: changing.apiToken });
         const drift: unknown[] = [];
         const ids: string[] = [];
-        const listing = client.devices.list({ pool_id: pool }, { pageSize: 20, concurrency, onDrift: (d) => drift.push(d) });
+        const listing = client.devices.list(
+          { pool_id: pool },
+          { pageSize: 20, concurrency, onDrift: (d) => drift.push(d) },
+        );
         for await (const device of listing) ids.push(device.id ?? "");
         const count = changing.data.deviceCount(pool);
         const after = new Set(Array.from({ length: count }, (_, index) => changing.data.device(pool, index)?.id));
@@ -181,7 +184,9 @@ describe("a listing over real sockets", () => {
     const client = service();
     const devices = await client.devices.list({ pool_id }, { maxItems: 3 }).toArray();
     expect(devices[0]?.dynamic_client_details?.client_secret).toBe("<CLIENT_SECRET>");
-    const shown = [client, client.devices, client.client, devices].map((value) => inspect(value, { depth: 9, showHidden: false }));
+    const shown = [client, client.devices, client.client, devices].map((value) =>
+      inspect(value, { depth: 9, showHidden: false }),
+    );
     shown.push(JSON.stringify(devices), JSON.stringify(client), String(client));
     for (const text of shown) {
       expect(text).not.toContain("<CLIENT_SECRET>");

@@ -140,7 +140,10 @@ describe("a listing", () => {
     const { devices } = service.client();
     expect(await devices.get({ pool_id, id: "dev_13" })).toEqual({ id: "dev_13" });
     expect(service.asked).toEqual([0, 10]);
-    expect(await rejection(devices.get({ pool_id, id: "nobody" }))).toMatchObject({ code: "not_found", class: "remote" });
+    expect(await rejection(devices.get({ pool_id, id: "nobody" }))).toMatchObject({
+      code: "not_found",
+      class: "remote",
+    });
   });
 });
 
@@ -158,7 +161,13 @@ describe("complete or an error", () => {
         async ({ count, pageSize, concurrency, from, maxItems }) => {
           const service = new MadeService(count);
           let end: Verdict | undefined;
-          const ids = await readIds(service, { pageSize, concurrency, from, maxItems, onEnd: (verdict) => (end = verdict) });
+          const ids = await readIds(service, {
+            pageSize,
+            concurrency,
+            from,
+            maxItems,
+            onEnd: (verdict) => (end = verdict),
+          });
           expect(ids).toEqual(service.ids().slice(from, maxItems === undefined ? undefined : from + maxItems));
           expect(new Set(service.asked).size).toBe(service.asked.length);
           const more = from + ids.length < count;
@@ -231,7 +240,9 @@ describe("complete or an error", () => {
     const service = new MadeService(30);
     service.alter = (page, offset) => {
       const { item_count: _, ...numbers } = page.pagination ?? {};
-      return offset === 10 ? { items: [], pagination: { ...numbers, item_start: 0, item_end: 0 } } : { ...page, pagination: numbers };
+      return offset === 10
+        ? { items: [], pagination: { ...numbers, item_start: 0, item_end: 0 } }
+        : { ...page, pagination: numbers };
     };
     expect(await readIds(service)).toEqual([...service.ids().slice(0, 10), ...service.ids().slice(20)]);
     service.alter = (_, offset) => ({ items: [], pagination: { next_page_offset: offset + 10 } });
@@ -262,7 +273,13 @@ describe("complete or an error", () => {
     for (const concurrency of [1, 4]) {
       const { ids, error } = await readUntilError(service, { concurrency });
       expect(ids).toEqual(service.ids().slice(0, 30));
-      expect(error).toMatchObject({ code: "not_permitted", class: "partial", resume: 30, status: 403, requestId: "req-7" });
+      expect(error).toMatchObject({
+        code: "not_permitted",
+        class: "partial",
+        resume: 30,
+        status: 403,
+        requestId: "req-7",
+      });
       expect(error.message).toContain("no\\e[31m more");
       expect(error.cause).toMatchObject({ code: "not_permitted", class: "remote" });
     }
@@ -287,7 +304,9 @@ describe("complete or an error", () => {
     const service = new MadeService(100);
     service.alter = (page, offset) => (offset === 20 ? service.page(20, 5) : page);
     expect(await readIds(service, { concurrency: 4 })).toEqual(service.ids());
-    expect(service.asked.slice(0, 7)).toEqual([0, 10, 20, 30, 40, 50, 60].slice(0, service.asked.indexOf(25)).concat(25).slice(0, 7));
+    expect(service.asked.slice(0, 7)).toEqual(
+      [0, 10, 20, 30, 40, 50, 60].slice(0, service.asked.indexOf(25)).concat(25).slice(0, 7),
+    );
     expect(service.asked.slice(service.asked.indexOf(25))).toEqual([25, 35, 45, 55, 65, 75, 85, 95]);
   });
 });
@@ -300,7 +319,10 @@ describe("a list that changes while it is read", () => {
     service.before = (_, nth) => {
       if (nth === 2) service.items.unshift({ id: "new_1" }, { id: "new_2" });
     };
-    const ids = await readIds(service, { onDrift: (change) => drift.push(change), onEnd: (verdict) => (end = verdict) });
+    const ids = await readIds(service, {
+      onDrift: (change) => drift.push(change),
+      onEnd: (verdict) => (end = verdict),
+    });
     expect(ids).toEqual(Array.from({ length: 30 }, (_, index) => `dev_${index}`));
     expect(drift).toEqual([{ field: "item_count", from: 30, to: 32, offset: 10 }]);
     expect(end).toMatchObject({ yielded: 30, expected: 32, duplicates: 2, complete: false });
@@ -338,7 +360,8 @@ describe("a list that changes while it is read", () => {
           service.before = (_, nth) => {
             for (const change of plan.filter((entry) => entry.nth === nth)) {
               const at = change.at % (service.items.length + 1);
-              if (inserting) service.items.splice(at, 0, ...Array.from({ length: change.count }, () => ({ id: `new_${made++}` })));
+              if (inserting)
+                service.items.splice(at, 0, ...Array.from({ length: change.count }, () => ({ id: `new_${made++}` })));
               else service.items.splice(at, change.count);
             }
           };
@@ -373,7 +396,9 @@ describe("a list that changes while it is read", () => {
   });
 
   it("fails under `strict` on an item of another shape, naming the field", async () => {
-    const error = await rejection(new MadeService(3).client().pools.list({ domain_id: "d" }, { strict: true }).toArray());
+    const error = await rejection(
+      new MadeService(3).client().pools.list({ domain_id: "d" }, { strict: true }).toArray(),
+    );
     expect(error).toMatchObject({ class: "refused", code: "unexpected_shape" });
     expect((error as Error).message).toMatch(/summaries\[0\].*is missing/);
   });
@@ -389,7 +414,11 @@ describe("a list that changes while it is read", () => {
   });
 });
 
-function hang(service: MadeService, input: Parameters<typeof fetch>[0], init: RequestInit | undefined): Promise<Response> {
+function hang(
+  service: MadeService,
+  input: Parameters<typeof fetch>[0],
+  init: RequestInit | undefined,
+): Promise<Response> {
   service.asked.push(-1);
   return new Promise((_, reject) => {
     init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));

@@ -46,7 +46,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     expect(await heading()).toBe("Sign in");
     await press(/^Sign in as Alice/);
     await page.getByRole("heading", { name: "Allow agentauth?" }).waitFor();
-    const shown = await page.getByRole("main").innerText();
+    const shown = await page.getByRole("main").textContent();
     for (const fact of ["Alice", desk.url, "reports:read", "127.0.0.1:"]) expect(shown).toContain(fact);
     await press("Allow");
     await page.getByRole("heading", { name: "You are signed in" }).waitFor();
@@ -109,7 +109,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme });
         const path = fileURLToPath(new URL(`../../docs/images/${name}-${colorScheme}.png`, import.meta.url));
-        await page.screenshot({ path });
+        await page.screenshot({ path, animations: "disabled" });
       }
     };
     const { ended } = await beginLogin("--scope", "mcp reports:read");

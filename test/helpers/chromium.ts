@@ -52,11 +52,17 @@ export async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   await target.waitFor();
   for (let presses = 0; presses < 20; presses++) {
     await page.keyboard.press("Tab");
-    if (await target.evaluate("(button) => button === document.activeElement")) {
-      const outline = await target.evaluate("(button) => getComputedStyle(button).outlineStyle");
-      if (outline === "none") throw new Error(`nothing shows that ${name} is in focus`);
-      return;
-    }
+    if ((await target.and(page.locator(":focus-visible")).count()) === 0) continue;
+    const outline = await target.evaluate((button: Styled) => {
+      return button.ownerDocument.defaultView.getComputedStyle(button).outlineStyle;
+    });
+    if (outline === "none") throw new Error(`nothing shows that ${name} is in focus`);
+    return;
   }
   throw new Error(`Tab does not come to ${name}`);
+}
+
+/** What is used of an element; the types of pages are not those of these tests. */
+interface Styled {
+  ownerDocument: { defaultView: { getComputedStyle(element: Styled): { outlineStyle: string } } };
 }

@@ -46,7 +46,7 @@ export function formatError(thrown: unknown, style: ErrorStyle): string {
 }
 
 /** The error as data, every text of it redacted and escaped. */
-export function errorReport(thrown: unknown, redactor: Pick<Redactor, "redact">): ErrorReport {
+function errorReport(thrown: unknown, redactor: Pick<Redactor, "redact">): ErrorReport {
   const error = toAgentAuthError(thrown);
   const shown = (value: unknown) => escapeText(redactor.redact(String(value)));
   return {
@@ -66,7 +66,7 @@ export function errorReport(thrown: unknown, redactor: Pick<Redactor, "redact">)
 }
 
 /** The thrown value as an {@link AgentAuthError}; anything else that was thrown is a bug in this program. */
-export function toAgentAuthError(thrown: unknown): AgentAuthError {
+function toAgentAuthError(thrown: unknown): AgentAuthError {
   if (isAgentAuthError(thrown)) return thrown;
   return new AgentAuthError("internal_error", `a bug in agentauth: ${describe(thrown)}`, {
     class: "internal",

@@ -6,7 +6,7 @@ import { TITLE_RANKS, TITLE_RUNS, TITLES } from "./titles.js";
 import { fromWire, toWire } from "./wire.js";
 
 /** How far back the latest interaction of a device can lie, in hundredths of a second. */
-export const SEEN_SPAN = 400 * 86_400 * 100;
+const SEEN_SPAN = 400 * 86_400 * 100;
 
 const FIRST_SEEN_SPAN = 300 * 86_400 * 100;
 const REVOKED_SHARE = 0.1;
