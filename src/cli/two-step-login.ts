@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AgentAuthError } from "../errors.js";
 import { reserveRedirect } from "../login/reserve.js";
@@ -31,6 +32,7 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
   });
   const id = randomBytes(9).toString("base64url");
   const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
+  sweep(deps);
   writePrivateFile(pathOf(id, deps), encodeLogin({ ...login, profile: profile.value }));
   const report = {
     login_id: id,
@@ -45,6 +47,17 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
     deps.io.say(`open this address to sign in; then, or before: ${report.finish}`);
   }
   return undefined;
+}
+
+/** Removes what logins that nobody finished have left: after their time no issuer takes their code any more. */
+function sweep(deps: Deps): void {
+  const folder = join(homeOf(deps), "logins");
+  const left = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
+  for (const name of left) {
+    const path = join(folder, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat && deps.now() - stat.mtimeMs > LIFE_MS) removeFile(path);
+  }
 }
 
 /** `login --wait <id>`: receives the callback at the address that the first step named. */

@@ -55,7 +55,8 @@ export function detectEnvironment({ env, exists, platform }: Surroundings): Envi
   };
 }
 
-const CI_HINT = "This looks like CI, where nobody can sign in: use --grant client-credentials instead.";
+const CI_HINT =
+  "This looks like CI, where nobody can sign in: sign in beforehand, where a person is, and bring the folder of AGENTAUTH_HOME along.";
 
 /** The exact line: forwarded, the browser of the other computer reaches the listener here by the same address. */
 function sshHint(env: Surroundings["env"], redirectUri: string): string[] {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { until } from "../helpers/cli.js";
@@ -60,6 +60,16 @@ describe("a login in two steps", () => {
     expect((await me.run(["status", url])).code).toBe(0);
     expect(existsSync(pending(id))).toBe(false);
     expect((await me.run(["login", url, "--wait", id])).code).toBe(2);
+  });
+
+  it("leaves nothing for ever: what nobody finished is removed when the next one begins", async () => {
+    const old = await begin();
+    const recent = await begin();
+    const longAgo = new Date(Date.now() - 11 * 60 * 1000);
+    utimesSync(pending(old.login_id), longAgo, longAgo);
+    await begin();
+    expect(existsSync(pending(old.login_id))).toBe(false);
+    expect(existsSync(pending(recent.login_id))).toBe(true);
   });
 
   it("is finished by a pasted address as well", async () => {

@@ -155,6 +155,17 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
+  it("leads to one sign-in, not two, where the issuer refuses to renew it and the server refuses the new one too", async () => {
+    const { agent, mcp, issuer, login } = await signedIn();
+    mcp.accepts = () => false;
+    issuer.routes[TOKEN] = (request, nth) =>
+      request.body.includes("grant_type=refresh_token")
+        ? { status: 400, json: { error: "invalid_grant" } }
+        : { json: issuer.tokens(nth) };
+    expect((await agent().fetch(mcp.url)).status).toBe(401);
+    expect(login.opened).toHaveLength(2);
+  });
+
   it("is an error where its issuer does not answer, and nobody is asked to sign in", async () => {
     const { agent, mcp, issuer, login } = await signedIn();
     mcp.accepts = () => false;
