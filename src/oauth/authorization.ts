@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
-import { quote } from "../redact.js";
+import { quote, Secret } from "../redact.js";
 import type { ClientRecord } from "./grant.js";
 import { refused } from "./refuse.js";
 import type { ServerMetadata } from "./server-metadata.js";
@@ -16,7 +16,7 @@ export interface PendingAuthorization {
   readonly authorizationUrl: string;
   readonly redirectUri: string;
   readonly state: string;
-  readonly verifier: string;
+  readonly verifier: Secret;
   readonly clientId: string;
   readonly scope: readonly string[];
   readonly resource: string | undefined;
@@ -69,7 +69,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     authorizationUrl: url.href,
     redirectUri,
     state,
-    verifier,
+    verifier: new Secret(verifier),
     clientId: client.clientId,
     scope,
     resource,

@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import type { Clock } from "../http/deadline.js";
-import { escapeText, MASK, quote, Redactor } from "../redact.js";
+import { escapeText, MASK, quote, Redactor, type Secret } from "../redact.js";
 import type { ClientRecord, Grant, TokenAnswer } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
 import { refused } from "./refuse.js";
@@ -22,7 +22,7 @@ export interface CodeExchange {
   /** The callback's parameters as {@link checkCallback} passed them. */
   parameters: URLSearchParams;
   redirectUri: string;
-  verifier: string;
+  verifier: Secret;
   resource: string | undefined;
 }
 
@@ -36,14 +36,14 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
       auth,
       code.parameters,
       code.redirectUri,
-      code.verifier,
+      code.verifier.reveal(),
       {
         ...options,
         ...(code.resource !== undefined && { additionalParameters: { resource: code.resource } }),
       },
     );
     return answerOf(call, response, await oauth.processAuthorizationCodeResponse(as, client, response));
-  }, [code.verifier, code.parameters.get("code") ?? ""]).catch((error: unknown) => {
+  }, [code.verifier.reveal(), code.parameters.get("code") ?? ""]).catch((error: unknown) => {
     throw lostOnTheWay(error);
   });
 }

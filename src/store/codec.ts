@@ -149,6 +149,7 @@ export function encodeLogin(login: PreparedLogin & { profile: string }): string 
     kind: "login",
     ...login,
     client: { ...login.client, clientSecret: login.client.clientSecret?.reveal() },
+    pending: { ...login.pending, verifier: login.pending.verifier.reveal() },
   });
 }
 
@@ -159,9 +160,13 @@ export function encodeLogin(login: PreparedLogin & { profile: string }): string 
  */
 export function decodeLogin(text: string): PreparedLogin & { profile: string } {
   const members = decode(text, "login");
-  const login = { ...members, client: clientOf(object(members, "client")) };
+  const pending = object(members, "pending");
+  const login = {
+    ...members,
+    client: clientOf(object(members, "client")),
+    pending: { ...pending, verifier: new Secret(string(pending, "verifier")) },
+  };
   string(members, "server");
   string(members, "profile");
-  string(object(members, "pending"), "verifier");
   return login as unknown as PreparedLogin & { profile: string };
 }

@@ -19,7 +19,7 @@ export interface Reply {
 export type Route = (request: SeenRequest, nth: number) => Reply | Promise<Reply>;
 
 /** A loopback server whose every answer a test can replace; what has no route is 404. */
-export class Peer {
+class Peer {
   readonly routes: Record<string, Reply | Route> = {};
   readonly name: string;
   /** Every request to any peer that shares it. */

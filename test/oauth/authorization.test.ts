@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { buildAuthorization, checkCallback, type PendingAuthorization } from "../../src/oauth/authorization.js";
+import { Secret } from "../../src/redact.js";
 import { madeClient } from "../helpers/grant.js";
 import { serverMetadata, startScene } from "../helpers/issuer.js";
 
@@ -22,7 +23,7 @@ const pending = (over: Partial<PendingAuthorization> = {}): PendingAuthorization
   authorizationUrl: "",
   redirectUri: "",
   state: "the-state",
-  verifier: "the-verifier",
+  verifier: new Secret("the-verifier"),
   clientId: "client-1",
   scope: [],
   resource: undefined,
@@ -51,13 +52,15 @@ describe("the authorization request", () => {
 
   it("[22] sends the S256 challenge of a verifier that is new each time (2025-06-18)", async () => {
     const requests = await Promise.all([build(), build(), build()]);
-    for (const { verifier, authorizationUrl } of requests) {
+    for (const { verifier: hidden, authorizationUrl } of requests) {
+      expect(JSON.stringify(hidden)).toBe('"********"');
+      const verifier = hidden.reveal();
       expect(verifier).toMatch(/^[\w.~-]{43,128}$/);
       const challenge = createHash("sha256").update(verifier).digest("base64url");
       expect(new URL(authorizationUrl).searchParams.get("code_challenge")).toBe(challenge);
       expect(authorizationUrl).not.toContain(verifier);
     }
-    expect(new Set(requests.map(({ verifier }) => verifier)).size).toBe(3);
+    expect(new Set(requests.map(({ verifier }) => verifier.reveal())).size).toBe(3);
   });
 
   it("[26] sends a state that is new each time (2025-06-18)", async () => {
