@@ -5,7 +5,15 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeRun, section, writeSections } from "./lib/report.mjs";
 
-const WORKLOADS = ["listing-cpu", "listing-latency", "listing-memory", "output-ndjson", "output-table", "startup"];
+const WORKLOADS = [
+  "listing-cpu",
+  "listing-latency",
+  "listing-memory",
+  "output-ndjson",
+  "output-table",
+  "startup",
+  "first-token",
+];
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -40,7 +48,12 @@ if (skipped.length > 0) fail(skipped.join("\n"));
 
 /** The peers are dependencies of the benchmarks alone, and come when they are needed. */
 function installPeers() {
-  if (["stripe", "openai", "cli-table3"].every((name) => existsSync(`${folder}node_modules/${name}`))) return;
+  if (
+    ["stripe", "openai", "cli-table3", "@modelcontextprotocol/client"].every((name) =>
+      existsSync(`${folder}node_modules/${name}`),
+    )
+  )
+    return;
   const installed = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
   if (installed.status !== 0) fail("the peers could not be installed");
 }

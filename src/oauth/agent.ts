@@ -297,9 +297,9 @@ export class AgentClient {
       if (isNewer && coversScope(stored, scope?.split(" "))) return stored;
       if (refused && scope === undefined) this.#replacing.set(key.server, refused.generation);
       const context = this.#context(this.#options.onTrace ?? (() => {}));
-      return loginWith(context, { mcpUrl, method, scope, previousScope, challenge, signal }).finally(() =>
-        this.#replacing.delete(key.server),
-      );
+      const login = loginWith(context, { mcpUrl, method, scope, previousScope, challenge, signal });
+      login.catch(() => this.#http.forgetDocuments());
+      return login.finally(() => this.#replacing.delete(key.server));
     };
     return this.#flights.join(`login ${key.server} ${request.scope ?? ""}`, work, request.signal);
   }

@@ -100,6 +100,8 @@ export async function discover(
   const { url, resource: server, loopback } = parseMcpUrl(mcpUrl);
   const { overrides, http, trace } = context;
   const met = challenge ?? (await provoke(context, url, signal));
+  // A token that was refused may have been so because the issuer is another now.
+  if (challenge) http.forgetDocuments();
   const policy = {
     loopback,
     crossOriginMetadata: overrides.allowCrossOriginMetadata === true,

@@ -1,9 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { refusal, saysJson } from "../http/body.js";
+import { type Clock, systemClock } from "../http/deadline.js";
 import type { HttpEvent, Reply } from "../http/reply.js";
 import { parseStrictJson } from "../http/strict-json.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
+import { DocumentCache } from "./document-cache.js";
 import { refused } from "./refuse.js";
 
 /** A step of the flow, as `discover` tells it. */
@@ -51,7 +53,11 @@ export class OAuthHttp {
   readonly #probe: Transport;
   readonly #headers: Record<string, string>;
 
+  readonly #documents = new DocumentCache();
+  readonly #clock: Pick<Clock, "epoch">;
+
   constructor(options: OAuthHttpOptions) {
+    this.#clock = options.clock ?? systemClock;
     const { timeout = 15_000, maxAttempts } = options;
     const base = { ...options, timeout, onEvent: withoutQueries(options.onEvent) };
     this.#metadata = createTransport({ ...base, maxAttempts, maxBodyBytes: METADATA_BYTES });
@@ -61,10 +67,19 @@ export class OAuthHttp {
     this.#headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity" };
   }
 
-  /** Reads a metadata document; passing failures are repeated. */
+  /** Reads a metadata document, or takes the one that is still fresh; passing failures are repeated. */
   async document(url: string, signal: AbortSignal | undefined): Promise<Reply> {
+    const kept = this.#documents.get(url, this.#clock.epoch());
+    if (kept) return kept;
     const headers = { ...this.#headers, accept: "application/json", "mcp-protocol-version": "2025-11-25" };
-    return plain(await this.#metadata(new Request(url, { headers }), signal));
+    const reply = plain(await this.#metadata(new Request(url, { headers }), signal));
+    this.#documents.put(url, reply, this.#clock.epoch());
+    return reply;
+  }
+
+  /** Reads every document anew from here on: what a server refused, or a login failed with, may have changed. */
+  forgetDocuments(): void {
+    this.#documents.clear();
   }
 
   /** Asks an address once and does not follow where it leads. */

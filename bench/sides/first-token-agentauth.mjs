@@ -1,0 +1,22 @@
+import { AgentClient, memoryStore } from "../../dist/index.js";
+import { callback, REDIRECT_URI, TOOLS_LIST } from "../lib/sign-in.mjs";
+
+/** Our client, with a person who says yes at once. */
+export function open(mcpUrl) {
+  const login = {
+    open: async () => ({
+      redirectUri: REDIRECT_URI,
+      authorize: async ({ url }) => callback(url),
+      close: async () => {},
+    }),
+  };
+  const agent = new AgentClient({ store: memoryStore(), login });
+  return {
+    async firstCall() {
+      const response = await agent.fetch(mcpUrl, TOOLS_LIST);
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      await response.text();
+    },
+    refresh: () => agent.token(mcpUrl, { forceRefresh: true }),
+  };
+}
