@@ -1,6 +1,7 @@
 import { AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../errors.js";
 import { refusal } from "../http/body.js";
 import { type Reply, shownUrl } from "../http/reply.js";
+import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
@@ -35,7 +36,7 @@ export function readEnvelope(reply: Reply, mask: (text: string) => string): Enve
   const about = { response: reply.response, url: reply.url };
   if (reply.json === undefined) throw notJson(reply, mask);
   const body = reply.json;
-  if (!isObject(body)) throw refusal("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
+  if (!isJsonObject(body)) throw refusal("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
   if (body["status"] !== "success" && body["status"] != null) {
     throw refusal(
       "bad_envelope",
@@ -47,17 +48,17 @@ export function readEnvelope(reply: Reply, mask: (text: string) => string): Enve
   if (!Array.isArray(summaries)) {
     throw refusal("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
   }
-  const stranger = summaries.findIndex((item) => !isObject(item));
+  const stranger = summaries.findIndex((item) => !isJsonObject(item));
   if (stranger >= 0) {
     throw refusal("bad_envelope", `summaries[${stranger}] is ${kindOf(summaries[stranger])}, not an object`, about);
   }
-  if (pagination != null && !isObject(pagination)) {
+  if (pagination != null && !isJsonObject(pagination)) {
     throw refusal("bad_envelope", `pagination is ${kindOf(pagination)}, not an object`, about);
   }
   return {
     summaries,
     pagination: (pagination ?? undefined) as PaginationOutput | undefined,
-    sorting: isObject(sorting) ? (sorting as Sorting) : undefined,
+    sorting: isJsonObject(sorting) ? (sorting as Sorting) : undefined,
   };
 }
 
@@ -105,7 +106,7 @@ function hintFor(code: string, status: number): string | undefined {
 }
 
 function errorBody(json: unknown): { code: string | undefined; message: string | undefined } | undefined {
-  if (!isObject(json) || json["status"] !== "error") return undefined;
+  if (!isJsonObject(json) || json["status"] !== "error") return undefined;
   const { code, message } = json;
   return {
     code: typeof code === "string" && code !== "" ? code.slice(0, 100) : undefined,
@@ -122,10 +123,6 @@ function notJson(reply: Reply, mask: (text: string) => string): AgentAuthError {
     `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 4000)), 80)}`,
     { ...about, hint: "a proxy or a login page may have answered in place of the service; check the base URL" },
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function kindOf(value: unknown): string {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
-import { parseStrictJson, StrictJsonError } from "../http/strict-json.js";
+import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private-file.js";
 import { storeError } from "../store/store-error.js";
@@ -128,14 +128,14 @@ function parse(text: string, path: string): unknown {
 }
 
 function checkConfig(value: unknown, path: string): Config {
-  if (!isObject(value)) throw invalid(path, "it must be a JSON object");
+  if (!isJsonObject(value)) throw invalid(path, "it must be a JSON object");
   const { schema = 1, profile = "default", profiles = {}, ...unknown } = value;
   const stranger = Object.keys(unknown)[0];
   if (stranger !== undefined) throw invalid(path, `unknown key ${quote(stranger)}`);
   if (schema !== 1) throw invalid(path, `schema is ${quote(schema)}; this version reads 1`);
   if (typeof profile !== "string" || !isProfileName(profile))
     throw invalid(path, `profile ${quote(profile)} is no profile name`);
-  if (!isObject(profiles)) throw invalid(path, "profiles must be an object");
+  if (!isJsonObject(profiles)) throw invalid(path, "profiles must be an object");
   for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, path);
   return { schema: 1, profile, profiles: profiles as Record<string, Profile> };
 }
@@ -143,7 +143,7 @@ function checkConfig(value: unknown, path: string): Config {
 function checkProfile(name: string, entries: unknown, path: string): void {
   if (!isProfileName(name)) throw invalid(path, `${quote(name)} is no profile name`);
   if (name === SANDBOX_PROFILE) throw invalid(path, `the profile ${name} stands for the sandbox that is running`);
-  if (!isObject(entries)) throw invalid(path, `profiles.${name} must be an object`);
+  if (!isJsonObject(entries)) throw invalid(path, `profiles.${name} must be an object`);
   for (const [key, value] of Object.entries(entries)) {
     if (!isProfileKey(key)) {
       throw invalid(
@@ -178,8 +178,4 @@ function invalid(path: string, what: string): AgentAuthError {
     class: "usage",
     hint: "correct it, or move it away",
   });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

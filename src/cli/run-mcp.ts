@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { parseStrictJson } from "../http/strict-json.js";
+import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { VERSION } from "../http/user-agent.js";
 import { type McpSession, openMcp } from "../mcp/client.js";
 import { escapeText, quote } from "../redact.js";
@@ -59,8 +59,8 @@ async function readArgs({ args }: McpFlags, { io }: Deps): Promise<Record<string
   } catch (cause) {
     throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw complain("is not a JSON object");
-  return value as Record<string, unknown>;
+  if (!isJsonObject(value)) throw complain("is not a JSON object");
+  return value;
 }
 
 async function withSession(

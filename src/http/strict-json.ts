@@ -33,6 +33,11 @@ export function parseStrictJson(text: string): unknown {
   return value;
 }
 
+/** Whether parsed JSON is an object: neither null nor an array. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 class Reader {
   readonly #text: string;
   #at = 0;

@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { refusal, saysJson } from "../http/body.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import type { HttpEvent, Reply } from "../http/reply.js";
-import { parseStrictJson } from "../http/strict-json.js";
+import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { DocumentCache } from "./document-cache.js";
@@ -153,10 +153,10 @@ export function strictObject(reply: Reply): Record<string, unknown> {
       cause,
     });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isJsonObject(value)) {
     throw refusal("bad_envelope", "the body is not a JSON object", reply);
   }
-  return value as Record<string, unknown>;
+  return value;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { parseStrictJson } from "../http/strict-json.js";
+import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { AuthMethod, ClientRecord, Grant } from "../oauth/grant.js";
 import type { PreparedLogin } from "../oauth/login-flow.js";
 import { Secret } from "../redact.js";
@@ -83,7 +83,7 @@ function decode(text: string, kind: string): Members {
   } catch (cause) {
     throw new CodecError(`it is not valid JSON: ${cause instanceof Error ? cause.message : ""}`);
   }
-  const members = isObject(value) ? value : {};
+  const members = isJsonObject(value) ? value : {};
   if (members["schema"] !== SCHEMA) {
     throw new CodecError(
       `its schema is ${JSON.stringify(members["schema"]) ?? "missing"}, and this version reads ${SCHEMA}`,
@@ -112,13 +112,9 @@ function clientOf(members: Members): ClientRecord {
   };
 }
 
-function isObject(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function object(members: Members, name: string): Members {
   const value = members[name];
-  if (isObject(value)) return value;
+  if (isJsonObject(value)) return value;
   throw new CodecError(`${name} is not an object`);
 }
 
