@@ -73,8 +73,18 @@ export type ClientErrorCode =
   | "unexpected_shape"
   /** The local store cannot be read or written safely. */
   | "store_failed"
+  /** The issuer gave new tokens, and they could not be stored: they are good until this process ends. */
+  | "grant_not_saved"
+  /** Another process is at work on the same thing, and did not end in time. */
+  | "lease_busy"
+  /** This process was held up until another one may have taken over its work. */
+  | "lease_lost"
   /** A person has to sign in, and nobody was asked. */
   | "login_required"
+  /** Several accounts are signed in at the server, and none is named. */
+  | "account_ambiguous"
+  /** The server refuses each token as fast as it is renewed. */
+  | "renewal_storm"
   /** The token lacks scopes that the server wants. */
   | "insufficient_scope"
   /** The token was refused, and the request's body can be sent only once. */

@@ -46,16 +46,16 @@ export {
   AgentClient,
   type AgentClientOptions,
   type DiscoveryReport,
-  type LoginStatus,
-  type TokenOptions,
 } from "./oauth/agent.js";
 export type { BearerChallenge } from "./oauth/challenge.js";
 export type { Discovered, Overrides } from "./oauth/discovery.js";
 export type { RemoteLogout } from "./oauth/end-session.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant.js";
-export type { GrantKey, GrantStore } from "./oauth/grant-store.js";
+export type { TokenOptions } from "./oauth/grant-keeper.js";
+export type { GrantKey, GrantStore, Reservation } from "./oauth/grant-store.js";
 export type { Step, TraceEntry } from "./oauth/http.js";
 export type { Introspection } from "./oauth/introspection.js";
+export type { Attempt, Lease, LeaseOptions } from "./oauth/lease.js";
 export type {
   AuthorizePrompt,
   DevicePrompt,
@@ -65,6 +65,8 @@ export type {
   LoginSession,
 } from "./oauth/login.js";
 export type { PreparedLogin } from "./oauth/login-flow.js";
+export type { LoginStatus } from "./oauth/login-status.js";
+export type { Progress } from "./oauth/refresh.js";
 export type { PreRegisteredClient } from "./oauth/registration.js";
 export type { ResourceMetadata } from "./oauth/resource-metadata.js";
 export type { ServerMetadata } from "./oauth/server-metadata.js";

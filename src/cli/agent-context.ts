@@ -1,15 +1,17 @@
 import { AgentAuthError } from "../errors.js";
 import { terminalLogin } from "../login/terminal.js";
 import { AgentClient } from "../oauth/agent.js";
+import type { GrantStore } from "../oauth/grant-store.js";
 import type { TraceEntry } from "../oauth/http.js";
 import type { PreRegisteredClient } from "../oauth/registration.js";
 import { quote } from "../redact.js";
-import { fileStore } from "../store/file.js";
-import { memoryStore } from "../store/memory.js";
 import { readPrivateFile } from "../store/private-file.js";
 import type { AgentFlags } from "./agent-flags.js";
+import { readConfig } from "./config.js";
 import { type Deps, homeOf, settingsOf } from "./context.js";
 import { networkFetch } from "./network.js";
+import { writtenProfile } from "./profile-source.js";
+import { chooseStore, openStore } from "./store-choice.js";
 
 /** Whether a command may sign a person in when it needs to. */
 export type Interactivity = "always" | "when-present";
@@ -30,7 +32,7 @@ export async function agentOf(
   const client = await clientOf(flags, deps);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
-    store: storeOf(deps),
+    store: storeOf(deps, settings.profile.value),
     profile: settings.profile.value,
     clientName: "agentauth",
     userAgent: "agentauth-cli",
@@ -48,6 +50,7 @@ export async function agentOf(
     legacyDiscovery: flags.legacyDiscovery,
     strictResource: flags.strictResource,
     onTrace: trace,
+    onProgress: ({ about, text }) => (about === "sign-in" ? io.say(text) : io.verbose(text)),
   });
 }
 
@@ -56,14 +59,9 @@ export function traceLine({ step, method, url, status, used, why }: TraceEntry):
   return `${used ? "+" : "-"} ${step}: ${method} ${url}${status === undefined ? "" : ` ${status}`}: ${why}`;
 }
 
-function storeOf(deps: Deps) {
-  const chosen = deps.io.env["AGENTAUTH_STORE"] ?? "file";
-  if (chosen === "memory") return memoryStore();
-  if (chosen === "file") return fileStore(homeOf(deps));
-  throw new AgentAuthError("usage", `AGENTAUTH_STORE ${quote(chosen)} is no store of this version`, {
-    class: "usage",
-    hint: "stores: file, memory",
-  });
+function storeOf(deps: Deps, profile: string): GrantStore {
+  const home = homeOf(deps);
+  return openStore(chooseStore(deps.io.env, writtenProfile(profile, readConfig(home))), home, deps.io);
 }
 
 function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity: Interactivity): boolean {

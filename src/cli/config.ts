@@ -22,7 +22,17 @@ export interface Profile {
   pool?: string;
   /** The output format when none is named. */
   output?: string;
+  /** Where logins are kept: one of {@link STORES}. */
+  store?: string;
+  /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
+  store_fallback?: string;
 }
+
+/** Where logins can be kept. */
+export const STORES = ["file", "keyring", "memory"] as const;
+
+/** What can happen where the keychain cannot be used: `none` ends with an error, `file` keeps logins unsealed. */
+export const STORE_FALLBACKS = ["none", "file"] as const;
 
 /** The settings file. */
 export interface Config {
@@ -53,9 +63,18 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, { about: string; check
   pool: { about: "the pool that is meant when none is named", check: nonEmpty },
   output: {
     about: `the output format: ${FORMATS.join(", ")}`,
-    check: (value) => must((FORMATS as readonly string[]).includes(value), `must be one of ${FORMATS.join(", ")}`),
+    check: oneOf(FORMATS),
+  },
+  store: { about: `where logins are kept: ${STORES.join(", ")}`, check: oneOf(STORES) },
+  store_fallback: {
+    about: "where the keychain cannot be used: none (an error), file (kept unsealed)",
+    check: oneOf(STORE_FALLBACKS),
   },
 };
+
+function oneOf(allowed: readonly string[]): (value: string) => void {
+  return (value) => must(allowed.includes(value), `must be one of ${allowed.join(", ")}`);
+}
 
 function must(holds: boolean, rule: string): void {
   if (!holds) throw new TypeError(rule);

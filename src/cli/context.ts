@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import { AgentAuth } from "../api/client.js";
 import { AgentAuthError } from "../errors.js";
 import type { HttpEvent } from "../http/reply.js";
@@ -20,6 +21,20 @@ export interface GlobalFlags extends SettingFlags {
   input?: boolean;
 }
 
+/** Our own process, lent to a command that runs another program in its place. */
+export interface LentProcess {
+  /** For bytes that are passed on as they are. */
+  readonly stdout: Writable;
+  /** Likewise. */
+  readonly stderr: Writable;
+  /** The environment without our secrets, empty variables included. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** SIGINT and SIGTERM end this run again. */
+  giveBack(): void;
+  /** Ends the process at once, where a reader that has stopped reading would keep it for ever. */
+  exit(code: number): never;
+}
+
 /** What a command works with beside its own options. */
 export interface Deps {
   readonly io: Io;
@@ -30,6 +45,8 @@ export interface Deps {
   readonly redactor: Redactor;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Leaves SIGINT and SIGTERM to the caller: they neither fire {@link Deps.signal} nor end the run until it gives back. */
+  readonly lend: () => LentProcess;
 }
 
 /** The folder of our files in this run. */

@@ -4,10 +4,13 @@ import { declareAgent } from "./commands/agent.js";
 import { declareApi } from "./commands/api.js";
 import { declareConfig } from "./commands/config.js";
 import { declareDemo } from "./commands/demo.js";
+import { declareDoctor } from "./commands/doctor.js";
+import { declareExec } from "./commands/exec.js";
 import { declareHelp } from "./commands/help.js";
 import { declareLists } from "./commands/lists.js";
 import { declareMcp } from "./commands/mcp.js";
 import { declareProfile } from "./commands/profile.js";
+import { declareRequest } from "./commands/request.js";
 import { declareSandbox } from "./commands/sandbox.js";
 import { declareTree } from "./commands/tree.js";
 import type { Deps } from "./context.js";
@@ -68,6 +71,8 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
   };
   declareDemo(registry);
   declareAgent(registry);
+  declareRequest(registry);
+  declareExec(registry);
   declareMcp(registry);
   declareLists(registry);
   declareTree(registry);
@@ -75,6 +80,7 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
   declareSandbox(registry);
   declareConfig(registry);
   declareProfile(registry);
+  declareDoctor(registry);
   declareHelp(registry);
   tellWhichCommand(root, "agentauth");
   return {

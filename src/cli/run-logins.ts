@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../errors.js";
-import type { LoginStatus } from "../oauth/agent.js";
+import type { LoginStatus } from "../oauth/login-status.js";
 import { escapeText, shellWord } from "../redact.js";
 import { agentOf, traceLine } from "./agent-context.js";
 import type { GrantFlags } from "./commands/agent.js";
@@ -10,6 +10,8 @@ import type { ColumnSet } from "./output/columns.js";
 import { printObject } from "./output/object.js";
 import { createWriter } from "./output/writer.js";
 import { formatOf } from "./run-list.js";
+import { SIGN_OUTS, signOut, signOutOfAll } from "./sign-out.js";
+import { sourcesLine } from "./status-line.js";
 
 const COLUMNS = [
   { path: "server", header: "SERVER" },
@@ -47,15 +49,18 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   const { io } = deps;
   const agent = await agentOf(options, deps, "when-present");
   const url = options.url === undefined ? undefined : mcpAddress(options.url);
-  const logins = await agent.status(url, { all: options.all === true });
-  const format = formatOf(options, settingsOf(options, deps), io);
+  const all = options.all === true;
+  const logins = await agent.status(url, { all });
+  const settings = settingsOf(options, deps);
+  const format = formatOf(options, settings, io);
   const writer = createWriter(format, { ...LOGINS, jq: options.jq, now: deps.now }, io);
   await writer.write(logins);
   await writer.end();
-  const kept = logins[0]?.stored_in;
-  if (kept !== undefined) io.say(`kept in ${kept}, readable by you alone`);
-  else if (url === undefined) io.say("nobody is signed in; agentauth login <mcp_url>");
-  else io.say(`nobody is signed in at ${url}; agentauth login ${shellWord(url)}`);
+  io.say(sourcesLine(settings, deps, { all, location: logins[0]?.stored_in }));
+  if (logins.length === 0) {
+    const where = url === undefined ? "" : ` at ${url}`;
+    io.say(`nobody is signed in${where}; agentauth login ${url === undefined ? "<mcp_url>" : shellWord(url)}`);
+  }
   return logins.some(isAlive) ? EXIT_CODES.ok : EXIT_CODES.auth;
 }
 
@@ -65,23 +70,31 @@ function isAlive(login: LoginStatus): boolean {
 
 /** `logout`: what is local goes first, and is gone whatever the issuer says. */
 export async function runLogout(options: GrantFlags, deps: Deps): Promise<undefined> {
-  const { io, signal } = deps;
   if ((options.url === undefined) === (options.all !== true)) {
     throw new AgentAuthError("usage", "name one MCP server, or --all", {
       class: "usage",
       hint: "agentauth status lists them",
     });
   }
+  const settings = settingsOf(options, deps);
   const agent = await agentOf(options, deps, "when-present");
-  const servers =
-    options.url === undefined ? (await agent.status()).map(({ server }) => server) : [mcpAddress(options.url)];
-  for (const server of servers) {
-    const { removed, told } = await agent.logout(server, { signal });
-    if (!removed) io.say(`nobody was signed in at ${server}`);
-    else if (told === false)
-      io.warn(`signed out of ${server} here; its issuer could not be told, so the token lives until it ends`);
-    else io.say(`signed out of ${server}${told ? "" : "; its issuer has no way to be told"}`);
+  const profile = settings.profile.value;
+  const { outs, failure } =
+    options.url === undefined
+      ? await signOutOfAll(
+          agent,
+          (await agent.status()).map(({ server }) => server),
+          profile,
+          deps,
+        )
+      : { outs: [await signOut(agent, mcpAddress(options.url), profile, deps)], failure: undefined };
+  if (options.output !== undefined || options.json === true || options.jq !== undefined) {
+    const format = formatOf(options, settings, deps.io);
+    const writer = createWriter(format, { ...SIGN_OUTS, jq: options.jq, now: deps.now }, deps.io);
+    await writer.write(outs);
+    await writer.end();
   }
+  if (failure) throw failure;
   return undefined;
 }
 

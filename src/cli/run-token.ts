@@ -1,18 +1,21 @@
-import type { AccessToken } from "../oauth/access-token.js";
 import { escapeText } from "../redact.js";
 import { agentOf } from "./agent-context.js";
 import type { TokenFlags } from "./commands/agent.js";
 import type { Deps } from "./context.js";
+import { readCredentialRequest } from "./credential-request.js";
 import { mcpAddress } from "./mcp-address.js";
+import { formatToken } from "./token-formats.js";
 import { beginLogin, finishLogin } from "./two-step-login.js";
 
-/** `token`: prints the token and nothing else; nothing at all when there is none. */
+/** `token`: prints the token and nothing else; nothing at all when there is none, or when it is asked for elsewhere. */
 export async function runToken(options: TokenFlags, deps: Deps): Promise<undefined> {
   const url = mcpAddress(options.url);
+  const asker = await readCredentialRequest(url, options, deps);
+  if (asker === undefined) return undefined;
   const agent = await agentOf(options, deps, "when-present");
   const { scope, minTtl, forceRefresh } = options;
   const token = await agent.token(url, { scope, minTtl, forceRefresh, signal: deps.signal });
-  await deps.io.stdout.write(FORMATS[options.format ?? "raw"](token, deps.now()));
+  await deps.io.stdout.write(formatToken(options.format ?? "raw", token, asker));
   return undefined;
 }
 
@@ -33,47 +36,4 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
   return undefined;
 }
 
-type Format = (token: AccessToken, now: number) => string;
-
 const json = (value: unknown) => `${JSON.stringify(value)}\n`;
-
-/** How a token is handed to whoever asked; each ends its output with a line break. */
-const FORMATS: Readonly<Record<NonNullable<TokenFlags["format"]>, Format>> = {
-  raw: ({ value }) => `${value}\n`,
-  header: ({ value }) => `Authorization: Bearer ${value}\n`,
-  "headers-json": ({ value }) => json({ Authorization: `Bearer ${value}` }),
-  json: (token, now) =>
-    json({
-      access_token: token.value,
-      token_type: "Bearer",
-      expires_at: token.expiresAt?.toISOString() ?? null,
-      expires_in:
-        token.expiresAt === undefined ? null : Math.max(0, Math.floor((token.expiresAt.getTime() - now) / 1000)),
-      scope: token.scope ?? null,
-      resource: token.resource,
-      issuer: token.issuer,
-    }),
-  env: ({ value }) => `AGENTAUTH_TOKEN=${value}\n`,
-  k8s: ({ value, expiresAt }) =>
-    json({
-      apiVersion: "client.authentication.k8s.io/v1",
-      kind: "ExecCredential",
-      status: {
-        token: value,
-        ...(expiresAt && { expirationTimestamp: expiresAt.toISOString().replace(/\.\d+Z$/, "Z") }),
-      },
-    }),
-  git: ({ value, expiresAt }) =>
-    [
-      "capability[]=authtype",
-      "authtype=Bearer",
-      `credential=${value}`,
-      ...(expiresAt ? [`password_expiry_utc=${Math.floor(expiresAt.getTime() / 1000)}`] : []),
-      "",
-    ].join("\n"),
-  bazel: ({ value, expiresAt }) =>
-    json({
-      headers: { Authorization: [`Bearer ${value}`] },
-      ...(expiresAt && { expires: expiresAt.toISOString().replace(/\.\d+Z$/, "Z") }),
-    }),
-};

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { Redactor } from "../redact.js";
-import type { Deps } from "./context.js";
+import type { Deps, LentProcess } from "./context.js";
 import { EXIT_CODES, exitCodeOf } from "./exit-codes.js";
 import { cliHint } from "./hints.js";
 import { createIo, type Io, PipeClosed } from "./io.js";
@@ -24,7 +24,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   for (const name of SECRET_VARIABLES) delete (host.env as Record<string, string | undefined>)[name];
   const redactor = new Redactor();
   const interruption = listenForSignals(host);
-  const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now };
+  const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now, lend: interruption.lend };
   const asked: { text: string; error: string } = { text: "", error: "" };
   try {
     const program = buildProgram(deps, asked);
@@ -84,6 +84,7 @@ function beforeDashes(argv: readonly string[]): readonly string[] {
 
 interface Interruption {
   readonly signal: AbortSignal;
+  lend(): LentProcess;
   exitCode(): number | undefined;
   stop(): void;
 }
@@ -96,7 +97,9 @@ function listenForSignals(host: Host): Interruption {
   const controller = new AbortController();
   let code: number | undefined;
   let grace: NodeJS.Timeout | undefined;
+  let isLent = false;
   const listener = (exitCode: number, name: string) => () => {
+    if (isLent) return;
     if (code !== undefined) host.exit(exitCode);
     code = exitCode;
     // Whatever else is in hand, such as a token to be saved, has its own deadline.
@@ -110,6 +113,14 @@ function listenForSignals(host: Host): Interruption {
   host.on("SIGTERM", onTerm);
   return {
     signal: controller.signal,
+    lend() {
+      const { stdout, stderr, env } = host;
+      isLent = true;
+      const giveBack = () => {
+        isLent = false;
+      };
+      return { stdout, stderr, env, giveBack, exit: (exitCode) => host.exit(exitCode) };
+    },
     exitCode: () => code,
     stop() {
       clearInterval(grace);

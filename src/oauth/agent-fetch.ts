@@ -2,6 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import type { Grant } from "./grant.js";
+import { loginCommand } from "./refresh.js";
 
 /** What `fetch` needs of its agent. */
 export interface FetchContext {
@@ -10,7 +11,6 @@ export interface FetchContext {
   renew(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
   /** A new sign-in in place of a grant that the server did not take; whoever comes late gets what another one signed in. */
   replace(
-    url: string,
     refused: Grant,
     request: {
       scope?: string;
@@ -51,8 +51,7 @@ export async function fetchWithToken(
     const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
     const previousScope = remedy === "stepUp" ? scopesBefore(grant) : undefined;
     grant =
-      renewed ??
-      (await context.replace(url, grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
+      renewed ?? (await context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
   }
 }
 
@@ -83,19 +82,18 @@ function remedyFor(
     {
       class: "auth",
       status: 403,
-      hint: loginCommand(grant, challenge.scope),
+      hint: stepUpCommand(grant, challenge.scope),
     },
   );
 }
 
 /** The command that asks for what was there and what is missing; it is to be pasted, so a server writes no shell into it. */
-function loginCommand(grant: Grant, missing: string | undefined): string {
+function stepUpCommand(grant: Grant, missing: string | undefined): string {
   const scopes = [...new Set([...(scopesBefore(grant)?.split(" ") ?? []), ...(missing?.split(" ") ?? [])])].filter(
     Boolean,
   );
   const harmless = scopes.length > 0 && scopes.every((scope) => /^[\w.:/][\w.:/-]*$/.test(scope));
-  const profile = grant.profile === "default" ? "" : ` --profile ${grant.profile}`;
-  return `agentauth login ${grant.server}${profile}${harmless ? ` --scope "${scopes.join(" ")}"` : ""}`;
+  return `${loginCommand(grant)}${harmless ? ` --scope "${scopes.join(" ")}"` : ""}`;
 }
 
 /** A renewal that the issuer refuses leads to the next remedy. */

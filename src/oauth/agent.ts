@@ -2,18 +2,17 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, follow, systemClock } from "../http/deadline.js";
 import { AccessToken } from "./access-token.js";
 import { fetchWithToken } from "./agent-fetch.js";
-import type { BearerChallenge } from "./challenge.js";
 import { type Discovered, discover, type Overrides } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
-import { Flights } from "./flights.js";
-import { coversScope, type Grant, isFresh } from "./grant.js";
+import { GrantKeeper, type TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { OAuthHttp, type OAuthHttpOptions, type TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
 import type { LoginMethod, LoginSession } from "./login.js";
 import type { LoginContext } from "./login-context.js";
-import { finishInSession, knownRedirect, loginWith, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
-import { loginRequired, refreshGrant } from "./refresh.js";
+import { finishInSession, knownRedirect, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
+import { describeLogin, type LoginStatus } from "./login-status.js";
+import { loginRequired, type Progress } from "./refresh.js";
 import type { PreRegisteredClient } from "./registration.js";
 import { parseMcpUrl } from "./resource.js";
 
@@ -39,34 +38,8 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
   loginHint?: string | undefined;
   /** Hears of every request of the flow and what became of its answer. */
   onTrace?: ((entry: TraceEntry) => void) | undefined;
-}
-
-/** What a token must be good for. */
-export interface TokenOptions {
-  /** Scopes that it must have, separated by blanks. */
-  scope?: string | undefined;
-  /** Seconds that it must still live. Default 60, at most half of its life. */
-  minTtl?: number | undefined;
-  /** Gets a new token even if the one at hand is good. */
-  forceRefresh?: boolean | undefined;
-  /** Whether a person may be asked to sign in. Default: whether the client has a way to. */
-  login?: boolean | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-/** A login as `status` shows it: nothing in it is secret. */
-export interface LoginStatus {
-  profile: string;
-  server: string;
-  resource: string;
-  issuer: string;
-  client_id: string;
-  scope: string | null;
-  expires_at: string | null;
-  state: "valid" | "expired" | "over";
-  refreshable: boolean;
-  reason: string | null;
-  stored_in: string;
+  /** Hears what goes on beyond single requests: whom it waits for, what is renewed. */
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** Everything that discovery did and found. */
@@ -76,17 +49,7 @@ export interface DiscoveryReport {
   error: AgentAuthError | undefined;
 }
 
-// Failures of the issuer or of what stands before it: none of them ends a token that still lives.
-const PEER_FAILURES: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth"]);
-
-interface SignInRequest {
-  scope?: string | undefined;
-  previousScope?: string | undefined;
-  challenge?: BearerChallenge;
-  /** A grant that its server did not take; one that was signed in since does as well. */
-  refused?: Grant;
-  signal?: AbortSignal | undefined;
-}
+const DEFAULT_TIMEOUT_MS = 15_000;
 
 /**
  * Gets bearer tokens for MCP servers: from the store, else by refresh, else by signing a person in.
@@ -99,15 +62,22 @@ export class AgentClient {
   readonly #options: AgentClientOptions;
   readonly #http: OAuthHttp;
   readonly #clock: Clock;
-  readonly #flights = new Flights<Grant>();
-  readonly #unsaved = new Map<string, Grant>();
-  // Servers whose token is being replaced by a sign-in, with the generation that they refused.
-  readonly #replacing = new Map<string, number>();
+  readonly #keeper: GrantKeeper;
 
   constructor(options: AgentClientOptions) {
+    const { store, login, timeout = DEFAULT_TIMEOUT_MS, onProgress } = options;
     this.#options = options;
     this.#http = new OAuthHttp(options);
     this.#clock = options.clock ?? systemClock;
+    this.#keeper = new GrantKeeper({
+      store,
+      http: this.#http,
+      clock: this.#clock,
+      timeout,
+      method: login,
+      loginContext: (account) => this.#context(this.#options.onTrace ?? (() => {}), account),
+      onProgress,
+    });
   }
 
   /**
@@ -117,7 +87,7 @@ export class AgentClient {
    * rule, `unavailable` where one did not answer
    */
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
-    return new AccessToken(await this.#grant(mcpUrl, options));
+    return new AccessToken(await this.#keeper.get(this.#key(mcpUrl), options));
   }
 
   /**
@@ -130,9 +100,9 @@ export class AgentClient {
     return fetchWithToken(
       {
         fetch: this.#options.fetch ?? globalThis.fetch,
-        grant: (url, options) => this.#grantToSend(url, options),
-        renew: (grant, signal) => this.#renew(grant, signal),
-        replace: (url, refused, request) => this.#signIn(url, { ...request, refused }),
+        grant: (url, options) => this.#keeper.toSend(this.#key(url), options),
+        renew: (grant, signal) => this.#keeper.renewRefused(grant, signal),
+        replace: (refused, request) => this.#keeper.signIn(refused, { ...request, refused }),
         mayLogin: this.#options.login !== undefined,
       },
       input,
@@ -142,7 +112,9 @@ export class AgentClient {
 
   /** Signs a person in, whatever is stored. */
   async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
-    return new AccessToken(await this.#signIn(mcpUrl, options));
+    const key = this.#key(mcpUrl);
+    const seen = await this.#options.store.read(key);
+    return new AccessToken(await this.#keeper.signIn(key, { ...options, seen, explicit: true }));
   }
 
   /**
@@ -192,10 +164,9 @@ export class AgentClient {
     mcpUrl: string,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
-    const key = this.#key(mcpUrl);
-    const grant = await this.#options.store.read(key);
+    const grant = await this.#keeper.find(this.#key(mcpUrl));
     if (!grant) return { removed: false, told: undefined };
-    await this.#options.store.remove(key);
+    await this.#options.store.remove(grant);
     const call = follow(
       options.signal,
       5000,
@@ -210,15 +181,15 @@ export class AgentClient {
 
   /** What is stored, of this profile unless `all` is set: nothing secret. */
   async status(mcpUrl?: string, options: { all?: boolean } = {}): Promise<LoginStatus[]> {
-    const { store } = this.#options;
-    if (mcpUrl !== undefined) {
-      const grant = await store.read(this.#key(mcpUrl));
-      return grant ? [this.#describe(grant)] : [];
-    }
+    const { store, loginHint } = this.#options;
+    const key = mcpUrl === undefined ? undefined : this.#key(mcpUrl);
+    // One that cannot be used is an error where it is the one that is asked for.
+    if (key) await store.read(key);
     const grants = await store.list();
     return grants
       .filter(({ profile }) => options.all || profile === this.#profile())
-      .map((grant) => this.#describe(grant));
+      .filter(({ server, account }) => !key || (server === key.server && (account === loginHint || !loginHint)))
+      .map((grant) => describeLogin(grant, this.#clock.epoch(), store.location));
   }
 
   /** Goes through discovery and tells every request, also when it fails. Signs nobody in, registers nothing. */
@@ -236,80 +207,17 @@ export class AgentClient {
   /** What the issuer says of the stored token (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
     const key = this.#key(mcpUrl);
-    const grant = await this.#options.store.read(key);
+    const grant = await this.#keeper.find(key);
     if (!grant) throw loginRequired(key, "nobody is signed in");
     return introspect(grant, this.#http, options.signal);
   }
 
-  async #grant(mcpUrl: string, options: TokenOptions): Promise<Grant> {
-    const key = this.#key(mcpUrl);
-    const now = this.#clock.epoch();
-    const wanted = options.scope?.split(" ").filter(Boolean);
-    const grant = await this.#options.store.read(key);
-    if (grant && !grant.retired && coversScope(grant, wanted)) {
-      if (!options.forceRefresh && isFresh(grant, now, options.minTtl ?? 60)) return grant;
-      if (grant.tokens.refreshToken) {
-        const renewed = await this.#renewOrUse(grant, options);
-        if (renewed && coversScope(renewed, wanted)) return renewed;
-      }
-    }
-    const reason = whyLogin(grant, wanted);
-    if (options.login === false || this.#options.login === undefined) throw loginRequired(key, reason);
-    return this.#signIn(mcpUrl, { ...options, previousScope: grant?.requestedScope });
-  }
-
-  /** Renews; where the issuer gives none, a token that still lives is better than nothing. Undefined: sign in. */
-  async #renewOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
-    try {
-      return await this.#renew(grant, options.signal);
-    } catch (error) {
-      if (!isAgentAuthError(error)) throw error;
-      const { expiresAt } = grant.tokens;
-      const lives = expiresAt !== undefined && expiresAt > this.#clock.epoch();
-      const isOver = error.code === "login_required";
-      if (!isOver && PEER_FAILURES.has(error.class) && lives && !options.forceRefresh) return grant;
-      if (!isOver || options.login === false || this.#options.login === undefined) throw error;
-      return undefined;
-    }
-  }
-
-  #renew(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
-    const context = { store: this.#options.store, http: this.#http, clock: this.#clock, unsaved: this.#unsaved };
-    return this.#flights.join(`refresh ${grant.server}`, (within) => refreshGrant(context, grant, within), signal);
-  }
-
-  /** A token that its server has refused is not sent again while a person signs in for a new one. */
-  async #grantToSend(mcpUrl: string, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
-    const grant = await this.#grant(mcpUrl, options);
-    const isRefused = this.#replacing.get(grant.server) === grant.generation;
-    return isRefused ? this.#signIn(mcpUrl, { ...options, refused: grant }) : grant;
-  }
-
-  async #signIn(mcpUrl: string, request: SignInRequest): Promise<Grant> {
-    const { login: method, store } = this.#options;
-    const key = this.#key(mcpUrl);
-    if (method === undefined) throw loginRequired(key, "nobody is signed in");
-    const { scope, previousScope, challenge, refused } = request;
-    const work = async (signal: AbortSignal) => {
-      // A store that cannot be read is found out before a person is troubled.
-      const stored = await store.read(key);
-      const isNewer = refused && stored && stored.generation !== refused.generation && !stored.retired;
-      if (isNewer && coversScope(stored, scope?.split(" "))) return stored;
-      if (refused && scope === undefined) this.#replacing.set(key.server, refused.generation);
-      const context = this.#context(this.#options.onTrace ?? (() => {}));
-      const login = loginWith(context, { mcpUrl, method, scope, previousScope, challenge, signal });
-      login.catch(() => this.#http.forgetDocuments());
-      return login.finally(() => this.#replacing.delete(key.server));
-    };
-    return this.#flights.join(`login ${key.server} ${request.scope ?? ""}`, work, request.signal);
-  }
-
-  #context(trace: (entry: TraceEntry) => void): LoginContext {
+  #context(trace: (entry: TraceEntry) => void, account?: string): LoginContext {
     const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint, fetch } = this.#options;
     return {
       http: this.#http,
       fetch: fetch ?? globalThis.fetch,
-      timeout: timeout ?? 15_000,
+      timeout: timeout ?? DEFAULT_TIMEOUT_MS,
       overrides: this.#options,
       trace,
       store,
@@ -320,7 +228,7 @@ export class AgentClient {
       clientMetadataUrl,
       resource,
       flow: flow ?? "browser",
-      loginHint,
+      loginHint: account ?? loginHint,
     };
   }
 
@@ -329,31 +237,6 @@ export class AgentClient {
   }
 
   #key(mcpUrl: string): GrantKey {
-    return { profile: this.#profile(), server: parseMcpUrl(mcpUrl).resource };
+    return { profile: this.#profile(), server: parseMcpUrl(mcpUrl).resource, account: this.#options.loginHint };
   }
-
-  #describe(grant: Grant): LoginStatus {
-    const { expiresAt, scope, refreshToken } = grant.tokens;
-    const expired = expiresAt !== undefined && expiresAt <= this.#clock.epoch();
-    return {
-      profile: grant.profile,
-      server: grant.server,
-      resource: grant.resource,
-      issuer: grant.issuer,
-      client_id: grant.client.clientId,
-      scope: scope ?? null,
-      expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-      state: grant.retired ? "over" : expired ? "expired" : "valid",
-      refreshable: refreshToken !== undefined && !grant.retired,
-      reason: grant.retired?.reason ?? null,
-      stored_in: this.#options.store.location,
-    };
-  }
-}
-
-function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined): string {
-  if (!grant) return "nobody is signed in";
-  if (grant.retired) return grant.retired.reason;
-  if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
-  return "the token has ended, and there is no refresh token";
 }

@@ -46,6 +46,8 @@ export interface Grant {
   readonly profile: string;
   /** The MCP server, canonical. */
   readonly server: string;
+  /** The account that the login was asked for, where one was named. */
+  readonly account: string | undefined;
   /** What is sent as `resource`, byte for byte as the metadata has it. */
   readonly resource: string;
   readonly issuer: string;
@@ -54,6 +56,10 @@ export interface Grant {
   /** The scopes that were asked for. */
   readonly requestedScope: string | undefined;
   readonly tokens: GrantTokens;
+  /** Unix milliseconds at which the person signed in; every generation of one login has the same. */
+  readonly signedInAt: number;
+  /** Unix milliseconds of the last renewals that a server's refusal led to, oldest first. */
+  readonly refusals: readonly number[];
   /** Counts up by one with every token answer. */
   readonly generation: number;
   /** Set when the issuer said that the grant is over. Nothing is deleted: a later login replaces it. */
@@ -104,6 +110,25 @@ export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
     generation: grant.generation + 1,
     retired: undefined,
   };
+}
+
+const MINUTE_MS = 60_000;
+const REFUSALS_A_MINUTE = 3;
+
+/** The grant with a renewal noted that its server's refusal leads to; only what still counts is kept. */
+export function noteRefusal(grant: Grant, now: number): Grant {
+  return { ...grant, refusals: [...grant.refusals.filter((at) => now - at < MINUTE_MS && at <= now), now] };
+}
+
+/**
+ * Whether the servers of an issuer refuse its tokens as fast as it renews them. Renewing once more would not help, and a
+ * client that goes on like that is a storm.
+ *
+ * @param grants the grants of one issuer
+ */
+export function isStorm(grants: readonly Grant[], now: number): boolean {
+  const recent = grants.flatMap(({ refusals }) => refusals.filter((at) => now - at < MINUTE_MS && at <= now));
+  return recent.length >= REFUSALS_A_MINUTE;
 }
 
 /** The grant, marked as over. */

@@ -90,14 +90,20 @@ export class OAuthHttp {
   /**
    * The `fetch` for oauth4webapi: one request, never repeated, its answer strictly read and brought to the form that the
    * specifications give it (see {@link readAnswer}).
+   *
+   * @param beforeSend called right before the request leaves; what it throws keeps it from leaving
    */
-  fetcher(signal: AbortSignal | undefined): (url: string, init: FetcherInit) => Promise<Response> {
+  fetcher(
+    signal: AbortSignal | undefined,
+    beforeSend?: () => void,
+  ): (url: string, init: FetcherInit) => Promise<Response> {
     return async (url, init) => {
       const headers = new Headers(init.headers);
       for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
       if (!headers.has("accept")) headers.set("accept", "application/json");
       const { method, body } = init;
       const request = new Request(url, { method, headers, ...(body != null && { body: body as string }) });
+      beforeSend?.();
       return readAnswer(plain(await this.#once(request, signal).catch(cutShort)));
     };
   }

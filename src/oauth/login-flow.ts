@@ -155,6 +155,7 @@ function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, a
   return {
     profile: context.profile,
     server,
+    account: context.loginHint,
     resource,
     issuer: issuer.issuer,
     endpoints: {
@@ -167,6 +168,8 @@ function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, a
     client,
     requestedScope,
     tokens: tokensOf(answer, requestedScope),
+    signedInAt: answer.at,
+    refusals: [],
     generation: 0,
     retired: undefined,
   };
@@ -176,12 +179,11 @@ const SAVE_TRIES = 5;
 
 /** Stores a new grant over whatever is there, and reads it back: a login that was not kept is not a login. */
 async function keep({ store }: LoginContext, grant: Grant): Promise<Grant> {
-  const key = { profile: grant.profile, server: grant.server };
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
-    const stored = await store.read(key);
+    const stored = await store.read(grant);
     const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };
     if (!(await store.save(next, stored?.generation))) continue;
-    const back = await store.read(key);
+    const back = await store.read(grant);
     if (back && back.generation >= next.generation) return back;
     break;
   }

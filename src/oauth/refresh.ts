@@ -1,91 +1,241 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import type { Clock } from "../http/deadline.js";
+import { type Clock, follow } from "../http/deadline.js";
 import { quote, shellWord } from "../redact.js";
-import { type Grant, mergeAnswer, retire } from "./grant.js";
-import type { GrantStore } from "./grant-store.js";
+import { type Grant, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
+import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
+import { type Attempt, failureOf, type Lease, leaseLost } from "./lease.js";
 import { refreshTokens } from "./token.js";
+
+/** What goes on beyond single requests, in words for people. */
+export interface Progress {
+  about: "renewal" | "sign-in";
+  text: string;
+}
 
 /** What a refresh depends on. */
 export interface RefreshContext {
   store: GrantStore;
   http: OAuthHttp;
-  clock: Pick<Clock, "epoch">;
+  clock: Pick<Clock, "epoch" | "sleep">;
+  /** Milliseconds for a token request. */
+  timeout: number;
   /** Grants that were renewed but could not be saved, by the token before them: the only copy of what the issuer gave. */
   unsaved: Map<string, Grant>;
+  /** Hears what becomes of the refresh. */
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 // The issuer's word that the grant itself is over. Everything else may pass, and loses nobody a session.
 const VERDICTS = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
+// The request may have arrived, and its answer with the new tokens be lost.
+const AMBIGUOUS = new Set(["timeout", "connection_reset", "bad_json"]);
+const SECOND_TRY_MS = 5000;
+/** What is left of a lease for saving; nothing is sent any more within it. */
+const SAVING_MS = 5000;
+const SAVE_PAUSES_MS = [100, 400, 1500];
 
 /**
- * Gets the next generation of a grant: under the store's lease, from what is stored now, saved before it is used.
+ * Gets the next generation of a grant: under the store's lease, from what is stored by then, saved before it is used.
  *
  * Whoever comes second finds the work done and takes its result. A refusal counts only when the store still holds the
  * grant that was refused; then it is marked as over, and kept.
  *
  * @param seen the grant that is no longer good enough
- * @throws `AgentAuthError` `login_required` where the grant is over, `store_failed`, or a network error that loses nothing
+ * @param refused whether its server has refused it, rather than its time being over
+ * @throws `AgentAuthError` `login_required` where the grant is over, class `store`, or a network error that loses nothing
  */
-export function refreshGrant(context: RefreshContext, seen: Grant, signal: AbortSignal | undefined): Promise<Grant> {
-  const { store } = context;
-  const key = { profile: seen.profile, server: seen.server };
+export async function refreshGrant(
+  context: RefreshContext,
+  seen: Grant,
+  refused: boolean,
+  signal: AbortSignal | undefined,
+): Promise<Grant> {
+  const { store, clock } = context;
+  const newer = async () => {
+    const stored = await store.read(seen);
+    return stored && stored.generation !== seen.generation && !stored.retired ? stored : undefined;
+  };
+  const duration = context.timeout + SECOND_TRY_MS + SAVING_MS;
   return store.lease(
-    `refresh ${seen.profile} ${seen.server}`,
-    async () => {
-      const current = await store.read(key);
+    `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${seen.generation}`,
+    async (lease) => {
+      const current = await store.read(seen);
       if (!current) throw loginRequired(seen, "it was signed out meanwhile");
-      if (current.generation !== seen.generation && !current.retired) return current;
       if (current.retired) throw loginRequired(current, current.retired.reason);
+      if (current.generation !== seen.generation) return current;
       if (current.tokens.refreshToken === undefined)
         throw loginRequired(current, "the token has ended, and there is no refresh token");
-      const held = context.unsaved.get(current.tokens.accessToken.reveal());
-      if (held?.generation === current.generation + 1) return keep(context, current, held);
-      try {
-        // Without the caller's signal: a request that was sent may have been obeyed, and its answer is then the session.
-        const { issuer, client, endpoints } = current;
-        const call = { ...context, issuer, tokenEndpoint: endpoints.token, client, signal: undefined };
-        return await keep(context, current, mergeAnswer(current, await refreshTokens(call, current)));
-      } catch (error) {
-        if (!isAgentAuthError(error) || !VERDICTS.has(error.code)) throw error;
-        const stored = await store.read(key);
-        if (stored && stored.generation !== current.generation && !stored.retired) return stored;
-        const reason = `the issuer refused to renew it: ${error.code}`;
-        await store.save(retire(current, reason, context.clock.epoch()), current.generation);
-        throw loginRequired(current, reason, error);
-      }
+      if (lease.waited) sameFailure(lease.before);
+      return renew(context, refused ? noteRefusal(current, clock.epoch()) : current, lease);
     },
-    signal,
+    {
+      duration,
+      once: true,
+      patience: 2 * duration,
+      signal,
+      until: newer,
+      onWait: ({ pid }) => tell(context, `process ${pid ?? "?"} is renewing this token; waiting for its result`),
+    },
   );
+}
+
+/** Whoever waited for an attempt that got no answer has asked too: asking again at once would only add to the load. */
+function sameFailure(before: Attempt | undefined): void {
+  const { failure } = before ?? {};
+  if (failure?.class === "unavailable" && failure.code !== "lease_lost") throw failureOf(failure);
+}
+
+async function renew(context: RefreshContext, current: Grant, lease: Lease): Promise<Grant> {
+  const held = context.unsaved.get(current.tokens.accessToken.reveal());
+  // Room on the disk comes first: tokens that cannot be kept must not be fetched.
+  const room = await context.store.reserve(current);
+  try {
+    if (held?.generation === current.generation + 1) return await keep(context, room, current, held);
+    await lease.commit();
+    const asked = await ask(context, current, lease);
+    if ("answer" in asked) return await keep(context, room, current, mergeAnswer(current, asked.answer));
+    return await refusedRenewal(context, current, asked.verdict, lostAnswer(asked.repeated, lease.before));
+  } finally {
+    await room.release();
+  }
+}
+
+type Asked = { answer: TokenAnswer } | { verdict: AgentAuthError; repeated: boolean };
+
+/**
+ * Sends the refresh token; where the answer was lost on the way sends it once more, at once. An issuer that allows for
+ * that (a grace, or a retry of the same client) gives the tokens again; with any other one nothing is lost by it that
+ * was not lost already.
+ */
+async function ask(context: RefreshContext, current: Grant, lease: Lease): Promise<Asked> {
+  let repeated = false;
+  for (;;) {
+    try {
+      return { answer: await post(context, current, lease, repeated ? SECOND_TRY_MS : context.timeout) };
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      if (VERDICTS.has(error.code) && error.class === "auth") return { verdict: error, repeated };
+      const isLost = AMBIGUOUS.has(error.code) && error.class === "unavailable";
+      if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
+      tell(context, `the answer to the renewal was lost (${error.code}); asking once more`);
+      repeated = true;
+    }
+  }
+}
+
+/** One token request, sent only while the lease is ours and answered before it ends. */
+async function post(context: RefreshContext, current: Grant, lease: Lease, time: number): Promise<TokenAnswer> {
+  const { issuer, client, endpoints } = current;
+  const url = endpoints.token;
+  const limit = Math.min(time, lease.left() - SAVING_MS);
+  // Without the caller's signal: a request that was sent may have been obeyed, and its answer is then the session.
+  const call = follow(undefined, Math.max(1, limit), () => {
+    return new AgentAuthError("timeout", `${url} gave no answer in ${Math.round(limit / 100) / 10} s`, {
+      class: "unavailable",
+      url,
+    });
+  });
+  const beforeSend = () => {
+    if (lease.left() <= SAVING_MS) throw leaseLost();
+  };
+  tell(context, `renewing the token of ${current.server} at ${url}`);
+  try {
+    const { http, clock } = context;
+    const request = { http, clock, issuer, tokenEndpoint: url, client, signal: call.signal, beforeSend };
+    return await refreshTokens(request, current);
+  } finally {
+    call.release();
+  }
+}
+
+/** The issuer said no. That counts unless somebody else was given newer tokens; then theirs are taken. */
+async function refusedRenewal(
+  context: RefreshContext,
+  current: Grant,
+  verdict: AgentAuthError,
+  lost: string,
+): Promise<Grant> {
+  const { store, clock } = context;
+  const stored = await store.read(current);
+  if (stored && stored.generation !== current.generation && !stored.retired) return stored;
+  const reason = `the issuer refused to renew it: ${verdict.code}${lost}`;
+  tell(context, reason);
+  await store.save(retire(current, reason, clock.epoch()), current.generation);
+  throw loginRequired(current, reason, verdict);
+}
+
+function tell({ onProgress }: RefreshContext, text: string): void {
+  onProgress?.({ about: "renewal", text });
+}
+
+/** Why a token may have been used up before: what a person has to know to find the cause. */
+function lostAnswer(repeated: boolean, before: Attempt | undefined): string {
+  if (repeated) return "; its first answer was lost on the way";
+  if (!before?.committed || before.ended === "released") return "";
+  const how = before.ended === "died" ? "was interrupted when its process ended" : "did not end in time";
+  return `; the renewal that began at ${new Date(before.at).toISOString()} ${how}`;
 }
 
 /** Saves the next generation. Until that worked it is held here: asking the issuer again would end the session. */
-async function keep({ store, unsaved }: RefreshContext, current: Grant, next: Grant): Promise<Grant> {
+async function keep(context: RefreshContext, room: Reservation, current: Grant, next: Grant): Promise<Grant> {
+  const { store, unsaved } = context;
   const before = current.tokens.accessToken.reveal();
   unsaved.set(before, next);
-  const saved = await store.save(next, current.generation);
+  const saved = await saveStubbornly(context, room, next, current.generation);
   unsaved.delete(before);
   if (saved) return next;
-  // Somebody signed in while we asked: theirs is the newer word.
-  const stored = await store.read({ profile: next.profile, server: next.server });
-  if (stored && !stored.retired) return stored;
-  throw loginRequired(next, "it was signed out meanwhile");
+  const stored = await store.read(current);
+  if (!stored) throw loginRequired(next, "it was signed out meanwhile");
+  // Somebody signed in, or renewed it too: theirs is the newer word.
+  if (!stored.retired) return stored;
+  // Another process took our silence for the end. Its mark is on the tokens that these ones replace.
+  const revived = { ...next, generation: stored.generation + 1 };
+  if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
+  throw loginRequired(stored, stored.retired.reason);
+}
+
+/** The room was there a moment ago, so that what stands in the way of the save may go away again. */
+async function saveStubbornly(
+  { clock, store }: RefreshContext,
+  room: Reservation,
+  next: Grant,
+  expected: number,
+): Promise<boolean> {
+  for (const pause of [...SAVE_PAUSES_MS, undefined]) {
+    try {
+      return await room.save(next, expected);
+    } catch (error) {
+      if (!isAgentAuthError(error) || error.class !== "store") throw error;
+      if (pause === undefined) throw notSaved(next, store.location, error);
+      await clock.sleep(pause, new AbortController().signal);
+    }
+  }
+  return false;
+}
+
+function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
+  return new AgentAuthError(
+    "grant_not_saved",
+    `the issuer renewed the token for ${quote(grant.server)}, and it cannot be kept in ${quote(location)}: ${cause.message}; the stored one is used up`,
+    { class: "store", hint: cause.hint ?? loginCommand(grant), cause },
+  );
 }
 
 /** The error for a server that needs a person: it names the profile and the command. */
-export function loginRequired(
-  { profile, server }: { profile: string; server: string },
-  reason: string,
-  cause?: unknown,
-): AgentAuthError {
+export function loginRequired(key: GrantKey, reason: string, cause?: unknown): AgentAuthError {
+  const { profile, server, account } = key;
+  const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
+  return new AgentAuthError("login_required", `sign-in is needed for ${quote(server)} (${whose}): ${reason}`, {
+    class: "auth",
+    hint: loginCommand(key),
+    cause,
+  });
+}
+
+/** The command that signs in. */
+export function loginCommand({ profile, server, account }: GrantKey): string {
   const flag = profile === "default" ? "" : ` --profile ${profile}`;
-  return new AgentAuthError(
-    "login_required",
-    `sign-in is needed for ${quote(server)} (profile ${profile}): ${reason}`,
-    {
-      class: "auth",
-      hint: `agentauth login ${shellWord(server)}${flag}`,
-      cause,
-    },
-  );
+  const hint = account === undefined ? "" : ` --account-hint ${shellWord(account)}`;
+  return `agentauth login ${shellWord(server)}${flag}${hint}`;
 }

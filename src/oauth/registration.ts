@@ -40,6 +40,8 @@ export interface Registration {
   signal: AbortSignal | undefined;
 }
 
+const SIGN_OF_LIFE_MS = 15_000;
+
 /**
  * The client to use with an issuer: the one registered beforehand, else our metadata document where the issuer takes
  * such, else the one registered before, else a new one (RFC 7591), else an error that names the way out.
@@ -74,7 +76,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
       await store.saveClient(client, form);
       return client;
     },
-    registration.signal,
+    { duration: SIGN_OF_LIFE_MS, extend: true, signal: registration.signal },
   );
 }
 

@@ -15,6 +15,8 @@ export interface TokenCall {
   tokenEndpoint: string;
   client: ClientRecord;
   signal: AbortSignal | undefined;
+  /** Called right before a request leaves; what it throws keeps it from leaving. */
+  beforeSend?: (() => void) | undefined;
 }
 
 /** The code of a finished authorization, with all that proves that it is ours. */
@@ -74,7 +76,9 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
 }
 
 /** What oauth4webapi wants to know of the server, the client and how requests leave. */
-export function prepare(call: Pick<TokenCall, "http" | "issuer" | "client" | "signal"> & { tokenEndpoint?: string }) {
+export function prepare(
+  call: Pick<TokenCall, "http" | "issuer" | "client" | "signal" | "beforeSend"> & { tokenEndpoint?: string },
+) {
   const { client } = call;
   const as: oauth.AuthorizationServer = {
     issuer: call.issuer,
@@ -85,7 +89,7 @@ export function prepare(call: Pick<TokenCall, "http" | "issuer" | "client" | "si
     client: { client_id: client.clientId } as oauth.Client,
     auth: clientAuth(client),
     options: {
-      [oauth.customFetch]: call.http.fetcher(call.signal) as never,
+      [oauth.customFetch]: call.http.fetcher(call.signal, call.beforeSend) as never,
       // Addresses were checked when they were read; http is left only between servers on this machine.
       [oauth.allowInsecureRequests]: isLoopbackHost(new URL(call.issuer).hostname),
     },

@@ -11,10 +11,14 @@ export class CodecError extends Error {
   override readonly name = "CodecError";
 }
 
-/** The text of a grant, secrets and all: for private files only. */
-export function encodeGrant(grant: Grant): string {
+/**
+ * The text of a grant, secrets and all: for private files only.
+ *
+ * @param before the text that this one replaces: what a newer version wrote there of the same login is kept
+ */
+export function encodeGrant(grant: Grant, before?: string): string {
   const { client, tokens } = grant;
-  return encode({
+  const members = {
     kind: "grant",
     ...grant,
     client: { ...client, clientSecret: client.clientSecret?.reveal() },
@@ -24,7 +28,20 @@ export function encodeGrant(grant: Grant): string {
       refreshToken: tokens.refreshToken?.reveal(),
       idToken: tokens.idToken?.reveal(),
     },
+  };
+  const old = before === undefined ? {} : decode(before, "grant");
+  const sameLogin = old["signedInAt"] === grant.signedInAt && old["issuer"] === grant.issuer;
+  return encode(sameLogin ? keepUnknown(old, members) : members);
+}
+
+/** Adds the members that this version does not know, at every level. */
+function keepUnknown(old: Members, members: Members): Members {
+  const unknown = Object.entries(old).filter(([name]) => !(name in members) && name !== "schema");
+  const known = Object.entries(members).map(([name, value]) => {
+    const before = old[name];
+    return [name, isJsonObject(value) && isJsonObject(before) ? keepUnknown(before, value) : value] as const;
   });
+  return Object.fromEntries([...unknown, ...known]);
 }
 
 /** The text of a registered client. */
@@ -45,6 +62,7 @@ export function decodeGrant(text: string): Grant {
   return {
     profile: string(members, "profile"),
     server: string(members, "server"),
+    account: optional(members, "account"),
     resource: string(members, "resource"),
     issuer: string(members, "issuer"),
     endpoints: {
@@ -64,6 +82,8 @@ export function decodeGrant(text: string): Grant {
       obtainedAt: number(tokens, "obtainedAt") ?? 0,
       scope: optional(tokens, "scope"),
     },
+    signedInAt: number(members, "signedInAt") ?? 0,
+    refusals: numbers(members, "refusals"),
     generation: number(members, "generation") ?? 0,
     retired: retired && { at: number(retired, "at") ?? 0, reason: string(retired, "reason") },
   };
@@ -137,6 +157,12 @@ function number(members: Members, name: string): number | undefined {
   const value = members[name];
   if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
   throw new CodecError(`${name} is not a number`);
+}
+
+function numbers(members: Members, name: string): number[] {
+  const value = members[name] ?? [];
+  if (Array.isArray(value) && value.every((one): one is number => Number.isFinite(one))) return value;
+  throw new CodecError(`${name} is not a list of numbers`);
 }
 
 /** The text of a login on its way; its verifier and client secret are secrets. */

@@ -4,9 +4,13 @@ import { untilAborted } from "../http/deadline.js";
 export class Leases {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Runs work when all work that was given under the same name before has ended; a signal ends the wait for it. */
-  async run<T>(name: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const before = this.#last.get(name) ?? Promise.resolve();
+  /**
+   * Runs work when all work that was given under the same name before has ended; a signal ends the wait for it. The work
+   * is told whether it had to wait.
+   */
+  async run<T>(name: string, work: (waited: boolean) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const last = this.#last.get(name);
+    const before = last ?? Promise.resolve();
     let done = () => {};
     const mine = new Promise<void>((resolve) => {
       done = resolve;
@@ -15,7 +19,7 @@ export class Leases {
     this.#last.set(name, chained);
     try {
       await (signal ? untilAborted(before, signal) : before);
-      return await work();
+      return await work(last !== undefined);
     } finally {
       done();
       if (this.#last.get(name) === chained) this.#last.delete(name);

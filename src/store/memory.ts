@@ -1,5 +1,7 @@
+import { isAgentAuthError } from "../errors.js";
 import type { ClientRecord, Grant } from "../oauth/grant.js";
 import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
+import type { Attempt } from "../oauth/lease.js";
 import { Leases } from "./leases.js";
 
 /** A store that lives as long as the program. */
@@ -7,20 +9,40 @@ export function memoryStore(): GrantStore {
   const grants = new Map<string, Grant>();
   const clients = new Map<string, ClientRecord>();
   const leases = new Leases();
-  const keyOf = ({ profile, server }: GrantKey) => `${profile} ${server}`;
+  const failed = new Map<string, Attempt>();
+  const keyOf = ({ profile, server, account }: GrantKey) => JSON.stringify([profile, server, account]);
+  const save = async (grant: Grant, expected: number | undefined) => {
+    if (grants.get(keyOf(grant))?.generation !== expected) return false;
+    grants.set(keyOf(grant), grant);
+    return true;
+  };
   return {
     location: "memory",
     read: async (key) => grants.get(keyOf(key)),
-    async save(grant, expected) {
-      if (grants.get(keyOf(grant))?.generation !== expected) return false;
-      grants.set(keyOf(grant), grant);
-      return true;
-    },
+    save,
+    reserve: async () => ({ save, release: async () => {} }),
     remove: async (key) => void grants.delete(keyOf(key)),
     list: async () => [...grants.values()],
     readClient: async (issuer, form) => clients.get(`${issuer} ${form}`),
     saveClient: async (client, form) => void clients.set(`${client.issuer} ${form}`, client),
     removeClient: async (issuer, form) => void clients.delete(`${issuer} ${form}`),
-    lease: (name, work, signal) => leases.run(name, work, signal),
+    lease: (name, work, { signal, duration }) =>
+      leases.run(
+        name,
+        async (waited) => {
+          const at = Date.now();
+          const before = failed.get(name);
+          failed.delete(name);
+          try {
+            // Nobody else can be waiting outside of this process.
+            return await work({ left: () => duration, commit: async () => {}, before, waited });
+          } catch (error) {
+            const failure = isAgentAuthError(error) ? error.toJSON() : undefined;
+            failed.set(name, { at, endedAt: Date.now(), ended: "released", committed: false, failure });
+            throw error;
+          }
+        },
+        signal,
+      ),
   };
 }

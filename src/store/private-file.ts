@@ -4,17 +4,20 @@ import {
   constants,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   type Stats,
   statSync,
-  writeFileSync,
+  writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { shellWord } from "../redact.js";
 import { storeError } from "./store-error.js";
 
@@ -50,12 +53,14 @@ function makeFolders(path: string): void {
  * Refuses a folder of secrets that somebody else owns or can enter, or that a link stands for; one that is not there is
  * no matter.
  *
+ * @param against what others must not be able to do there; whoever may write may also put other files there
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
-export function checkPrivateFolder(path: string): void {
+export function checkPrivateFolder(path: string, against: "read" | "write" = "read"): void {
   let stat: Stats | undefined;
   try {
-    stat = lstatSync(path, { throwIfNoEntry: false });
+    // A link to the folder above is the user's own way of putting it somewhere else.
+    stat = (against === "read" ? lstatSync : statSync)(path, { throwIfNoEntry: false });
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
   }
@@ -64,17 +69,19 @@ export function checkPrivateFolder(path: string): void {
     const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
     throw storeError(`${path} ${what}`, undefined, `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`);
   }
-  checkOwner(`the folder ${path}`, path, stat, "700");
+  checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
 }
 
 /** Windows has neither owners nor modes in this sense. */
-function checkOwner(what: string, path: string, stat: Stats, mode: string): void {
+function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
   if (process.getuid === undefined) return;
   if (stat.uid !== process.getuid() && stat.uid !== 0) {
     throw storeError(`${what} belongs to another user`, undefined, `chown "$USER" ${shellWord(path)}`);
   }
-  if ((stat.mode & 0o077) !== 0) {
-    throw storeError(`${what} can be read by others`, undefined, `chmod ${mode} ${shellWord(path)}`);
+  const loose = mode === "go-w" ? 0o022 : 0o077;
+  if ((stat.mode & loose) !== 0) {
+    const can = mode === "go-w" ? "written" : "read";
+    throw storeError(`${what} can be ${can} by others`, undefined, `chmod ${mode} ${shellWord(path)}`);
   }
 }
 
@@ -100,7 +107,7 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
-    if (stat.nlink > 1) {
+    if (stat.nlink > 1 + unfinished(path, stat)) {
       const hint = "put the secret into a file of its own";
       throw storeError(`the file ${path} has another name too (a hard link)`, undefined, hint);
     }
@@ -112,19 +119,78 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   }
 }
 
+/** Temporary files of ours that are the same file: a save that is on its way, or that was killed, leaves one. */
+function unfinished(path: string, { ino, dev, nlink }: Stats): number {
+  if (nlink === 1) return 0;
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".tmp"))
+    .map((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }))
+    .filter((stat) => stat?.ino === ino && stat.dev === dev).length;
+}
+
+/**
+ * Makes a temporary file beside `path`, with room on the disk for `bytes`, that {@link publishPrivateFile} can turn into
+ * the file.
+ *
+ * @returns its path
+ */
+export function reservePrivateFile(path: string, bytes: number): string {
+  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    writeSynced(temporary, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw storeError(`the folder ${dirname(path)} cannot be written`, cause);
+  }
+  return temporary;
+}
+
+/**
+ * Gives a reserved file its content and its name, at once and for good.
+ *
+ * @returns false when the name is taken, or the reserved file is gone; nothing is changed then
+ */
+export function publishPrivateFile(temporary: string, path: string, content: string): boolean {
+  try {
+    writeSynced(temporary, content, 0);
+    linkSync(temporary, path);
+    rmSync(temporary, { force: true });
+    syncFolder(dirname(path));
+    return true;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "EEXIST" || code === "ENOENT") return false;
+    throw storeError(`the file ${path} cannot be written`, cause, noLinks(code));
+  }
+}
+
+/** The advice for a file system without hard links. */
+export function noLinks(code: string | undefined): string | undefined {
+  if (code === undefined || !["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(code)) return undefined;
+  return "the file system has no hard links; set AGENTAUTH_HOME to a folder on one that has them";
+}
+
+/** In place: blocks that were reserved are used again. */
+function writeSynced(path: string, content: string | Buffer, flags: number): void {
+  const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600);
+  try {
+    const bytes = Buffer.from(content);
+    writeSync(fd, bytes, 0, bytes.length, 0);
+    ftruncateSync(fd, bytes.length);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** Writes a file that only this user can read: whole, kept through a power cut, or not at all. */
 export function writePrivateFile(path: string, content: string): void {
   const folder = dirname(path);
   makePrivateFolder(folder);
   const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
   try {
-    const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
-    try {
-      writeFileSync(fd, content);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
     renameSync(temporary, path);
     syncFolder(folder);
   } catch (cause) {
@@ -134,7 +200,7 @@ export function writePrivateFile(path: string, content: string): void {
 }
 
 /** The new name is on the disk only when its folder is. Windows has no way to say so. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   if (process.platform === "win32") return;
   const fd = openSync(folder, constants.O_RDONLY);
   try {

@@ -20,6 +20,7 @@ export function madeGrant(over: Partial<Grant> = {}): Grant {
   return {
     profile: "default",
     server: "https://mcp.example/mcp",
+    account: undefined,
     resource: "https://mcp.example/mcp",
     issuer: "https://as.example/pool",
     endpoints: {
@@ -39,6 +40,8 @@ export function madeGrant(over: Partial<Grant> = {}): Grant {
       obtainedAt: 1_900_000_000_000,
       scope: "tools",
     },
+    signedInAt: 1_900_000_000_000,
+    refusals: [],
     generation: 1,
     retired: undefined,
     ...over,

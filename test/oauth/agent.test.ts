@@ -262,10 +262,12 @@ describe("status", () => {
     const valid = {
       profile: "default",
       server: mcp.url,
+      account: null,
       resource: mcp.url,
       issuer: issuer.issuer,
       client_id: "client-as-1",
       scope: "a",
+      signed_in_at: expect.stringMatching(/Z$/),
       expires_at: expiresAt?.toISOString(),
       state: "valid",
       refreshable: true,

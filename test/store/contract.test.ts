@@ -1,45 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished } from "vitest";
-import type { GrantStore } from "../../src/oauth/grant-store.js";
-import { fileStore } from "../../src/store/file.js";
-import { memoryStore } from "../../src/store/memory.js";
+import { describe, expect, it } from "vitest";
 import { madeClient, madeGrant, plainGrant } from "../helpers/grant.js";
-import { until } from "../helpers/server.js";
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), "agentauth-store-"));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
+import { stores } from "./stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const FORM = "http://127.0.0.1/callback";
-
-const stores: [string, () => GrantStore][] = [
-  ["memoryStore", memoryStore],
-  ["fileStore", () => fileStore(folder())],
-  ["fileStore, opened anew each time", () => reopening(folder())],
-];
-
-/** A store that keeps nothing in memory: what it gives back came from its files. */
-function reopening(path: string): GrantStore {
-  const store = () => fileStore(path);
-  const leases = store();
-  return {
-    location: path,
-    read: (key) => store().read(key),
-    save: (grant, expected) => store().save(grant, expected),
-    remove: (key) => store().remove(key),
-    list: () => store().list(),
-    readClient: (issuer, form) => store().readClient(issuer, form),
-    saveClient: (client, form) => store().saveClient(client, form),
-    removeClient: (issuer, form) => store().removeClient(issuer, form),
-    lease: (name, work, signal) => leases.lease(name, work, signal),
-  };
-}
 
 describe.each(stores)("%s", (_name, open) => {
   it("has nothing at first", async () => {
@@ -155,88 +120,5 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.readClient("https://a.example", FORM)).toBeUndefined();
     expect((await store.readClient("https://b.example", FORM))?.clientId).toBe("three");
     expect(await store.list()).toEqual([]);
-  });
-});
-
-describe.each(stores)("a lease of %s", (_name, open) => {
-  it("lets one work at a time under a name, in the order they came", async () => {
-    const store = open();
-    const order: string[] = [];
-    const work = (name: string) => async () => {
-      order.push(`${name} begins`);
-      await new Promise((resolve) => setImmediate(resolve));
-      order.push(`${name} ends`);
-      return name;
-    };
-    expect(await Promise.all(["a", "b", "c"].map((name) => store.lease("x", work(name))))).toEqual(["a", "b", "c"]);
-    expect(order).toEqual(["a", "b", "c"].flatMap((name) => [`${name} begins`, `${name} ends`]));
-  });
-
-  it("lets work under other names go on", async () => {
-    const store = open();
-    let end: () => void = () => undefined;
-    const held = store.lease(
-      "x",
-      () =>
-        new Promise<void>((resolve) => {
-          end = resolve;
-        }),
-    );
-    expect(await store.lease("y", async () => "done")).toBe("done");
-    end();
-    await held;
-  });
-
-  it("goes on after work that failed", async () => {
-    const store = open();
-    const failing = store.lease("x", async () => {
-      throw new Error("no");
-    });
-    const next = store.lease("x", async () => "yes");
-    await expect(failing).rejects.toThrow("no");
-    expect(await next).toBe("yes");
-  });
-
-  it("lets a waiting caller leave at once, without its work being done or the others being held up", async () => {
-    const store = open();
-    let end: () => void = () => undefined;
-    let begun = false;
-    const held = store.lease("x", () => {
-      begun = true;
-      return new Promise<void>((resolve) => {
-        end = resolve;
-      });
-    });
-    await until(() => begun);
-    const controller = new AbortController();
-    let worked = false;
-    const leaving = store.lease(
-      "x",
-      async () => {
-        worked = true;
-      },
-      controller.signal,
-    );
-    const staying = store.lease("x", async () => "stayed");
-    controller.abort();
-    await expect(leaving).rejects.toMatchObject({ code: "aborted" });
-    end();
-    await held;
-    expect(await staying).toBe("stayed");
-    expect(worked).toBe(false);
-  });
-
-  it("does no work for a caller who has left already", async () => {
-    const store = open();
-    let worked = false;
-    const leaving = store.lease(
-      "x",
-      async () => {
-        worked = true;
-      },
-      AbortSignal.abort(),
-    );
-    await expect(leaving).rejects.toMatchObject({ code: "aborted" });
-    expect(worked).toBe(false);
   });
 });

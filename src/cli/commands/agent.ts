@@ -10,6 +10,8 @@ export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k
 /** What `token` was told. */
 export interface TokenFlags extends Omit<AgentFlags, "output"> {
   url: string;
+  /** What git or bazel wants of a credential helper. */
+  operation?: string;
   format?: (typeof TOKEN_FORMATS)[number];
   minTtl?: number;
   forceRefresh?: boolean;
@@ -32,6 +34,7 @@ export function declareAgent(registry: Registry): void {
   const { root } = registry;
   addAgentFlags(root.command("token").helpGroup(GROUP).description("print a bearer token for an MCP server"))
     .argument("<mcp_url>", "the MCP server")
+    .argument("[operation]", "with --format git or bazel: get, store or erase, as they add it to a helper's words")
     .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...TOKEN_FORMATS]))
     .addOption(new Option("--min-ttl <seconds>", "how long it must still live (default 60)").argParser(wholeNumber(0)))
     .option("--force-refresh", "get a new one even if the one at hand is good")
@@ -44,12 +47,15 @@ From the store, else by refresh, else by signing in where a person is there.
 
 Examples:
   $ curl -H "Authorization: Bearer $(agentauth token https://mcp.example/mcp)" …
-  $ agentauth token https://mcp.example/mcp --format headers-json`,
+  $ agentauth token https://mcp.example/mcp --format headers-json
+  $ eval "$(agentauth token https://mcp.example/mcp --format env)"
+  $ git config credential.https://mcp.example.helper '!agentauth token https://mcp.example/mcp --format git'`,
     )
     .action(
       registry.action<TokenFlags>(
         async (options, deps) => (await import("../run-token.js")).runToken(options, deps),
         "url",
+        "operation",
       ),
     );
   addAgentFlags(root.command("login").helpGroup(GROUP).description("sign in at an MCP server and keep the login"))
@@ -73,13 +79,19 @@ Examples:
         "url",
       ),
     );
-  root
-    .command("logout")
-    .helpGroup(GROUP)
-    .description("forget a login, and tell the issuer")
+  addOutputFlags(root.command("logout").helpGroup(GROUP).description("forget a login, and tell the issuer"))
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "every login of the profile")
-    .addHelpText("after", "\nExample:\n  $ agentauth logout https://mcp.example/mcp")
+    .addHelpText(
+      "after",
+      `
+What is kept here goes first, and is gone also where the issuer cannot be told. Without --output nothing is printed on
+standard output.
+
+Examples:
+  $ agentauth logout https://mcp.example/mcp
+  $ agentauth logout --all --json`,
+    )
     .action(
       registry.action<GrantFlags>(
         async (options, deps) => (await import("../run-logins.js")).runLogout(options, deps),

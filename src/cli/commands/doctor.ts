@@ -1,0 +1,57 @@
+import { Option } from "commander";
+import { type AgentFlags, addOverrides } from "../agent-flags.js";
+import { FORMATS } from "../output/formats.js";
+import type { Registry } from "../program.js";
+import type { OutputFlags } from "./lists.js";
+
+/** What `doctor` was told. */
+export interface DoctorFlags extends AgentFlags, OutputFlags {
+  url?: string;
+  online?: boolean;
+}
+
+const OUTPUT = "Output:";
+const SETTINGS = "Settings:";
+
+/** `doctor [mcp_url]`. It has no `--show-secrets`: what it prints is to be passed on. */
+export function declareDoctor(registry: Registry): void {
+  addOverrides(
+    registry.root
+      .command("doctor")
+      .helpGroup("Settings:")
+      .description("check this machine, the settings and the store, and say where each setting comes from"),
+  )
+    .argument("[mcp_url]", "an MCP server: look for its issuer, and for a login there")
+    .addOption(new Option("--online", "ask the service too: one small list, and its clock").helpGroup("Network:"))
+    .addOption(new Option("--account <id>", "as lists take it").helpGroup(SETTINGS))
+    .addOption(new Option("--domain <id>", "as lists take it").helpGroup(SETTINGS))
+    .addOption(new Option("--pool <id>", "as lists take it").helpGroup(SETTINGS))
+    .addOption(
+      new Option("-o, --output <format>", "how to print (default: a text to read)")
+        .choices([...FORMATS])
+        .helpGroup(OUTPUT),
+    )
+    .addOption(new Option("--json", "the same as -o json").helpGroup(OUTPUT))
+    .addOption(new Option("--jq <expression>", "filter JSON with a jq expression").helpGroup(OUTPUT))
+    .addHelpText(
+      "after",
+      `
+Asks nothing over the network but with --online or an MCP server, and changes nothing.
+What it prints holds no secret, and can be pasted into a bug report.
+
+Ends with 0 when nothing failed; with 2 when a setting or this machine is wrong; else
+with 8 when the store cannot be used; else with 5 when only online checks failed.
+
+Examples:
+  $ agentauth doctor
+  $ agentauth doctor --online --json
+  $ agentauth doctor https://mcp.example/mcp
+  $ agentauth doctor --jq '.settings[] | select(.name == "base_url").source'`,
+    )
+    .action(
+      registry.action<DoctorFlags>(
+        async (options, deps) => (await import("../run-doctor.js")).runDoctor(options, deps),
+        "url",
+      ),
+    );
+}

@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import { MASK, quote } from "../../redact.js";
+import type { Sourced } from "../settings.js";
+import { type Finding, failed, ok, warning } from "./check.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Through which proxies requests go, and for which hosts they do not. */
+export interface ProxySettings {
+  https: Sourced | undefined;
+  http: Sourced | undefined;
+  /** `NO_PROXY`. */
+  except: Sourced | undefined;
+}
+
+/** The proxies as they were set, credentials and all. */
+export function proxiesOf(flag: string | undefined, env: Env): ProxySettings {
+  const given = flag ? { value: flag, source: "--proxy" } : undefined;
+  return {
+    https: given ?? variable("HTTPS_PROXY", env),
+    http: given ?? variable("HTTP_PROXY", env),
+    except: variable("NO_PROXY", env),
+  };
+}
+
+/** Programs read these in small letters first. */
+function variable(name: string, env: Env): Sourced | undefined {
+  for (const source of [name.toLowerCase(), name]) {
+    const value = env[source];
+    if (value) return { value, source };
+  }
+  return undefined;
+}
+
+/** A proxy's address without what is secret in it; undefined where it is none, since then anything may be the secret. */
+export function shownProxy(value: string): string | undefined {
+  const url = parse(value);
+  if (url === undefined) return undefined;
+  const credentials = url.username !== "" || url.password !== "" ? `${MASK}@` : "";
+  return `${url.protocol}//${credentials}${url.host}`;
+}
+
+/** What must not be shown of a proxy's address: its password, as written and decoded; of what is no address, all of it. */
+export function proxySecrets(value: string): string[] {
+  const url = parse(value);
+  if (url === undefined) return [value];
+  return url.password === "" ? [] : [url.password, decoded(url.password)];
+}
+
+function parse(value: string): URL | undefined {
+  const withScheme = value.includes("://") ? value : `http://${value}`;
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Whether the proxies are addresses that can be used. */
+export function checkProxy({ https, http }: ProxySettings): Finding {
+  const set = [https, http].filter((proxy) => proxy !== undefined);
+  const wrong = set.find(({ value }) => shownProxy(value) === undefined);
+  if (wrong) return failed(`${wrong.source} is not an http:// or https:// address`, `correct or unset ${wrong.source}`);
+  const addresses = new Set(set.map(({ value, source }) => `${shownProxy(value)} (${source})`));
+  return ok(addresses.size === 0 ? "none" : [...addresses].join(", "));
+}
+
+/** Whether the files of certificate authorities can be read and hold certificates. */
+export function checkAuthorities(caFile: string | undefined, env: Env): Finding {
+  const extra = env["NODE_EXTRA_CA_CERTS"];
+  const problem = caFile === undefined ? undefined : fileProblem(caFile);
+  if (problem !== undefined) return failed(`--ca-file ${quote(caFile)} ${problem}`, "name a PEM file");
+  const extraProblem = extra === undefined ? undefined : fileProblem(extra);
+  if (extraProblem !== undefined) {
+    return warning(
+      `NODE_EXTRA_CA_CERTS ${quote(extra)} ${extraProblem}: Node goes on without it`,
+      "correct or unset NODE_EXTRA_CA_CERTS",
+    );
+  }
+  const files = [caFile === undefined ? "" : `${caFile} (--ca-file)`, extra ? `${extra} (NODE_EXTRA_CA_CERTS)` : ""];
+  return ok(["Node's own list", ...files.filter((file) => file !== "")].join(", "));
+}
+
+function fileProblem(path: string): string | undefined {
+  try {
+    if (readFileSync(path, "utf8").includes("-----BEGIN CERTIFICATE-----")) return undefined;
+    return "holds no PEM certificate";
+  } catch {
+    return "cannot be read";
+  }
+}

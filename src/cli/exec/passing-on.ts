@@ -1,0 +1,32 @@
+import type { Readable, Writable } from "node:stream";
+import { createMasker } from "./masker.js";
+
+/**
+ * Passes on what a child prints, with the secrets masked, at the pace of its reader. When that has gone, the child's pipe
+ * is closed, and the child learns of it as it does in a pipeline of a shell.
+ *
+ * @returns what went wrong, undefined when everything was passed on
+ */
+export async function passOn(
+  source: Readable,
+  target: Writable,
+  secrets: () => readonly Buffer[],
+): Promise<NodeJS.ErrnoException | undefined> {
+  const masker = createMasker(secrets);
+  try {
+    for await (const chunk of source) await write(target, masker.push(chunk as Buffer));
+    await write(target, masker.end());
+    return undefined;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  } finally {
+    source.destroy();
+  }
+}
+
+function write(target: Writable, bytes: Buffer): Promise<void> {
+  if (bytes.length === 0) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    target.write(bytes, (error) => (error ? reject(error) : resolve()));
+  });
+}

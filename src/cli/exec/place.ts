@@ -1,0 +1,18 @@
+/** Where a command finds the token: in a variable, or in a file that a variable names. */
+export interface TokenPlace {
+  readonly kind: "env" | "file";
+  /** The variable. */
+  readonly name: string;
+}
+
+/** Where the token is when nothing is said. */
+export const DEFAULT_PLACE: TokenPlace = { kind: "env", name: "AGENTAUTH_TOKEN" };
+
+/** Reads `env:NAME`, `file:NAME` or `NAME`, which is `env:NAME`; undefined for anything else. */
+export function parsePlace(value: string): TokenPlace | undefined {
+  const found = /^(?:(env|file):)?([A-Za-z_]\w*)$/.exec(value);
+  const [, kind, name = ""] = found ?? [];
+  // A kind alone is a name that was forgotten.
+  if (!found || (kind === undefined && (name === "env" || name === "file"))) return undefined;
+  return { kind: kind === "file" ? "file" : "env", name };
+}

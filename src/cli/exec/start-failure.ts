@@ -1,0 +1,44 @@
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import type { Deps } from "../context.js";
+import { formatError } from "../output/errors.js";
+import { escapeJson } from "../output/safe-json.js";
+
+/** The exit codes of a command that did not start, as `env` and shells have them. */
+export const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
+
+const NOT_FOUND = new Set(["ENOENT", "ENOTDIR"]);
+const NOT_EXECUTABLE = new Set(["EACCES", "EPERM", "ENOEXEC"]);
+
+/** Says why a command did not start. @returns the exit code */
+export async function tellStartFailure(command: string, cause: unknown, { io, redactor }: Deps): Promise<number> {
+  const { exitCode, message, hint } = explain(command, (cause as NodeJS.ErrnoException).code ?? "");
+  const error = new AgentAuthError("usage", message, { class: "usage", hint, cause });
+  const json = io.env["AGENTAUTH_ERRORS"] === "json";
+  const text = formatError(error, { json, colors: io.stderr.colors, redactor });
+  // Where stderr is closed, the exit code alone has to tell.
+  await io.stderr.write(json ? withExitCode(text, exitCode) : text).catch(() => {});
+  return exitCode;
+}
+
+function explain(command: string, code: string): { exitCode: number; message: string; hint?: string } {
+  const name = quote(command);
+  if (NOT_FOUND.has(code)) {
+    const hint = "give the path of a program, or the name of one in PATH; for shell syntax: -- sh -c '...'";
+    return { exitCode: NOT_STARTED.notFound, message: `the command ${name} is not found (${code})`, hint };
+  }
+  if (NOT_EXECUTABLE.has(code)) {
+    const hint = "a program must be a file with permission to run it: chmod +x";
+    return { exitCode: NOT_STARTED.notExecutable, message: `the command ${name} cannot be run (${code})`, hint };
+  }
+  return {
+    exitCode: NOT_STARTED.failed,
+    message: `the command ${name} cannot be started (${code || "no reason given"})`,
+  };
+}
+
+/** These codes belong to no class of errors. */
+function withExitCode(line: string, exitCode: number): string {
+  const { error } = JSON.parse(line) as { error: object };
+  return `${escapeJson(JSON.stringify({ error: { ...error, exit_code: exitCode } }))}\n`;
+}

@@ -1,0 +1,109 @@
+import { AgentAuthError, abortedError, type ClientErrorCode, type ErrorClass } from "../errors.js";
+import { follow } from "../http/deadline.js";
+import { networkError } from "../http/network-error.js";
+import { requestIdOf, shownUrl } from "../http/reply.js";
+import type { AgentClient } from "../oauth/agent.js";
+import { quote, shellWord } from "../redact.js";
+import { agentOf } from "./agent-context.js";
+import type { RequestFlags } from "./commands/request.js";
+import type { Deps } from "./context.js";
+import type { Io } from "./io.js";
+import { type OutgoingRequest, readRequest } from "./request-input.js";
+import { printResponse } from "./response-output.js";
+
+const DEFAULT_TIMEOUT_S = 30;
+const DEFAULT_LOGIN_TIMEOUT_S = 300;
+
+/** `request`: one request with the token of its server. */
+export async function runRequest(options: RequestFlags, deps: Deps): Promise<undefined> {
+  const request = await readRequest(options, deps);
+  const agent = await agentOf(options, deps, "when-present");
+  await exchange(agent, request, options, deps);
+  return undefined;
+}
+
+/**
+ * Sends a request and prints its answer.
+ *
+ * @throws `AgentAuthError` `auth` for 401, `unavailable` for 429 and 5xx, `remote` for any other error, once the answer
+ * is printed; `unavailable` where there is none in time
+ */
+export async function exchange(
+  agent: Pick<AgentClient, "token" | "fetch">,
+  { url, ...init }: OutgoingRequest,
+  options: RequestFlags,
+  deps: Deps,
+): Promise<void> {
+  // Whoever has to sign in first does so before the server's time begins.
+  await agent.token(url, { scope: options.scope, signal: deps.signal });
+  const call = follow(deps.signal);
+  const limit = limitOf(options, deps.io);
+  const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
+  try {
+    const response = await agent.fetch(url, { ...init, signal: call.signal }).catch((thrown: unknown) => {
+      throw call.signal.aborted ? abortedError(call.signal) : networkError(thrown, url);
+    });
+    clearTimeout(timer);
+    const foreign = tellRedirect(response, url, deps.io);
+    await printResponse(response, options.include === true, deps.io);
+    if (response.status >= 400) throw statusError(response, url, foreign);
+  } finally {
+    clearTimeout(timer);
+    call.release();
+  }
+}
+
+/** Seconds until the answer has to begin. A person who has to sign in once more is not hurried by it. */
+function limitOf(options: RequestFlags, io: Io): number {
+  const { timeout = DEFAULT_TIMEOUT_S, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S, browser } = options;
+  const isBarred = options.login === false || options.input === false || io.env["AGENTAUTH_NO_INPUT"] !== undefined;
+  const isWanted = options.login === true || (browser !== undefined && browser !== "none");
+  const mayLogin = !isBarred && (isWanted || (io.stdin.isTTY && io.stderr.isTTY));
+  return mayLogin ? timeout + loginTimeout : timeout;
+}
+
+/** Says where the answer comes from when that is somewhere else; whether it is another server's. */
+function tellRedirect(response: Response, url: string, io: Io): boolean {
+  if (!response.redirected) return false;
+  const foreign = new URL(response.url).origin !== new URL(url).origin;
+  const target = shownUrl(response.url);
+  if (foreign)
+    io.warn(`redirected to ${target}, another server: it was asked without the token, and this is its answer`);
+  else io.say(`redirected to ${target}`);
+  return foreign;
+}
+
+function statusError(response: Response, asked: string, foreign: boolean): AgentAuthError {
+  const { status, headers } = response;
+  const url = foreign ? response.url : asked;
+  const { code, kind } = verdictOf(status, foreign);
+  const wait = headers.get("retry-after") ?? "";
+  const hints: Partial<Record<ErrorClass, string>> = {
+    auth: `agentauth login ${shellWord(asked)}`,
+    unavailable: /^\d{1,6}$/.test(wait) ? `call again in ${wait} s, as the server asks` : "call again later",
+  };
+  const what = kind === "auth" ? "refused the token" : "answered with an error";
+  return new AgentAuthError(code, `${quote(shownUrl(url))} ${what} (HTTP ${status})`, {
+    class: kind,
+    status,
+    url: shownUrl(url),
+    requestId: requestIdOf(headers),
+    hint: hints[kind],
+  });
+}
+
+function verdictOf(status: number, foreign: boolean): { code: ClientErrorCode; kind: ErrorClass } {
+  // What another server thinks of a request without a token says nothing about the login.
+  if (status === 401 && !foreign) return { code: "login_required", kind: "auth" };
+  if (status === 429) return { code: "rate_limited", kind: "unavailable" };
+  if (status >= 500) return { code: "server_error", kind: "unavailable" };
+  return { code: "http_error", kind: "remote" };
+}
+
+function lateError(url: string, limit: number): AgentAuthError {
+  return new AgentAuthError("timeout", `${new URL(url).host}: no answer began in ${limit} s`, {
+    class: "unavailable",
+    url: shownUrl(url),
+    hint: "--timeout <seconds> allows more time",
+  });
+}

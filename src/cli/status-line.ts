@@ -1,0 +1,19 @@
+import { readConfig } from "./config.js";
+import { type Deps, homeOf } from "./context.js";
+import { profileOf, writtenProfile } from "./profile-source.js";
+import type { Settings } from "./settings.js";
+import { chooseStore } from "./store-choice.js";
+
+/**
+ * Which logins a command looked at, and what decided so, in one line.
+ *
+ * @param location where the store says that it keeps things; default our folder
+ */
+export function sourcesLine({ profile }: Settings, deps: Deps, { all = false, location = homeOf(deps) } = {}): string {
+  const home = homeOf(deps);
+  const store = chooseStore(deps.io.env, writtenProfile(profile.value, readConfig(home)));
+  const { value, source } = profileOf(profile, home);
+  const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
+  const kept = store.value === "memory" ? "nothing is kept when a command ends" : `${location}, readable by you alone`;
+  return `${whose}, store ${store.value} (${store.source}): ${kept}`;
+}

@@ -1,0 +1,152 @@
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import type { Clock } from "../http/deadline.js";
+import { quote } from "../redact.js";
+import { Flights } from "./flights.js";
+import { coversScope, type Grant, isFresh, isStorm } from "./grant.js";
+import type { GrantKey, GrantStore } from "./grant-store.js";
+import { loginCommand, loginRequired, type RefreshContext, refreshGrant } from "./refresh.js";
+import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
+
+/** What a token must be good for. */
+export interface TokenOptions {
+  /** Scopes that it must have, separated by blanks. */
+  scope?: string | undefined;
+  /** Seconds that it must still live. Default 60, at most half of its life. */
+  minTtl?: number | undefined;
+  /** Gets a new token even if the one at hand is good. */
+  forceRefresh?: boolean | undefined;
+  /** Whether a person may be asked to sign in. Default: whether the client has a way to. */
+  login?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** What the keeper of grants depends on. */
+export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsaved" | "store" | "clock"> {
+  store: GrantStore;
+  clock: Clock;
+}
+
+// Failures of the issuer or of what stands before it: none of them ends a token that still lives. Nor does a store that
+// can only be read.
+const PASSING: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth", "store"]);
+
+/** Decides, for every request for a token, whether the stored grant does, must be renewed, or needs a person. */
+export class GrantKeeper {
+  readonly #context: KeeperContext;
+  readonly #flights = new Flights<Grant>();
+  readonly #unsaved = new Map<string, Grant>();
+  // Servers whose token is being replaced by a sign-in, with the generation that they refused.
+  readonly #replacing = new Map<string, number>();
+
+  constructor(context: KeeperContext) {
+    this.#context = context;
+  }
+
+  /** The grant that is meant; a server with one login needs no account to be named. */
+  async find(key: GrantKey): Promise<Grant | undefined> {
+    const { store } = this.#context;
+    const exact = await store.read(key);
+    if (exact || key.account !== undefined) return exact;
+    const grants = await store.list();
+    const [one, ...others] = grants.filter(({ profile, server }) => profile === key.profile && server === key.server);
+    if (one && others.length > 0) throw ambiguous(key, [one, ...others]);
+    return one;
+  }
+
+  /** A grant that is good for what is asked. */
+  async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
+    const { clock, method } = this.#context;
+    const wanted = options.scope?.split(" ").filter(Boolean);
+    const grant = await this.find(key);
+    if (grant && !grant.retired && coversScope(grant, wanted)) {
+      if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl ?? 60)) return grant;
+      if (grant.tokens.refreshToken) {
+        const renewed = await this.#renewOrUse(grant, options);
+        if (renewed && coversScope(renewed, wanted)) return renewed;
+      }
+    }
+    if (options.login === false || method === undefined) throw loginRequired(grant ?? key, whyLogin(grant, wanted));
+    return this.signIn(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
+  }
+
+  /** A grant for a request; a token that its server has refused is not sent again while a person signs in anew. */
+  async toSend(key: GrantKey, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
+    const grant = await this.get(key, options);
+    const isRefused = this.#replacing.get(nameOf(grant)) === grant.generation;
+    return isRefused ? this.signIn(grant, { ...options, refused: grant }) : grant;
+  }
+
+  /** Renews a grant whose token a server has refused; not when renewing has just been tried and did not help. */
+  async renewRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
+    const { store, clock } = this.#context;
+    const stored = await store.list();
+    const ofIssuer = stored.filter(({ profile, issuer }) => profile === grant.profile && issuer === grant.issuer);
+    if (isStorm(ofIssuer, clock.epoch())) throw storm(grant);
+    return this.#renew(grant, true, signal);
+  }
+
+  /** Signs a person in; all who ask for the same at the same time get the one result. */
+  signIn(key: GrantKey, request: Omit<SignInRequest, "key">): Promise<Grant> {
+    const { scope, refused } = request;
+    const name = nameOf(key);
+    const work = async (signal: AbortSignal) => {
+      if (refused && scope === undefined) this.#replacing.set(name, refused.generation);
+      try {
+        return await signIn(this.#context, { ...request, key, signal });
+      } finally {
+        this.#replacing.delete(name);
+      }
+    };
+    return this.#flights.join(`login ${name} ${scope ?? ""}`, work, request.signal);
+  }
+
+  /** Renews; where the issuer gives none, a token that still lives is better than nothing. Undefined: sign in. */
+  async #renewOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
+    try {
+      return await this.#renew(grant, false, options.signal);
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      const { expiresAt } = grant.tokens;
+      const lives = expiresAt !== undefined && expiresAt > this.#context.clock.epoch();
+      const isOver = error.code === "login_required";
+      const isPassing = !isOver && error.code !== "grant_not_saved" && PASSING.has(error.class);
+      if (isPassing && lives && !options.forceRefresh) return grant;
+      if (!isOver || options.login === false || this.#context.method === undefined) throw error;
+      return undefined;
+    }
+  }
+
+  #renew(grant: Grant, refused: boolean, signal: AbortSignal | undefined): Promise<Grant> {
+    const context = { ...this.#context, unsaved: this.#unsaved };
+    const work = (within: AbortSignal) => refreshGrant(context, grant, refused, within);
+    return this.#flights.join(`refresh ${nameOf(grant)}`, work, signal);
+  }
+}
+
+function nameOf({ profile, server, account }: GrantKey): string {
+  return JSON.stringify([profile, server, account]);
+}
+
+function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined): string {
+  if (!grant) return "nobody is signed in";
+  if (grant.retired) return grant.retired.reason;
+  if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
+  return "the token has ended, and there is no refresh token";
+}
+
+function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
+  const accounts = grants.map(({ account }) => quote(account ?? "")).join(", ");
+  return new AgentAuthError(
+    "account_ambiguous",
+    `several accounts are signed in at ${quote(key.server)} (profile ${key.profile}): ${accounts}`,
+    { class: "usage", hint: "name one with --account-hint" },
+  );
+}
+
+function storm(grant: Grant): AgentAuthError {
+  return new AgentAuthError(
+    "renewal_storm",
+    `${quote(grant.server)} has refused three tokens within a minute, each of them new; it is not asked with another one`,
+    { class: "auth", hint: `wait a minute, or sign in anew: ${loginCommand(grant)}` },
+  );
+}

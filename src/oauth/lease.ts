@@ -1,0 +1,63 @@
+import { AgentAuthError, type AgentAuthErrorJson } from "../errors.js";
+
+/** The right to do something that must not be done twice at once, held for a time. */
+export interface Lease {
+  /** Milliseconds that are left; 0 when it is over, whatever stopped the clock of this process meanwhile. */
+  left(): number;
+  /**
+   * Says that what follows must not happen twice. From here on nobody takes the lease over while this process is known
+   * to live, also when the time is over: it may have done what it set out to do.
+   *
+   * @throws `AgentAuthError` `lease_lost` when the lease is over
+   */
+  commit(): Promise<void>;
+  /** The attempt before this one under the same name, if there is a trace of it. */
+  readonly before: Attempt | undefined;
+  /** Whether somebody else held the lease when this one asked for it: what {@link before} came to was waited for. */
+  readonly waited: boolean;
+}
+
+/** What is known of work under a lease that has ended. */
+export interface Attempt {
+  /** Unix milliseconds at which it began. */
+  readonly at: number;
+  /** Unix milliseconds at which it ended, where it said so itself. */
+  readonly endedAt: number | undefined;
+  /** `released` when it ended by itself, `died` with its process, `expired` when its time was over. */
+  readonly ended: "released" | "died" | "expired";
+  /** Whether it had begun what must not happen twice. */
+  readonly committed: boolean;
+  /** The failure that it ended with. */
+  readonly failure: AgentAuthErrorJson | undefined;
+}
+
+/** How a lease is taken. */
+export interface LeaseOptions<T> {
+  /** Milliseconds that the work may take. A holder of which nothing else is known is given up after that. */
+  duration: number;
+  /** Lets the lease last as long as its holder goes on saying that it lives: for work that waits for a person. */
+  extend?: boolean;
+  /** The name is of no use once the work has succeeded, so that no trace need be kept. */
+  once?: boolean;
+  /** Ends the wait for the lease, not the work. */
+  signal?: AbortSignal | undefined;
+  /** Milliseconds to wait for the lease at most. Default: no limit. */
+  patience?: number;
+  /** Asked again and again while somebody else holds the lease; what it gives is taken in place of the work. */
+  until?: () => Promise<T | undefined>;
+  /** Hears once that somebody else holds the lease. */
+  onWait?: ((holder: { pid: number | undefined; at: number }) => void) | undefined;
+}
+
+/** The error that another process's work ended with, as it was written down. */
+export function failureOf(json: AgentAuthErrorJson): AgentAuthError {
+  const { code, message, request_id: requestId, ...options } = json;
+  return new AgentAuthError(code, message, { ...options, requestId });
+}
+
+/** The error for a lease that ran out before what it was taken for was begun. */
+export function leaseLost(): AgentAuthError {
+  return new AgentAuthError("lease_lost", "this process was held up for so long that another one may have taken over", {
+    class: "unavailable",
+  });
+}

@@ -1,0 +1,33 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe } from "node:diagnostics_channel";
+
+interface Timed {
+  left(): number;
+}
+
+const current = new AsyncLocalStorage<Timed>();
+const leaseOf = new WeakMap<object, Timed>();
+let listening = false;
+
+/**
+ * Runs work whose requests must not leave after its lease is over. Between the last look at the clock and the first byte
+ * lie a name to be resolved, a connection and a handshake, and a process can be stopped in any of them; Node's fetch
+ * tells right before it writes, and a connection that is cut then has carried nothing.
+ */
+export function withinLease<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
+  listen();
+  return current.run(lease, work);
+}
+
+function listen(): void {
+  if (listening) return;
+  listening = true;
+  subscribe("undici:request:create", (message) => {
+    const lease = current.getStore();
+    if (lease) leaseOf.set((message as { request: object }).request, lease);
+  });
+  subscribe("undici:client:sendHeaders", (message) => {
+    const { request, socket } = message as { request: object; socket: { destroy(): void } };
+    if (leaseOf.get(request)?.left() === 0) socket.destroy();
+  });
+}

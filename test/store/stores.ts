@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { GrantStore } from "../../src/oauth/grant-store.js";
+import { fileStore } from "../../src/store/file.js";
+import { memoryStore } from "../../src/store/memory.js";
+
+/** A folder that goes away with the test. */
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), "agentauth-store-"));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Every store: what one of them promises all of them keep. */
+export const stores: [string, () => GrantStore][] = [
+  ["memoryStore", memoryStore],
+  ["fileStore", () => fileStore(folder())],
+  ["fileStore, opened anew each time", () => reopening(folder())],
+];
+
+/** A store that keeps nothing in memory: what it gives back came from its files. */
+function reopening(path: string): GrantStore {
+  const store = () => fileStore(path);
+  return {
+    location: path,
+    read: (key) => store().read(key),
+    save: (grant, expected) => store().save(grant, expected),
+    remove: (key) => store().remove(key),
+    list: () => store().list(),
+    readClient: (issuer, form) => store().readClient(issuer, form),
+    saveClient: (client, form) => store().saveClient(client, form),
+    removeClient: (issuer, form) => store().removeClient(issuer, form),
+    lease: (name, work, options) => store().lease(name, work, options),
+    reserve: (key) => store().reserve(key),
+  };
+}
