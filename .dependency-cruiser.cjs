@@ -6,7 +6,7 @@ const HTTP = "^src/http/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
 const RUNTIME = "^src/(sandbox|mcp|login|node|store)/";
 /** What needs Node; scripts/build.mjs bundles it with its packages. */
-const OF_NODE = ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(file|keyring|private-file)(\\.ts$|/)"];
+const OF_NODE = ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(?!(memory|leases)\\.ts$)"];
 
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {

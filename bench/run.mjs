@@ -12,8 +12,12 @@ const WORKLOADS = [
   "output-ndjson",
   "output-table",
   "startup",
+  "token-cached",
   "first-token",
+  "refresh-race",
 ];
+
+const PEERS = ["stripe", "openai", "cli-table3", "@modelcontextprotocol/client", "@modelcontextprotocol/sdk"];
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -48,12 +52,7 @@ if (skipped.length > 0) fail(skipped.join("\n"));
 
 /** The peers are dependencies of the benchmarks alone, and come when they are needed. */
 function installPeers() {
-  if (
-    ["stripe", "openai", "cli-table3", "@modelcontextprotocol/client"].every((name) =>
-      existsSync(`${folder}node_modules/${name}`),
-    )
-  )
-    return;
+  if (PEERS.every((name) => existsSync(`${folder}node_modules/${name}`))) return;
   const installed = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
   if (installed.status !== 0) fail("the peers could not be installed");
 }

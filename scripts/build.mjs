@@ -14,6 +14,22 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 // Built aside and moved into place whole: a failed build leaves the last good one, and nobody sees half of one.
 const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
+
+const BUNDLE = {
+  absWorkingDir: root,
+  outdir: made,
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  target: "node20.19",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  keepNames: true,
+  legalComments: "none",
+  metafile: true,
+  logLevel: "warning",
+};
+
 mkdirSync(made);
 try {
   compileLibrary();
@@ -41,30 +57,27 @@ function compileLibrary() {
 
 async function bundle() {
   const { metafile } = await build({
-    absWorkingDir: root,
+    ...BUNDLE,
     entryPoints: {
-      "cli/main": "src/cli/main.ts",
+      "cli/run": "src/cli/run.ts",
       "node/index": "src/node/index.ts",
       "sandbox/index": "src/sandbox/index.ts",
     },
-    outdir: made,
     chunkNames: "chunks/[name]-[hash]",
-    bundle: true,
     splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20.19",
     external: Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }),
     // CommonJS dependencies inside the bundle ask for Node's own modules by require().
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
-    minifySyntax: true,
-    minifyWhitespace: true,
-    keepNames: true,
-    legalComments: "none",
-    metafile: true,
-    logLevel: "warning",
+  });
+  // What is asked for all the time has a file of its own, since each file more costs more than what is in it. None of
+  // them needs a package; one that was left outside would be missed where agentauth is installed.
+  await build({
+    ...BUNDLE,
+    entryPoints: { "cli/main": "src/cli/main.ts", "cli/cached-token": "src/cli/cached-token.ts" },
+    external: ["./run.js", "./cached-token.js"],
+    packages: "external",
   });
   return metafile;
 }

@@ -39,6 +39,8 @@ export {
   type ServiceErrorCode,
 } from "./errors.js";
 export type { Clock } from "./http/deadline.js";
+export type { Network, NetworkWay } from "./http/network.js";
+export type { Lifted, Reach } from "./http/reach.js";
 export type { HttpEvent } from "./http/reply.js";
 export type { TransportOptions } from "./http/transport.js";
 export { AccessToken } from "./oauth/access-token.js";

@@ -120,6 +120,9 @@ const deps = {
   argv: [],
   redactor: new Redactor(),
   now: Date.now,
+  lend: () => {
+    throw new Error("nothing is run here");
+  },
 };
 const { root: program } = buildProgram(deps, { text: "", error: "" });
 
@@ -127,7 +130,7 @@ const { root: program } = buildProgram(deps, { text: "", error: "" });
 function problemWith(line: string): string | undefined {
   let command: Command = program;
   const path: Command[] = [program];
-  const words = line.split(" > ")[0]?.split(" ") ?? [];
+  const words = line.split(/ (?:>|--) /)[0]?.split(" ") ?? [];
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word);
     if (next === undefined) break;

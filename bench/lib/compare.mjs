@@ -1,7 +1,7 @@
 // Rounds of all sides in turn, so that what disturbs the machine disturbs each of them, and what came out.
 
 /** The middle of some numbers. */
-function median(values) {
+export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
@@ -31,6 +31,7 @@ export async function compare(sides, rounds) {
   }));
 }
 
-function progress(text) {
+/** Tells on a terminal how far it is. */
+export function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}`);
 }

@@ -1,4 +1,4 @@
-// What both sides of the first-token workload do alike.
+// What the sides that sign in do alike.
 
 /** Where nobody listens: the callback is read from the redirect. */
 export const REDIRECT_URI = "http://127.0.0.1:49152/callback";
@@ -16,3 +16,30 @@ export async function callback(url) {
   await response.text();
   return new URL(response.headers.get("location") ?? "").searchParams;
 }
+
+/** A person who says yes at once, for our client. */
+export const login = {
+  open: async () => ({
+    redirectUri: REDIRECT_URI,
+    authorize: async ({ url }) => callback(url),
+    close: async () => {},
+  }),
+};
+
+/**
+ * The official SDKs look for the metadata before the issuer's path only (RFC 8414); the service has it behind. For a
+ * comparison of the rest they are led there.
+ */
+export function ledToMetadata(url, init) {
+  const led = String(url).replace(/^(https?:\/\/[^/]+)(\/\.well-known\/oauth-authorization-server)(\/.+)$/, "$1$3$2");
+  return fetch(led, init);
+}
+
+/** What an official SDK's provider says of the client. */
+export const OFFICIAL_CLIENT = {
+  client_name: "official",
+  redirect_uris: [REDIRECT_URI],
+  grant_types: ["authorization_code", "refresh_token"],
+  response_types: ["code"],
+  token_endpoint_auth_method: "client_secret_basic",
+};

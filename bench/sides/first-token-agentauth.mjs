@@ -1,15 +1,8 @@
 import { AgentClient, memoryStore } from "../../dist/index.js";
-import { callback, REDIRECT_URI, TOOLS_LIST } from "../lib/sign-in.mjs";
+import { login, TOOLS_LIST } from "../lib/sign-in.mjs";
 
 /** Our client, with a person who says yes at once. */
 export function open(mcpUrl) {
-  const login = {
-    open: async () => ({
-      redirectUri: REDIRECT_URI,
-      authorize: async ({ url }) => callback(url),
-      close: async () => {},
-    }),
-  };
   const agent = new AgentClient({ store: memoryStore(), login });
   return {
     async firstCall() {

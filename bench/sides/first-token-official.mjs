@@ -1,25 +1,12 @@
 import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
-import { callback, REDIRECT_URI, TOOLS_LIST } from "../lib/sign-in.mjs";
-
-/**
- * It looks for the metadata before the issuer's path only (RFC 8414); the service has it behind. For a comparison of the
- * rest it is led there.
- */
-const fetchFn = (url, init) =>
-  fetch(String(url).replace(/^(https?:\/\/[^/]+)(\/\.well-known\/oauth-authorization-server)(\/.+)$/, "$1$3$2"), init);
+import { callback, ledToMetadata as fetchFn, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } from "../lib/sign-in.mjs";
 
 /** The official SDK's `auth()`, driven as its own transport drives it. */
 export function open(serverUrl) {
   const kept = {};
   const provider = {
     redirectUrl: REDIRECT_URI,
-    clientMetadata: {
-      client_name: "official",
-      redirect_uris: [REDIRECT_URI],
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-      token_endpoint_auth_method: "client_secret_basic",
-    },
+    clientMetadata: OFFICIAL_CLIENT,
     clientInformation: () => kept.client,
     saveClientInformation: (client) => {
       kept.client = client;

@@ -7,9 +7,9 @@ import type { PreRegisteredClient } from "../oauth/registration.js";
 import { quote } from "../redact.js";
 import { readPrivateFile } from "../store/private-file.js";
 import type { AgentFlags } from "./agent-flags.js";
+import { agentNetwork } from "./agent-network.js";
 import { readConfig } from "./config.js";
 import { type Deps, homeOf, settingsOf } from "./context.js";
-import { networkFetch } from "./network.js";
 import { writtenProfile } from "./profile-source.js";
 import { chooseStore, openStore } from "./store-choice.js";
 
@@ -28,7 +28,7 @@ export async function agentOf(
 ): Promise<AgentClient> {
   const { io } = deps;
   const settings = settingsOf(flags, deps);
-  const fetch = await networkFetch({ proxy: flags.proxy, caFile: flags.caFile, env: io.env }, deps.redactor);
+  const network = await agentNetwork({ proxy: flags.proxy, caFile: flags.caFile, env: io.env }, deps.redactor);
   const client = await clientOf(flags, deps);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
@@ -38,7 +38,7 @@ export async function agentOf(
     userAgent: "agentauth-cli",
     ...(mayLogin(flags, deps, interactivity) && { login: loginMethod(flags, deps) }),
     ...(client && { client }),
-    ...(fetch && { fetch }),
+    network,
     clientMetadataUrl: flags.clientMetadataUrl,
     resource: flags.resource,
     flow: flags.flow === "device" ? "device" : "browser",
@@ -46,6 +46,7 @@ export async function agentOf(
     timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
     allowMissingPkceMetadata: flags.allowMissingPkceMetadata,
+    allowPrivateNetwork: flags.allowPrivateNetwork,
     allowCrossOriginMetadata: flags.allowCrossOriginMetadata,
     legacyDiscovery: flags.legacyDiscovery,
     strictResource: flags.strictResource,
@@ -64,7 +65,8 @@ function storeOf(deps: Deps, profile: string): GrantStore {
   return openStore(chooseStore(deps.io.env, writtenProfile(profile, readConfig(home))), home, deps.io);
 }
 
-function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity: Interactivity): boolean {
+/** Whether somebody may be asked to sign in: a person is there, or the flags say so. */
+export function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity: Interactivity): boolean {
   if (interactivity === "always") return true;
   if (flags.login === false || flags.input === false || io.env["AGENTAUTH_NO_INPUT"]) return false;
   const named = flags.browser !== undefined && flags.browser !== "none";

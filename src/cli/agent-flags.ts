@@ -16,6 +16,7 @@ export interface AgentFlags extends GlobalFlags {
   resource?: string;
   accountHint?: string;
   allowMissingPkceMetadata?: boolean;
+  allowPrivateNetwork?: boolean;
   allowCrossOriginMetadata?: boolean;
   legacyDiscovery?: boolean;
   strictResource?: boolean;
@@ -64,6 +65,12 @@ export function addOverrides(command: Command): Command {
       new Option("--allow-missing-pkce-metadata", "go on where the issuer does not say that it does PKCE").helpGroup(
         RULES,
       ),
+    )
+    .addOption(
+      new Option(
+        "--allow-private-network",
+        "let a server elsewhere lead to this machine and into private networks",
+      ).helpGroup(RULES),
     )
     .addOption(
       new Option("--allow-cross-origin-metadata", "follow resource metadata to another origin").helpGroup(RULES),

@@ -63,8 +63,9 @@ async function requestText(format: string, options: TokenFlags, { io, signal }: 
 /** Whether git takes a token as such; undefined where it asks for another server, or does not say for which. */
 function readGit(text: string | undefined, server: URL, isAsked: boolean): boolean | undefined {
   if (text === undefined || (text === "" && !isAsked)) return UNKNOWN_ASKER.authtype;
-  const [head = ""] = text.split(/^\r?\n/m);
-  const attributes = head.split(/\r?\n/).map((line) => line.split(/=(.*)/s, 2));
+  const lines = text.split(/\r?\n/);
+  const end = lines.indexOf("");
+  const attributes = lines.slice(0, end < 0 ? undefined : end).map((line) => line.split(/=(.*)/s, 2));
   const values = (name: string) => attributes.flatMap(([key, value = ""]) => (key === name ? [value] : []));
   const [protocols, hosts] = [values("protocol"), values("host")];
   if (protocols.length === 0 || hosts.length === 0) return undefined;

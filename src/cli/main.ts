@@ -20,6 +20,11 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     host.stdout.write(`${VERSION}\n`);
     return 0;
   }
+  if (argv[0] === "token") {
+    const { printCachedToken } = await import("./cached-token.js");
+    const exitCode = await printCachedToken(argv, host);
+    if (exitCode !== undefined) return exitCode;
+  }
   const { runProgram } = await import("./run.js");
   return runProgram(argv, host);
 }

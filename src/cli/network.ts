@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
+import type { OutletOptions } from "../node/outlet.js";
+import type { Proxies } from "../node/proxies.js";
 import { quote, type Redactor } from "../redact.js";
-import type { Proxies } from "./proxy-failure.js";
 
 /** What decides how requests leave this machine. */
 export interface NetworkOptions {
@@ -15,24 +16,59 @@ export interface NetworkOptions {
 type Fetch = typeof globalThis.fetch;
 
 /**
- * The `fetch` for a proxy or an authority of one's own; undefined where neither is asked for, so that the library that
- * does it is not even loaded. Nothing global is changed.
+ * The `fetch` for the management interface, whose address a person has set: for a proxy or an authority of one's own;
+ * undefined where neither is asked for, so that the library that does it is not even loaded. Nothing global is changed.
  *
  * @throws `AgentAuthError` `usage`
  */
 export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch | undefined> {
-  const read = (name: string) => options.env[name.toLowerCase()] ?? options.env[name];
-  const proxies = readProxies(options.proxy, read, redactor);
-  if (proxies.https === undefined && proxies.http === undefined && options.caFile === undefined) return undefined;
-  const [{ createProxiedFetch }, { rootCertificates }] = await Promise.all([
-    import("./proxied-fetch.js"),
-    import("node:tls"),
-  ]);
-  const ca =
-    options.caFile === undefined
-      ? undefined
-      : [...rootCertificates, ...extraAuthorities(options.env), readAuthorities(options.caFile)];
-  return createProxiedFetch(proxies, { noProxy: read("NO_PROXY") ?? "", ca });
+  const outlet = await outletOf(options, redactor);
+  const { proxies, ca } = outlet;
+  if (isUnchecked(options.env)) return withCertificates(globalThis.fetch);
+  if (proxies.https === undefined && proxies.http === undefined && ca === undefined) return undefined;
+  const { createOutlet } = await import("../node/outlet.js");
+  return createOutlet(outlet, undefined);
+}
+
+/** Whether Node has been told to take every certificate. */
+export function isUnchecked(env: NetworkOptions["env"]): boolean {
+  return env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0";
+}
+
+/**
+ * Where Node has been told to take every certificate nothing leaves over TLS: going on would either send tokens to
+ * whoever answers, or fail at a certificate that somebody believes is not checked.
+ */
+export function withCertificates(send: Fetch): Fetch {
+  return async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : String(input));
+    if (url.protocol !== "https:") return send(input, init);
+    throw new AgentAuthError(
+      "tls_failed",
+      `NODE_TLS_REJECT_UNAUTHORIZED is 0, by which anybody could pass for ${url.host} and read the tokens; nothing was sent`,
+      { class: "refused", hint: "unset it; --ca-file <file> trusts a certificate authority of your own" },
+    );
+  };
+}
+
+/**
+ * Proxies and authorities, as flags and environment name them.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export async function outletOf(
+  { proxy, caFile, env }: NetworkOptions,
+  redactor: Redactor,
+): Promise<OutletOptions & { proxies: Proxies }> {
+  // Programs read these in small letters first, and an empty one is unset.
+  const read = (name: string) => env[name.toLowerCase()] || env[name];
+  const ca = caFile === undefined ? undefined : await authorities(caFile, env);
+  return { proxies: readProxies(proxy, read, redactor), noProxy: read("NO_PROXY"), ca };
+}
+
+async function authorities(caFile: string, env: NetworkOptions["env"]): Promise<string[]> {
+  const { rootCertificates } = await import("node:tls");
+  return [...rootCertificates, ...extraAuthorities(env), readAuthorities(caFile)];
 }
 
 function readProxies(
@@ -40,11 +76,12 @@ function readProxies(
   read: (name: string) => string | undefined,
   redactor: Redactor,
 ): Proxies {
+  const proxy = (name: string) => checkProxy(read(name), name, redactor);
   const given = checkProxy(flag, "--proxy", redactor);
-  return {
-    https: given ?? checkProxy(read("HTTPS_PROXY"), "HTTPS_PROXY", redactor),
-    http: given ?? checkProxy(read("HTTP_PROXY"), "HTTP_PROXY", redactor),
-  };
+  if (given !== undefined) return { https: given, http: given };
+  const [https, http] = [proxy("HTTPS_PROXY"), proxy("HTTP_PROXY")];
+  // What is named for one scheme comes before what is named for all.
+  return https === undefined && http === undefined ? { https: proxy("ALL_PROXY") } : { https, http };
 }
 
 function checkProxy(value: string | undefined, source: string, redactor: Redactor): string | undefined {
@@ -52,16 +89,19 @@ function checkProxy(value: string | undefined, source: string, redactor: Redacto
   const withScheme = value.includes("://") ? value : `http://${value}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   for (const password of url?.password ? [url.password, decoded(url.password)] : []) redactor.add(password);
-  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
-    throw new AgentAuthError(
-      "usage",
-      `${source} ${quote(redactor.redact(value))} is not an http:// or https:// address`,
-      {
-        class: "usage",
-      },
-    );
-  }
-  return url.href;
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url.href;
+  const isSocks = url !== undefined && /^socks/.test(url.protocol);
+  const rule = isSocks ? "is a SOCKS proxy, which is not supported: it must be" : "is not";
+  throw new AgentAuthError(
+    "usage",
+    `${source} ${quote(redactor.redact(value))} ${rule} an http:// or https:// address`,
+    {
+      class: "usage",
+      hint: isSocks
+        ? "name an HTTP proxy with --proxy or HTTPS_PROXY, or unset it"
+        : `correct or unset ${source}, such as ${source === "--proxy" ? "--proxy " : `${source}=`}http://proxy.example:3128`,
+    },
+  );
 }
 
 /** A password may have a "%" in it that encodes nothing. */

@@ -15,6 +15,7 @@ import { declareSandbox } from "./commands/sandbox.js";
 import { declareTree } from "./commands/tree.js";
 import type { Deps } from "./context.js";
 import { addGlobalFlags } from "./flags.js";
+import { checkShowSecrets } from "./show-secrets.js";
 import type { ParserError } from "./usage-error.js";
 
 /** A command's work: gives its exit code, 0 when nothing is returned. */
@@ -66,7 +67,9 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
       async (...args) => {
         const command = args.at(-1) as Command;
         const named = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
-        exitCode = (await run({ ...command.optsWithGlobals(), ...named } as Parameters<typeof run>[0], deps)) ?? 0;
+        const options = command.optsWithGlobals();
+        checkShowSecrets(options, deps.io);
+        exitCode = (await run({ ...options, ...named } as Parameters<typeof run>[0], deps)) ?? 0;
       },
   };
   declareDemo(registry);

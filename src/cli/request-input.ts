@@ -12,7 +12,8 @@ export interface OutgoingRequest {
   url: string;
   method: string;
   headers: Headers;
-  body?: Uint8Array<ArrayBuffer>;
+  /** Bytes would do, but undici 6 cannot send them on when the server redirects with 307 or 308. */
+  body?: Blob;
 }
 
 /** A body is kept whole, since a refused token makes it be sent a second time. */
@@ -37,7 +38,7 @@ export async function readRequest(options: RequestFlags, deps: Deps): Promise<Ou
   if (!headers.has("accept")) headers.set("accept", ACCEPT);
   if (!headers.has("user-agent")) headers.set("user-agent", userAgent("agentauth-cli"));
   if (body && !headers.has("content-type")) headers.set("content-type", contentTypeOf(body));
-  return { url, method, headers, ...(body && { body }) };
+  return { url, method, headers, ...(body && { body: new Blob([body]) }) };
 }
 
 function addressOf(value: string): string {

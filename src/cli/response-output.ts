@@ -21,7 +21,7 @@ export async function printResponse(response: Response, include: boolean, { stdo
         throw networkError(thrown, response.url);
       });
       if (value === undefined) break;
-      await (text ? stdout.write(text.push(value)) : writeBytes(stdout, value));
+      await (text ? stdout.write(text.push(value)) : stdout.write(value));
     }
     if (text) await stdout.write(text.end());
   } finally {
@@ -38,10 +38,5 @@ async function printHead({ status, statusText, headers }: Response, stdout: OutS
   ];
   if (stdout.isTTY) await stdout.write(`${lines.map(escapeText).join("\n")}\n\n`);
   // Each character of a header stands for one byte.
-  else await writeBytes(stdout, Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"));
-}
-
-/** The stream takes bytes as it takes text; only its type does not say so. */
-function writeBytes(stdout: OutStream, bytes: Uint8Array): Promise<void> {
-  return stdout.write(bytes as unknown as string);
+  else await stdout.write(Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"));
 }

@@ -19,7 +19,9 @@ import { type Deps, homeOf, settingsOf } from "./context.js";
 import { nearest } from "./nearest.js";
 import type { ColumnSet } from "./output/columns.js";
 import { createWriter } from "./output/writer.js";
+import { writtenProfile } from "./profile-source.js";
 import { formatOf } from "./run-list.js";
+import { chooseStore } from "./store-choice.js";
 import { keepToken, removeOwnToken } from "./token-file.js";
 
 type Run = (options: ConfigOptions, deps: Deps) => Promise<number | undefined>;
@@ -40,6 +42,8 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
   async list(options, deps) {
     const settings = settingsOf(options, deps);
     const { profile, baseUrl, apiToken, authHeader, account, domain, pool, output } = settings;
+    const written = writtenProfile(profile.value, readConfig(homeOf(deps)));
+    const { value: store, source } = chooseStore(deps.io.env, written);
     const rows = [
       { key: "profile", ...profile },
       { key: "base_url", ...baseUrl },
@@ -50,6 +54,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
       { key: "domain", ...domain },
       { key: "pool", ...pool },
       { key: "output", ...output },
+      { key: "store", value: store, source },
     ];
     const writer = createWriter(formatOf(options, settings, deps.io), { ...SETTINGS, jq: options.jq }, deps.io);
     await writer.write(rows);

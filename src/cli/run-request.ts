@@ -4,7 +4,7 @@ import { networkError } from "../http/network-error.js";
 import { requestIdOf, shownUrl } from "../http/reply.js";
 import type { AgentClient } from "../oauth/agent.js";
 import { quote, shellWord } from "../redact.js";
-import { agentOf } from "./agent-context.js";
+import { agentOf, mayLogin } from "./agent-context.js";
 import type { RequestFlags } from "./commands/request.js";
 import type { Deps } from "./context.js";
 import type { Io } from "./io.js";
@@ -37,7 +37,7 @@ export async function exchange(
   // Whoever has to sign in first does so before the server's time begins.
   await agent.token(url, { scope: options.scope, signal: deps.signal });
   const call = follow(deps.signal);
-  const limit = limitOf(options, deps.io);
+  const limit = limitOf(options, deps);
   const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
   try {
     const response = await agent.fetch(url, { ...init, signal: call.signal }).catch((thrown: unknown) => {
@@ -54,12 +54,9 @@ export async function exchange(
 }
 
 /** Seconds until the answer has to begin. A person who has to sign in once more is not hurried by it. */
-function limitOf(options: RequestFlags, io: Io): number {
-  const { timeout = DEFAULT_TIMEOUT_S, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S, browser } = options;
-  const isBarred = options.login === false || options.input === false || io.env["AGENTAUTH_NO_INPUT"] !== undefined;
-  const isWanted = options.login === true || (browser !== undefined && browser !== "none");
-  const mayLogin = !isBarred && (isWanted || (io.stdin.isTTY && io.stderr.isTTY));
-  return mayLogin ? timeout + loginTimeout : timeout;
+function limitOf(options: RequestFlags, deps: Deps): number {
+  const { timeout = DEFAULT_TIMEOUT_S, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
+  return mayLogin(options, deps, "when-present") ? timeout + loginTimeout : timeout;
 }
 
 /** Says where the answer comes from when that is somewhere else; whether it is another server's. */

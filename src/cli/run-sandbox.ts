@@ -5,6 +5,7 @@ import { quote } from "../redact.js";
 import type { SandboxCommandOptions } from "./commands/sandbox.js";
 import { type Deps, homeOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
+import { escapeJson } from "./output/safe-json.js";
 import {
   forgetSandboxState,
   readSandboxState,
@@ -116,7 +117,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     if (faults.length > 0) await control(state, "POST", "/_sandbox/faults", faults, deps);
     if (faults.length === 0 && !options.clear) await kinds();
     const { faults: set } = (await control(state, "GET", "/_sandbox/faults", undefined, deps)) as { faults: unknown[] };
-    for (const fault of set) await deps.io.stdout.write(`${JSON.stringify(fault)}\n`);
+    for (const fault of set) await deps.io.stdout.write(`${escapeJson(JSON.stringify(fault))}\n`);
     return undefined;
   },
 };

@@ -4,6 +4,7 @@ import type { TokenFlags } from "./commands/agent.js";
 import type { Deps } from "./context.js";
 import { readCredentialRequest } from "./credential-request.js";
 import { mcpAddress } from "./mcp-address.js";
+import { escapeJson } from "./output/safe-json.js";
 import { formatToken } from "./token-formats.js";
 import { beginLogin, finishLogin } from "./two-step-login.js";
 
@@ -36,4 +37,4 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
   return undefined;
 }
 
-const json = (value: unknown) => `${JSON.stringify(value)}\n`;
+const json = (value: unknown) => `${escapeJson(JSON.stringify(value))}\n`;

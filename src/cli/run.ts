@@ -8,9 +8,10 @@ import { createIo, type Io, PipeClosed } from "./io.js";
 import type { Host } from "./main.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
+import { hideSecretWords } from "./secret-flags.js";
 import { type ParserError, usageError } from "./usage-error.js";
 
-const SECRET_VARIABLES = ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET"];
+const SECRET_VARIABLES = ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET", "AGENTAUTH_ID_TOKEN"];
 
 /** Parses and runs one command line, prints what went wrong, and gives the exit code. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
@@ -23,6 +24,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   // A browser or another program that is started must not find our secrets in its environment.
   for (const name of SECRET_VARIABLES) delete (host.env as Record<string, string | undefined>)[name];
   const redactor = new Redactor();
+  hideSecretWords(words, redactor);
   const interruption = listenForSignals(host);
   const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now, lend: interruption.lend };
   const asked: { text: string; error: string } = { text: "", error: "" };

@@ -3,6 +3,7 @@ import { parseBaseUrl } from "../http/address.js";
 import { quote } from "../redact.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./config.js";
 import type { Format } from "./output/formats.js";
+import { keepApart } from "./sandbox-token.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { readSecretFile } from "./secret-file.js";
 
@@ -59,13 +60,20 @@ export function resolveSettings(flags: SettingFlags, env: Env, config: Config, h
   return {
     profile,
     baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
-    apiToken: apiToken(entries, baseUrl, env, from),
+    apiToken: guarded(apiToken(entries, baseUrl, env, from), baseUrl, home),
     authHeader: first([entries.auth_header, from]),
     account: first([flags.account, "--account"], [entries.account, from]),
     domain: first([flags.domain, "--domain"], [entries.domain, from]),
     pool: first([flags.pool, "--pool"], [entries.pool, from]),
     output: first([flags.output, "--output"], [entries.output, from]),
   };
+}
+
+/** Neither does a sandbox get the token of a real service, nor a real service that of a sandbox. */
+function guarded(token: Settings["apiToken"], baseUrl: Sourced | undefined, home: string): Settings["apiToken"] {
+  if (token === undefined || baseUrl === undefined) return token;
+  const { source } = token;
+  return { source, read: () => keepApart({ value: token.read(), source }, baseUrl, home) };
 }
 
 function first(...candidates: [string | undefined, string][]): Sourced | undefined {

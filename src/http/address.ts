@@ -1,12 +1,13 @@
 import { quote } from "../redact.js";
 
-/** Whether a host is this machine: `localhost`, a name under it, 127.0.0.0/8 or ::1. */
+/** Whether the `hostname` of a URL is this machine: `localhost`, a name under it, 127.0.0.0/8 or ::1, in any spelling. */
 export function isLoopbackHost(hostname: string): boolean {
   return (
-    hostname === "localhost" ||
-    hostname.endsWith(".localhost") ||
+    /^(?:.+\.)?localhost\.?$/.test(hostname) ||
     hostname === "[::1]" ||
-    /^127(?:\.\d{1,3}){3}$/.test(hostname)
+    /^127(?:\.\d{1,3}){3}$/.test(hostname) ||
+    // 127.0.0.0/8 as an IPv6 address (RFC 4291 section 2.5.5.2), the way URLs write it.
+    /^\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\]$/.test(hostname)
   );
 }
 
@@ -17,12 +18,11 @@ export function isLoopbackHost(hostname: string): boolean {
  * @throws `TypeError` that names the field, the value and the rule
  */
 export function parseBaseUrl(value: string, field: string): string {
+  // First of all, since the complaints below quote the value.
+  if (value.includes("@")) throw new TypeError(`${field} must not contain a user name or password`);
   const complain = (rule: string) => new TypeError(`${field} ${quote(value)} ${rule}`);
   if (!URL.canParse(value)) throw complain("is not an absolute URL such as https://agentauth.example");
   const url = new URL(value);
-  // First of all, since the complaints below quote the value.
-  if (url.username !== "" || url.password !== "")
-    throw new TypeError(`${field} must not contain a user name or password`);
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must begin with https://");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
     throw complain(

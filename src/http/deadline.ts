@@ -51,8 +51,15 @@ export interface FollowingController {
   release(): void;
 }
 
+/** A timer that comes this much too late tells of a process that stood still: stopped, asleep, or busy. */
+const STOOD_STILL_MS = 1000;
+const CATCH_UP_MS = 1000;
+
 /**
  * A controller that aborts with `parent`, and with `reason()` after `ms` milliseconds.
+ *
+ * A process that stood still finds its timers over before it looks at its sockets. What arrived meanwhile may be the only
+ * copy of a token, so that it gets a second to be read before the deadline counts.
  *
  * Not `AbortSignal.any`: a signal that lives as long as the program would keep every one of its followers.
  */
@@ -61,18 +68,26 @@ export function follow(parent: AbortSignal | undefined, ms?: number, reason?: ()
   const onAbort = () => controller.abort(parent?.reason);
   if (parent?.aborted) onAbort();
   else parent?.addEventListener("abort", onAbort, { once: true });
-  const handle =
-    ms === undefined || !Number.isFinite(ms)
-      ? undefined
-      : setTimeout(() => controller.abort(reason?.()), Math.min(Math.max(0, ms), 0x7fffffff));
+  const timer = ms === undefined || !Number.isFinite(ms) ? undefined : deadline(ms, () => controller.abort(reason?.()));
   return {
     signal: controller.signal,
     abort: (why) => controller.abort(why),
     release() {
       parent?.removeEventListener("abort", onAbort);
-      if (handle !== undefined) clearTimeout(handle);
+      timer?.clear();
     },
   };
+}
+
+function deadline(ms: number, end: () => void): { clear(): void } {
+  const time = Math.min(Math.max(0, ms), 0x7fffffff);
+  const due = performance.now() + time;
+  const over = () => {
+    if (performance.now() - due < STOOD_STILL_MS) end();
+    else handle = setTimeout(end, CATCH_UP_MS);
+  };
+  let handle = setTimeout(over, time);
+  return { clear: () => clearTimeout(handle) };
 }
 
 /** The outcome of `work`, or the signal's reason if that comes first: for code that may not heed its signal. */

@@ -1,8 +1,15 @@
 /**
- * `agentauth/node`: what an agent client needs of a computer: a store in files, and the ways to sign in at a terminal.
+ * `agentauth/node`: what an agent client needs of a computer: a store in files, the ways to sign in at a terminal, and
+ * the network with its names and proxies.
  *
  * @module
  */
 export { type OpenBrowser, openBrowser } from "../login/browser.js";
 export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
 export { fileStore } from "../store/file.js";
+export type { Keychain } from "../store/keychain.js";
+export { type KeyringStoreOptions, keyringStore } from "../store/keyring.js";
+export type { HostAddress, Lookup } from "./guard.js";
+export { type NodeNetworkOptions, nodeNetwork } from "./network.js";
+export type { OutletOptions } from "./outlet.js";
+export type { Proxies, ProxyOptions } from "./proxies.js";

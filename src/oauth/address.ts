@@ -1,29 +1,33 @@
 import { isLoopbackHost } from "../http/address.js";
+import { type Bounds, reachOf, ruleOf } from "../http/reach.js";
 import { escapeText } from "../redact.js";
 import { refused } from "./refuse.js";
 
-/** The rules that lift others for one issuer. */
+/** What decides where an address may lead. */
 export interface AddressPolicy {
-  /** Whether the person named a server on this machine, so that its issuer may be here too. */
-  loopback: boolean;
+  /** How near to us those may be that the server names. */
+  bounds: Bounds;
 }
 
 /**
  * Checks an address that a peer gave us before anything is sent to it: https (http only between servers on this
- * machine), no user or password, no fragment, nothing invisible in it.
+ * machine), nothing nearer to us than the server itself, no user or password, no fragment, nothing invisible in it.
  *
  * @returns the address as it was given
  * @throws `AgentAuthError` `bad_address`
  */
 export function checkAddress(value: unknown, field: string, from: string, policy: AddressPolicy): string {
-  const complain = (rule: string) => refused("bad_address", { field, value, from, rule });
+  const complain = (rule: string, override?: string) => refused("bad_address", { field, value, from, rule, override });
   if (typeof value !== "string" || !URL.canParse(value)) throw complain("must be an absolute URL");
   const url = new URL(value);
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must be an https address");
-  const local = isLoopbackHost(url.hostname);
-  if (url.protocol === "http:" && !local) throw complain("must be an https address (OAuth 2.1 section 1.5)");
-  if (local && !policy.loopback)
-    throw complain("leads to this machine, which a server elsewhere must not (RFC 9728 section 7.7)");
+  if (url.protocol === "http:" && !isLoopbackHost(url.hostname))
+    throw complain("must be an https address (OAuth 2.1 section 1.5)");
+  const reach = reachOf(url.hostname);
+  if (reach !== undefined && !policy.bounds(url.hostname, reach)) {
+    const { rule, override } = ruleOf(reach);
+    throw complain(rule, override);
+  }
   if (url.username !== "" || url.password !== "") throw complain("must not contain a user name or password");
   if (url.hash !== "" || value.includes("#")) throw complain("must not have a fragment");
   if (escapeText(value) !== value || /[\s\\]/.test(value))

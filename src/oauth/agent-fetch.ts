@@ -6,7 +6,8 @@ import { loginCommand } from "./refresh.js";
 
 /** What `fetch` needs of its agent. */
 export interface FetchContext {
-  fetch: typeof globalThis.fetch;
+  /** How requests with the token of a grant leave. */
+  fetchFor(grant: Grant): typeof globalThis.fetch;
   grant(url: string, options: { signal?: AbortSignal | undefined }): Promise<Grant>;
   renew(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
   /** A new sign-in in place of a grant that the server did not take; whoever comes late gets what another one signed in. */
@@ -37,7 +38,7 @@ export async function fetchWithToken(
   let grant = await context.grant(url, { signal });
   const tried = { renewal: false, signIn: false, stepUp: false };
   for (;;) {
-    const response = await context.fetch(...replay.next(grant));
+    const response = await context.fetchFor(grant)(...replay.next(grant));
     // What another server said after a redirect is no verdict on this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);

@@ -1,12 +1,13 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, follow, systemClock } from "../http/deadline.js";
+import type { Network } from "../http/network.js";
 import { AccessToken } from "./access-token.js";
 import { fetchWithToken } from "./agent-fetch.js";
 import { type Discovered, discover, type Overrides } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
 import { GrantKeeper, type TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
-import { OAuthHttp, type OAuthHttpOptions, type TraceEntry } from "./http.js";
+import type { OAuthHttpOptions, TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
 import type { LoginMethod, LoginSession } from "./login.js";
 import type { LoginContext } from "./login-context.js";
@@ -15,6 +16,7 @@ import { describeLogin, type LoginStatus } from "./login-status.js";
 import { loginRequired, type Progress } from "./refresh.js";
 import type { PreRegisteredClient } from "./registration.js";
 import { parseMcpUrl } from "./resource.js";
+import { type Remembered, Ways } from "./way.js";
 
 /** How an {@link AgentClient} works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
@@ -24,6 +26,11 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
   login?: LoginMethod | undefined;
   /** What the client is called where a person gives consent. Default "agentauth". */
   clientName?: string | undefined;
+  /**
+   * What judges addresses by where their names lead, such as `nodeNetwork()` of `agentauth/node`; it takes the place of
+   * `fetch`. Without it an address is judged by how it is written.
+   */
+  network?: Network | undefined;
   /** Keeps several accounts apart. Default "default". */
   profile?: string | undefined;
   /** A client that the issuer already knows. */
@@ -60,22 +67,22 @@ const DEFAULT_TIMEOUT_MS = 15_000;
  */
 export class AgentClient {
   readonly #options: AgentClientOptions;
-  readonly #http: OAuthHttp;
+  readonly #ways: Ways;
   readonly #clock: Clock;
   readonly #keeper: GrantKeeper;
 
   constructor(options: AgentClientOptions) {
     const { store, login, timeout = DEFAULT_TIMEOUT_MS, onProgress } = options;
     this.#options = options;
-    this.#http = new OAuthHttp(options);
+    this.#ways = new Ways(options);
     this.#clock = options.clock ?? systemClock;
     this.#keeper = new GrantKeeper({
       store,
-      http: this.#http,
+      httpFor: (grant) => this.#ways.to(grant.server, grant).http,
       clock: this.#clock,
       timeout,
       method: login,
-      loginContext: (account) => this.#context(this.#options.onTrace ?? (() => {}), account),
+      loginContext: (key, before) => this.#context(key, before),
       onProgress,
     });
   }
@@ -99,7 +106,7 @@ export class AgentClient {
   fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     return fetchWithToken(
       {
-        fetch: this.#options.fetch ?? globalThis.fetch,
+        fetchFor: (grant) => this.#ways.to(grant.server, grant).fetch,
         grant: (url, options) => this.#keeper.toSend(this.#key(url), options),
         renew: (grant, signal) => this.#keeper.renewRefused(grant, signal),
         replace: (refused, request) => this.#keeper.signIn(refused, { ...request, refused }),
@@ -129,7 +136,8 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: Pick<TokenOptions, "scope" | "signal"> = {},
   ): Promise<PreparedLogin> {
-    const context = this.#context(this.#options.onTrace ?? (() => {}));
+    const key = this.#key(mcpUrl);
+    const context = this.#context(key, await this.#options.store.read(key));
     const signal = options.signal ?? new AbortController().signal;
     const found = await discover(context, mcpUrl, undefined, signal);
     const scope = scopeFor(found, { scope: options.scope });
@@ -145,7 +153,9 @@ export class AgentClient {
     session: LoginSession,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
-    const context = this.#context(this.#options.onTrace ?? (() => {}));
+    const { server, overrides, issuer } = login;
+    const endpoints = { token: issuer.tokenEndpoint };
+    const context = this.#context(this.#key(server), { overrides, issuer: issuer.issuer, endpoints });
     const signal = options.signal ?? new AbortController().signal;
     try {
       return new AccessToken(await finishInSession(context, login, session, signal));
@@ -173,7 +183,7 @@ export class AgentClient {
       () => new AgentAuthError("timeout", "no answer in 5 s", { class: "unavailable" }),
     );
     try {
-      return { removed: true, ...(await endRemotely(grant, this.#http, call.signal)) };
+      return { removed: true, ...(await endRemotely(grant, this.#ways.to(grant.server, grant).http, call.signal)) };
     } finally {
       call.release();
     }
@@ -196,7 +206,10 @@ export class AgentClient {
   async discover(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
     const trace: TraceEntry[] = [];
     try {
-      const context = this.#context((entry) => trace.push(entry));
+      const key = this.#key(mcpUrl);
+      // A store that cannot be read is no reason to show nothing.
+      const remembered = await this.#options.store.read(key).catch(() => undefined);
+      const context = this.#context(key, remembered, (entry) => trace.push(entry));
       return { found: await discover(context, mcpUrl, undefined, options.signal), trace, error: undefined };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
@@ -209,14 +222,18 @@ export class AgentClient {
     const key = this.#key(mcpUrl);
     const grant = await this.#keeper.find(key);
     if (!grant) throw loginRequired(key, "nobody is signed in");
-    return introspect(grant, this.#http, options.signal);
+    return introspect(grant, this.#ways.to(grant.server, grant).http, options.signal);
   }
 
-  #context(trace: (entry: TraceEntry) => void, account?: string): LoginContext {
-    const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint, fetch } = this.#options;
+  #context(
+    { server, account }: GrantKey,
+    remembered: Remembered | undefined,
+    trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
+  ): LoginContext {
+    const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint } = this.#options;
     return {
-      http: this.#http,
-      fetch: fetch ?? globalThis.fetch,
+      ...this.#ways.to(server, remembered),
+      remembered,
       timeout: timeout ?? DEFAULT_TIMEOUT_MS,
       overrides: this.#options,
       trace,

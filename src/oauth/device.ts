@@ -5,7 +5,6 @@ import type { Discovered } from "./discovery.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { obtainClient } from "./registration.js";
-import { parseMcpUrl } from "./resource.js";
 import { answerOf, oauthError, prepare, told } from "./token.js";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
@@ -56,7 +55,7 @@ export async function deviceLogin(
     const response = await oauth.deviceAuthorizationRequest(server, known, auth, parameters, options);
     return oauth.processDeviceAuthorizationResponse(server, known, response);
   });
-  const policy = { loopback: parseMcpUrl(request.mcpUrl).loopback };
+  const policy = { bounds: await context.bounds() };
   const complete = device.verification_uri_complete;
   await request.method.showDeviceCode({
     verificationUri: checkAddress(device.verification_uri, "verification_uri", endpoint, policy),

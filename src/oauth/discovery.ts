@@ -2,11 +2,14 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
 import { quote } from "../redact.js";
+import type { AddressPolicy } from "./address.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
-import type { OAuthHttp, TraceEntry } from "./http.js";
+import type { Grant } from "./grant.js";
+import type { TraceEntry } from "./http.js";
 import { parseMcpUrl } from "./resource.js";
 import { findResourceMetadata, type ResourceMetadata } from "./resource-metadata.js";
 import { findServerMetadata, type ServerMetadata } from "./server-metadata.js";
+import type { Way } from "./way.js";
 
 /** The rules that a person may lift for a server, each by a flag of the same name. */
 export interface Overrides {
@@ -16,18 +19,35 @@ export interface Overrides {
   allowCrossOriginMetadata?: boolean | undefined;
   /** Take a server without metadata for one of the revision 2025-03-26: its origin is the issuer. */
   legacyDiscovery?: boolean | undefined;
+  /** Let a server elsewhere lead to addresses of this machine and of private networks; never to link-local ones. */
+  allowPrivateNetwork?: boolean | undefined;
   /** Let the resource be the very address that was asked, not a parent of it. */
   strictResource?: boolean | undefined;
 }
 
 /** What discovery depends on. */
-export interface DiscoveryContext {
-  http: OAuthHttp;
-  fetch: typeof globalThis.fetch;
+export interface DiscoveryContext extends Way {
   timeout: number;
   overrides: Overrides;
+  /** A login at the server that a person lifted rules for: they stay lifted for its issuer. */
+  remembered: Pick<Grant, "issuer" | "overrides"> | undefined;
   trace: (entry: TraceEntry) => void;
 }
+
+const LIFTED = [
+  "allowMissingPkceMetadata",
+  "allowCrossOriginMetadata",
+  "allowPrivateNetwork",
+  "legacyDiscovery",
+] as const satisfies readonly (keyof Overrides)[];
+
+/** The rules that are lifted for an issuer: by whoever calls, or by the person at an earlier login. */
+export function liftedFor(issuer: string, { overrides, remembered }: LiftContext): string[] {
+  const before = remembered?.issuer === issuer ? remembered.overrides : [];
+  return LIFTED.filter((name) => overrides[name] === true || before.includes(name));
+}
+
+type LiftContext = Pick<DiscoveryContext, "overrides" | "remembered">;
 
 /** What was found out about a protected server. */
 export interface Discovered {
@@ -97,32 +117,37 @@ export async function discover(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered> {
-  const { url, resource: server, loopback } = parseMcpUrl(mcpUrl);
+  const { url, resource: server } = parseMcpUrl(mcpUrl);
   const { overrides, http, trace } = context;
   const met = challenge ?? (await provoke(context, url, signal));
   // A token that was refused may have been so because the issuer is another now.
   if (challenge) http.forgetDocuments();
   const policy = {
-    loopback,
+    bounds: await context.bounds(),
     crossOriginMetadata: overrides.allowCrossOriginMetadata === true,
     strictResource: overrides.strictResource === true,
-    missingPkceMetadata: overrides.allowMissingPkceMetadata === true,
   };
+  const policyOf = (issuer: string) => ({
+    bounds: policy.bounds,
+    missingPkceMetadata: liftedFor(issuer, context).includes("allowMissingPkceMetadata"),
+  });
   const named = met?.resourceMetadata ?? [];
   const resource = await findResourceMetadata({ http, mcpUrl: url, named, policy, trace, signal });
   if (resource) {
     const issuer = await firstUsable(resource.authorizationServers, (candidate) =>
-      findServerMetadata({ http, issuer: candidate, policy, trace, signal }),
+      findServerMetadata({ http, issuer: candidate, policy: policyOf(candidate), trace, signal }),
     );
     return { server, challenge: met, resource, issuer };
   }
-  if (!overrides.legacyDiscovery) {
+  const { origin } = new URL(url);
+  if (!liftedFor(origin, context).includes("legacyDiscovery")) {
     throw new AgentAuthError("no_resource_metadata", `${quote(url)} does not say who gives tokens for it (RFC 9728)`, {
       class: "refused",
       hint: "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
     });
   }
-  return { server, challenge: met, resource: undefined, issuer: await legacyIssuer(context, url, policy, signal) };
+  const issuer = await legacyIssuer(context, url, policyOf(origin), signal);
+  return { server, challenge: met, resource: undefined, issuer };
 }
 
 async function firstUsable<T>(candidates: readonly string[], read: (candidate: string) => Promise<T>): Promise<T> {
@@ -143,7 +168,7 @@ async function firstUsable<T>(candidates: readonly string[], read: (candidate: s
 async function legacyIssuer(
   context: DiscoveryContext,
   mcpUrl: string,
-  policy: { loopback: boolean; missingPkceMetadata: boolean },
+  policy: AddressPolicy & { missingPkceMetadata: boolean },
   signal: AbortSignal | undefined,
 ): Promise<ServerMetadata> {
   const { origin } = new URL(mcpUrl);

@@ -4,6 +4,7 @@ import { quote } from "../redact.js";
 import { Flights } from "./flights.js";
 import { coversScope, type Grant, isFresh, isStorm } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
+import type { OAuthHttp } from "./http.js";
 import { loginCommand, loginRequired, type RefreshContext, refreshGrant } from "./refresh.js";
 import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
 
@@ -21,9 +22,11 @@ export interface TokenOptions {
 }
 
 /** What the keeper of grants depends on. */
-export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsaved" | "store" | "clock"> {
+export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {
   store: GrantStore;
   clock: Clock;
+  /** How requests to the issuer of a grant leave. */
+  httpFor(grant: Grant): OAuthHttp;
 }
 
 // Failures of the issuer or of what stands before it: none of them ends a token that still lives. Nor does a store that
@@ -117,7 +120,7 @@ export class GrantKeeper {
   }
 
   #renew(grant: Grant, refused: boolean, signal: AbortSignal | undefined): Promise<Grant> {
-    const context = { ...this.#context, unsaved: this.#unsaved };
+    const context = { ...this.#context, http: this.#context.httpFor(grant), unsaved: this.#unsaved };
     const work = (within: AbortSignal) => refreshGrant(context, grant, refused, within);
     return this.#flights.join(`refresh ${nameOf(grant)}`, work, signal);
   }

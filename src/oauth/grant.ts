@@ -55,6 +55,8 @@ export interface Grant {
   readonly client: ClientRecord;
   /** The scopes that were asked for. */
   readonly requestedScope: string | undefined;
+  /** The rules that a person lifted for this issuer, by the names of the client's options. */
+  readonly overrides: readonly string[];
   readonly tokens: GrantTokens;
   /** Unix milliseconds at which the person signed in; every generation of one login has the same. */
   readonly signedInAt: number;

@@ -11,9 +11,14 @@ export interface Lease {
    * @throws `AgentAuthError` `lease_lost` when the lease is over
    */
   commit(): Promise<void>;
+  /**
+   * Leaves no trace of this attempt if the work fails, so that the one before it is what the next holder hears of: for
+   * work that ends without having tried.
+   */
+  withdraw(): void;
   /** The attempt before this one under the same name, if there is a trace of it. */
   readonly before: Attempt | undefined;
-  /** Whether somebody else held the lease when this one asked for it: what {@link before} came to was waited for. */
+  /** Whether somebody else held the lease when this one asked for it, so that {@link before} is what was waited for. */
   readonly waited: boolean;
 }
 

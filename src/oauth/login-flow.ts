@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { buildAuthorization, checkCallback, type PendingAuthorization } from "./authorization.js";
 import { deviceLogin } from "./device.js";
-import { type Discovered, discover } from "./discovery.js";
+import { type Discovered, discover, liftedFor } from "./discovery.js";
 import { type ClientRecord, type Grant, type TokenAnswer, tokensOf } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
 import type { LoginSession } from "./login.js";
@@ -20,10 +20,9 @@ export async function loginWith(context: LoginContext, request: LoginRequest): P
   const resource = context.resource ?? found.resource?.resource ?? found.server;
   if (context.flow === "device") {
     const { client, answer } = await deviceLogin(context, { found, scope, resource, request });
-    return keep(
-      context,
-      grantOf(context, { server: found.server, issuer: found.issuer, client, scope, resource }, answer),
-    );
+    const overrides = liftedFor(found.issuer.issuer, context);
+    const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides };
+    return keep(context, grantOf(context, login, answer));
   }
   const { issuer } = found.issuer;
   const preferredRedirectUri = await knownRedirect(context.store, issuer);
@@ -64,6 +63,8 @@ export interface PreparedLogin {
   readonly client: ClientRecord;
   readonly scope: readonly string[];
   readonly resource: string;
+  /** The rules that were lifted for this issuer, by the names of the client's options. */
+  readonly overrides: readonly string[];
   readonly pending: PendingAuthorization;
 }
 
@@ -132,6 +133,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
       client,
       scope,
       resource,
+      overrides: liftedFor(issuer, context),
       pending: await buildAuthorization(request),
     };
   };
@@ -150,7 +152,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
 }
 
 function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, answer: TokenAnswer): Grant {
-  const { server, issuer, client, scope, resource } = login;
+  const { server, issuer, client, scope, resource, overrides } = login;
   const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
   return {
     profile: context.profile,
@@ -167,6 +169,7 @@ function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, a
     },
     client,
     requestedScope,
+    overrides,
     tokens: tokensOf(answer, requestedScope),
     signedInAt: answer.at,
     refusals: [],

@@ -66,7 +66,7 @@ export async function refreshGrant(
       if (current.generation !== seen.generation) return current;
       if (current.tokens.refreshToken === undefined)
         throw loginRequired(current, "the token has ended, and there is no refresh token");
-      if (lease.waited) sameFailure(lease.before);
+      if (lease.waited) sameFailure(lease);
       return renew(context, refused ? noteRefusal(current, clock.epoch()) : current, lease);
     },
     {
@@ -81,9 +81,11 @@ export async function refreshGrant(
 }
 
 /** Whoever waited for an attempt that got no answer has asked too: asking again at once would only add to the load. */
-function sameFailure(before: Attempt | undefined): void {
-  const { failure } = before ?? {};
-  if (failure?.class === "unavailable" && failure.code !== "lease_lost") throw failureOf(failure);
+function sameFailure(lease: Lease): void {
+  const { failure } = lease.before ?? {};
+  if (failure?.class !== "unavailable" || failure.code === "lease_lost") return;
+  lease.withdraw();
+  throw failureOf(failure);
 }
 
 async function renew(context: RefreshContext, current: Grant, lease: Lease): Promise<Grant> {
@@ -95,7 +97,7 @@ async function renew(context: RefreshContext, current: Grant, lease: Lease): Pro
     await lease.commit();
     const asked = await ask(context, current, lease);
     if ("answer" in asked) return await keep(context, room, current, mergeAnswer(current, asked.answer));
-    return await refusedRenewal(context, current, asked.verdict, lostAnswer(asked.repeated, lease.before));
+    return await refusedRenewal(context, room, current, asked.verdict, lostAnswer(asked.repeated, lease.before));
   } finally {
     await room.release();
   }
@@ -152,17 +154,20 @@ async function post(context: RefreshContext, current: Grant, lease: Lease, time:
 /** The issuer said no. That counts unless somebody else was given newer tokens; then theirs are taken. */
 async function refusedRenewal(
   context: RefreshContext,
+  room: Reservation,
   current: Grant,
   verdict: AgentAuthError,
   lost: string,
 ): Promise<Grant> {
   const { store, clock } = context;
-  const stored = await store.read(current);
-  if (stored && stored.generation !== current.generation && !stored.retired) return stored;
   const reason = `the issuer refused to renew it: ${verdict.code}${lost}`;
-  tell(context, reason);
-  await store.save(retire(current, reason, clock.epoch()), current.generation);
-  throw loginRequired(current, reason, verdict);
+  if (await room.save(retire(current, reason, clock.epoch()), current.generation)) {
+    tell(context, reason);
+    throw loginRequired(current, reason, verdict);
+  }
+  const stored = await store.read(current);
+  if (stored && !stored.retired) return stored;
+  throw loginRequired(current, stored?.retired?.reason ?? "it was signed out meanwhile", verdict);
 }
 
 function tell({ onProgress }: RefreshContext, text: string): void {
@@ -172,9 +177,15 @@ function tell({ onProgress }: RefreshContext, text: string): void {
 /** Why a token may have been used up before: what a person has to know to find the cause. */
 function lostAnswer(repeated: boolean, before: Attempt | undefined): string {
   if (repeated) return "; its first answer was lost on the way";
-  if (!before?.committed || before.ended === "released") return "";
-  const how = before.ended === "died" ? "was interrupted when its process ended" : "did not end in time";
-  return `; the renewal that began at ${new Date(before.at).toISOString()} ${how}`;
+  if (!before?.committed) return "";
+  const { at, ended, failure } = before;
+  if (ended === "released" && !AMBIGUOUS.has(failure?.code ?? "")) return "";
+  const how = {
+    died: "was interrupted when its process ended",
+    expired: "did not end in time",
+    released: "got no answer",
+  };
+  return `; the renewal that began at ${new Date(at).toISOString()} ${how[ended]}`;
 }
 
 /** Saves the next generation. Until that worked it is held here: asking the issuer again would end the session. */

@@ -68,7 +68,17 @@ export async function findResourceMetadata(discovery: ResourceDiscovery): Promis
   return undefined;
 }
 
-function checkNamed(value: string, { mcpUrl, policy }: ResourceDiscovery): string {
+function checkNamed(value: string, discovery: ResourceDiscovery): string {
+  try {
+    return checkChallenged(value, discovery);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    discovery.trace({ step: "resource metadata", method: "GET", url: value, used: false, why });
+    throw error;
+  }
+}
+
+function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): string {
   const from = `the WWW-Authenticate of ${mcpUrl}`;
   const url = checkAddress(value, "resource_metadata", from, policy);
   if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) {

@@ -13,8 +13,8 @@ import { loginCommand, loginRequired, type Progress } from "./refresh.js";
 export interface SignInContext {
   /** How a person signs in; undefined where nobody may be asked. */
   method: LoginMethod | undefined;
-  /** Everything else that a login needs. */
-  loginContext(account: string | undefined): LoginContext;
+  /** Everything else that a login needs; what a person lifted for the login before stays lifted for its issuer. */
+  loginContext(key: GrantKey, before: Grant | undefined): LoginContext;
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -48,9 +48,9 @@ export function signIn(context: SignInContext, request: SignInRequest & { signal
   const { profile, server, account } = key;
   const { method } = context;
   if (method === undefined) throw loginRequired(key, "nobody is signed in");
-  const login = context.loginContext(account);
-  const { store, clock, http } = login;
   const before = seen ?? refused;
+  const login = context.loginContext(key, before);
+  const { store, clock, http } = login;
   const wanted = scope?.split(" ").filter(Boolean);
   // What somebody else signed in since the grant that is not good enough was read.
   const newer = async () => {
@@ -93,11 +93,14 @@ interface Asking {
 }
 
 /** A person who said no, or did not come, is not asked again at once by every program that would like a token. */
-function turnedDown({ before, waited }: Lease, { key, explicit, now }: Asking): void {
-  const { failure, endedAt } = before ?? {};
+function turnedDown(lease: Lease, { key, explicit, now }: Asking): void {
+  const { failure, endedAt } = lease.before ?? {};
   if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
-  if (waited) throw failureOf(failure);
-  if (explicit || failure.class !== "auth" || now - endedAt > TURNED_DOWN_MS || now < endedAt) return;
+  const isRemembered = failure.class === "auth" && now - endedAt <= TURNED_DOWN_MS && now >= endedAt;
+  if (!lease.waited && (explicit || !isRemembered)) return;
+  // It stays the failure of the attempt in which a person was asked, and the time since then is what counts.
+  lease.withdraw();
+  if (lease.waited) throw failureOf(failure);
   throw new AgentAuthError(
     failure.code,
     `the sign-in at ${quote(key.server)} ended ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`,

@@ -74,6 +74,7 @@ export function decodeGrant(text: string): Grant {
     },
     client: clientOf(object(members, "client")),
     requestedScope: optional(members, "requestedScope"),
+    overrides: strings(members, "overrides"),
     tokens: {
       accessToken: new Secret(string(tokens, "accessToken")),
       refreshToken: secret(tokens, "refreshToken"),
@@ -163,6 +164,12 @@ function numbers(members: Members, name: string): number[] {
   const value = members[name] ?? [];
   if (Array.isArray(value) && value.every((one): one is number => Number.isFinite(one))) return value;
   throw new CodecError(`${name} is not a list of numbers`);
+}
+
+function strings(members: Members, name: string): string[] {
+  const value = members[name] ?? [];
+  if (Array.isArray(value) && value.every((one): one is string => typeof one === "string")) return value;
+  throw new CodecError(`${name} is not a list of strings`);
 }
 
 /** The text of a login on its way; its verifier and client secret are secrets. */

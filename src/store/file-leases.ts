@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import { type Attempt, type Lease, type LeaseOptions, leaseLost } from "../oauth/lease.js";
-import { type Claim, Claims, type Latest } from "./claims.js";
+import { type Claim, claimId } from "./claim.js";
+import { Claims, type Latest, type Turn } from "./claims.js";
 import { bootClock, fateOf, thisHolder } from "./holder.js";
 import { Leases } from "./leases.js";
 import { withinLease } from "./send-guard.js";
@@ -25,24 +26,26 @@ export class FileLeases {
   /** As `GrantStore.lease`. Those of one process queue up before they look at the files. */
   run<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T> {
     const key = createHash("sha256").update(name).digest("hex").slice(0, 40);
-    return this.#here.run(key, (waited) => this.#hold({ key, waited }, work, options), options.signal);
+    const asked = Date.now();
+    return this.#here.run(key, (waited) => this.#hold({ key, waited, asked }, work, options), options.signal);
   }
 
   async #hold<T>(
-    { key, waited }: { key: string; waited: boolean },
+    { key, waited, asked }: { key: string; waited: boolean; asked: number },
     work: (lease: Lease) => Promise<T>,
     options: LeaseOptions<T>,
   ): Promise<T> {
     const taken = await this.#take(key, options);
     if ("instead" in taken) return taken.instead;
-    const held = new HeldLease(this.#claims, key, { ...taken, waited: taken.waited || waited }, options);
+    // Waiting for somebody who then left without a trace is no waiting for those before them.
+    const isOlder = (taken.before?.endedAt ?? asked) < asked;
+    const held = new HeldLease(this.#claims, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
     try {
       const result = await (options.extend ? work(held) : withinLease(held, () => work(held)));
-      if (options.once) this.#claims.forget(key);
-      else held.finish(undefined);
+      held.succeed();
       return result;
     } catch (error) {
-      held.finish(isAgentAuthError(error) ? error : undefined);
+      held.fail(error);
       throw error;
     } finally {
       held.end();
@@ -52,14 +55,14 @@ export class FileLeases {
   async #take<T>(key: string, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
     const since = bootClock();
     let waited = false;
-    const watch = new Watch(this.#claims, key);
+    const watch = new Watch(this.#claims, key, options.duration);
     for (let pause = POLL_MS.first; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (options.signal?.aborted) throw abortedError(options.signal);
       const seen = watch.look();
       if (seen.free) {
         const claim = claimFor(options);
-        const attempt = (seen.latest?.attempt ?? 0) + 1;
-        if (this.#claims.take(key, attempt, claim)) return { attempt, claim, before: seen.before, waited };
+        const turn = { name: key, attempt: (seen.latest?.attempt ?? 0) + 1, id: claim.id };
+        if (this.#claims.take(turn, claim, seen.latest)) return { turn, claim, before: seen.before, waited };
         continue;
       }
       if (!waited) options.onWait?.({ pid: seen.claim?.holder.pid, at: seen.claim?.at ?? Date.now() });
@@ -76,28 +79,29 @@ export class FileLeases {
 }
 
 interface Taken {
-  attempt: number;
+  turn: Turn;
   claim: Claim;
   before: Attempt | undefined;
   waited: boolean;
 }
 
 function claimFor({ duration, extend = false }: LeaseOptions<unknown>): Claim {
-  return { holder: thisHolder(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
+  return { id: claimId(), holder: thisHolder(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
 }
 
 /** What a process that waits has seen of those before it. */
 class Watch {
   readonly #claims: Claims;
   readonly #key: string;
-  #attempt: number | undefined;
-  #claim: Claim | undefined;
+  readonly #duration: number;
+  #seen = "";
   #seenAt = 0;
-  #beat: number | undefined;
 
-  constructor(claims: Claims, key: string) {
+  /** @param duration milliseconds after which a claim of which nothing can be read is given up */
+  constructor(claims: Claims, key: string, duration: number) {
     this.#claims = claims;
     this.#key = key;
+    this.#duration = duration;
   }
 
   look(): { free: boolean; latest: Latest | undefined; before: Attempt | undefined; claim: Claim | undefined } {
@@ -105,38 +109,39 @@ class Watch {
     const now = bootClock();
     const latest = this.#claims.latest(this.#key);
     if (!latest) return { free: true, latest, before: undefined, claim: undefined };
-    this.#follow(latest.attempt, now);
-    const claim = this.#claim;
-    const ended: Attempt["ended"] | undefined = latest.done ? "released" : this.#verdict(latest, claim, now);
+    const { attempt, committed, claim, done } = latest;
+    const beat = this.#follow(latest, now);
+    const ended: Attempt["ended"] | undefined = done ? "released" : this.#verdict(latest, beat, now);
     if (ended === undefined) return { free: false, latest, before: undefined, claim };
-    const ending = latest.done ? this.#claims.ending(this.#key, latest.attempt) : undefined;
-    const { committed } = latest;
+    const ending = done && claim ? this.#claims.ending({ name: this.#key, attempt, id: claim.id }) : undefined;
     const before = { at: claim?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
     return { free: true, latest, before, claim };
   }
 
   /** An attempt is watched from when it is first seen, or from its last sign of life. */
-  #follow(attempt: number, now: number): void {
+  #follow({ attempt, claim }: Latest, now: number): number | undefined {
     const beat = this.#claims.lastBeat(this.#key, attempt);
-    if (attempt === this.#attempt && beat === this.#beat) return;
-    if (attempt !== this.#attempt) this.#claim = this.#claims.read(this.#key, attempt);
-    this.#attempt = attempt;
-    this.#beat = beat;
-    this.#seenAt = now;
+    const seen = `${attempt} ${claim?.id} ${beat}`;
+    if (seen !== this.#seen) this.#seenAt = now;
+    this.#seen = seen;
+    return beat;
   }
 
-  #verdict(latest: Latest, claim: Claim | undefined, now: number): "died" | "expired" | undefined {
+  #verdict({ committed, claim }: Latest, beat: number | undefined, now: number): "died" | "expired" | undefined {
+    const watched = now - this.#seenAt;
     // Nothing can be read of it: it gets the time that a claim of ours would have.
-    if (!claim) return now - this.#seenAt > SKEW_MS ? "expired" : undefined;
+    if (!claim) return watched > this.#duration ? "expired" : undefined;
     const fate = fateOf(claim.holder);
     if (fate === "dead") return "died";
-    if (latest.committed && fate === "alive") return undefined;
-    const time = claim.duration * (latest.committed ? BENEFIT_OF_DOUBT : 1);
-    const isOurClock = claim.holder.boot === thisHolder().boot && !claim.extend;
+    if (committed && fate === "alive") return undefined;
+    const time = claim.duration * (committed ? BENEFIT_OF_DOUBT : 1);
+    // The machine's own clock jumps when it wakes, and a holder that slept as well is yet to show that it lives.
+    const isOurClock = claim.holder.boot === thisHolder().boot;
     const over = isOurClock
-      ? now >= claim.deadline + time - claim.duration
-      : now - this.#seenAt > time || Date.now() - (this.#beat ?? claim.at) > time + SKEW_MS;
-    return over ? "expired" : undefined;
+      ? !claim.extend && now >= claim.deadline + time - claim.duration
+      : Date.now() - (beat ?? claim.at) > time + SKEW_MS;
+    // The clock of another run of the machine may be far ahead of ours: what was watched for so long is over as well.
+    return over || watched > time ? "expired" : undefined;
   }
 }
 
@@ -145,16 +150,17 @@ class HeldLease implements Lease {
   readonly before: Attempt | undefined;
   readonly waited: boolean;
   readonly #claims: Claims;
-  readonly #key: string;
-  readonly #attempt: number;
+  readonly #turn: Turn;
+  readonly #once: boolean;
   readonly #duration: number;
   readonly #timer: NodeJS.Timeout | undefined;
   #from: { clock: number; epoch: number };
+  #isWithdrawn = false;
 
-  constructor(claims: Claims, key: string, { attempt, claim, before, waited }: Taken, options: LeaseOptions<unknown>) {
+  constructor(claims: Claims, { turn, claim, before, waited }: Taken, options: LeaseOptions<unknown>) {
     this.#claims = claims;
-    this.#key = key;
-    this.#attempt = attempt;
+    this.#turn = turn;
+    this.#once = options.once === true;
     this.#duration = claim.duration;
     this.before = before;
     this.waited = waited;
@@ -169,19 +175,40 @@ class HeldLease implements Lease {
   }
 
   async commit(): Promise<void> {
-    this.#claims.commit(this.#key, this.#attempt);
+    this.#claims.commit(this.#turn);
     // Only now: whoever takes over after the time is up has seen the mark, and whoever took over before is seen here.
-    if (this.left() === 0 || this.#claims.latest(this.#key)?.attempt !== this.#attempt) throw leaseLost();
+    if (this.left() === 0 || !this.#claims.isNewest(this.#turn)) throw leaseLost();
   }
 
-  finish(failure: AgentAuthError | undefined): void {
+  withdraw(): void {
+    this.#isWithdrawn = true;
+  }
+
+  succeed(): void {
+    if (this.#once) this.#quietly(() => this.#claims.forget(this.#turn));
+    else this.#end(undefined);
+  }
+
+  /** What is not an error of ours is nobody's to be told. */
+  fail(error: unknown): void {
+    if (this.#isWithdrawn) this.#quietly(() => this.#claims.withdraw(this.#turn));
+    else this.#end(isAgentAuthError(error) ? error : undefined);
+  }
+
+  #end(failure: AgentAuthError | undefined): void {
     try {
-      this.#claims.finish(this.#key, this.#attempt, { at: Date.now(), failure: failure?.toJSON() });
-    } catch (error) {
-      if (!isAgentAuthError(error)) throw error;
-      // A full disk must not hide what the work came to, nor keep others waiting for a claim that nobody needs.
-      this.#claims.withdraw(this.#key, this.#attempt);
+      this.#claims.finish(this.#turn, { at: Date.now(), failure: failure?.toJSON() });
+    } catch {
+      // A full disk must not keep others waiting for a claim that nobody needs.
+      this.#quietly(() => this.#claims.withdraw(this.#turn));
     }
+  }
+
+  /** The work is done, and what becomes of its claim changes nothing about that. */
+  #quietly(tidy: () => void): void {
+    try {
+      tidy();
+    } catch {}
   }
 
   end(): void {
@@ -189,11 +216,13 @@ class HeldLease implements Lease {
   }
 
   #beat(): void {
+    // The clock first: others count from when they see the sign of life, and must not be through with it sooner.
+    const from = { clock: bootClock(), epoch: Date.now() };
     try {
-      this.#claims.beat(this.#key, this.#attempt);
-      this.#from = { clock: bootClock(), epoch: Date.now() };
+      if (this.#claims.beat(this.#turn)) this.#from = from;
+      else this.end();
     } catch {
-      // A claim that is gone was given up by everybody; the time that is left tells it.
+      // Nobody saw it; the time that is left tells it.
     }
   }
 }

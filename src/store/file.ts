@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import type { Grant } from "../oauth/grant.js";
+import type { ClientRecord, Grant } from "../oauth/grant.js";
 import type { GrantKey, GrantStore, Reservation } from "../oauth/grant-store.js";
 import { shellWord } from "../redact.js";
 import { type Cipher, CipherError } from "./cipher.js";
@@ -15,7 +16,7 @@ import {
   removeFile,
   writePrivateFile,
 } from "./private-file.js";
-import { storeError } from "./store-error.js";
+import { onFiles, storeError } from "./store-error.js";
 
 /** How files are kept. */
 export interface FileStoreOptions {
@@ -49,7 +50,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   const readGrant = async (id: string): Promise<Grant | undefined> => {
     checkFolders(grants);
     const stored = generations.read(id);
-    return stored && open(stored.text, stored.path, `grant:${id}`, decodeGrant);
+    return stored && open(stored.text, stored.path, `grant:${id}`, (text) => decodeStored(text, id, stored.generation));
   };
 
   const reserve = async (key: GrantKey): Promise<Reservation> => {
@@ -57,51 +58,65 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     makePrivateFolder(grants);
     checkFolders(grants);
     const before = generations.read(id);
-    const reserved = generations.reserve(id, ROOM_BYTES);
+    let reserved = generations.reserve(id, ROOM_BYTES);
     return {
-      async save(grant, expected) {
+      save: onFiles(folder, async (grant: Grant, expected: number | undefined) => {
         const name = `grant:${id}`;
-        const old = before?.generation === expected ? before : generations.read(id);
-        if (old?.generation !== expected) return false;
+        const old = generations.read(id);
+        // Of another login its generation may have the same number.
+        if (old?.generation !== expected || old?.text !== before?.text) return false;
         // What cannot be read is not replaced.
+        const checked = (text: string) => decodeStored(text, id, old?.generation) && text;
         const kept = old && (await open(old.text, old.path, name, checked));
         const text = await seal(encodeGrant(grant, kept), name);
-        return generations.publish(id, reserved, { text, generation: grant.generation, expected });
+        const content = { text, generation: grant.generation, expected };
+        if (generations.publish(id, reserved, content)) return true;
+        if (generations.generation(id) !== expected) return false;
+        // Nobody was quicker: a process that took the room for a leftover has swept it, as when this one slept.
+        reserved = generations.reserve(id, ROOM_BYTES);
+        return generations.publish(id, reserved, content);
+      }),
+      async release() {
+        try {
+          rmSync(reserved, { force: true });
+        } catch {
+          // What stays behind is swept later, and must not hide what the save came to.
+        }
       },
-      release: async () => removeFile(reserved),
     };
   };
 
   return {
     location: folder,
-    read: (key) => readGrant(grantId(key)),
-    reserve,
-    async save(grant, expected) {
+    read: onFiles(folder, (key: GrantKey) => readGrant(grantId(key))),
+    reserve: onFiles(folder, reserve),
+    save: onFiles(folder, async (grant: Grant, expected: number | undefined) => {
       const room = await reserve(grant);
       try {
         return await room.save(grant, expected);
       } finally {
         await room.release();
       }
-    },
-    remove: async (key) => generations.remove(grantId(key)),
-    async list() {
+    }),
+    remove: onFiles(folder, async (key: GrantKey) => generations.remove(grantId(key))),
+    list: onFiles(folder, async () => {
       checkFolders(grants);
-      const all = await Promise.all(generations.ids().map((id) => readGrant(id).catch(passOver)));
+      const read = onFiles(folder, readGrant);
+      const all = await Promise.all(generations.ids().map((id) => read(id).catch(passOver)));
       return all.filter((grant) => grant !== undefined);
-    },
-    async readClient(issuer, form) {
+    }),
+    readClient: onFiles(folder, async (issuer: string, form: string) => {
       const id = digest(issuer, form);
       const path = join(clients, `${id}.json`);
       checkFolders(clients);
       const text = readPrivateFile(path);
       return text === undefined ? undefined : open(text, path, `client:${id}`, decodeClient);
-    },
-    async saveClient(client, form) {
+    }),
+    saveClient: onFiles(folder, async (client: ClientRecord, form: string) => {
       const id = digest(client.issuer, form);
       checkFolders(clients);
       writePrivateFile(join(clients, `${id}.json`), await seal(encodeClient(client), `client:${id}`));
-    },
+    }),
     removeClient: async (issuer, form) => removeFile(join(clients, `${digest(issuer, form)}.json`)),
     lease: (name, work, options) => leases.run(name, work, options),
   };
@@ -121,9 +136,12 @@ function digest(...parts: string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 40);
 }
 
-function checked(text: string): string {
-  decodeGrant(text);
-  return text;
+/** A file that was copied or renamed by hand: saving over it would never succeed, and what it holds is another's. */
+function decodeStored(text: string, id: string, generation: number | undefined): Grant {
+  const grant = decodeGrant(text);
+  if (grant.generation !== generation) throw new CodecError(`its generation is ${grant.generation}, unlike its name's`);
+  if (grantId(grant) !== id) throw new CodecError("its name is that of another login");
+  return grant;
 }
 
 /** The error for a file that cannot be read, with the way to set it aside: it is never overwritten and never deleted. */

@@ -5,6 +5,8 @@ import { storeError } from "./store-error.js";
 
 const NAME = /^([0-9a-f]{40})\.(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;
+/** A folder of many is read in parts, and what is replaced meanwhile may be in none of them. */
+const LOOKS = 3;
 
 /** A record as it is stored. */
 export interface Stored {
@@ -75,25 +77,26 @@ export class Generations {
     return true;
   }
 
-  /** Removes a record, and whatever was on its way to become one. */
+  /** Removes a record, and whatever is on its way to become one: that first, or it would become one behind our back. */
   remove(id: string): void {
-    for (let found = this.#of(id); found.length > 0; found = this.#of(id)) {
-      for (const generation of found) removeFile(this.#path(id, generation));
-    }
     for (const name of this.#names()) {
       if (name.startsWith(`${id}.`) && name.endsWith(".tmp")) removeFile(join(this.#folder, name));
+    }
+    for (let found = this.#of(id); found.length > 0; found = this.#of(id)) {
+      for (const generation of found) removeFile(this.#path(id, generation));
     }
     if (statSync(this.#folder, { throwIfNoEntry: false })) syncFolder(this.#folder);
   }
 
   /** The generations of a record that are there, the highest first. */
   #of(id: string): number[] {
-    return this.#names()
-      .flatMap((name) => {
+    for (let look = 1; ; look++) {
+      const found = this.#names().flatMap((name) => {
         const parts = NAME.exec(name);
         return parts?.[1] === id ? [Number(parts[2])] : [];
-      })
-      .sort((a, b) => b - a);
+      });
+      if (found.length > 0 || look === LOOKS) return found.sort((a, b) => b - a);
+    }
   }
 
   #path(id: string, generation: number): string {

@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from "node:fs";
-import { hostname } from "node:os";
+import { hostname, uptime } from "node:os";
 
 /** Who holds something, told so that another process can find out whether it still lives. */
 export interface Holder {
@@ -8,18 +8,25 @@ export interface Holder {
   readonly boot: string;
   /** The process namespace: a number means the same process only within it. */
   readonly space: string;
-  /** When the process began, by the kernel's count: tells it from a later one with its number; empty where unknown. */
+  /**
+   * When the process began, which tells it from a later one with its number: by the kernel's count, or in Unix
+   * milliseconds where there is no process table to read.
+   */
   readonly started: string;
 }
 
 /** Whether a holder lives; `unknown` where this process cannot see it. */
 export type Fate = "alive" | "dead" | "unknown";
 
+/** A clock that is set while the machine runs moves the start of its run by as much. */
+const SETTING_MS = 120_000;
+
 let self: Holder | undefined;
 
 /** This process. */
 export function thisHolder(): Holder {
-  self ??= { pid: process.pid, boot: bootOf(), space: namespace("pid"), started: startOf(process.pid)?.started ?? "" };
+  const { pid } = process;
+  self ??= { pid, boot: bootOf(), space: namespace("pid"), started: startOf(pid)?.started ?? ownStart() };
   return self;
 }
 
@@ -32,14 +39,22 @@ export function bootClock(): number {
 export function fateOf(holder: Holder): Fate {
   const me = thisHolder();
   if (holder.boot !== me.boot || holder.space !== me.space) return "unknown";
-  if (process.platform !== "linux") return signalled(holder.pid);
-  const found = startOf(holder.pid);
-  if (found === undefined) return signalled(holder.pid);
+  const found = process.platform === "linux" ? startOf(holder.pid) : undefined;
+  if (found === undefined) return signalled(holder);
   return found.started === holder.started && !found.ended ? "alive" : "dead";
 }
 
-/** Without a process table to read: a number that is free is proof of death, one in use proves nothing more than that. */
-function signalled(pid: number): Fate {
+function ownStart(): string {
+  return String(Math.round(Date.now() - process.uptime() * 1000));
+}
+
+/**
+ * Without a process table to read: a number that is free is proof of death, and so is a start before the machine's. One
+ * in use proves nothing more than that.
+ */
+function signalled({ pid, started }: Holder): Fate {
+  const isOfThisRun = Number(started) > Date.now() - uptime() * 1000 - SETTING_MS;
+  if (process.platform !== "linux" && !isOfThisRun) return "dead";
   try {
     process.kill(pid, 0);
     return "alive";

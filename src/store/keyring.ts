@@ -78,10 +78,6 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
       cipherOf(await key().make());
       return files.reserve(at);
     },
-    async save(grant, expected) {
-      cipherOf(await key().make());
-      return files.save(grant, expected);
-    },
     async list() {
       const grants = await files.list();
       // A list without those that the keychain keeps shut would look like a list of all.

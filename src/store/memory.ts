@@ -1,7 +1,7 @@
 import { isAgentAuthError } from "../errors.js";
 import type { ClientRecord, Grant } from "../oauth/grant.js";
 import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
-import type { Attempt } from "../oauth/lease.js";
+import type { Attempt, Lease } from "../oauth/lease.js";
 import { Leases } from "./leases.js";
 
 /** A store that lives as long as the program. */
@@ -20,29 +20,53 @@ export function memoryStore(): GrantStore {
     location: "memory",
     read: async (key) => grants.get(keyOf(key)),
     save,
-    reserve: async () => ({ save, release: async () => {} }),
+    reserve: async (key) => {
+      const before = grants.get(keyOf(key));
+      return {
+        // Of another login its generation may have the same number.
+        save: async (grant, expected) => grants.get(keyOf(key)) === before && save(grant, expected),
+        release: async () => {},
+      };
+    },
     remove: async (key) => void grants.delete(keyOf(key)),
     list: async () => [...grants.values()],
     readClient: async (issuer, form) => clients.get(`${issuer} ${form}`),
     saveClient: async (client, form) => void clients.set(`${client.issuer} ${form}`, client),
     removeClient: async (issuer, form) => void clients.delete(`${issuer} ${form}`),
-    lease: (name, work, { signal, duration }) =>
-      leases.run(
+    lease: (name, work, { signal, duration }) => {
+      const asked = Date.now();
+      return leases.run(
         name,
-        async (waited) => {
+        async (queued) => {
           const at = Date.now();
           const before = failed.get(name);
           failed.delete(name);
-          try {
+          let committed = false;
+          let isWithdrawn = false;
+          const lease: Lease = {
             // Nobody else can be waiting outside of this process.
-            return await work({ left: () => duration, commit: async () => {}, before, waited });
+            left: () => duration,
+            commit: async () => {
+              committed = true;
+            },
+            withdraw: () => {
+              isWithdrawn = true;
+            },
+            before,
+            waited: queued && (before?.endedAt ?? asked) >= asked,
+          };
+          try {
+            return await work(lease);
           } catch (error) {
             const failure = isAgentAuthError(error) ? error.toJSON() : undefined;
-            failed.set(name, { at, endedAt: Date.now(), ended: "released", committed: false, failure });
+            const attempt = { at, endedAt: Date.now(), ended: "released", committed, failure } as const;
+            const newest = isWithdrawn ? before : attempt;
+            if (newest) failed.set(name, newest);
             throw error;
           }
         },
         signal,
-      ),
+      );
+    },
   };
 }

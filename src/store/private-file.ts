@@ -107,7 +107,7 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
-    if (stat.nlink > 1 + unfinished(path, stat)) {
+    if (stat.nlink > 1 && hasForeignName(path, fd)) {
       const hint = "put the secret into a file of its own";
       throw storeError(`the file ${path} has another name too (a hard link)`, undefined, hint);
     }
@@ -119,14 +119,16 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   }
 }
 
-/** Temporary files of ours that are the same file: a save that is on its way, or that was killed, leaves one. */
-function unfinished(path: string, { ino, dev, nlink }: Stats): number {
-  if (nlink === 1) return 0;
+/** Whether a file has a name beside its own and a temporary one: a save on its way, or one that was killed, has that. */
+function hasForeignName(path: string, fd: number): boolean {
   const folder = dirname(path);
-  return readdirSync(folder)
+  const { ino, dev } = fstatSync(fd);
+  const temporary = readdirSync(folder)
     .filter((name) => name.endsWith(".tmp"))
     .map((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }))
     .filter((stat) => stat?.ino === ino && stat.dev === dev).length;
+  // Counted anew: a save that ends just now takes its temporary name away.
+  return fstatSync(fd).nlink > 1 + temporary;
 }
 
 /**
@@ -176,7 +178,8 @@ function writeSynced(path: string, content: string | Buffer, flags: number): voi
   const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600);
   try {
     const bytes = Buffer.from(content);
-    writeSync(fd, bytes, 0, bytes.length, 0);
+    // A disk that fills up takes a part first.
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
     ftruncateSync(fd, bytes.length);
     fsyncSync(fd);
   } finally {

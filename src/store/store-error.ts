@@ -1,7 +1,24 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 
 /** The error for a local file that cannot be used, with the system's reason. */
 export function storeError(what: string, cause: unknown, hint?: string): AgentAuthError {
   const reason = (cause as NodeJS.ErrnoException | undefined)?.code;
   return new AgentAuthError("store_failed", reason ? `${what} (${reason})` : what, { class: "store", hint, cause });
+}
+
+/** Makes an error of the store of what the system says no to, at whatever call in a folder that was. */
+export function onFiles<A extends unknown[], R>(
+  folder: string,
+  work: (...args: A) => Promise<R>,
+): (...args: A) => Promise<R> {
+  return async (...args) => {
+    try {
+      return await work(...args);
+    } catch (cause) {
+      const { syscall } = (isAgentAuthError(cause) ? {} : (cause ?? {})) as NodeJS.ErrnoException;
+      throw syscall === undefined
+        ? cause
+        : storeError(`the files in ${folder} cannot be used: ${syscall} failed`, cause);
+    }
+  };
 }

@@ -60,7 +60,7 @@ export async function startDesk(options: SandboxOptions = {}) {
           for (const grant of await store.list()) {
             const expiresAt = Date.now() + secondsLeft * 1000;
             const tokens = { ...grant.tokens, expiresAt, obtainedAt: expiresAt - 3_600_000 };
-            await store.save({ ...grant, tokens }, grant.generation);
+            await store.save({ ...grant, tokens, generation: grant.generation + 1 }, grant.generation);
           }
         },
         /** The only grant. */

@@ -32,6 +32,7 @@ export function madeGrant(over: Partial<Grant> = {}): Grant {
     },
     client: madeClient(),
     requestedScope: "tools",
+    overrides: [],
     tokens: {
       accessToken: new Secret("access-token-1"),
       refreshToken: new Secret("refresh-token-1"),

@@ -64,6 +64,44 @@ describe("the clock of the machine", () => {
   });
 });
 
+describe("a deadline that was slept through", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
+
+  it("gives what arrived meanwhile a second to be read", () => {
+    const now = vi.spyOn(performance, "now").mockReturnValue(0);
+    const { signal } = follow(undefined, 100, () => "too late");
+    now.mockReturnValue(5000);
+    vi.advanceTimersByTime(100);
+    expect(signal.aborted).toBe(false);
+    vi.advanceTimersByTime(1000);
+    expect(signal.reason).toBe("too late");
+  });
+
+  it("leaves no timer behind when it is released within that second", () => {
+    const now = vi.spyOn(performance, "now").mockReturnValue(0);
+    const call = follow(undefined, 100);
+    now.mockReturnValue(5000);
+    vi.advanceTimersByTime(100);
+    expect(vi.getTimerCount()).toBe(1);
+    call.release();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("ends at once where the process was only a little late", () => {
+    const now = vi.spyOn(performance, "now").mockReturnValue(0);
+    const { signal } = follow(undefined, 100);
+    now.mockReturnValue(900);
+    vi.advanceTimersByTime(100);
+    expect(signal.aborted).toBe(true);
+  });
+});
+
 describe("no timer is left behind", () => {
   beforeEach(() => {
     vi.useFakeTimers();

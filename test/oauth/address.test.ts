@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { boundsOf, type Reach } from "../../src/http/reach.js";
 import { checkAddress } from "../../src/oauth/address.js";
 
-const check = (value: unknown, loopback = false) =>
-  checkAddress(value, "token_endpoint", "https://as.example/doc", { loopback });
+/** Checks what a server names that lies so far away itself. */
+const check = (value: unknown, server: Reach = "public") =>
+  checkAddress(value, "token_endpoint", "https://as.example/doc", { bounds: boundsOf(server, new Set()) });
 
 describe("checkAddress", () => {
   it.each([
@@ -35,13 +37,13 @@ describe("checkAddress", () => {
     "vscode://as.example/",
     "com.example.app:/cb",
   ])("[41] refuses the scheme of %j: only https, and http on this machine (2026-07-28)", (value) => {
-    expect(() => check(value, true)).toThrow("must be an https address");
+    expect(() => check(value, "loopback")).toThrow("must be an https address");
   });
 
   it.each(["http://as.example/token", "http://10.0.0.1/", "http://127.0.0.1.example/"])(
     "[31] refuses %s: an endpoint is https, or on this machine (2025-06-18)",
     (value) => {
-      expect(() => check(value, true)).toThrow("must be an https address (OAuth 2.1 section 1.5)");
+      expect(() => check(value, "loopback")).toThrow("must be an https address (OAuth 2.1 section 1.5)");
     },
   );
 
@@ -56,7 +58,7 @@ describe("checkAddress", () => {
     "https://127.1/",
   ])("[40] refuses %s, this machine, from a server elsewhere, however it is spelled (2026-07-28)", (value) => {
     expect(() => check(value)).toThrow("leads to this machine");
-    expect(check(value, true)).toBe(value);
+    expect(check(value, "loopback")).toBe(value);
   });
 
   it.each(["https://login.example@evil.example/", "https://user:pass@as.example/"])(

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { GrantStore } from "../../src/oauth/grant-store.js";
 import { fileStore } from "../../src/store/file.js";
+import { keyringStore } from "../../src/store/keyring.js";
 import { memoryStore } from "../../src/store/memory.js";
+import { fakeKeychain } from "./keychains.js";
 
 /** A folder that goes away with the test. */
 export function folder(): string {
@@ -17,6 +19,7 @@ export function folder(): string {
 export const stores: [string, () => GrantStore][] = [
   ["memoryStore", memoryStore],
   ["fileStore", () => fileStore(folder())],
+  ["keyringStore", () => keyringStore(folder(), { keychain: fakeKeychain() })],
   ["fileStore, opened anew each time", () => reopening(folder())],
 ];
 

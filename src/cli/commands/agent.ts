@@ -28,6 +28,7 @@ export interface GrantFlags extends AgentFlags, OutputFlags {
 }
 
 const GROUP = "Tokens:";
+const ACCOUNT = "the account that is meant, where several are signed in at the server";
 
 /** `token`, `login`, `logout`, `status`, `discover`, `introspect`. */
 export function declareAgent(registry: Registry): void {
@@ -82,6 +83,7 @@ Examples:
   addOutputFlags(root.command("logout").helpGroup(GROUP).description("forget a login, and tell the issuer"))
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "every login of the profile")
+    .option("--account-hint <account>", ACCOUNT)
     .addHelpText(
       "after",
       `
@@ -103,6 +105,7 @@ Examples:
   )
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "of every profile")
+    .option("--account-hint <account>", ACCOUNT)
     .addHelpText(
       "after",
       "\nEnds with 4 where nobody is signed in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
@@ -134,6 +137,7 @@ Examples:
     );
   addOutputFlags(root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"))
     .argument("<mcp_url>", "the MCP server")
+    .option("--account-hint <account>", ACCOUNT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
     .action(
       registry.action<GrantFlags>(

@@ -12,7 +12,7 @@ export interface ConfigOptions extends GlobalFlags, OutputFlags {
 
 /** `config get|set|unset|list|path`. */
 export function declareConfig(registry: Registry): void {
-  const keys = Object.entries(PROFILE_KEYS).map(([key, { about }]) => `  ${key.padEnd(12)} ${about}`);
+  const keys = Object.entries(PROFILE_KEYS).map(([key, { about }]) => `  ${key.padEnd(15)} ${about}`);
   const group = registry.root
     .command("config")
     .helpGroup("Settings:")

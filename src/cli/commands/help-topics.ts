@@ -4,8 +4,10 @@ import type { Registry } from "../program.js";
 const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["AGENTAUTH_BASE_URL", "the service's base address"],
   ["AGENTAUTH_API_TOKEN", "the API token of the management interface"],
+  ["AGENTAUTH_CLIENT_SECRET", "the secret of the client that --client-id names"],
   ["AGENTAUTH_PROFILE", "the profile to use"],
   ["AGENTAUTH_HOME", "the folder that all files are kept in"],
+  ["AGENTAUTH_STORE", "where logins are kept: file, keyring or memory"],
   ["AGENTAUTH_NO_INPUT", "never ask, as --no-input"],
   ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
   ["HTTPS_PROXY, HTTP_PROXY", "the proxy for requests"],

@@ -6,6 +6,7 @@ import { CipherError, sealedWith } from "../../store/cipher.js";
 import { CodecError, decodeClient, decodeGrant, decodeLogin } from "../../store/codec.js";
 import { fileStore } from "../../store/file.js";
 import { checkPrivateFolder, readPrivateFile } from "../../store/private-file.js";
+import { storeError } from "../../store/store-error.js";
 import type { StoreChoice } from "../store-choice.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
@@ -110,9 +111,8 @@ function namesIn(folder: string): string[] {
     return readdirSync(folder).sort();
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    // One that cannot be entered is told by the check of the store.
-    if (code === "ENOENT" || code === "ENOTDIR" || code === "EACCES") return [];
-    throw error;
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw storeError(`the folder ${folder} cannot be read`, error);
   }
 }
 

@@ -26,8 +26,12 @@ export function tokenForms(): TokenForms {
   };
 }
 
-/** The token as it is, URL-encoded, JSON-escaped, and in base64 wherever in the encoded text it stands. */
+/**
+ * The token as it is, URL-encoded, JSON-escaped, and in base64 wherever in the encoded text it stands; none for a token
+ * under six characters.
+ */
 export function formsOf(token: string): string[] {
+  if (token.length < SHORTEST) return [];
   const json = JSON.stringify(token).slice(1, -1);
   const forms = [token, json, json.replaceAll("/", "\\/"), ...urlForms(token), ...base64Forms(token)];
   return [...new Set(forms)].filter((form) => form.length >= SHORTEST);

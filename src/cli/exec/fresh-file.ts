@@ -23,6 +23,8 @@ export interface FreshFileOptions {
   minTtl: number;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Waits, and returns at once when the signal fires. */
+  pause?(ms: number, signal: AbortSignal): Promise<unknown>;
 }
 
 /** A private file that holds a token that is good. */
@@ -77,9 +79,10 @@ export function keepFresh(options: FreshFileOptions): FreshFile {
 async function renew(path: string, options: FreshFileOptions, signal: AbortSignal): Promise<void> {
   let { first: token } = options;
   let isTold = false;
-  let pause = pauseFor(token, options);
+  const { pause = pauseByTimer } = options;
+  let wait = waitFor(token, options);
   for (;;) {
-    await sleep(pause, undefined, { signal }).catch(() => undefined);
+    await pause(wait, signal);
     if (signal.aborted) return;
     try {
       const next = await options.ask(signal);
@@ -89,20 +92,24 @@ async function renew(path: string, options: FreshFileOptions, signal: AbortSigna
       }
       token = next;
       isTold = false;
-      pause = pauseFor(token, options);
+      wait = waitFor(token, options);
       const now = options.now() / 1000;
       utimesSync(path, now, now);
     } catch (error) {
       if (signal.aborted) return;
       if (!isTold) options.onTrouble(error);
       isTold = true;
-      pause = AFTER_TROUBLE_MS;
+      wait = AFTER_TROUBLE_MS;
     }
   }
 }
 
+function pauseByTimer(ms: number, signal: AbortSignal): Promise<unknown> {
+  return sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
 /** Until the token is to be renewed; one that lives shorter than that is renewed at half of what is left. */
-function pauseFor({ expiresAt }: FileToken, { minTtl, now }: FreshFileOptions): number {
+function waitFor({ expiresAt }: FileToken, { minTtl, now }: FreshFileOptions): number {
   if (expiresAt === undefined) return SELDOM_MS;
   const left = expiresAt.getTime() - now();
   const wanted = left > minTtl * 1000 ? left - minTtl * 1000 : left / 2;

@@ -14,13 +14,12 @@ export async function passOn(
 ): Promise<NodeJS.ErrnoException | undefined> {
   const masker = createMasker(secrets);
   try {
+    // Left by an error, this loop closes the source.
     for await (const chunk of source) await write(target, masker.push(chunk as Buffer));
     await write(target, masker.end());
     return undefined;
   } catch (error) {
     return error as NodeJS.ErrnoException;
-  } finally {
-    source.destroy();
   }
 }
 

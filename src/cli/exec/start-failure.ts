@@ -5,7 +5,7 @@ import { formatError } from "../output/errors.js";
 import { escapeJson } from "../output/safe-json.js";
 
 /** The exit codes of a command that did not start, as `env` and shells have them. */
-export const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
+const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
 
 const NOT_FOUND = new Set(["ENOENT", "ENOTDIR"]);
 const NOT_EXECUTABLE = new Set(["EACCES", "EPERM", "ENOEXEC"]);

@@ -29,8 +29,9 @@ export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext
   };
 }
 
-// Spreadsheets skip blanks and quotes before they look for a formula, and take the full-width signs for signs.
-const FORMULA = /^[\s'"\0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+// Spreadsheets skip blanks, quotes and what is invisible before they look for a formula, and take the full-width signs
+// for signs.
+const FORMULA = /^[\s'"\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
 
 /** Puts a `'` before text that a spreadsheet would take for a formula. Taking it away again gives the text back. */
 export function guardFormula(text: string): string {

@@ -9,7 +9,7 @@ import { jqFilter, printResults, refuseJqWith } from "./jq.js";
 import { recordText } from "./records.js";
 import { stringifyItems } from "./safe-json.js";
 import { cellStyle, shownCell } from "./table.js";
-import { type CellStyle, type Column, cellText, leaves, project, valueText } from "./value.js";
+import { type CellStyle, type Column, cellText, leaves, project, readPath, valueText } from "./value.js";
 import type { OutputOptions } from "./writer.js";
 import { toYaml } from "./yaml.js";
 
@@ -65,7 +65,7 @@ function fieldsOf(
     return selected.map((column) => ({
       path: column.path,
       text: cellText(value, column, style),
-      numeric: column.kind === "number",
+      numeric: typeof readPath(value, column.path) === "number",
     }));
   }
   return leaves(value).map(({ path, key, value: leaf }) => {

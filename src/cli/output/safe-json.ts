@@ -15,7 +15,9 @@ export interface JsonStyle {
 
 // JSON.stringify escapes C0 and lone surrogates itself; "\n" only ever stands between its tokens.
 const UNUSUAL = /[^\n\x20-\x7e]+/g;
-const UNSAFE = /[\x7f-\x9f\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|[^\S\n ]/gu;
+// A pile of more than eight marks would paint over its neighbours.
+const UNSAFE =
+  /[\x7f-\x9f\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|[^\S\n ]|\p{M}{9,}/gu;
 const BARE_SECRET = new RegExp(`"client_secret":(?! ?(?:"${MASK.replaceAll("*", "\\*")}"|null))`);
 
 /** The text of JSON with every control, bidi and invisible character as a `\u` escape. */

@@ -2,7 +2,9 @@
 
 import type { Writable } from "node:stream";
 import picocolors from "picocolors";
-import { AgentAuthError } from "../../errors.js";
+import { writeAll } from "./write-all.js";
+
+export { PipeClosed } from "./write-all.js";
 
 /** Formatting functions for one stream; without colour they return the text as it is. */
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -16,16 +18,11 @@ export interface OutStream {
   /** The formatting functions of this stream; `isColorSupported` says whether they do anything. */
   readonly colors: Colors;
   /**
-   * Writes text as it is and resolves when the reader has taken it and everything before it.
+   * Writes text or bytes as they are and resolves when the reader has taken it and everything before it.
    *
    * @throws {@link PipeClosed} when nobody reads any more; {@link AgentAuthError} when the stream fails otherwise
    */
-  write(text: string): Promise<void>;
-}
-
-/** The reader closed the pipe. No failure: the command stops and ends with exit code 0. */
-export class PipeClosed extends Error {
-  override readonly name = "PipeClosed";
+  write(text: string | Uint8Array): Promise<void>;
 }
 
 /** A `Writable` that may be a terminal, such as `process.stdout`. */
@@ -52,7 +49,7 @@ export function outStream(stream: TerminalStream, settings: StreamSettings): Out
     },
     colors: picocolors.createColors(settings.color && wantsColor(settings.env, isTTY)),
     async write(text) {
-      if (text !== "") settings.beforeWrite();
+      if (text.length > 0) settings.beforeWrite();
       await writeAll(stream, text);
     },
   };
@@ -71,21 +68,4 @@ function wantsColor(env: StreamSettings["env"], isTTY: boolean): boolean {
 function terminalColumns(setting: string | undefined, reported: number | undefined): number {
   const wanted = /^\d+$/.test(setting ?? "") ? Number(setting) : 0;
   return Math.min(1000, Math.max(20, wanted || reported || 80));
-}
-
-const CLOSED = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
-
-function writeAll(stream: Writable, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stream.write(text, (error) => (error ? reject(writeFailure(error)) : resolve()));
-  });
-}
-
-function writeFailure(error: NodeJS.ErrnoException): Error {
-  if (CLOSED.has(error.code ?? "")) return new PipeClosed("the reader closed the pipe", { cause: error });
-  return new AgentAuthError("internal_error", `the output cannot be written: ${error.message}`, {
-    class: "internal",
-    hint: "look at the disk or the device that the output goes to",
-    cause: error,
-  });
 }

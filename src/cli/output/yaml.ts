@@ -20,7 +20,9 @@ export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {
   };
 }
 
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|[^\S ]/u;
+// A pile of more than eight marks would paint over its neighbours.
+const UNSAFE =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|[^\S ]|\p{M}{9,}/u;
 const UNSAFE_SHOWN = new RegExp(`(?!\\n)(?:${UNSAFE.source})`, "gu");
 
 /** A value as YAML: ambiguous strings quoted, and every control, bidi and invisible character as an escape. */
@@ -38,7 +40,7 @@ export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
   });
   // Folding is off, so that every raw line break is one between nodes.
   const text = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
-  return text.replace(UNSAFE_SHOWN, escapeCharacter);
+  return text.replace(UNSAFE_SHOWN, (found) => [...found].map(escapeCharacter).join(""));
 }
 
 function escapeCharacter(character: string): string {

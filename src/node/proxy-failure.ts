@@ -1,20 +1,13 @@
 import { AgentAuthError } from "../errors.js";
 
-/** The proxies that are set, for each scheme of the address asked. */
-export interface Proxies {
-  https: string | undefined;
-  http: string | undefined;
-}
-
 /**
  * Throws what went wrong on the way to or at the proxy as `proxy_failed`, naming the proxy; every other error as it is.
  *
  * With a proxy, the connection that is refused and the name that is not found are the proxy's, not the service's.
  */
-export function explainProxyFailure(error: unknown, proxies: Proxies, url: string): never {
-  const proxy = new URL(url).protocol === "https:" ? (proxies.https ?? proxies.http) : proxies.http;
-  const reason = proxy === undefined ? undefined : reasonOf(error, new URL(proxy));
-  if (proxy === undefined || reason === undefined) throw error;
+export function explainProxyFailure(error: unknown, proxy: string, url: string): never {
+  const reason = reasonOf(error, new URL(proxy));
+  if (reason === undefined) throw error;
   const message = `${new URL(url).host}: the proxy ${new URL(proxy).host} ${reason}`;
   throw new AgentAuthError("proxy_failed", message, { class: "unavailable", cause: error });
 }

@@ -1,0 +1,71 @@
+// The official SDKs' own OAuth, with a login in files: what their users write for themselves.
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { callback, ledToMetadata, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } from "./sign-in.mjs";
+
+/** Each thing in a file of its own, replaced whole, so that no reader sees half of one. */
+function keptIn(folder) {
+  const path = (name) => join(folder, `${name}.json`);
+  return {
+    read(name) {
+      try {
+        return JSON.parse(readFileSync(path(name), "utf8"));
+      } catch (error) {
+        if (error.code === "ENOENT") return undefined;
+        throw error;
+      }
+    },
+    write(name, value) {
+      const temporary = `${path(name)}.${process.pid}`;
+      writeFileSync(temporary, JSON.stringify(value), { mode: 0o600 });
+      renameSync(temporary, path(name));
+    },
+    remove: (name) => rmSync(path(name), { force: true }),
+  };
+}
+
+/** A racer with an official SDK, driven as its own transport drives it: on 401 `auth()`, then once more. */
+export function officialRacer({ auth, extractWWWAuthenticateParams }) {
+  return (serverUrl, folder) => {
+    const kept = keptIn(folder);
+    let asked;
+    const provider = {
+      redirectUrl: REDIRECT_URI,
+      clientMetadata: OFFICIAL_CLIENT,
+      clientInformation: () => kept.read("client"),
+      saveClientInformation: (client) => kept.write("client", client),
+      tokens: () => kept.read("tokens"),
+      saveTokens: (tokens) => kept.write("tokens", tokens),
+      saveCodeVerifier: (verifier) => kept.write("verifier", verifier),
+      codeVerifier: () => kept.read("verifier"),
+      redirectToAuthorization(url) {
+        asked = url;
+      },
+      invalidateCredentials(scope) {
+        for (const name of ["client", "tokens", "verifier"]) if (scope === "all" || scope === name) kept.remove(name);
+      },
+    };
+    const send = () => {
+      const token = provider.tokens()?.access_token;
+      const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      return fetch(serverUrl, { ...TOOLS_LIST, headers: { ...TOOLS_LIST.headers, ...authorization } });
+    };
+    const authorize = async (refused, more = {}) => {
+      const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refused);
+      return auth(provider, { serverUrl, resourceMetadataUrl, scope, fetchFn: ledToMetadata, ...more });
+    };
+    return {
+      async login() {
+        const refused = await send();
+        await authorize(refused);
+        const authorizationCode = (await callback(asked.href)).get("code");
+        if ((await authorize(refused, { authorizationCode })) !== "AUTHORIZED") throw new Error("no login");
+      },
+      async call() {
+        const response = await send();
+        if (response.status !== 401) return response;
+        return (await authorize(response)) === "AUTHORIZED" ? send() : undefined;
+      },
+    };
+  };
+}

@@ -1,0 +1,24 @@
+// The frame of a program that takes part in the refresh race: one request to an MCP server with what is stored.
+
+/**
+ * Runs a racer: gets ready, waits until it is told to go, and prints whether it got an answer.
+ *
+ * @param open gives, for the server's address and the folder of the login, `login()` and `call()`; the latter gives the
+ * server's last answer, undefined where a person would have to sign in
+ */
+export async function racer(open) {
+  const [role, serverUrl, folder] = process.argv.slice(2);
+  const client = open(serverUrl, folder);
+  if (role === "login") return void (await client.login());
+  process.stdout.write("ready\n");
+  await new Promise((resolve) => process.stdin.once("data", resolve));
+  const outcome = await client.call().then(
+    async (response) => {
+      await response?.text();
+      return response?.ok === true ? "answered" : `refused ${response?.status ?? "without a person"}`;
+    },
+    (error) => `failed: ${error.message}`,
+  );
+  console.log(outcome);
+  process.exit();
+}

@@ -1,0 +1,44 @@
+// What a process costs that starts, answers and ends.
+import { spawnSync } from "node:child_process";
+import { times } from "./table.mjs";
+
+/** How often a command is started for one figure. */
+export const STARTS = 10;
+
+/** Why starts cannot be measured here, or undefined. */
+export function missingShell() {
+  if (process.platform === "win32") return "it needs a POSIX shell, whose `times` tells the CPU of short processes";
+  return undefined;
+}
+
+/** A side that starts Node with some arguments. Nothing is preloaded, where it would weigh: the shell tells what its children took. */
+export function starts(name, args, env) {
+  const script = `i=0; while [ $i -lt ${STARTS} ]; do "$@" >/dev/null || exit 1; i=$((i+1)); done; times`;
+  return {
+    name,
+    measure() {
+      const shell = spawnSync("sh", ["-c", script, "sh", process.execPath, ...args], {
+        encoding: "utf8",
+        env: { ...process.env, ...env },
+      });
+      if (shell.status !== 0) throw new Error(`${name} failed:\n${shell.stderr}`);
+      const [, children] = shell.stdout.trim().split("\n");
+      const seconds = [...children.matchAll(/(\d+)m([\d.]+)s/g)].map(([, m, s]) => Number(m) * 60 + Number(s));
+      return { cpuMs: (seconds.reduce((sum, part) => sum + part, 0) * 1000) / STARTS };
+    },
+  };
+}
+
+/** The table of such sides, of which the first is bare Node. */
+export function startsTable(results, rounds, goals) {
+  return {
+    caption: `Node ${process.versions.node.split(".")[0]}, ${rounds} rounds of ${STARTS} starts`,
+    header: ["side", "CPU a start", "to node -e 0", "goal"],
+    rows: results.map((side, at) => [
+      side.name,
+      `${side.median("cpuMs").toFixed(1)} ms`,
+      times(side.ratio("cpuMs")),
+      goals[at],
+    ]),
+  };
+}

@@ -1,0 +1,108 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { startSandbox } from "../../dist/sandbox/index.js";
+import { withHome } from "../lib/cli.mjs";
+import { median, progress } from "../lib/compare.mjs";
+
+export const title = "One refresh token, many processes";
+export const shows =
+  "Processes that share a login in files all have their token refused at the same moment, by a server whose refresh " +
+  "tokens work once: a second use ends the session. Each sends one request, renews on 401 and sends it again. The " +
+  "session is lost where, an hour later, one process alone gets no answer without a person. The official SDKs have no " +
+  "store of their own: theirs is a provider in files that are replaced whole. It does not show machines that share a " +
+  "network drive.";
+
+const HOUR_MS = 3_600_000;
+
+export async function measure({ quick }) {
+  const tables = [];
+  for (const processes of [5, 20]) tables.push(await race(processes, quick ? 2 : 10));
+  return tables;
+}
+
+async function race(processes, rounds) {
+  const sides = [
+    ["agentauth", "race-agentauth"],
+    [`official client ${versionOf("client")}`, "race-client"],
+    [`official SDK ${versionOf("sdk")}`, "race-sdk"],
+  ].map(([name, script]) => ({ name, path: pathOf(`../sides/${script}.mjs`), results: [] }));
+  for (let at = 1; at <= rounds; at++) {
+    for (const { name, path, results } of sides) {
+      progress(`  ${processes} processes, round ${at}/${rounds}: ${name}`);
+      results.push(await round(path, processes));
+    }
+  }
+  progress("");
+  return {
+    caption: `${processes} processes, ${rounds} rounds`,
+    header: ["side", "sessions lost", "goal", "token requests a round", "goal", "processes without an answer", "goal"],
+    rows: sides.map(({ name, results }, at) => {
+      const requests = results.map((result) => result.requests);
+      const least = Math.min(...requests);
+      const most = Math.max(...requests);
+      const goals = at === 0 ? ["0", "1", "0"] : ["", "", ""];
+      return [
+        name,
+        `${results.filter(({ lost }) => lost).length} of ${rounds}`,
+        goals[0],
+        least === most ? String(most) : `${median(requests)} (${least} to ${most})`,
+        goals[1],
+        `${results.reduce((sum, { failed }) => sum + failed, 0)} of ${rounds * processes}`,
+        goals[2],
+      ];
+    }),
+  };
+}
+
+/** One race from a login on, and whether the session outlived it. */
+function round(path, processes) {
+  return withHome(async ({ AGENTAUTH_HOME: folder }) => {
+    const sandbox = await startSandbox({ autoApprove: true, devices: 1, refreshReuseGrace: 0 });
+    try {
+      const go = async (count) => {
+        // By the issuer's clock alone: the tokens look good until the server refuses them.
+        sandbox.clock.advance(2 * HOUR_MS);
+        return answersOf(await Promise.all(Array.from({ length: count }, () => start(path, sandbox.mcpUrl, folder))));
+      };
+      await once(spawn(process.execPath, [path, "login", sandbox.mcpUrl, folder], { stdio: "inherit" }), "close");
+      const before = sandbox.requests.total;
+      const answers = await go(processes);
+      const requests = sandbox.requests.slice(before).filter(({ path: asked }) => asked.endsWith("/token")).length;
+      const [alone] = await go(1);
+      return {
+        requests,
+        failed: answers.filter((answer) => answer !== "answered").length,
+        lost: alone !== "answered",
+      };
+    } finally {
+      await sandbox.close();
+    }
+  });
+}
+
+/** Starts a racer and waits until it has loaded everything. */
+async function start(path, mcpUrl, folder) {
+  const child = spawn(process.execPath, [path, "race", mcpUrl, folder], { stdio: ["pipe", "pipe", "inherit"] });
+  const closed = once(child, "close");
+  let text = "";
+  child.stdout.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+  await Promise.race([once(child.stdout, "data"), closed]);
+  if (!text.startsWith("ready\n")) throw new Error(`${path} did not get ready`);
+  return { go: () => child.stdin.end("go"), answer: closed.then(() => text.slice("ready\n".length).trim()) };
+}
+
+/** Lets racers go at once, and gives what became of each. */
+function answersOf(racers) {
+  for (const { go } of racers) go();
+  return Promise.all(racers.map(({ answer }) => answer));
+}
+
+function pathOf(relative) {
+  return fileURLToPath(new URL(relative, import.meta.url));
+}
+
+function versionOf(name) {
+  return JSON.parse(readFileSync(pathOf(`../node_modules/@modelcontextprotocol/${name}/package.json`), "utf8")).version;
+}

@@ -1,0 +1,45 @@
+import { AgentClient } from "../../dist/index.js";
+import { fileStore } from "../../dist/node/index.js";
+import { startSandbox } from "../../dist/sandbox/index.js";
+import { CLI, missingCli, withHome } from "../lib/cli.mjs";
+import { compare } from "../lib/compare.mjs";
+import { login } from "../lib/sign-in.mjs";
+import { missingShell, starts, startsTable } from "../lib/starts.mjs";
+
+export const title = "A token from the store";
+export const shows =
+  "CPU of a process that prints a token which is stored and fresh, against `node -e 0` on the same Node. `--verbose` " +
+  "is a flag that the quick way leaves to the whole program, which then does the same. It does not show a cold disk, " +
+  "nor a token that has to be renewed.";
+
+export function unavailable() {
+  return missingShell() ?? missingCli();
+}
+
+export async function measure({ quick }) {
+  const rounds = quick ? 3 : 11;
+  const results = await withHome(async (env) => {
+    const token = [CLI, "token", await signIn(env.AGENTAUTH_HOME), "--no-login"];
+    return compare(
+      [
+        starts("node -e 0", ["-e", "0"], env),
+        starts("agentauth token", token, env),
+        starts("agentauth token --format json", [...token, "--format", "json"], env),
+        starts("agentauth token --verbose", [...token, "--verbose"], env),
+      ],
+      rounds,
+    );
+  });
+  return [startsTable(results, rounds, ["", "≤ 1.5×", "≤ 1.5×", ""])];
+}
+
+/** Leaves a login in a home and gives its server, which is gone by then: whoever asked it would fail. */
+async function signIn(home) {
+  const sandbox = await startSandbox({ autoApprove: true, devices: 1 });
+  try {
+    await new AgentClient({ store: fileStore(home), login }).token(sandbox.mcpUrl);
+    return sandbox.mcpUrl;
+  } finally {
+    await sandbox.close();
+  }
+}

@@ -1,0 +1,56 @@
+// Puts renewals under strain, with real processes, files and sockets, against an issuer that takes every refresh token
+// once: node scripts/soak.mjs [--long] [--only <scenario>] [--seed <n>] [--write]
+// Ends with exit code 1 at the first thing that must hold and does not.
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { Broken } from "./soak/invariant.mjs";
+import { checkIssuer } from "./soak/issuer.mjs";
+import { describeRun, section, writeSections } from "./soak/report.mjs";
+
+const SCENARIOS = ["race", "faults", "kills", "stops", "claims", "namespaces"];
+const PAGE = fileURLToPath(new URL("../docs/reliability.md", import.meta.url));
+
+const { values: flags } = parseArgs({
+  options: {
+    long: { type: "boolean", default: false },
+    only: { type: "string", multiple: true, default: [] },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    write: { type: "boolean", default: false },
+  },
+});
+const unknown = flags.only.find((name) => !SCENARIOS.includes(name));
+if (unknown !== undefined) fail(`no scenario ${JSON.stringify(unknown)}; there are ${SCENARIOS.join(", ")}`);
+const seed = Number(flags.seed);
+if (!Number.isSafeInteger(seed) || seed < 0) fail("--seed takes a whole number");
+if (flags.write && !flags.long) fail("a short run is not worth writing down: add --long, or leave out --write");
+
+const size = flags.long ? "long" : "short";
+const about = describeRun(seed);
+console.log(`${size} run, --seed ${seed}; ${about}\n`);
+try {
+  await checkIssuer();
+  const sections = new Map();
+  for (const name of flags.only.length > 0 ? flags.only : SCENARIOS) sections.set(name, await runOne(name));
+  if (flags.write) writeSections(PAGE, sections);
+} catch (error) {
+  fail(`BROKEN: ${error instanceof Broken ? error.message : error.stack}\nagain: node scripts/soak.mjs --seed ${seed}`);
+}
+
+async function runOne(name) {
+  const scenario = await import(`./soak/${name}.mjs`);
+  const reason = scenario.unavailable?.();
+  if (reason !== undefined) {
+    console.log(`!!! ${name} was NOT run: ${reason}\n`);
+    return section(scenario, undefined, `Not run: ${reason}.`);
+  }
+  const started = Date.now();
+  const rows = await scenario.run({ size, seed, say: (text) => console.log(`   ${name}: ${text}`) });
+  const text = section(scenario, rows, `${about}, ${Math.round((Date.now() - started) / 1000)} s.`);
+  console.log(`${text}\n`);
+  return text;
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

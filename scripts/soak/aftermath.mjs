@@ -1,0 +1,43 @@
+// What is left after a process was killed or stopped, and whether it is what may be left.
+import { must } from "./invariant.mjs";
+
+/** What a person is told who has lost a session to a killed process. */
+const CAUSE =
+  /the renewal that began at \d{4}-\d\d-\d\dT[\d:.]+Z (was interrupted when its process ended|did not end in time)/;
+
+/**
+ * Waits for those who go on, and judges. Either they have a new token and the store its generation, or the session is
+ * lost: that is only right where the issuer had rotated and nothing was saved, and everybody is told so. Then somebody
+ * signs in anew.
+ *
+ * @returns whether a rotation was left unsaved, whether the session was lost, and the reason that was told
+ */
+export async function settle(lane, { before, crew, calls }) {
+  const answers = await Promise.all(calls);
+  const after = await lane.check();
+  const rotations = lane.ledger.rotations().length;
+  const refusals = lane.ledger.refusals().length;
+  const found = () => JSON.stringify({ answers, rotations, refusals, retired: after.retired });
+  if (!after.retired) {
+    must(
+      answers.every(({ token }) => token !== undefined),
+      () => `somebody got no token: ${found()}`,
+    );
+    must(after.generation === before.generation + 1, () => `generation ${after.generation} after ${before.generation}`);
+    must(refusals === 0 && rotations >= 1 && rotations <= 2, () => `the requests do not add up: ${found()}`);
+    return { exposed: rotations === 2, lost: false };
+  }
+  const { reason } = after.retired;
+  // The mark has the number that the renewal would have had, so that none was published.
+  must(after.generation === before.generation + 1, () => `lost after a save: ${found()}`);
+  must(rotations === 1 && refusals === 1, () => `lost without a rotation that was not saved: ${found()}`);
+  must(CAUSE.test(reason), () => `lost without its cause: ${found()}`);
+  must(
+    answers.every(({ error }) => error?.code === "login_required" && CAUSE.test(error.message)),
+    found,
+  );
+  await lane.signIn();
+  const [next] = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch })));
+  must(next.token !== undefined, () => `no token after a new sign-in: ${JSON.stringify(next)}`);
+  return { exposed: true, lost: true, reason };
+}

@@ -1,0 +1,90 @@
+// Claims that their holders have left behind: of dead processes, of other machines' runs, of namespaces out of sight.
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { must } from "./invariant.mjs";
+import { inLanes } from "./lane.mjs";
+import { begin, bootClock, bringTo, judge } from "./standstill.mjs";
+
+export const name = "claims";
+export const title = "Claims left behind";
+export const header = ["claim", "n", "renewed without it", "refresh tokens used twice", "lost"];
+
+const HOUR = 3_600_000;
+/** Milliseconds that a claim still lasts whose holder cannot be seen. */
+const REST = 1500;
+
+// What is changed in the claim of a process that was killed. A real one, so that only the change can matter.
+const CHANGES = {
+  "of a process that is gone": () => ({}),
+  "of a number that another process has": ({ holder }) => ({ holder: { ...holder, pid: process.pid } }),
+  "of another run of the machine, an hour old": ({ holder, at }) => ({
+    holder: { ...holder, boot: "another run" },
+    at: at - HOUR,
+  }),
+  "of another run of the machine, just made": ({ holder }) => ({
+    holder: { ...holder, boot: "another run" },
+    duration: REST,
+  }),
+  "of another namespace, its time over": ({ holder }) => ({
+    holder: { ...holder, space: "pid:[1]" },
+    deadline: bootClock() - HOUR,
+  }),
+  "of another namespace, its time not over": ({ holder }) => ({
+    holder: { ...holder, space: "pid:[1]" },
+    deadline: bootClock() + REST,
+    duration: REST,
+  }),
+  "cut off by a power failure": () => undefined,
+};
+const STAGES = [
+  { still: "reserved", where: "not yet sent" },
+  { still: "committed", where: "marked as sent" },
+];
+const TRIALS = Object.keys(CHANGES).flatMap((change) =>
+  STAGES.map(({ still, where }) => ({ what: `${change}, ${where}`, still, change })),
+);
+const SIZES = { short: { each: 1, lanes: 5 }, long: { each: 8, lanes: 8 } };
+/** Milliseconds for an answer. A claim that cannot be read is waited for ten seconds longer. */
+const TIMEOUT = 3000;
+
+/** @returns the rows of its table */
+export async function run({ size, say }) {
+  const { each, lanes } = SIZES[size];
+  const trials = Array.from({ length: each }, () => TRIALS).flat();
+  let done = 0;
+  await inLanes(lanes, { timeout: TIMEOUT }, trials, async (lane, trial) => {
+    await leaveClaim(lane, trial);
+    if (++done % 20 === 0) say(`${done} left behind`);
+  });
+  return TRIALS.map(({ what }) => [what, each, each, 0, 0]);
+}
+
+/** Somebody dies, its claim is made to look otherwise, and the others have to get past it. */
+async function leaveClaim(lane, trial) {
+  lane.crew ??= await Promise.all([lane.worker(), lane.worker()]);
+  const { crew } = lane;
+  const victim = await lane.worker();
+  const before = await begin(lane);
+  await bringTo(lane, { victim, crew: [], trial });
+  await victim.kill();
+  const file = change(join(lane.home, "claims"), CHANGES[trial.change]);
+  const answers = await Promise.all(
+    crew.map((worker) => worker.insist({ epoch: lane.epoch, options: { login: false } })),
+  );
+  await judge(lane, { before, answers, trial });
+  const name = file.split(".")[0];
+  const left = readdirSync(join(lane.home, "claims")).filter((one) => one.startsWith(name));
+  must(left.length === 0, () => `${trial.what}: left behind still: ${left}`);
+}
+
+function change(folder, changed) {
+  const files = readdirSync(folder).filter((one) => one.endsWith(".claim"));
+  must(files.length === 1, () => `there should be one claim: ${files}`);
+  const [file] = files;
+  const path = join(folder, file);
+  const claim = JSON.parse(readFileSync(path, "utf8"));
+  const fields = changed(claim);
+  writeFileSync(path, fields === undefined ? "" : JSON.stringify({ ...claim, ...fields }));
+  if (fields?.at !== undefined) utimesSync(path, fields.at / 1000, fields.at / 1000);
+  return file;
+}

@@ -1,0 +1,16 @@
+// The built package, as its users get it. SOAK_DIST names another build than the one in dist/.
+import { existsSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const { SOAK_DIST } = process.env;
+const folder = SOAK_DIST ? pathToFileURL(`${SOAK_DIST}/`) : new URL("../../dist/", import.meta.url);
+if (!existsSync(fileURLToPath(new URL("index.js", folder))))
+  throw new Error("there is no dist/: run `npm run build` first");
+
+export const { AgentClient, isAgentAuthError } = await import(new URL("index.js", folder));
+export const { fileStore } = await import(new URL("node/index.js", folder));
+
+/** `startSandbox`, loaded only where it is used: a worker has no need of it. */
+export async function startSandbox(options) {
+  return (await import(new URL("sandbox/index.js", folder))).startSandbox(options);
+}

@@ -1,0 +1,173 @@
+// Renewals that go wrong at the token endpoint and on the way to it: none of that may cost a session or open a browser.
+import { createServer } from "node:net";
+import { digest } from "./digest.mjs";
+import { must } from "./invariant.mjs";
+import { inLanes } from "./lane.mjs";
+
+export const name = "faults";
+export const title = "Renewals that go wrong";
+export const header = ["fault", "struck", "living token given", "error told", "new token", "logouts", "browsers"];
+
+// Nothing was done at the issuer; it may be as strict as it likes.
+const UNTOUCHED = {
+  "HTTP 429 with Retry-After": { fault: { kind: "status", status: 429, retryAfter: "1" } },
+  "HTTP 500": { fault: { kind: "status", status: 500 } },
+  "HTTP 502": { fault: { kind: "status", status: 502 } },
+  "HTTP 503": { fault: { kind: "status", status: 503 } },
+  "HTTP 503 with a page": { fault: { kind: "status", status: 503, body: "html" } },
+  "HTTP 504": { fault: { kind: "status", status: 504 } },
+  "HTTP 530": { fault: { kind: "status", status: 530 } },
+  "HTTP 200 with a login page": { fault: { kind: "html" } },
+  "HTTP 200, empty": { fault: { kind: "status", status: 200, body: "empty" } },
+  "HTTP 200, other JSON": { fault: { kind: "wrong-envelope", body: {} } },
+  "reset before the request is read": { fault: { kind: "reset-before" } },
+  "connection refused": { detour: "http://127.0.0.1:9" },
+  "no such host": { detour: "http://issuer.invalid" },
+};
+// The issuer has rotated, and its answer does not arrive: this needs its grace.
+const LOST = {
+  "reset after it was done": { fault: { kind: "reset-after" } },
+  "reset within the answer": { fault: { kind: "reset-mid-body" } },
+  "answer cut in half": { fault: { kind: "truncated-json" } },
+};
+// These take as long as a client waits: fewer of them.
+const SLOW = {
+  "no answer in time, done": { fault: { kind: "slow-headers", ms: 3000 } },
+  "no answer in time, not done": { silent: true },
+};
+
+const SIZES = {
+  short: { batch: 24, slow: 2, lanes: 3 },
+  long: { batch: 610, slow: 130, lanes: 6 },
+};
+/** Milliseconds; what is slow is slower than that. */
+const TIMEOUT = 1000;
+/** Seconds, where answers are lost. */
+const GRACE = 5;
+
+/** @returns the rows of its table */
+export async function run({ size, say }) {
+  const { batch, slow, lanes } = SIZES[size];
+  const silence = await silentServer();
+  const counts = [];
+  const trials = (kinds, most) =>
+    Object.entries(kinds).map(([what, kind]) => ({
+      what,
+      ...kind,
+      most,
+      ...(kind.silent && { detour: silence.origin }),
+    }));
+  const work = async (lane, trial) => {
+    counts.push(await strike(lane, trial));
+    say(`${trial.what}: ${counts.at(-1).struck}`);
+  };
+  try {
+    await Promise.all([
+      inLanes(Math.ceil(lanes / 2), {}, trials(UNTOUCHED, batch), work),
+      inLanes(Math.ceil(lanes / 3), { grace: GRACE }, trials(LOST, batch), work),
+      inLanes(lanes, { grace: GRACE, timeout: TIMEOUT }, shares(trials(SLOW, slow), lanes), work),
+    ]);
+  } finally {
+    silence.close();
+  }
+  return rows(counts);
+}
+
+/** Batches that every lane has a part of. */
+function shares(trials, lanes) {
+  const parts = Math.max(1, Math.floor(lanes / trials.length));
+  return trials.flatMap((trial) =>
+    Array.from({ length: parts }, () => ({ ...trial, most: Math.ceil(trial.most / parts) })),
+  );
+}
+
+/** Lets one fault strike again and again, then looks whether the login is as good as before. */
+async function strike(lane, { what, fault, detour, most }) {
+  const count = { what, struck: 0, living: 0, errors: 0, renewed: 0, browsers: 0 };
+  const crew = [await lane.worker(), await lane.worker()];
+  lane.ledger.clear();
+  if (fault) lane.sandbox.faults.add({ ...fault, path: "token", ...timesOf(fault) });
+  for (let round = 0; count.struck < most; round++) {
+    const calls = await askAged(lane, crew, { detour, isOver: round % 2 === 0 });
+    for (const call of calls) judge(count, call);
+    count.struck = detour === undefined ? lane.ledger.struck().length : count.struck + calls.length;
+  }
+  lane.sandbox.faults.clear();
+  await checkLogin(lane, crew, what);
+  await Promise.all(crew.map((worker) => worker.end()));
+  return count;
+}
+
+/** A lost answer is asked for once more: every second time that one is lost too. A slow one would outlast the grace. */
+function timesOf({ kind }) {
+  if (kind === "slow-headers") return { every: 2 };
+  return kind.startsWith("reset-") || kind === "truncated-json" ? { probability: 0.6 } : { times: 0 };
+}
+
+async function askAged(lane, crew, { detour, isOver }) {
+  const { tokens } = await lane.grant();
+  if (isOver) lane.epoch = tokens.expiresAt + 1000;
+  // Close to the end, and good for another ten seconds.
+  else lane.epoch = tokens.expiresAt - 10_000;
+  const living = isOver ? undefined : digest(tokens.accessToken.reveal());
+  const answers = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch, detour })));
+  return answers.map((answer) => ({ answer, living, isOver }));
+}
+
+function judge(count, { answer, living, isOver }) {
+  const { token, error, browsers } = answer;
+  const told = () => `${count.what}: ${JSON.stringify(answer)}`;
+  must(browsers === 0, () => `a browser was asked for: ${told()}`);
+  count.browsers += browsers;
+  if (error) {
+    must(isOver, () => `an error although the token lives: ${told()}`);
+    must(
+      error.class !== "auth" && error.class !== "store" && error.code !== "thrown",
+      () => `a wrong error: ${told()}`,
+    );
+    count.errors++;
+  } else if (token === living) count.living++;
+  else {
+    must(token !== undefined, () => `no answer: ${told()}`);
+    count.renewed++;
+  }
+}
+
+/** Whatever went wrong, the next renewal that is left alone must work, at once and with one request. */
+async function checkLogin(lane, crew, what) {
+  const before = await lane.check();
+  must(!before.retired, () => `${what}: the login was given up: ${before.retired.reason}`);
+  const rotations = lane.ledger.rotations().length;
+  lane.epoch = before.tokens.expiresAt + 1000;
+  const [answer] = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch })));
+  must(answer.token !== undefined, () => `${what}: not good afterwards: ${JSON.stringify(answer)}`);
+  must((await lane.check()).generation === before.generation + 1, `${what}: no new generation afterwards`);
+  must(lane.ledger.rotations().length === rotations + 1, `${what}: several requests afterwards`);
+  must(lane.ledger.refusals().length === 0, `${what}: a refresh token was refused`);
+}
+
+function rows(counts) {
+  const kinds = [...new Set([UNTOUCHED, LOST, SLOW].flatMap(Object.keys))];
+  const fields = ["struck", "living", "errors", "renewed"];
+  const sums = kinds.map((kind) => {
+    const of = counts.filter(({ what }) => what === kind);
+    return fields.map((field) => of.reduce((sum, count) => sum + count[field], 0));
+  });
+  const total = fields.map((_, at) => sums.reduce((sum, row) => sum + row[at], 0));
+  return [...kinds.map((kind, at) => [kind, ...sums[at], 0, 0]), ["all", ...total, 0, 0]];
+}
+
+/** Takes connections and never says a word. */
+async function silentServer() {
+  const sockets = new Set();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {}).on("close", () => sockets.delete(socket));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  };
+  return { origin: `http://127.0.0.1:${server.address().port}`, close };
+}

@@ -1,0 +1,135 @@
+// Processes are killed in the middle of a renewal, at random moments and right at each of its stages.
+
+import { settle } from "./aftermath.mjs";
+import { must, until } from "./invariant.mjs";
+import { inLanes } from "./lane.mjs";
+import { randomFrom } from "./random.mjs";
+import { DEADLY } from "./stages.mjs";
+
+export const name = "kills";
+export const title = "Processes killed during a renewal";
+export const header = [
+  "killed",
+  "issuer's grace",
+  "n",
+  "rotated, not saved",
+  "lost",
+  "lost without its cause",
+  "corrupt",
+];
+
+// In the order of a renewal. `loses` says whether the issuer has rotated by then, and nothing is saved yet.
+const AIMS = [
+  { what: "with the lease, before room is made", still: "claimed" },
+  { what: "before the mark that it will be sent", still: "reserved" },
+  { what: "after the mark", still: "committed" },
+  { what: "right before sending", still: "sending" },
+  { what: "rotated, no answer yet", rotated: true, loses: true },
+  { what: "answer there, before the save", still: "answered", loses: true },
+  { what: "written, before fsync", deadly: "writing", loses: true },
+  { what: "after fsync, before it has its name", deadly: "synced", loses: true },
+  { what: "named, before the temporary name goes", deadly: "linked" },
+  { what: "before the folder's fsync", deadly: "published" },
+  { what: "saved, before the lease is given back", still: "saved" },
+];
+const SIZES = {
+  short: { random: 20, each: 1, lanes: 2 },
+  long: { random: 1000, each: 20, lanes: 3 },
+};
+const GRACES = [5, 0];
+// A lost session is to be told, not to be mended by a browser.
+const options = { login: false };
+
+/** @returns the rows of its table */
+export async function run({ size, seed, say }) {
+  const { random, each, lanes } = SIZES[size];
+  const draw = randomFrom(seed, name);
+  const sums = new Map();
+  for (const grace of GRACES) {
+    const moments = Array.from({ length: random }, () => ({
+      what: "at a random moment",
+      at: draw.fraction(),
+      who: draw.below(3),
+    }));
+    const aims = AIMS.flatMap((aim) => Array.from({ length: each }, () => ({ ...aim, who: 0 })));
+    let done = 0;
+    await inLanes(lanes, { grace }, [...moments, ...aims], async (lane, trial) => {
+      const outcome = await killOnce(lane, trial);
+      must(
+        trial.at !== undefined || outcome.exposed === (trial.loses === true),
+        `${trial.what}: not where it was aimed`,
+      );
+      must(grace === 0 || !outcome.lost, `${trial.what}: lost in spite of a grace of ${grace} s: ${outcome.reason}`);
+      add(sums, `${trial.what}/${grace}`, { what: trial.what, grace, ...outcome });
+      if (++done % 100 === 0) say(`${done} killed with a grace of ${grace} s`);
+    });
+  }
+  return [...sums.values()].map(({ what, grace, n, exposed, lost }) => [what, `${grace} s`, n, exposed, lost, 0, 0]);
+}
+
+function add(sums, key, { what, grace, exposed, lost }) {
+  const sum = sums.get(key) ?? { what, grace, n: 0, exposed: 0, lost: 0 };
+  sums.set(key, { ...sum, n: sum.n + 1, exposed: sum.exposed + Number(exposed), lost: sum.lost + Number(lost) });
+}
+
+/** One kill among three processes that want the same token. @returns whether a rotation was exposed, and the session lost */
+async function killOnce(lane, trial) {
+  const crew = await crewOf(lane);
+  const [victim] = crew.splice(trial.who, 1);
+  const before = await lane.check();
+  lane.ledger.clear();
+  lane.expire();
+  const calls =
+    trial.at === undefined ? await killAt(lane, { victim, crew, trial }) : await killIn(lane, { victim, crew, trial });
+  // Whatever lies there in this moment must be whole.
+  await lane.check();
+  const outcome = await settle(lane, { before, crew, calls });
+  crew.push(await lane.spare);
+  lane.spare = lane.worker();
+  return outcome;
+}
+
+/** Three processes, and one more that is on its way to take the place of the next that dies. */
+async function crewOf(lane) {
+  if (lane.crew === undefined) {
+    lane.crew = await Promise.all([lane.worker(), lane.worker(), lane.worker()]);
+    lane.spare = lane.worker();
+    lane.span = await measure(lane, lane.crew[0]);
+  }
+  return lane.crew;
+}
+
+/** How long a renewal takes here and now: what random moments are drawn from. */
+async function measure(lane, worker) {
+  const started = performance.now();
+  for (let round = 0; round < 5; round++) {
+    lane.expire();
+    const { token } = await worker.ask({ epoch: lane.epoch });
+    must(token !== undefined, "no token before anything was killed");
+  }
+  return ((performance.now() - started) / 5) * 1.5;
+}
+
+async function killIn(lane, { victim, crew, trial }) {
+  const all = [victim, ...crew].map((worker) => worker.ask({ epoch: lane.epoch, options }));
+  await new Promise((resolve) => setTimeout(resolve, trial.at * lane.span));
+  await victim.kill();
+  return all.slice(1);
+}
+
+/** The victim is let come to its stage; only then do others ask, so that it is the one who holds the lease. */
+async function killAt(lane, { victim, crew, trial }) {
+  const { still = "answered", rotated, deadly } = trial;
+  must(deadly === undefined || deadly in DEADLY, `there is no stage ${deadly}`);
+  if (rotated) lane.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "token", times: 1 });
+  const stage = rotated ? until(() => lane.ledger.rotations().length === 1, "the rotation") : victim.stage();
+  const own = victim.ask({ epoch: lane.epoch, options, deadly, ...(!rotated && { still }) });
+  must((await stage) === (rotated || still), `the victim did not come to its stage: ${JSON.stringify(trial)}`);
+  lane.sandbox.faults.clear();
+  const others = crew.map((worker) => worker.ask({ epoch: lane.epoch, options }));
+  if (deadly) victim.go();
+  else victim.signal("SIGKILL");
+  await victim.ended;
+  must((await own).gone, "the victim answered");
+  return others;
+}

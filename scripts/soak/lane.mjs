@@ -1,0 +1,149 @@
+// A lane: one issuer, one folder, one login, and processes that share it. Lanes run side by side without a word to each other.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AgentClient, fileStore, startSandbox } from "./dist.mjs";
+import { must } from "./invariant.mjs";
+import { Ledger } from "./ledger.mjs";
+import { Worker } from "./workers.mjs";
+
+/** Seconds that an access token lives. */
+export const LIFE = 3600;
+const RECORD = /^[0-9a-f]{40}\.(\d+)\.json$/;
+
+/**
+ * Opens a lane with somebody signed in.
+ *
+ * @param options.grace seconds in which the issuer takes a used refresh token once more
+ * @param options.timeout milliseconds that a worker waits for an answer
+ */
+export async function openLane({ grace = 0, timeout } = {}) {
+  const sandbox = await startSandbox({
+    autoApprove: true,
+    accessTokenTtl: LIFE,
+    refreshReuseGrace: grace,
+    // The lists of the management interface are not asked for.
+    accounts: 1,
+    domains: 1,
+    pools: 1,
+    devices: 0,
+  });
+  const lane = new Lane(sandbox, mkdtempSync(join(tmpdir(), "agentauth-soak-")), timeout);
+  await lane.signIn();
+  return lane;
+}
+
+/** Opens lanes and gives each its share of the trials. */
+export async function inLanes(count, options, trials, work) {
+  const queue = [...trials];
+  const one = async () => {
+    const lane = await openLane(options);
+    try {
+      for (let trial = queue.shift(); trial !== undefined; trial = queue.shift()) await work(lane, trial);
+    } catch (error) {
+      queue.length = 0;
+      throw error;
+    } finally {
+      await lane.close();
+    }
+  };
+  // All of them are let end: processes and folders must not outlive a failure of one.
+  const ended = await Promise.allSettled(Array.from({ length: Math.min(count, queue.length) }, one));
+  const failed = ended.find(({ status }) => status === "rejected");
+  if (failed) throw failed.reason;
+}
+
+class Lane {
+  /** The time as the workers are told it: it moves when a token is to be over. */
+  epoch = Date.now() + LIFE * 1000;
+  workers = new Set();
+
+  constructor(sandbox, home, timeout) {
+    this.sandbox = sandbox;
+    this.home = home;
+    this.timeout = timeout;
+    this.server = sandbox.mcpUrl;
+    this.ledger = new Ledger(sandbox);
+    this.store = fileStore(home);
+  }
+
+  /** A person signs in anew, whatever is stored. */
+  async signIn() {
+    const clock = { now: () => performance.now(), epoch: () => this.epoch, sleep: async () => {} };
+    await new AgentClient({ store: this.store, clock, login: person }).login(this.server);
+    this.ledger.clear();
+  }
+
+  /** Lets the stored access token be over for everybody who asks from here on. */
+  expire() {
+    this.epoch += LIFE * 1000 + 1000;
+  }
+
+  /** The stored grant. @throws Broken where there is not exactly one that can be read */
+  async grant() {
+    const grants = await this.store.list();
+    must(grants.length === 1, `${this.home} has ${grants.length} grants that can be read, not 1`);
+    return grants[0];
+  }
+
+  /** Everything that lies in the store must be whole, also what nobody looks at any more. */
+  async check() {
+    const folder = join(this.home, "grants");
+    for (const name of readdirSync(folder)) {
+      const generation = RECORD.exec(name)?.[1];
+      if (generation === undefined) continue;
+      const text = readIfThere(join(folder, name));
+      if (text === undefined) continue;
+      must(isWhole(text, Number(generation)), `${join(folder, name)} is corrupt`);
+    }
+    return this.grant();
+  }
+
+  /** @param options.namespace whether it has a process namespace of its own */
+  async worker(options = {}) {
+    const { home, server, timeout } = this;
+    const worker = new Worker({ home, server, timeout }, options);
+    this.workers.add(worker);
+    worker.ended.then(() => this.workers.delete(worker));
+    await worker.ready;
+    return worker;
+  }
+
+  async close() {
+    await Promise.all([...this.workers].map((worker) => worker.kill()));
+    await this.sandbox.close();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+function readIfThere(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function isWhole(text, generation) {
+  try {
+    return JSON.parse(text).generation === generation;
+  } catch {
+    return false;
+  }
+}
+
+/** Somebody who signs in at once, without a browser. */
+const person = {
+  async open() {
+    const redirectUri = "http://127.0.0.1:49152/callback";
+    return {
+      redirectUri,
+      async authorize({ url, signal }) {
+        const { headers } = await fetch(url, { redirect: "manual", signal });
+        return new URL(headers.get("location") ?? redirectUri).searchParams;
+      },
+      async close() {},
+    };
+  },
+};

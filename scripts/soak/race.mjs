@@ -1,0 +1,68 @@
+// Many processes find the same token over at the same moment, again and again.
+import { must } from "./invariant.mjs";
+import { openLane } from "./lane.mjs";
+
+export const name = "race";
+export const title = "Renewals that many processes ask for at once";
+export const header = ["what", "n"];
+
+const SIZES = {
+  short: { generations: 60, alive: 24, processes: 50 },
+  long: { generations: 1000, alive: 30, processes: 50 },
+};
+
+/** @returns the rows of its table */
+export async function run({ size, say }) {
+  const { generations, alive, processes } = SIZES[size];
+  const lane = await openLane();
+  try {
+    const crew = await Promise.all(Array.from({ length: alive }, () => lane.worker()));
+    const replacements = processes - alive;
+    const first = (await lane.grant()).generation;
+    let started = alive;
+    let calls = 0;
+    for (let round = 1; round <= generations; round++) {
+      calls += await raceOnce(lane, crew, first + round);
+      // Some end and new ones come, evenly over the run.
+      for (const due = alive + Math.floor((replacements * round) / generations); started < due; started++) {
+        await crew.shift().end();
+        crew.push(await lane.worker());
+      }
+      if (round % 100 === 0) say(`${round} generations`);
+    }
+    must(started === processes, `${started} processes were started, not ${processes}`);
+    return rows({ lane, generations, calls, processes, alive });
+  } finally {
+    await lane.close();
+  }
+}
+
+/** All ask at once; one request must be enough for all of them. */
+async function raceOnce(lane, crew, expected) {
+  const before = lane.ledger.all().length;
+  lane.expire();
+  const answers = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch })));
+  const failed = answers.find(({ token }) => token === undefined);
+  must(!failed, () => `generation ${expected}: a call failed: ${JSON.stringify(failed)}`);
+  must(new Set(answers.map(({ token }) => token)).size === 1, `generation ${expected}: several tokens were given`);
+  const sent = lane.ledger.all().length - before;
+  must(sent === 1, `generation ${expected}: ${sent} token requests`);
+  const grant = await lane.check();
+  must(grant.generation === expected && !grant.retired, `generation ${grant.generation} is stored, not ${expected}`);
+  return answers.length;
+}
+
+function rows({ lane, generations, calls, processes, alive }) {
+  const { ledger } = lane;
+  must(ledger.rotations().length === generations, `${ledger.rotations().length} rotations, ${generations} generations`);
+  must(ledger.refusals().length === 0, "a refresh token was used twice");
+  return [
+    ["generations", generations],
+    [`processes (${alive} alive at a time)`, processes],
+    ["calls for a token", calls],
+    ["calls that failed", 0],
+    ["token requests at the issuer", ledger.all().length],
+    ["refresh tokens used twice", 0],
+    ["sessions lost", 0],
+  ];
+}

@@ -1,0 +1,87 @@
+// A process is stopped, or killed unseen, in the middle of a renewal, while others wait for it.
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { must, until } from "./invariant.mjs";
+
+// A lost session is to be told, not to be mended by a browser.
+const options = { login: false };
+
+/**
+ * Brings a process to its stage and stops it there until its lease is over; then lets it go on.
+ *
+ * @param trial.mayTakeOver whether the others are to go on without it meanwhile; else they must wait
+ */
+export async function stopOnce(lane, { victim, crew, trial }) {
+  const before = await begin(lane);
+  const { own, others } = await bringTo(lane, { victim, crew, trial });
+  if (trial.inSave) {
+    victim.go();
+    await until(() => victim.state() === "T", "the process to stop");
+  } else {
+    victim.signal("SIGSTOP");
+    victim.go();
+  }
+  if (trial.mayTakeOver) await Promise.all(others);
+  else await pastDeadline(lane, { others, trial });
+  must(victim.state() === "T", `${trial.what}: the process was not stopped`);
+  victim.signal("SIGCONT");
+  const answers = await Promise.all([own, ...others]);
+  await judge(lane, { before, answers, trial });
+}
+
+/** The login as it is; what is counted from here on belongs to this trial. */
+export async function begin(lane) {
+  const before = await lane.check();
+  lane.ledger.clear();
+  lane.expire();
+  return before;
+}
+
+/** The victim stands at its stage, under its lease, and only then the others ask. */
+export async function bringTo(lane, { victim, crew, trial }) {
+  const { still, rotated, inSave } = trial;
+  if (rotated) lane.sandbox.faults.add({ kind: "slow-headers", ms: rotated, path: "token", times: 1 });
+  const stage = rotated ? until(() => lane.ledger.rotations().length === 1, "the rotation") : victim.stage();
+  const stop = inSave && { deadly: inSave, signal: "SIGSTOP" };
+  const own = victim.insist({ epoch: lane.epoch, options, ...(!rotated && { still }), ...stop });
+  must((await stage) === (rotated ? true : still), `${trial.what}: the process did not come there`);
+  const others = crew.map((worker) => worker.insist({ epoch: lane.epoch, options }));
+  return { own, others };
+}
+
+/** Waits until the newest lease is over; nobody may have gone on without its holder. */
+async function pastDeadline(lane, { others, trial }) {
+  const sent = lane.ledger.all().length;
+  let early;
+  for (const other of others) other.then((answer) => (early ??= answer));
+  const deadline = deadlineOf(lane);
+  await until(() => bootClock() > deadline + 500, "the end of a lease");
+  must(trial.isSaved || !early, () => `${trial.what}: somebody went on: ${JSON.stringify(early)}`);
+  must(lane.ledger.all().length === sent, `${trial.what}: somebody asked the issuer meanwhile`);
+}
+
+function deadlineOf({ home }) {
+  const folder = join(home, "claims");
+  const claims = readdirSync(folder).filter((file) => file.endsWith(".claim"));
+  const [newest] = claims.sort((one, two) => changed(folder, two) - changed(folder, one));
+  return JSON.parse(readFileSync(join(folder, newest), "utf8")).deadline;
+}
+
+function changed(folder, file) {
+  return statSync(join(folder, file)).mtimeMs;
+}
+
+/** Milliseconds by the clock that deadlines are written in. */
+export function bootClock() {
+  return Number(process.hrtime.bigint() / 1_000_000n);
+}
+
+/** The session lives, renewed by one request, and all have its one token. */
+export async function judge(lane, { before, answers, trial }) {
+  const after = await lane.check();
+  const [rotations, refusals] = [lane.ledger.rotations().length, lane.ledger.refusals().length];
+  const found = () => `${trial.what}: ${JSON.stringify({ answers, rotations, refusals, retired: after.retired })}`;
+  must(!after.retired && after.generation === before.generation + 1, found);
+  must(rotations === 1 && refusals === 0, found);
+  must(answers[0].token !== undefined && new Set(answers.map(({ token }) => token)).size === 1, found);
+}

@@ -1,0 +1,57 @@
+// One agent: a process with the built package, a store in files and nothing else. It asks for a token when it is told to,
+// and stands still or dies at the stage that it is told; that is all done from outside, through the options that
+// AgentClient and its store take, and by putting file system calls of this process behind a door.
+import { digest } from "./digest.mjs";
+import { AgentClient, fileStore, isAgentAuthError } from "./dist.mjs";
+import { Stages } from "./stages.mjs";
+
+const { home, server, timeout } = JSON.parse(process.argv[2]);
+const stages = new Stages((stage) => process.send({ kind: "at", stage }));
+let epoch = Date.now();
+let detour;
+let browsers = 0;
+
+const agent = new AgentClient({
+  store: stages.store(fileStore(home)),
+  fetch: stages.fetch((request, init) => fetch(detour === undefined ? request : detoured(request), init)),
+  clock: {
+    now: () => performance.now(),
+    epoch: () => epoch,
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  },
+  timeout,
+  login: {
+    async open() {
+      browsers++;
+      throw new Error("a browser was asked for");
+    },
+  },
+});
+
+/** The request as it is, at another address: a name that does not exist, a port where nobody listens. */
+function detoured(request) {
+  const { pathname } = new URL(request.url);
+  const { method, headers, body } = request;
+  return new Request(new URL(pathname, detour), { method, headers, body, duplex: "half" });
+}
+
+async function ask({ id, options }) {
+  try {
+    const token = await agent.token(server, options);
+    process.send({ kind: "answer", id, browsers, token: digest(token.value) });
+  } catch (error) {
+    const { code, message } = isAgentAuthError(error) ? error : { code: "thrown", message: String(error?.stack) };
+    process.send({ kind: "answer", id, browsers, error: { code, message, class: error?.class } });
+  }
+}
+
+process.on("message", (message) => {
+  if (message.kind === "go") return stages.go();
+  if (message.kind === "end") return process.exit(0);
+  epoch = message.epoch;
+  detour = message.detour;
+  stages.arm(message);
+  ask(message);
+});
+process.on("disconnect", () => process.exit(0));
+process.send({ kind: "ready", pid: process.pid });

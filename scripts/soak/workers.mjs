@@ -1,0 +1,118 @@
+// The processes that ask for tokens, from outside.
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Broken } from "./invariant.mjs";
+
+const PROGRAM = fileURLToPath(new URL("worker.mjs", import.meta.url));
+const OWN_NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+/** An answer of a process that has ended. */
+const GONE = { gone: true };
+
+/** A worker process. */
+export class Worker {
+  /** Resolves with its pid, as this process sees it, when it can be asked. */
+  ready;
+  /** Resolves when it has ended. */
+  ended;
+  #child;
+  #pid;
+  #waiting = new Map();
+  #stages = [];
+  #nextId = 1;
+  #talk = "";
+
+  constructor(settings, { namespace = false } = {}) {
+    const command = [...(namespace ? OWN_NAMESPACE : []), process.execPath, PROGRAM, JSON.stringify(settings)];
+    this.#child = spawn(command[0], command.slice(1), { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.on("data", (chunk) => {
+        this.#talk += chunk;
+      });
+    }
+    this.ended = new Promise((resolve) => this.#child.once("close", resolve)).then(() => this.#release());
+    this.ready = new Promise((resolve, reject) => {
+      this.ended.then(() => reject(new Broken(`a worker did not start: ${this.#talk}`)));
+      this.#child.once("message", () => resolve(namespace ? onlyChild(this.#child.pid) : this.#child.pid));
+    }).then((pid) => {
+      this.#pid = pid;
+    });
+    this.#child.on("message", (message) => this.#hear(message));
+    // A message to a process that was just killed; its end is heard of otherwise.
+    this.#child.on("error", () => {});
+  }
+
+  /** Asks for a token; gives its digest, or the error, or `gone` where the process ended first. */
+  ask(message) {
+    const id = this.#nextId++;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#send({ kind: "ask", id, ...message });
+    });
+  }
+
+  /** Asks again and again while it is told "not at this moment", as an agent does. */
+  async insist(message) {
+    const answer = await this.ask(message);
+    const { epoch, options } = message;
+    return answer.error?.class === "unavailable" ? this.insist({ epoch, options }) : answer;
+  }
+
+  /** Resolves with a stage when it stands still there, with undefined when its process ends. */
+  stage() {
+    return new Promise((resolve) => this.#stages.push(resolve));
+  }
+
+  /** Lets it go on from the stage where it stands still. */
+  go() {
+    this.#send({ kind: "go" });
+  }
+
+  signal(name) {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null || this.#pid === undefined) return;
+    process.kill(this.#pid, name);
+  }
+
+  /** The letter that the kernel has for what it does: `T` is stopped. */
+  state() {
+    const line = readFileSync(`/proc/${this.#pid}/stat`, "utf8");
+    return line.slice(line.lastIndexOf(")") + 2)[0];
+  }
+
+  /** Kills it; resolves when it is gone. */
+  async kill() {
+    // One that is just starting has a pid to be learned first.
+    await this.ready.catch(() => {});
+    this.signal("SIGKILL");
+    await this.ended;
+  }
+
+  /** Lets it end by itself. */
+  async end() {
+    this.#send({ kind: "end" });
+    await this.ended;
+  }
+
+  #send(message) {
+    if (this.#child.connected) this.#child.send(message, () => {});
+  }
+
+  #hear(message) {
+    if (message.kind === "at") return this.#stages.shift()?.(message.stage);
+    if (message.kind !== "answer") return;
+    this.#waiting.get(message.id)?.(message);
+    this.#waiting.delete(message.id);
+  }
+
+  #release() {
+    for (const resolve of this.#waiting.values()) resolve(GONE);
+    for (const resolve of this.#stages) resolve(undefined);
+    this.#waiting.clear();
+    this.#stages = [];
+  }
+}
+
+function onlyChild(pid) {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim());
+}

@@ -1,0 +1,29 @@
+import type { Writable } from "node:stream";
+import { AgentAuthError } from "../../errors.js";
+
+/** The reader closed the pipe. No failure: the command stops and ends with exit code 0. */
+export class PipeClosed extends Error {
+  override readonly name = "PipeClosed";
+}
+
+const CLOSED = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
+
+/**
+ * Writes text to a stream and resolves when the reader has taken it and everything before it.
+ *
+ * @throws {@link PipeClosed} when nobody reads any more; {@link AgentAuthError} when the stream fails otherwise
+ */
+export function writeAll(stream: Writable, text: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(writeFailure(error)) : resolve()));
+  });
+}
+
+function writeFailure(error: NodeJS.ErrnoException): Error {
+  if (CLOSED.has(error.code ?? "")) return new PipeClosed("the reader closed the pipe", { cause: error });
+  return new AgentAuthError("internal_error", `the output cannot be written: ${error.message}`, {
+    class: "internal",
+    hint: "look at the disk or the device that the output goes to",
+    cause: error,
+  });
+}

@@ -1,0 +1,213 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Report } from "../../src/cli/doctor/report.js";
+import { FORMATS } from "../../src/cli/output/formats.js";
+import { type Bench, type RunOptions, runCli, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+
+const windows = process.platform === "win32";
+let home: string;
+beforeEach(() => {
+  home = join(temporaryFolder(), "below", "home");
+});
+
+function run(args: readonly string[] = [], env: RunOptions["env"] = {}) {
+  return runCli(["doctor", ...args], { env: { AGENTAUTH_HOME: home, ...env } });
+}
+
+async function report(args: readonly string[] = [], env: RunOptions["env"] = {}) {
+  const { code, stdout } = await run(["--json", ...args], env);
+  const { checks, settings } = JSON.parse(stdout) as Report;
+  return {
+    code,
+    check: (name: string) => checks.find((one) => one.name === name),
+    setting: (name: string) => settings.find((one) => one.name === name),
+  };
+}
+
+function makeHome(mode = 0o700): void {
+  mkdirSync(home, { recursive: true });
+  chmodSync(home, mode);
+}
+
+describe("doctor", () => {
+  it("on a fresh machine finds nothing wrong, and changes nothing", async () => {
+    const { code, stdout, stderr } = await run();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^agentauth \d+\.\d+\.\d+, Node v/);
+    expect(stdout).toContain(`${home} (AGENTAUTH_HOME), not there yet`);
+    expect(stdout).not.toMatch(/^failed/m);
+    expect(stderr).toMatch(/^\d+ checks: 0 failed, /);
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("tries the folder that is there, and leaves it as it was", async () => {
+    makeHome();
+    expect((await report()).check("writing")).toMatchObject({ state: "ok" });
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it("takes the home from the platform where no variable names it", async () => {
+    const config = temporaryFolder();
+    const { setting } = await report([], { AGENTAUTH_HOME: "", XDG_CONFIG_HOME: config });
+    if (process.platform === "linux") {
+      expect(setting("home")).toEqual({ name: "home", value: join(config, "agentauth"), source: "XDG_CONFIG_HOME" });
+    } else {
+      expect(setting("home")?.source).not.toBe("AGENTAUTH_HOME");
+    }
+  });
+
+  it.skipIf(windows)("ends with 8 where others can enter the folder of logins, and says how to repair it", async () => {
+    makeHome();
+    mkdirSync(join(home, "grants"));
+    chmodSync(join(home, "grants"), 0o755);
+    const { code, check } = await report();
+    expect([code, check("store")]).toEqual([
+      8,
+      expect.objectContaining({ state: "failed", hint: `chmod 700 ${join(home, "grants")}` }),
+    ]);
+    chmodSync(join(home, "grants"), 0o700);
+    expect((await report()).code).toBe(0);
+  });
+
+  it("ends with 8 where a login cannot be used, with the command that sets it aside", async () => {
+    makeHome();
+    mkdirSync(join(home, "grants"), { mode: 0o700 });
+    const path = join(home, "grants", `${"0".repeat(40)}.1.json`);
+    writeFileSync(path, '{"schema": 99}', { mode: 0o600 });
+    const { code, check } = await report();
+    expect([code, check("files")?.state]).toEqual([8, "failed"]);
+    expect(check("files")?.hint).toBe(`mv ${path} ${path}.broken`);
+  });
+
+  it("ends with 2 for a settings file that is broken, and tells the rest all the same", async () => {
+    makeHome();
+    writeFileSync(join(home, "config.json"), '{"profils": {}}');
+    const { code, check, setting } = await report([], { AGENTAUTH_BASE_URL: "https://env.example" });
+    expect([code, check("settings file")?.found]).toEqual([2, expect.stringContaining('unknown key "profils"')]);
+    expect(check("home")?.state).toBe("ok");
+    expect(setting("base_url")).toMatchObject({ value: "https://env.example", source: "AGENTAUTH_BASE_URL" });
+  });
+
+  it("takes an empty variable for one that is not set", async () => {
+    const empty = ["AGENTAUTH_PROFILE", "AGENTAUTH_BASE_URL", "AGENTAUTH_STORE", "HTTPS_PROXY", "AGENTAUTH_FOO"];
+    const { code, check, setting } = await report([], Object.fromEntries(empty.map((name) => [name, ""])));
+    expect(code).toBe(0);
+    expect(check("variables")?.found).toBe("1 set, all of them known");
+    for (const name of ["profile", "base_url", "store", "https_proxy"]) expect(setting(name)?.source).toBe("default");
+  });
+
+  it("tells a variable that nothing reads", async () => {
+    const { code, check } = await report([], { AGENTAUTH_FOO: "planted", AGENTAUTH_BASEURL: "planted" });
+    expect([code, check("variables")?.state]).toEqual([0, "warning"]);
+    expect(check("variables")?.found).toContain("AGENTAUTH_FOO is set, and nothing reads it");
+    expect(check("variables")?.hint).toBe("did you mean AGENTAUTH_BASE_URL?");
+  });
+
+  it("ends with 2 where no certificate would be checked", async () => {
+    const { code, check } = await report([], { NODE_TLS_REJECT_UNAUTHORIZED: "0" });
+    expect([code, check("tls")?.hint]).toEqual([2, expect.stringContaining("unset NODE_TLS_REJECT_UNAUTHORIZED")]);
+  });
+
+  it("refuses an address that is none, and a format that is none", async () => {
+    expect(await run(["nowhere"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await run(["-o", "xml"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await run(["--show-secrets"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("prints what jq makes of the report", async () => {
+    const { code, stdout } = await run(["--jq", '.checks[] | select(.name == "node").state']);
+    expect([code, stdout]).toEqual([0, "ok\n"]);
+  });
+});
+
+describe("what doctor prints is for everybody to see", () => {
+  const PLANTED = {
+    AGENTAUTH_API_TOKEN: "planted-api-token",
+    AGENTAUTH_CLIENT_SECRET: "planted-client-secret",
+    AGENTAUTH_ID_TOKEN: "planted-id-token",
+    AGENTAUTH_FOO: "planted-stranger",
+    HTTPS_PROXY: "http://user:planted-proxy@127.0.0.1:9",
+    HTTP_PROXY: "planted-user:planted%2Dproxy2@127.0.0.1:9",
+  };
+  const WRONG = {
+    ...PLANTED,
+    AGENTAUTH_BASE_URL: "https://user:planted-url@host.example",
+    HTTPS_PROXY: "socks5://user:planted-proxy@host.example",
+    AGENTAUTH_STORE: "vault",
+  };
+
+  it.each([...FORMATS].flatMap((format) => [[format, "right", PLANTED] as const, [format, "wrong", WRONG] as const]))(
+    "as %s, with settings that are %s",
+    async (format, _what, env) => {
+      makeHome();
+      const url = "http://127.0.0.1:9/mcp";
+      for (const more of [[], ["--online", "--retries", "0", "--debug"], [url, "--debug", "--retries", "0"]]) {
+        const { code, stdout, stderr } = await run(["-o", format, ...more], env);
+        expect(code).not.toBe(1);
+        expect(stdout).not.toBe("");
+        expect(stdout + stderr).not.toContain("planted");
+        expect(stdout).not.toMatch(/\n {4}at /);
+      }
+    },
+  );
+
+  it("also where the settings file has an address with a password, or a token in clear", async () => {
+    makeHome();
+    const profiles = (entries: object) => JSON.stringify({ profiles: { default: entries } });
+    for (const text of [
+      profiles({ base_url: "https://user:planted/pw@host.example" }),
+      profiles({ base_url: "user:planted-pw@host.example" }),
+      profiles({ api_token: "planted-token" }),
+    ]) {
+      writeFileSync(join(home, "config.json"), text);
+      const { code, stdout, stderr } = await run();
+      expect(code).toBe(2);
+      expect(stdout + stderr).not.toContain("planted");
+    }
+  });
+
+  it("has no character that a terminal acts on, whatever the variables hold", async () => {
+    const env = { BROWSER: "\u001b[31mx\u202e", NO_PROXY: "a\u0007b", AGENTAUTH_ERRORS: "\u009b1m" };
+    const { stdout, stderr } = await run([], env);
+    expect(unsafeIn(stdout + stderr)).toEqual([]);
+    expect(stdout).toContain("\\e[31mx");
+  });
+});
+
+describe("doctor and status at a service", () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await startBench({ devices: 3 });
+  });
+  afterAll(() => bench.sandbox.close());
+
+  it("reaches it when asked to, and ends with 5 when it does not", async () => {
+    const up = await report(["--online", "--pool", bench.sandbox.ids.pool], bench.env);
+    expect([up.code, up.check("service")?.state, up.check("clock")?.state]).toEqual([0, "ok", "ok"]);
+    const denied = await report(["--online"], { ...bench.env, AGENTAUTH_API_TOKEN: "planted-token" });
+    expect([denied.code, denied.check("service")?.state]).toEqual([5, "failed"]);
+  });
+
+  it("finds the issuer of an MCP server, and says who is not signed in", async () => {
+    const { code, check } = await report([bench.sandbox.mcpUrl], bench.env);
+    expect([code, check("discovery")?.state]).toEqual([0, "ok"]);
+    expect(check("login")?.hint).toBe(`agentauth login ${bench.sandbox.mcpUrl}`);
+  });
+
+  it("status says which profile and store it looked at, and why", async () => {
+    const status = (env: Record<string, string>, ...args: string[]) =>
+      runCli(["status", ...args], { env: { AGENTAUTH_HOME: home, ...env } });
+    const plain = await status({});
+    expect([plain.code, plain.stderr]).toEqual([
+      4,
+      `profile default (default), store file (default): ${home}, readable by you alone\n` +
+        "nobody is signed in; agentauth login <mcp_url>\n",
+    ]);
+    await runCli(["config", "set", "pool", "p", "--profile", "work"], { env: { AGENTAUTH_HOME: home } });
+    const chosen = await status({ AGENTAUTH_PROFILE: "work", AGENTAUTH_STORE: "memory" }, "--json");
+    expect([chosen.code, chosen.stdout]).toEqual([4, "[]\n"]);
+    expect(chosen.stderr).toMatch(/^profile work \(AGENTAUTH_PROFILE\), store memory \(AGENTAUTH_STORE\): /);
+    expect((await status({}, "-q")).stderr).toBe("");
+  });
+});

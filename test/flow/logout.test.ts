@@ -1,0 +1,81 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { linesOf } from "../helpers/cli.js";
+import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+
+let desk: Desk;
+let me: Newcomer;
+let url: string;
+
+beforeAll(async () => {
+  desk = await startDesk();
+  url = desk.url;
+});
+afterAll(() => desk.close());
+beforeEach(() => {
+  me = desk.newcomer();
+});
+afterEach(() => desk.sandbox.faults.clear());
+
+describe("agentauth logout", () => {
+  it("prints nothing on standard output unless a form is asked for", async () => {
+    await me.signIn();
+    expect(await me.run(["logout", url])).toMatchObject({ code: 0, stdout: "", stderr: `signed out of ${url}\n` });
+  });
+
+  it("tells programs what became of it, also where nobody was signed in", async () => {
+    await me.signIn();
+    const first = await me.run(["logout", url, "--json"]);
+    const out = { server: url, profile: "default", removed: true, told: true, error: null };
+    expect([first.code, JSON.parse(first.stdout)]).toEqual([0, [out]]);
+    const second = await me.run(["logout", url, "-o", "json"]);
+    expect([second.code, JSON.parse(second.stdout)]).toEqual([0, [{ ...out, removed: false, told: null }]]);
+    const all = await me.run(["logout", "--all", "--json"]);
+    expect([all.code, all.stdout, all.stderr]).toEqual([0, "[]\n", "nobody is signed in\n"]);
+  });
+
+  it("names the profile, and leaves those of others", async () => {
+    await me.addProfile("work");
+    await me.signIn();
+    await me.signIn("--profile", "work");
+    const { stdout } = await me.run(["logout", "--all", "--profile", "work", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject([{ server: url, profile: "work", removed: true }]);
+    expect((await me.grants()).map(({ profile }) => profile)).toEqual(["default"]);
+  });
+
+  it("is done where the issuer fails, and says why in a warning and in JSON", async () => {
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
+    const { code, stdout, stderr } = await me.run(["logout", url, "--json"]);
+    expect([code, await me.grants()]).toEqual([0, []]);
+    expect(JSON.parse(stdout)).toMatchObject([{ removed: true, told: false, error: expect.stringMatching(/\w/) }]);
+    expect(stderr).toMatch(/^warning: signed out of \S+ here; its issuer could not be told \(.+\), so the token lives/);
+  });
+
+  it("waits for no issuer that is silent, and is done all the same", async () => {
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "end_session", times: 0 });
+    const { code, stdout } = await me.run(["logout", url, "--json"]);
+    expect([code, await me.grants()]).toEqual([0, []]);
+    expect(JSON.parse(stdout)).toMatchObject([{ removed: true, told: false, error: expect.stringContaining("5 s") }]);
+  });
+
+  it("--all signs out of everything and lists it", async () => {
+    const other = `${url}/${desk.sandbox.ids.pool}`;
+    await me.signIn();
+    await me.run(["token", other, ...SIGN_IN]);
+    const { code, stdout, stderr } = await me.run(["logout", "--all", "-o", "plain"]);
+    expect(code).toBe(0);
+    expect(
+      linesOf(stdout)
+        .map((line) => line.split("\t").slice(0, 3))
+        .sort(),
+    ).toEqual(expect.arrayContaining([expect.arrayContaining([url]), expect.arrayContaining([other])]));
+    expect(linesOf(stderr)).toHaveLength(2);
+    expect(await me.grants()).toEqual([]);
+  });
+
+  it("needs one server or --all, and not both", async () => {
+    expect((await me.run(["logout"])).code).toBe(2);
+    expect((await me.run(["logout", url, "--all"])).code).toBe(2);
+  });
+});

@@ -1,0 +1,156 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { shellWord } from "../../src/redact.js";
+import { BIN, cleanEnv, collect } from "../helpers/cli.js";
+import { startServer } from "../helpers/server.js";
+import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+
+let desk: Desk;
+let me: Newcomer;
+let url: string;
+
+beforeAll(async () => {
+  desk = await startDesk();
+  url = desk.url;
+});
+afterAll(() => desk.close());
+beforeEach(() => {
+  me = desk.newcomer();
+});
+afterEach(() => desk.sandbox.faults.clear());
+
+const call = (method: string, params: object = {}) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+const LIST = call("tools/list");
+const REPORT = call("tools/call", { name: "admin_report", arguments: {} });
+
+describe("agentauth request", () => {
+  it("sends a request with the token, and prints the answer and nothing else", async () => {
+    await me.signIn();
+    const { code, stdout, stderr } = await me.run(["request", url, "--data", LIST]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain('"admin_report"');
+    expect(me.asked().at(-1)).toBe("POST /mcp tools/list 200");
+  });
+
+  it("takes its body from standard input, and prints status and headers with -i", async () => {
+    await me.signIn();
+    const { code, stdout } = await me.run(["request", url, "-i", "-d", "-"], { stdin: LIST });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:[\w-]+: .*\r\n)+\r\n/);
+    expect(stdout).toContain('"admin_report"');
+  });
+
+  it("signs in where that is needed and allowed, and ends with 4 where it is not", async () => {
+    const refused = await me.run(["request", url, "-d", LIST]);
+    expect([refused.code, refused.stdout]).toEqual([4, ""]);
+    expect(refused.stderr).toContain(`\nhint: agentauth login ${url}\n`);
+    expect(me.asked()).toEqual([]);
+    const { code, stdout } = await me.run(["request", url, "-d", LIST, ...SIGN_IN]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('"admin_report"')]);
+  });
+
+  it("renews a token that its server no longer takes", async () => {
+    const first = await me.signIn();
+    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp" });
+    expect((await me.run(["request", url, "-d", LIST])).code).toBe(0);
+    expect((await me.run(["token", url])).stdout).not.toBe(first.stdout);
+  });
+
+  it("ends with 4 where the token is refused after that, with the body on standard output", async () => {
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0, body: "html" });
+    const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
+    expect([code, stdout]).toEqual([4, expect.stringContaining("<")]);
+    expect(stderr).toContain(`hint: agentauth login ${url}`);
+  });
+
+  it("asks for the scopes that are missing, or says which they are", async () => {
+    await me.signIn();
+    const refused = await me.run(["request", url, "-d", REPORT]);
+    expect([refused.code, refused.stdout]).toEqual([4, ""]);
+    expect(refused.stderr).toContain("reports:read");
+    const { code, stdout } = await me.run(["request", url, "-d", REPORT, ...SIGN_IN]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("12 pools")]);
+    expect((await me.grant()).tokens.scope?.split(" ").sort()).toEqual(["mcp", "reports:read"]);
+  });
+
+  it("asks for the scopes of --scope at once", async () => {
+    const { code, stdout } = await me.run(["request", url, "-d", REPORT, "--scope", "mcp reports:read", ...SIGN_IN]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("12 pools")]);
+    expect(me.asked().filter((one) => one.includes("authorization_code"))).toHaveLength(1);
+  });
+
+  it.each([
+    [404, 6],
+    [429, 5],
+    [503, 5],
+  ])(
+    "ends with %i's exit code %i, the body on standard output and one error on standard error",
+    async (status, exit) => {
+      await me.signIn();
+      desk.sandbox.faults.add({ kind: "status", status, path: "mcp", times: 0, body: "html" });
+      const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
+      expect([code, stdout]).toEqual([exit, expect.stringContaining("<")]);
+      expect(stderr.match(/^error: .*$/gm)).toEqual([expect.stringContaining(`(HTTP ${status})`)]);
+    },
+  );
+
+  it("takes the token to no other server", async () => {
+    const other = await startServer((response) => response.end("elsewhere"));
+    const token = (await me.signIn()).stdout.trim();
+    desk.sandbox.faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
+    const { stdout, stderr } = await me.run(["request", url, "-d", LIST]);
+    expect([stdout, stderr]).toEqual([
+      "elsewhere",
+      expect.stringContaining(`warning: redirected to ${other.origin}/x`),
+    ]);
+    expect(other.requests).toHaveLength(1);
+    expect(JSON.stringify(other.requests)).not.toContain(token);
+    expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
+  });
+
+  it("gives up a server that does not answer within --timeout", async () => {
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });
+    const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST, "--timeout", "1"]);
+    expect([code, stdout]).toEqual([5, ""]);
+    expect(stderr).toMatch(/^error: .*no answer began in 1 s\nhint: --timeout/);
+  });
+
+  it("ends with 130 at SIGINT in the middle of a body", async () => {
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "slow-body", bytes: 8, ms: 200, path: "mcp", times: 0 });
+    const signalAfter = { characters: 8, signal: "SIGINT" } as const;
+    const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST], { signalAfter });
+    expect([code, stderr]).toEqual([130, "error: ended by SIGINT\n"]);
+    expect(stdout).not.toContain("admin_report");
+  });
+
+  it("minds no reader that leaves early", async () => {
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "slow-body", bytes: 8, ms: 20, path: "mcp", times: 0 });
+    const words = [process.execPath, BIN, "request", url, "-d", LIST].map(shellWord).join(" ");
+    const script = `{ ${words}; echo "code $?" >&2; } | head -c 1`;
+    const child = spawn("bash", ["-c", script], { env: cleanEnv({ AGENTAUTH_HOME: me.home }), stdio: "pipe" });
+    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    await once(child, "close");
+    expect([out().length, err()]).toEqual([1, "code 0\n"]);
+  });
+
+  it("sends nothing where the command line is wrong", async () => {
+    await me.signIn();
+    const before = me.asked().length;
+    for (const flags of [
+      ["-H", "Authorization: x"],
+      ["-H", "x"],
+      ["-X", "GET", "-d", "x"],
+      ["-d", "@/nowhere"],
+    ]) {
+      const { code, stdout } = await me.run(["request", url, ...flags]);
+      expect([flags, code, stdout]).toEqual([flags, 2, ""]);
+    }
+    expect((await me.run(["request", `${url}#x`])).code).toBe(2);
+    expect(me.asked().length).toBe(before);
+  });
+});

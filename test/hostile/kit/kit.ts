@@ -1,0 +1,160 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Grant } from "../../../src/oauth/grant.js";
+import { Secret } from "../../../src/redact.js";
+import { fileStore } from "../../../src/store/file.js";
+import { cleanEnv, temporaryFolder } from "../../helpers/cli.js";
+import { madeClient, madeGrant } from "../../helpers/grant.js";
+import { Canaries } from "./canaries.js";
+import { Issuer, McpServer } from "./issuer.js";
+import { Peer, type Seen } from "./peer.js";
+import { type Person, signInAddress, signsIn } from "./person.js";
+import { type PublicWorld, startPublicWorld } from "./public-world.js";
+import { Service } from "./service.js";
+import { type Run, startWatched, type Watched } from "./watched.js";
+
+/** Where the servers of a case are: on this machine, or out in the open behind a proxy. */
+export type World = "loopback" | "public";
+
+/** What a run of the program is told beside its arguments. */
+export interface RunOptions {
+  env?: Record<string, string | undefined>;
+  stdin?: string | undefined;
+  cwd?: string;
+  person?: Person | undefined;
+}
+
+/** The hostile side of one case, and the folder that the program works in. */
+export interface Kit {
+  readonly mcp: McpServer;
+  readonly as: Issuer;
+  readonly service: Service;
+  /** Nobody may even knock here, unless a case allows it. */
+  readonly elsewhere: Peer;
+  /** Every request to any of them, in order. */
+  readonly log: Seen[];
+  readonly canaries: Canaries;
+  /** The pages that the person's browser was shown. */
+  readonly pages: string[];
+  /** Every run of the program. */
+  readonly runs: Run[];
+  /** The person's folder, with everything in it that a run can write to. */
+  readonly folder: string;
+  /** AGENTAUTH_HOME, inside of it. */
+  readonly home: string;
+  /** What leads the program to servers that are not here. */
+  readonly flags: readonly string[];
+  /** Runs the built program to its end. */
+  run(args: readonly string[], options?: RunOptions): Promise<Run>;
+  /** Starts it. */
+  start(args: readonly string[], options?: RunOptions): Watched;
+  /** Keeps a login as if the person had signed in before. */
+  keep(over?: Partial<Grant>, tokens?: Partial<Grant["tokens"]>): Promise<Grant>;
+  close(): Promise<void>;
+}
+
+/** Builds the servers and the folder of one case. */
+export async function startKit(world: World): Promise<Kit> {
+  const log: Seen[] = [];
+  const canaries = new Canaries();
+  const folder = temporaryFolder();
+  const open: PublicWorld | undefined = world === "public" ? await startPublicWorld(log) : undefined;
+  const mcp = await new McpServer("mcp", log, open?.at("mcp.test")).start();
+  const as = await new Issuer("as", log, canaries, open?.at("as.test")).start();
+  const service = await new Service("service", log, open?.at("service.test")).start();
+  const elsewhere = await new Peer("elsewhere", log, { isTripwire: true }).start();
+  open?.route({ "mcp.test": mcp, "as.test": as, "service.test": service });
+  as.serve();
+  mcp.serveFor(as);
+  const peers = [mcp, as, service, elsewhere];
+  const kit: Omit<Kit, "run" | "start" | "keep"> = {
+    ...{ mcp, as, service, elsewhere, log, canaries, folder },
+    pages: [],
+    runs: [],
+    home: join(folder, "settings"),
+    flags: open?.flags ?? [],
+    close: async () => void (await Promise.all([...peers, ...(open ? [open] : [])].map((peer) => peer.close()))),
+  };
+  mkdirSync(join(folder, "work"));
+  return { ...kit, ...acting(kit) };
+}
+
+function acting(kit: Omit<Kit, "run" | "start" | "keep">): Pick<Kit, "run" | "start" | "keep"> {
+  const start = (args: readonly string[], options: RunOptions = {}): Watched => {
+    const { home, folder, canaries, service } = kit;
+    const env = cleanEnv({
+      HOME: folder,
+      AGENTAUTH_HOME: home,
+      AGENTAUTH_BASE_URL: service.origin,
+      AGENTAUTH_API_TOKEN: canaries.get("api-token"),
+      AGENTAUTH_CLIENT_SECRET: canaries.get("client-secret"),
+      ...options.env,
+    });
+    const cwd = options.cwd ?? join(folder, "work");
+    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin: options.stdin });
+    const ended = watched.ended.then((run) => {
+      kit.runs.push(run);
+      return run;
+    });
+    return { ...watched, ended };
+  };
+  return {
+    start,
+    async run(args, options = {}) {
+      const watched = start(args, options);
+      await bringPerson(kit as Kit, watched, options.person ?? signsIn);
+      return watched.ended;
+    },
+    async keep(over = {}, tokens = {}) {
+      const grant = grantOf(kit, over, tokens);
+      await fileStore(kit.home).save(grant, undefined);
+      return grant;
+    },
+  };
+}
+
+/** Waits until the program asks for a person, and sends one; or until it ends without. */
+async function bringPerson(kit: Kit, { stderr, ended }: Watched, person: Person): Promise<void> {
+  let isOver = false;
+  void ended.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const address = signInAddress(stderr());
+    if (address) return void (await person(address, kit));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function grantOf(
+  { mcp, as, canaries }: Pick<Kit, "mcp" | "as" | "canaries">,
+  over: Partial<Grant>,
+  tokens: Partial<Grant["tokens"]>,
+): Grant {
+  const { issuer } = as;
+  const client = madeClient({ issuer, clientSecret: new Secret(canaries.get("registered-secret")) });
+  return madeGrant({
+    server: mcp.url,
+    resource: mcp.url,
+    issuer,
+    endpoints: {
+      token: `${issuer}/token`,
+      introspection: `${issuer}/introspect`,
+      revocation: `${issuer}/revoke`,
+      endSession: `${issuer}/end_session`,
+      jwks: `${issuer}/jwks`,
+    },
+    client,
+    tokens: {
+      accessToken: new Secret(canaries.get("access-token")),
+      refreshToken: new Secret(canaries.get("refresh-token")),
+      idToken: new Secret(canaries.get("id-token")),
+      expiresAt: Date.now() + 3_600_000,
+      obtainedAt: Date.now(),
+      scope: "tools",
+      ...tokens,
+    },
+    signedInAt: Date.now(),
+    ...over,
+  });
+}

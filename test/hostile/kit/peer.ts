@@ -1,0 +1,168 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo, Server, Socket } from "node:net";
+
+/** A request as it arrived, its body read. */
+export interface Seen {
+  readonly peer: string;
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  /** With it. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** What a route answers: JSON unless there is a text; `raw` writes the answer itself, or never does. */
+export interface Reply {
+  status?: number;
+  headers?: Record<string, string | string[]>;
+  json?: unknown;
+  text?: string | Buffer;
+  raw?: (response: ServerResponse) => unknown;
+}
+
+/** Makes the answer to one request; `nth` counts the requests of this path from 1. */
+export type Route = Reply | ((request: Seen, nth: number) => Reply | Promise<Reply>);
+
+/** How a peer listens. */
+export interface PeerOptions {
+  /** Where it says that it is, when that is not where it listens. */
+  origin?: string;
+  tls?: { key: string; cert: string };
+  /** Whether to log a connection by itself: for peers that nobody may even knock at. */
+  isTripwire?: boolean;
+}
+
+/** A loopback server whose every answer a case can replace; what has no route is 404. */
+export class Peer {
+  readonly routes: Record<string, Route> = {};
+  readonly name: string;
+  readonly #log: Seen[];
+  readonly #options: PeerOptions;
+  readonly #sockets = new Set<Socket>();
+  #server: Server | undefined;
+
+  constructor(name: string, log: Seen[], options: PeerOptions = {}) {
+    this.name = name;
+    this.#log = log;
+    this.#options = options;
+  }
+
+  async start(host = "127.0.0.1"): Promise<this> {
+    const listener = (request: IncomingMessage, response: ServerResponse) => void this.#answer(request, response);
+    const { tls, isTripwire } = this.#options;
+    const server = tls ? createTlsServer(tls, listener) : createServer(listener);
+    server.on("connection", (socket: Socket) => {
+      if (isTripwire) this.#note({ method: "CONNECTION", path: "", url: "", headers: {}, body: "" });
+      this.#sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.on("close", () => this.#sockets.delete(socket));
+    });
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    this.#server = server;
+    return this;
+  }
+
+  get port(): number {
+    return (this.#server?.address() as AddressInfo).port;
+  }
+
+  get origin(): string {
+    return this.#options.origin ?? `${this.#options.tls ? "https" : "http"}://127.0.0.1:${this.port}`;
+  }
+
+  /** The requests that came for a path. */
+  to(path: string): Seen[] {
+    return this.#log.filter((seen) => seen.peer === this.name && seen.path === path);
+  }
+
+  /** The form that the n-th request for a path brought, from 0. */
+  form(path: string, nth = 0): URLSearchParams {
+    return new URLSearchParams(this.to(path)[nth]?.body);
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server?.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #note(seen: Omit<Seen, "peer">): void {
+    this.#log.push({ peer: this.name, ...seen });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const parts: Buffer[] = [];
+    try {
+      for await (const part of request) parts.push(part as Buffer);
+    } catch {
+      return;
+    }
+    const { method = "", url = "", headers } = request;
+    const path = url.split("?")[0] ?? url;
+    this.#note({ method, path, url, headers, body: Buffer.concat(parts).toString() });
+    const route = this.routes[path] ?? { status: 404, text: "nothing here" };
+    const seen = this.to(path);
+    const last = seen.at(-1);
+    write(response, typeof route === "function" && last ? await route(last, seen.length) : (route as Reply));
+  }
+}
+
+function write(response: ServerResponse, { status = 200, headers = {}, json, text, raw }: Reply): void {
+  if (raw) return void raw(response);
+  if (text === undefined && json !== undefined) {
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify(json));
+  } else response.writeHead(status, headers).end(text ?? "");
+}
+
+/** A JSON body written by hand, for what `JSON.stringify` would not write. */
+export function rawJson(text: string | Buffer, status = 200, headers: Record<string, string> = {}): Reply {
+  return { status, headers: { "content-type": "application/json", ...headers }, text };
+}
+
+/** The bytes of a whole answer, head included, and then the end of the connection. */
+export function rawBytes(bytes: string | Buffer): Reply {
+  return { raw: ({ socket }) => socket?.end(bytes) };
+}
+
+/** Answers with an abrupt end of the connection. */
+export const reset: Reply = { raw: ({ socket }) => socket?.destroy() };
+
+/** Never answers. */
+export const silence: Reply = { raw: () => undefined };
+
+/** Writes a piece again and again for as long as somebody listens. */
+export function endless(head: string, piece: string | Buffer, everyMs: number): Reply {
+  return {
+    raw({ socket }) {
+      if (!socket) return;
+      socket.write(head);
+      const timer = setInterval(() => socket.writable && socket.write(piece), everyMs);
+      socket.once("close", () => clearInterval(timer));
+    },
+  };
+}
+
+/** Writes as much as is taken, up to so many bytes. */
+export function flood(head: string, bytes: number): Reply {
+  const piece = Buffer.alloc(64 * 1024, 0x20);
+  return {
+    raw({ socket }) {
+      if (!socket) return;
+      let left = bytes;
+      socket.write(head);
+      const more = () => {
+        while (left > 0 && socket.writable) {
+          left -= piece.length;
+          if (!socket.write(piece)) return;
+        }
+        if (left <= 0) socket.end();
+      };
+      socket.on("drain", more);
+      more();
+    },
+  };
+}

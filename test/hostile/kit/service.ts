@@ -1,0 +1,45 @@
+import { Peer, type Reply, type Seen } from "./peer.js";
+
+/** The path of every list of devices. */
+export const DEVICES = "/api/v1/device";
+
+/** A management service with a made-up list of devices. */
+export class Service extends Peer {
+  /** How many devices there are. */
+  count = 6;
+  /** How many come in a page. */
+  pageSize = 2;
+
+  /** The answer to a request for a page, the list being as it should be. */
+  page(request: Seen): { status: string; summaries: Record<string, unknown>[]; pagination: Record<string, unknown> } {
+    const query = new URL(request.url, this.origin).searchParams;
+    const offset = Number(query.get("pagination[offset]") ?? 0);
+    const size = Math.min(this.pageSize, Number(query.get("pagination[page_size]") ?? this.pageSize));
+    const end = Math.min(offset + size, this.count);
+    return {
+      status: "success",
+      summaries: Array.from({ length: Math.max(0, end - offset) }, (_, nth) => this.device(offset + nth)),
+      pagination: {
+        item_count: this.count,
+        item_start: offset + 1,
+        item_end: end,
+        page_offset: offset,
+        page_size: size,
+        next_page_offset: end < this.count ? end : null,
+      },
+    };
+  }
+
+  /** One of the devices. */
+  device(nth: number): Record<string, unknown> {
+    return { id: `dev_${nth}`, type: "device", title: `Device ${nth}`, status: "active" };
+  }
+
+  /** Serves the list, each page changed by `alter` first; what it gives in place of a page is the answer. */
+  list(alter: (page: ReturnType<Service["page"]>, offset: number, nth: number) => Reply | undefined | void): void {
+    this.routes[DEVICES] = (request, nth) => {
+      const page = this.page(request);
+      return alter(page, page.pagination["page_offset"] as number, nth) ?? { json: page };
+    };
+  }
+}

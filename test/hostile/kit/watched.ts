@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { BIN, collect } from "../../helpers/cli.js";
+
+/** A run of the built program that is over, and what was seen of it from outside. */
+export interface Run {
+  readonly args: readonly string[];
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly seconds: number;
+  /** The most memory that the process ever held, in MB; undefined where the system does not tell. */
+  readonly megabytes: number | undefined;
+  /** Every command line that it and its children were seen with. */
+  readonly commandLines: readonly string[];
+}
+
+/** A run that is under way. */
+export interface Watched {
+  readonly child: ChildProcess;
+  /** What it has said so far. */
+  stdout(): string;
+  stderr(): string;
+  readonly ended: Promise<Run>;
+}
+
+/** How the program is started. */
+export interface WatchedOptions {
+  env: Record<string, string>;
+  cwd: string;
+  stdin?: string | undefined;
+}
+
+const SAMPLE_MS = 15;
+
+// A case that fails does not get to the end of what it started.
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** Starts the built program and looks at its memory and its command lines until it ends. */
+export function startWatched(args: readonly string[], { env, cwd, stdin }: WatchedOptions): Watched {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [BIN, ...args], { cwd, env, stdio: "pipe" });
+  running.add(child);
+  const watch = sampling(child.pid ?? 0);
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(stdin ?? "");
+  const ended = once(child, "close").then(([code, signal]): Run => {
+    running.delete(child);
+    const seconds = (performance.now() - startedAt) / 1000;
+    return { args, code, signal, stdout: stdout(), stderr: stderr(), seconds, ...watch() };
+  });
+  return { child, stdout, stderr, ended };
+}
+
+/** Looks at a process again and again; the function that is given back stops and tells. */
+function sampling(pid: number): () => Pick<Run, "megabytes" | "commandLines"> {
+  let kilobytes: number | undefined;
+  const commandLines = new Set<string>();
+  const look = () => {
+    kilobytes = peakOf(pid) ?? kilobytes;
+    for (const one of [pid, ...childrenOf(pid)]) {
+      const line = readProc(`/proc/${one}/cmdline`)?.replaceAll("\0", " ");
+      if (line) commandLines.add(line);
+    }
+  };
+  look();
+  const timer = setInterval(look, SAMPLE_MS);
+  return () => {
+    clearInterval(timer);
+    return {
+      megabytes: kilobytes === undefined ? undefined : kilobytes / 1024,
+      commandLines: [...commandLines],
+    };
+  };
+}
+
+function peakOf(pid: number): number | undefined {
+  const found = /^VmHWM:\s+(\d+) kB$/m.exec(readProc(`/proc/${pid}/status`) ?? "")?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+function childrenOf(pid: number): string[] {
+  return (readProc(`/proc/${pid}/task/${pid}/children`) ?? "").split(" ").filter(Boolean);
+}
+
+function readProc(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // Gone, or a system without /proc.
+    return undefined;
+  }
+}

@@ -1,0 +1,127 @@
+import { inspect } from "node:util";
+import { EXIT_CODES } from "../../src/cli/exit-codes.js";
+import { isAgentAuthError } from "../../src/errors.js";
+import { AgentAuth } from "../../src/index.js";
+import { AgentClient } from "../../src/oauth/agent.js";
+import type { LoginMethod } from "../../src/oauth/login.js";
+import { fileStore } from "../../src/store/file.js";
+import type { HostileCase } from "./case.js";
+import { leaks, misconduct, missingParts, rememberSecrets, storeOf, wrongRequests } from "./judge.js";
+import { type Kit, startKit } from "./kit/kit.js";
+
+/** How a case went. */
+export interface Verdict {
+  /** Empty where all is well. */
+  problems: string[];
+  exit: number | null | undefined;
+  /** Of the slowest and the largest of its runs. */
+  seconds: number;
+  megabytes: number;
+}
+
+/** Runs a case against the built command line. */
+export async function runCase(one: HostileCase): Promise<Verdict> {
+  const kit = await startKit(one.world ?? "loopback");
+  try {
+    await one.arrange?.(kit);
+    const before = storeOf(kit);
+    const run = await (one.drive?.(kit) ?? start(one, kit));
+    rememberSecrets(kit);
+    const wanted = EXIT_CODES[one.outcome];
+    const ended = run.code === wanted ? [] : [`exit code ${run.code ?? run.signal}, not ${wanted}: ${run.stderr.slice(0, 1000)}`];
+    const problems = [
+      ...ended,
+      ...missingParts(one, kit, run.stderr),
+      ...wrongRequests(one, kit.log),
+      ...storeProblems(one, before, kit),
+      ...leaks(one, kit),
+      ...kit.runs.flatMap((each) => misconduct(one, each)),
+      ...((await one.check?.(kit, run)) ?? []),
+    ];
+    return {
+      problems,
+      exit: run.code,
+      seconds: Math.max(...kit.runs.map(({ seconds }) => seconds)),
+      megabytes: Math.max(...kit.runs.map(({ megabytes = 0 }) => megabytes)),
+    };
+  } finally {
+    await kit.close();
+  }
+}
+
+function start(one: HostileCase, kit: Kit) {
+  const { environment = {}, person, run = {} } = one;
+  const env = typeof environment === "function" ? environment(kit) : environment;
+  return kit.run(argumentsOf(one, kit), { ...run, env, person });
+}
+
+function argumentsOf({ command = "login", flags = [], timeout, retries }: HostileCase, kit: Kit): string[] {
+  const more = [...flags, ...(timeout ? ["--timeout", String(timeout)] : []), ...(retries === false ? ["--retries", "0"] : [])];
+  if (typeof command === "function") return [...command(kit), ...more];
+  if (command === "devices") return ["devices", "list", "--pool", "pool_1", ...more];
+  return [command, kit.mcp.url, ...(command === "login" ? ["--browser", "none"] : []), ...more];
+}
+
+function storeProblems({ outcome, store }: HostileCase, before: string, kit: Kit): string[] {
+  const isSame = (store ?? (outcome === "ok" ? "any" : "same")) === "same";
+  return isSame && storeOf(kit) !== before ? [`the store changed: ${before} | ${storeOf(kit)}`] : [];
+}
+
+/** Whether a case can be put to the library too. */
+export function isForLibrary({ command = "login", flags, options, person, drive, environment, run, world, cliOnly }: HostileCase) {
+  const isPlain = !person && !drive && !environment && !run && !cliOnly && world !== "public";
+  return isPlain && typeof command === "string" && (!flags || options !== undefined);
+}
+
+/** Puts a case to the library in this process. */
+export async function runInLibrary(one: HostileCase): Promise<string[]> {
+  const kit = await startKit("loopback");
+  try {
+    await one.arrange?.(kit);
+    const before = storeOf(kit);
+    const error = await callLibrary(one, kit).then(() => undefined, (thrown: unknown) => thrown);
+    rememberSecrets(kit);
+    const ended = isAgentAuthError(error) ? error.class : error === undefined ? "ok" : `a ${String(error)}`;
+    const code = isAgentAuthError(error) ? error.code : undefined;
+    const text = isAgentAuthError(error) ? `error: ${error.message}\nhint: ${error.hint ?? ""}` : "";
+    const shown = [text, JSON.stringify(error), inspect(error, { depth: 10, showHidden: true })].join("\n");
+    return [
+      ...(ended === one.outcome ? [] : [`it ended with ${ended}, not ${one.outcome}: ${text}`]),
+      ...(one.code === undefined || one.code === code ? [] : [`the code is ${code}, not ${one.code}`]),
+      ...(one.outcome === "ok" ? [] : missingParts(one, kit, text)),
+      ...wrongRequests(one, kit.log),
+      ...storeProblems(one, before, kit),
+      ...kit.canaries.in(shown).map((name) => `${name} in the error`),
+      ...((await one.check?.(kit, undefined)) ?? []),
+    ];
+  } finally {
+    await kit.close();
+  }
+}
+
+async function callLibrary({ command, options, timeout, retries }: HostileCase, kit: Kit): Promise<unknown> {
+  const common = {
+    timeout: timeout === undefined ? undefined : timeout * 1000,
+    maxAttempts: retries === false ? 1 : undefined,
+  };
+  if (command === "devices") {
+    const { origin: baseUrl } = kit.service;
+    const service = new AgentAuth({ baseUrl, token: kit.canaries.get("api-token"), ...common });
+    return service.devices.list({ pool_id: "pool_1" }).toArray();
+  }
+  const agent = new AgentClient({ store: fileStore(kit.home), login: personAtHand, ...common, ...options });
+  return command === "token" ? agent.token(kit.mcp.url, { login: false }) : agent.login(kit.mcp.url);
+}
+
+/** A person who signs in at once. */
+const personAtHand: LoginMethod = {
+  open: async () => ({
+    redirectUri: "http://127.0.0.1:49152/callback",
+    async authorize({ url, signal }) {
+      const response = await fetch(url, { redirect: "manual", signal });
+      return new URL(response.headers.get("location") ?? "http://127.0.0.1").searchParams;
+    },
+    close: async () => undefined,
+  }),
+  showDeviceCode: async () => undefined,
+};

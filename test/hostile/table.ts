@@ -1,0 +1,31 @@
+import { describe, test } from "vitest";
+import type { HostileCase } from "./case.js";
+import { isForLibrary, runCase, runInLibrary } from "./run-case.js";
+
+declare module "vitest" {
+  interface TaskMeta {
+    /** What `npm run hostile` prints of a case. */
+    hostile?: { id: string; came: string; done: string; exit: number | null; seconds: number; megabytes: number };
+  }
+}
+
+const LIMIT_MS = 120_000;
+
+/** Puts every case of a table to the built command line, and to the library where that can be. */
+export function hostile(name: string, cases: readonly HostileCase[]): void {
+  describe.concurrent(`${name}, command line`, () => {
+    test.for(cases)("$id $came: $done", { timeout: LIMIT_MS }, async (one, { task, expect }) => {
+      const { problems, exit = null, seconds, megabytes } = await runCase(one);
+      const { id, came, done } = one;
+      task.meta.hostile = { id, came, done, exit, seconds, megabytes };
+      expect(problems).toEqual([]);
+    });
+  });
+  const ofLibrary = cases.filter(isForLibrary);
+  if (ofLibrary.length === 0) return;
+  describe.concurrent(`${name}, library`, () => {
+    test.for(ofLibrary)("$id $came: $done", { timeout: LIMIT_MS }, async (one, { expect }) => {
+      expect(await runInLibrary(one)).toEqual([]);
+    });
+  });
+}
