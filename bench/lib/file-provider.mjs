@@ -3,6 +3,8 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { callback, ledToMetadata, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } from "./sign-in.mjs";
 
+const NAMES = ["client", "tokens", "verifier", "discovery"];
+
 /** Each thing in a file of its own, replaced whole, so that no reader sees half of one. */
 function keptIn(folder) {
   const path = (name) => join(folder, `${name}.json`);
@@ -38,11 +40,13 @@ export function officialRacer({ auth, extractWWWAuthenticateParams }) {
       saveTokens: (tokens) => kept.write("tokens", tokens),
       saveCodeVerifier: (verifier) => kept.write("verifier", verifier),
       codeVerifier: () => kept.read("verifier"),
+      discoveryState: () => kept.read("discovery"),
+      saveDiscoveryState: (state) => kept.write("discovery", state),
       redirectToAuthorization(url) {
         asked = url;
       },
       invalidateCredentials(scope) {
-        for (const name of ["client", "tokens", "verifier"]) if (scope === "all" || scope === name) kept.remove(name);
+        for (const name of NAMES) if (scope === "all" || scope === name) kept.remove(name);
       },
     };
     const send = () => {

@@ -12,13 +12,21 @@ export async function racer(open) {
   if (role === "login") return void (await client.login());
   process.stdout.write("ready\n");
   await new Promise((resolve) => process.stdin.once("data", resolve));
-  const outcome = await client.call().then(
-    async (response) => {
-      await response?.text();
-      return response?.ok === true ? "answered" : `refused ${response?.status ?? "without a person"}`;
-    },
-    (error) => `failed: ${error.message}`,
-  );
+  // On a busy machine the server closes a connection that waits for long; that is no matter of logins.
+  const again = (error) => {
+    if (!["ECONNRESET", "UND_ERR_SOCKET"].includes(error.cause?.code)) throw error;
+    return client.call();
+  };
+  const outcome = await client
+    .call()
+    .catch(again)
+    .then(
+      async (response) => {
+        await response?.text();
+        return response?.ok === true ? "answered" : `refused ${response?.status ?? "without a person"}`;
+      },
+      (error) => `failed: ${error.message}`,
+    );
   console.log(outcome);
   process.exit();
 }

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { times } from "./table.mjs";
 
 /** How often a command is started for one figure. */
-export const STARTS = 10;
+const STARTS = 10;
 
 /** Why starts cannot be measured here, or undefined. */
 export function missingShell() {

@@ -9,12 +9,14 @@ import { median, progress } from "../lib/compare.mjs";
 export const title = "One refresh token, many processes";
 export const shows =
   "Processes that share a login in files all have their token refused at the same moment, by a server whose refresh " +
-  "tokens work once: a second use ends the session. Each sends one request, renews on 401 and sends it again. The " +
-  "session is lost where, an hour later, one process alone gets no answer without a person. The official SDKs have no " +
-  "store of their own: theirs is a provider in files that are replaced whole. It does not show machines that share a " +
-  "network drive.";
+  "tokens work once: a second use ends the session. Each sends one request, renews on 401 and sends it again; one " +
+  "whose connection was closed begins once more. The session is lost where one process alone, after the next hour, " +
+  "gets no answer without a person. The official SDKs have no store of their own: theirs is a provider in files that " +
+  "are replaced whole. It does not show machines that share a network drive.";
 
 const HOUR_MS = 3_600_000;
+/** The official SDKs tell on stderr what they do. */
+const QUIET = { stdio: ["pipe", "pipe", "ignore"] };
 
 export async function measure({ quick }) {
   const tables = [];
@@ -66,7 +68,8 @@ function round(path, processes) {
         sandbox.clock.advance(2 * HOUR_MS);
         return answersOf(await Promise.all(Array.from({ length: count }, () => start(path, sandbox.mcpUrl, folder))));
       };
-      await once(spawn(process.execPath, [path, "login", sandbox.mcpUrl, folder], { stdio: "inherit" }), "close");
+      const [code] = await once(spawn(process.execPath, [path, "login", sandbox.mcpUrl, folder], QUIET), "close");
+      if (code !== 0) throw new Error(`${path} did not sign in`);
       const before = sandbox.requests.total;
       const answers = await go(processes);
       const requests = sandbox.requests.slice(before).filter(({ path: asked }) => asked.endsWith("/token")).length;
@@ -84,7 +87,7 @@ function round(path, processes) {
 
 /** Starts a racer and waits until it has loaded everything. */
 async function start(path, mcpUrl, folder) {
-  const child = spawn(process.execPath, [path, "race", mcpUrl, folder], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [path, "race", mcpUrl, folder], QUIET);
   const closed = once(child, "close");
   let text = "";
   child.stdout.setEncoding("utf8").on("data", (chunk) => (text += chunk));

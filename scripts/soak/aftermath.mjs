@@ -10,26 +10,30 @@ const CAUSE =
  * lost: that is only right where the issuer had rotated and nothing was saved, and everybody is told so. Then somebody
  * signs in anew.
  *
- * @returns whether a rotation was left unsaved, whether the session was lost, and the reason that was told
+ * @returns whether a rotation was left unsaved, whether the session was lost, and then how many milliseconds after the
+ * rotation the next request came
  */
 export async function settle(lane, { before, crew, calls }) {
   const answers = await Promise.all(calls);
-  const after = await lane.check();
-  const rotations = lane.ledger.rotations().length;
-  const refusals = lane.ledger.refusals().length;
-  const found = () => JSON.stringify({ answers, rotations, refusals, retired: after.retired });
-  if (!after.retired) {
+  const stored = await lane.check();
+  const [rotated, refused] = [lane.ledger.rotations(), lane.ledger.refusals()];
+  const [rotations, refusals] = [rotated.length, refused.length];
+  const found = () => JSON.stringify({ answers, rotations, refusals, retired: stored.retired });
+  if (!stored.retired) {
     must(
       answers.every(({ token }) => token !== undefined),
       () => `somebody got no token: ${found()}`,
     );
-    must(after.generation === before.generation + 1, () => `generation ${after.generation} after ${before.generation}`);
+    must(
+      stored.generation === before.generation + 1,
+      () => `generation ${stored.generation} after ${before.generation}`,
+    );
     must(refusals === 0 && rotations >= 1 && rotations <= 2, () => `the requests do not add up: ${found()}`);
     return { exposed: rotations === 2, lost: false };
   }
-  const { reason } = after.retired;
+  const { reason } = stored.retired;
   // The mark has the number that the renewal would have had, so that none was published.
-  must(after.generation === before.generation + 1, () => `lost after a save: ${found()}`);
+  must(stored.generation === before.generation + 1, () => `lost after a save: ${found()}`);
   must(rotations === 1 && refusals === 1, () => `lost without a rotation that was not saved: ${found()}`);
   must(CAUSE.test(reason), () => `lost without its cause: ${found()}`);
   must(
@@ -39,5 +43,5 @@ export async function settle(lane, { before, crew, calls }) {
   await lane.signIn();
   const [next] = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch })));
   must(next.token !== undefined, () => `no token after a new sign-in: ${JSON.stringify(next)}`);
-  return { exposed: true, lost: true, reason };
+  return { exposed: true, lost: true, after: refused[0].at - rotated[0].at };
 }

@@ -4,10 +4,14 @@ import { join } from "node:path";
 import { must } from "./invariant.mjs";
 import { inLanes } from "./lane.mjs";
 import { begin, bootClock, bringTo, judge } from "./standstill.mjs";
+import { Tally } from "./tally.mjs";
 
-export const name = "claims";
-export const title = "Claims left behind";
-export const header = ["claim", "n", "renewed without it", "refresh tokens used twice", "lost"];
+/** The scenario. */
+export const claims = {
+  title: "Claims left behind",
+  header: ["claim", "n", "refresh tokens used twice", "lost"],
+  run,
+};
 
 const HOUR = 3_600_000;
 /** Milliseconds that a claim still lasts whose holder cannot be seen. */
@@ -43,20 +47,21 @@ const STAGES = [
 const TRIALS = Object.keys(CHANGES).flatMap((change) =>
   STAGES.map(({ still, where }) => ({ what: `${change}, ${where}`, still, change })),
 );
-const SIZES = { short: { each: 1, lanes: 5 }, long: { each: 8, lanes: 8 } };
-/** Milliseconds for an answer. A claim that cannot be read is waited for ten seconds longer. */
-const TIMEOUT = 3000;
+const SIZES = { short: { each: 1, lanes: TRIALS.length }, long: { each: 8, lanes: 8 } };
 
 /** @returns the rows of its table */
-export async function run({ size, say }) {
+async function run({ size, say }) {
   const { each, lanes } = SIZES[size];
   const trials = Array.from({ length: each }, () => TRIALS).flat();
-  let done = 0;
-  await inLanes(lanes, { timeout: TIMEOUT }, trials, async (lane, trial) => {
-    await leaveClaim(lane, trial);
-    if (++done % 20 === 0) say(`${done} left behind`);
+  const tally = new Tally();
+  await inLanes(lanes, {}, trials, async (lane, trial) => {
+    tally.add(trial.what, await leaveClaim(lane, trial));
+    if (tally.n % 20 === 0) say(`${tally.n} left behind`);
   });
-  return TRIALS.map(({ what }) => [what, each, each, 0, 0]);
+  return TRIALS.map(({ what }) => {
+    const { n, twice, lost } = tally.of(what);
+    return [what, n, twice, lost];
+  });
 }
 
 /** Somebody dies, its claim is made to look otherwise, and the others have to get past it. */
@@ -71,18 +76,21 @@ async function leaveClaim(lane, trial) {
   const answers = await Promise.all(
     crew.map((worker) => worker.insist({ epoch: lane.epoch, options: { login: false } })),
   );
-  await judge(lane, { before, answers, trial });
+  const outcome = await judge(lane, { before, answers, trial });
   const name = file.split(".")[0];
   const left = readdirSync(join(lane.home, "claims")).filter((one) => one.startsWith(name));
   must(left.length === 0, () => `${trial.what}: left behind still: ${left}`);
+  return outcome;
 }
 
 function change(folder, changed) {
-  const files = readdirSync(folder).filter((one) => one.endsWith(".claim"));
-  must(files.length === 1, () => `there should be one claim: ${files}`);
-  const [file] = files;
-  const path = join(folder, file);
-  const claim = JSON.parse(readFileSync(path, "utf8"));
+  const claims = readdirSync(folder)
+    .filter((file) => file.endsWith(".claim"))
+    .map((file) => ({ file, path: join(folder, file), claim: JSON.parse(readFileSync(join(folder, file), "utf8")) }))
+    // Those of sign-ins are kept for those who come next.
+    .filter(({ claim }) => !claim.extend);
+  must(claims.length === 1, () => `there should be one claim: ${claims.map(({ file }) => file)}`);
+  const [{ file, path, claim }] = claims;
   const fields = changed(claim);
   writeFileSync(path, fields === undefined ? "" : JSON.stringify({ ...claim, ...fields }));
   if (fields?.at !== undefined) utimesSync(path, fields.at / 1000, fields.at / 1000);

@@ -4,8 +4,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const { SOAK_DIST } = process.env;
 const folder = SOAK_DIST ? pathToFileURL(`${SOAK_DIST}/`) : new URL("../../dist/", import.meta.url);
-if (!existsSync(fileURLToPath(new URL("index.js", folder))))
-  throw new Error("there is no dist/: run `npm run build` first");
+if (!existsSync(fileURLToPath(new URL("index.js", folder)))) {
+  console.error("there is no dist/: run `npm run build` first");
+  process.exit(1);
+}
 
 export const { AgentClient, isAgentAuthError } = await import(new URL("index.js", folder));
 export const { fileStore } = await import(new URL("node/index.js", folder));

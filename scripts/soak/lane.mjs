@@ -8,7 +8,7 @@ import { Ledger } from "./ledger.mjs";
 import { Worker } from "./workers.mjs";
 
 /** Seconds that an access token lives. */
-export const LIFE = 3600;
+const LIFE = 3600;
 const RECORD = /^[0-9a-f]{40}\.(\d+)\.json$/;
 
 /**
@@ -53,6 +53,12 @@ export async function inLanes(count, options, trials, work) {
   if (failed) throw failed.reason;
 }
 
+// Also after Ctrl-C.
+const homes = new Set();
+process.once("exit", () => {
+  for (const home of homes) rmSync(home, { recursive: true, force: true });
+});
+
 class Lane {
   /** The time as the workers are told it: it moves when a token is to be over. */
   epoch = Date.now() + LIFE * 1000;
@@ -61,6 +67,7 @@ class Lane {
   constructor(sandbox, home, timeout) {
     this.sandbox = sandbox;
     this.home = home;
+    homes.add(home);
     this.timeout = timeout;
     this.server = sandbox.mcpUrl;
     this.ledger = new Ledger(sandbox);
@@ -113,6 +120,7 @@ class Lane {
     await Promise.all([...this.workers].map((worker) => worker.kill()));
     await this.sandbox.close();
     rmSync(this.home, { recursive: true, force: true });
+    homes.delete(this.home);
   }
 }
 

@@ -1,12 +1,18 @@
 // Processes of other namespaces, as in containers: nobody can see whether they live.
-import { spawnSync } from "node:child_process";
 import { settle } from "./aftermath.mjs";
+import { must } from "./invariant.mjs";
 import { inLanes } from "./lane.mjs";
-import { begin, bringTo, judge, stopOnce } from "./standstill.mjs";
+import { begin, bringTo, judge, meanwhile, stopOnce } from "./standstill.mjs";
+import { Tally } from "./tally.mjs";
+import { canHaveNamespaces } from "./workers.mjs";
 
-export const name = "namespaces";
-export const title = "Processes of PID namespaces of their own, stopped or killed during a renewal";
-export const header = ["process", "n", "others meanwhile", "refresh tokens used twice", "lost"];
+/** The scenario. */
+export const namespaces = {
+  title: "Processes of PID namespaces of their own, stopped or killed during a renewal",
+  header: ["process", "n", "others meanwhile", "refresh tokens used twice", "lost"],
+  run,
+  unavailable,
+};
 
 // In the order of a renewal. After the mark others wait three times as long as a lease lasts before they go on.
 const TRIALS = [
@@ -19,37 +25,30 @@ const TRIALS = [
   { what: "killed, rotated, nothing saved", still: "answered", isKilled: true, loses: true, mayTakeOver: true },
 ];
 const SIZES = { short: { each: 1, lanes: 6 }, long: { each: 15, lanes: 10 } };
-/** Milliseconds for an answer. The lease lasts for ten seconds more. */
-const TIMEOUT = 3000;
 
 /** Why it cannot be run here; undefined where it can. */
-export function unavailable() {
-  const { status } = spawnSync("unshare", ["--pid", "--fork", "--kill-child", "--mount-proc", "true"]);
-  return status === 0 ? undefined : "this machine lets nobody make PID namespaces (unshare --pid needs root)";
+function unavailable() {
+  return canHaveNamespaces() ? undefined : "this machine lets nobody make PID namespaces (unshare --pid needs root)";
 }
 
 /** @returns the rows of its table */
-export async function run({ size, say }) {
+async function run({ size, say }) {
   const { each, lanes } = SIZES[size];
   // One that is given up only after three times its lease takes too long for a short run.
   const chosen = TRIALS.filter(({ loses }) => size === "long" || !loses);
-  let done = 0;
   const trials = Array.from({ length: each }, () => chosen).flat();
-  await inLanes(lanes, { timeout: TIMEOUT }, trials, async (lane, trial) => {
+  const tally = new Tally();
+  await inLanes(lanes, {}, trials, async (lane, trial) => {
     lane.crew ??= await Promise.all([lane.worker(), lane.worker({ namespace: true })]);
     lane.victim ??= await lane.worker({ namespace: true });
     const { victim, crew } = lane;
-    if (trial.isKilled) await killOnce(lane, { victim, crew, trial });
-    else await stopOnce(lane, { victim, crew, trial });
-    if (++done % 20 === 0) say(`${done} stopped or killed`);
+    tally.add(trial.what, await (trial.isKilled ? killOnce : stopOnce)(lane, { victim, crew, trial }));
+    if (tally.n % 20 === 0) say(`${tally.n} stopped or killed`);
   });
-  return chosen.map(({ what, mayTakeOver, isSaved, loses }) => [
-    what,
-    each,
-    mayTakeOver ? "take over" : isSaved ? "go on" : "wait",
-    0,
-    loses ? each : 0,
-  ]);
+  return chosen.map((trial) => {
+    const { n, twice, lost } = tally.of(trial.what);
+    return [trial.what, n, meanwhile(trial), twice, lost];
+  });
 }
 
 async function killOnce(lane, { victim, crew, trial }) {
@@ -57,6 +56,8 @@ async function killOnce(lane, { victim, crew, trial }) {
   const { others } = await bringTo(lane, { victim, crew, trial });
   await victim.kill();
   lane.victim = undefined;
-  if (trial.loses) await settle(lane, { before, crew, calls: others });
-  else await judge(lane, { before, answers: await Promise.all(others), trial });
+  if (!trial.loses) return judge(lane, { before, answers: await Promise.all(others), trial });
+  const { lost } = await settle(lane, { before, crew, calls: others });
+  must(lost, `${trial.what}: nothing was lost`);
+  return { twice: 1, lost: 1 };
 }

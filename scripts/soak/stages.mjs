@@ -1,9 +1,7 @@
-// The stages of a renewal, in the order in which a process goes through them, each a place to stop or to die at.
+// The stages of a renewal, each a place to stand still or to die at, in the order in which a process goes through them:
+// claimed, reserved, committed, sending, answered, saved.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-
-/** Where a process can be made to stand still until it is told to go on. */
-export const STILL = ["claimed", "reserved", "committed", "sending", "answered", "saved"];
 
 /** The file system calls within a save, from the answer on: a process can be made to kill or stop itself right at one. */
 export const DEADLY = {
@@ -29,7 +27,7 @@ export class Stages {
     syncBuiltinESMExports();
   }
 
-  /** What the next renewal is to do: stand still at `still`, send its own process a signal at `deadly`. */
+  /** What the next renewal is to do: stand still at the stage `still` until it is told to go on, send its own process a signal at `deadly`. */
   arm({ still, deadly, signal = "SIGKILL" }) {
     this.#still = still;
     this.#signal = signal;

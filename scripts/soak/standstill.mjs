@@ -26,7 +26,12 @@ export async function stopOnce(lane, { victim, crew, trial }) {
   must(victim.state() === "T", `${trial.what}: the process was not stopped`);
   victim.signal("SIGCONT");
   const answers = await Promise.all([own, ...others]);
-  await judge(lane, { before, answers, trial });
+  return judge(lane, { before, answers, trial });
+}
+
+/** What the others do while the process does not, in a word. */
+export function meanwhile({ mayTakeOver, isSaved }) {
+  return mayTakeOver ? "take over" : isSaved ? "go on" : "wait";
 }
 
 /** The login as it is; what is counted from here on belongs to this trial. */
@@ -76,7 +81,11 @@ export function bootClock() {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
-/** The session lives, renewed by one request, and all have its one token. */
+/**
+ * The session lives, renewed by one request, and all have its one token.
+ *
+ * @returns how many refresh tokens were used twice, and how many sessions lost
+ */
 export async function judge(lane, { before, answers, trial }) {
   const after = await lane.check();
   const [rotations, refusals] = [lane.ledger.rotations().length, lane.ledger.refusals().length];
@@ -84,4 +93,5 @@ export async function judge(lane, { before, answers, trial }) {
   must(!after.retired && after.generation === before.generation + 1, found);
   must(rotations === 1 && refusals === 0, found);
   must(answers[0].token !== undefined && new Set(answers.map(({ token }) => token)).size === 1, found);
+  return { twice: refusals, lost: after.retired ? 1 : 0 };
 }

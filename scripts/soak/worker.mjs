@@ -51,7 +51,7 @@ process.on("message", (message) => {
   epoch = message.epoch;
   detour = message.detour;
   stages.arm(message);
-  ask(message);
+  void ask(message);
 });
 process.on("disconnect", () => process.exit(0));
 process.send({ kind: "ready", pid: process.pid });

@@ -1,5 +1,5 @@
 // The processes that ask for tokens, from outside.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Broken } from "./invariant.mjs";
@@ -7,8 +7,22 @@ import { Broken } from "./invariant.mjs";
 const PROGRAM = fileURLToPath(new URL("worker.mjs", import.meta.url));
 const OWN_NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
+/** Whether this machine lets this user start processes in PID namespaces of their own. */
+export function canHaveNamespaces() {
+  const [command, ...flags] = OWN_NAMESPACE;
+  return spawnSync(command, [...flags, "true"]).status === 0;
+}
+
 /** An answer of a process that has ended. */
 const GONE = { gone: true };
+
+// A process that is stopped hears neither Ctrl-C nor that its parent has ended.
+const alive = new Set();
+process.once("exit", () => {
+  for (const worker of alive) worker.signal("SIGKILL");
+});
+for (const [signal, code] of Object.entries({ SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }))
+  process.once(signal, () => process.exit(code));
 
 /** A worker process. */
 export class Worker {
@@ -31,6 +45,7 @@ export class Worker {
         this.#talk += chunk;
       });
     }
+    alive.add(this);
     this.ended = new Promise((resolve) => this.#child.once("close", resolve)).then(() => this.#release());
     this.ready = new Promise((resolve, reject) => {
       this.ended.then(() => reject(new Broken(`a worker did not start: ${this.#talk}`)));
@@ -52,11 +67,12 @@ export class Worker {
     });
   }
 
-  /** Asks again and again while it is told "not at this moment", as an agent does. */
-  async insist(message) {
+  /** Asks again while it is told "not at this moment", as an agent does; not for ever. */
+  async insist(message, times = 8) {
     const answer = await this.ask(message);
+    if (answer.error?.class !== "unavailable" || times === 1) return answer;
     const { epoch, options } = message;
-    return answer.error?.class === "unavailable" ? this.insist({ epoch, options }) : answer;
+    return this.insist({ epoch, options }, times - 1);
   }
 
   /** Resolves with a stage when it stands still there, with undefined when its process ends. */
@@ -106,6 +122,7 @@ export class Worker {
   }
 
   #release() {
+    alive.delete(this);
     for (const resolve of this.#waiting.values()) resolve(GONE);
     for (const resolve of this.#stages) resolve(undefined);
     this.#waiting.clear();

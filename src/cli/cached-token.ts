@@ -2,10 +2,12 @@ import { Writable } from "node:stream";
 import { AccessToken } from "../oauth/access-token.js";
 import { coversScope, isFresh } from "../oauth/grant.js";
 import { parseMcpUrl } from "../oauth/resource.js";
+import { Redactor } from "../redact.js";
 import { fileStore } from "../store/file.js";
 import { readConfig } from "./config.js";
 import { homeFolder } from "./home.js";
 import type { Host } from "./main.js";
+import { outletOf } from "./network.js";
 import { PipeClosed, writeAll } from "./output/write-all.js";
 import { writtenProfile } from "./profile-source.js";
 import { resolveSettings } from "./settings.js";
@@ -40,11 +42,13 @@ export async function printCachedToken(argv: readonly string[], host: Host): Pro
 export async function cachedToken(argv: readonly string[], env: Host["env"]): Promise<string | undefined> {
   const asked = readArguments(argv);
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
-  if (asked === undefined || !hasPlainProxies(set)) return undefined;
+  if (asked === undefined) return undefined;
   const now = Date.now();
   try {
     const home = homeFolder(set);
     const config = readConfig(home);
+    // No proxy is needed, but one that is no address is refused.
+    await outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
     const { value: profile } = resolveSettings(asked.profile, set, config, home).profile;
     if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")
       return undefined;
@@ -84,9 +88,9 @@ function readArguments([command, ...words]: readonly string[]): Arguments | unde
       const value = inline ?? words[++at] ?? "";
       if (values.has(name) || value === "" || value.startsWith("-")) return undefined;
       values.set(name, value);
-    } else if (word === "" || word.startsWith("-")) return undefined;
-    else operands.push(word);
+    } else operands.push(word);
   }
+  // Flags that are not known here are among them.
   return operands.length === 1 ? checkValues(operands[0] ?? "", values) : undefined;
 }
 
@@ -104,13 +108,6 @@ function checkValues(url: string, values: ReadonlyMap<string, string>): Argument
   };
 }
 
-/** A proxy is not needed here, but one that is no address must be refused. */
-function hasPlainProxies(env: Host["env"]): boolean {
-  return ["HTTPS_PROXY", "HTTP_PROXY"]
-    .flatMap((name) => [env[name], env[name.toLowerCase()]])
-    .every((proxy) => proxy === undefined || (/^https?:\/\/[\w.:-]+\/?$/.test(proxy) && URL.canParse(proxy)));
-}
-
 /** Has the whole program tell why stdout cannot be written; by then the stream itself only says that it is closed. */
 async function tellFailure(error: unknown, argv: readonly string[], host: Host): Promise<number> {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : new Error(String(error));
@@ -122,8 +119,8 @@ async function tellFailure(error: unknown, argv: readonly string[], host: Host):
     stdout: new Writable({ write: (_chunk, _encoding, done) => done(cause) }),
     stderr: host.stderr,
     env: host.env,
-    on: (event, listener) => host.on(event, listener),
-    off: (event, listener) => host.off(event, listener),
+    on: host.on.bind(host),
+    off: host.off.bind(host),
     exit: (code) => host.exit(code),
   });
 }

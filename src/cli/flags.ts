@@ -58,9 +58,10 @@ export function addOutputFlags(command: Command): Command {
     .addOption(new Option("--json", "the same as -o json").helpGroup("Output:"))
     .addOption(new Option("--jq <expression>", "filter JSON with a jq expression").helpGroup("Output:"))
     .addOption(
-      new Option("--show-secrets", "print client secrets instead of a mask (where CI is set, only with --yes)").helpGroup(
-        "Output:",
-      ),
+      new Option(
+        "--show-secrets",
+        "print client secrets instead of a mask (where CI is set, only with --yes)",
+      ).helpGroup("Output:"),
     )
     .addOption(new Option("--yes", "confirm --show-secrets where CI is set").helpGroup("Output:"));
 }

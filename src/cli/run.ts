@@ -21,13 +21,25 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     verbose: words.some((word) => word === "--verbose" || word === "-v" || word === "--debug"),
     color: !words.includes("--no-color"),
   });
-  // A browser or another program that is started must not find our secrets in its environment.
-  for (const name of SECRET_VARIABLES) delete (host.env as Record<string, string | undefined>)[name];
   const redactor = new Redactor();
   hideSecretWords(words, redactor);
+  for (const name of SECRET_VARIABLES) {
+    redactor.add(io.env[name] ?? "");
+    // A browser or another program that is started must not find our secrets in its environment.
+    delete (host.env as Record<string, string | undefined>)[name];
+  }
   const interruption = listenForSignals(host);
   const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now, lend: interruption.lend };
   const asked: { text: string; error: string } = { text: "", error: "" };
+  // What nobody awaits would be printed by Node itself: with its secrets, and as a terminal acts on it.
+  host.on("uncaughtException", (error) => {
+    try {
+      reportError(error, { io, json: wantsJson(words, io), redactor, debug: words.includes("--debug") });
+    } catch {
+      host.stderr.write("error: a bug in agentauth, and another one in telling it\n");
+    }
+    host.exit(EXIT_CODES.internal);
+  });
   try {
     const program = buildProgram(deps, asked);
     try {

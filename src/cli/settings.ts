@@ -3,8 +3,8 @@ import { parseBaseUrl } from "../http/address.js";
 import { quote } from "../redact.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./config.js";
 import type { Format } from "./output/formats.js";
-import { keepApart } from "./sandbox-token.js";
 import { readSandboxState } from "./sandbox-state.js";
+import { keepApart } from "./sandbox-token.js";
 import { readSecretFile } from "./secret-file.js";
 
 type Env = Readonly<Record<string, string | undefined>>;

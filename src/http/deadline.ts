@@ -53,13 +53,13 @@ export interface FollowingController {
 
 /** A timer that comes this much too late tells of a process that stood still: stopped, asleep, or busy. */
 const STOOD_STILL_MS = 1000;
-const CATCH_UP_MS = 1000;
+const CATCH_UP_MS = 5000;
 
 /**
  * A controller that aborts with `parent`, and with `reason()` after `ms` milliseconds.
  *
  * A process that stood still finds its timers over before it looks at its sockets. What arrived meanwhile may be the only
- * copy of a token, so that it gets a second to be read before the deadline counts.
+ * copy of a token, so that it gets five seconds to be read before the deadline counts.
  *
  * Not `AbortSignal.any`: a signal that lives as long as the program would keep every one of its followers.
  */

@@ -97,12 +97,12 @@ export function farthest(reaches: readonly Reach[]): Reach {
 /** Whether requests on behalf of a server may go to a host that is so far away. */
 export type Bounds = (hostname: string, reach: Reach) => boolean;
 
-/** The hosts for which a person has lifted the rule; `all` for whatever the server names. */
+/** The hosts, as in URLs, for which a person has lifted the rule; `all` for whatever the server names. */
 export type Lifted = "all" | ReadonlySet<string>;
 
-/** Whether the rule is lifted for a host. */
+/** Whether the rule is lifted for a host; an IPv6 address is the same with and without its brackets. */
 export function isLifted(lifted: Lifted, hostname: string): boolean {
-  return lifted === "all" || lifted.has(hostname);
+  return lifted === "all" || lifted.has(hostname) || lifted.has(`[${hostname}]`);
 }
 
 /**
@@ -119,7 +119,7 @@ const WORDS: Readonly<Record<Reach, string>> = {
   loopback: "leads to this machine, which a server elsewhere must not (RFC 9728 section 7.7)",
   private: "leads into a private network, which a server outside of it must not (RFC 9728 section 7.7)",
   forbidden: "leads to a link-local, metadata or reserved address, where nothing is ever sent (RFC 9728 section 7.7)",
-  public: "leads to a public address, which a name of this machine must not",
+  public: "leads away from this machine, which a name of this machine must not",
 };
 
 /** The rule that an address of this reach breaks, to be read after it, and the flag that lifts it, where there is one. */

@@ -123,7 +123,7 @@ export async function discover(
   // A token that was refused may have been so because the issuer is another now.
   if (challenge) http.forgetDocuments();
   const policy = {
-    bounds: await context.bounds(),
+    bounds: await (signal ? untilAborted(context.bounds(), signal) : context.bounds()),
     crossOriginMetadata: overrides.allowCrossOriginMetadata === true,
     strictResource: overrides.strictResource === true,
   };

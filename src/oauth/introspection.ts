@@ -1,5 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { Redactor } from "../redact.js";
 import type { Grant } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
 import { prepare, told } from "./token.js";
@@ -8,7 +10,8 @@ import { prepare, told } from "./token.js";
 export type Introspection = { active: boolean } & Record<string, unknown>;
 
 /**
- * Asks the issuer of a grant about its access token.
+ * Asks the issuer of a grant about its access token. Where the answer repeats a secret of the grant, it is masked: what an
+ * issuer says of a token is there to be shown.
  *
  * @throws `AgentAuthError` `no_introspection` where the issuer has no endpoint for it
  */
@@ -26,7 +29,23 @@ export async function introspect(
   const token = grant.tokens.accessToken.reveal();
   const ask = async () => {
     const response = await oauth.introspectionRequest(server, client, auth, token, options);
-    return (await oauth.processIntrospectionResponse(server, client, response)) as Introspection;
+    const answer = await oauth.processIntrospectionResponse(server, client, response);
+    return masked(answer, secretsOf(grant)) as Introspection;
   };
   return told({ tokenEndpoint: url, client: grant.client }, ask, [token]);
+}
+
+function secretsOf({ tokens, client }: Grant): Redactor {
+  const redactor = new Redactor();
+  const secrets = [tokens.accessToken, tokens.refreshToken, tokens.idToken, client.clientSecret];
+  for (const secret of secrets) if (secret !== undefined) redactor.add(secret.reveal());
+  return redactor;
+}
+
+/** The value with every string in it redacted; it is not deeper than the strict parser lets it be. */
+function masked(value: unknown, redactor: Redactor): unknown {
+  if (typeof value === "string") return redactor.redact(value);
+  if (Array.isArray(value)) return value.map((one) => masked(one, redactor));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, masked(one, redactor)]));
 }

@@ -30,6 +30,7 @@ export interface RefreshContext {
 const VERDICTS = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
 // The request may have arrived, and its answer with the new tokens be lost.
 const AMBIGUOUS = new Set(["timeout", "connection_reset", "bad_json"]);
+const LOST = new Set([...AMBIGUOUS, "grant_not_saved"]);
 const SECOND_TRY_MS = 5000;
 /** What is left of a lease for saving; nothing is sent any more within it. */
 const SAVING_MS = 5000;
@@ -179,11 +180,11 @@ function lostAnswer(repeated: boolean, before: Attempt | undefined): string {
   if (repeated) return "; its first answer was lost on the way";
   if (!before?.committed) return "";
   const { at, ended, failure } = before;
-  if (ended === "released" && !AMBIGUOUS.has(failure?.code ?? "")) return "";
+  if (ended === "released" && !LOST.has(failure?.code ?? "")) return "";
   const how = {
     died: "was interrupted when its process ended",
     expired: "did not end in time",
-    released: "got no answer",
+    released: "got no answer that could be kept",
   };
   return `; the renewal that began at ${new Date(at).toISOString()} ${how[ended]}`;
 }

@@ -31,6 +31,8 @@ export interface ResourceDiscovery {
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 const MAX_ISSUERS = 16;
+/** More addresses than this in one challenge are no mistake of a server's any more, but a way to make us ask and ask. */
+const MAX_NAMED = 8;
 
 /** Where the metadata of a resource lies when nobody says: before the path, then at the root (RFC 9728 section 3.1). */
 export function wellKnownAddresses(mcpUrl: string): string[] {
@@ -40,15 +42,15 @@ export function wellKnownAddresses(mcpUrl: string): string[] {
 }
 
 /**
- * Finds the resource metadata: at the addresses that the challenge named, else at the well-known ones. An answer that
- * says there is nothing leads to the next address; one that says nothing at all (5xx, no answer) does not, since the
- * next address may be trusted for something else.
+ * Finds the resource metadata: at the first eight addresses that the challenge named, else at the well-known ones. An
+ * answer that says there is nothing leads to the next address; one that says nothing at all (5xx, no answer) does not,
+ * since the next address may be trusted for something else.
  *
  * @returns undefined when there is no metadata anywhere
  * @throws `AgentAuthError` `bad_resource_metadata`, `resource_mismatch`, `bad_address`, or a network error
  */
 export async function findResourceMetadata(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
-  const named = discovery.named.map((url) => checkNamed(url, discovery));
+  const named = discovery.named.map((url) => checkNamed(url, discovery)).slice(0, MAX_NAMED);
   let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
   // A server that names an address where there is nothing may still have the document where it belongs.
   if (named.length > 0) candidates = [...new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)])];

@@ -1,8 +1,10 @@
+import { AgentAuthError } from "../errors.js";
 import type { Network } from "../http/network.js";
+import { networkError } from "../http/network-error.js";
 import { type Bounds, boundsOf, type Lifted, reachOf } from "../http/reach.js";
+import { quote } from "../redact.js";
 import type { Grant, GrantEndpoints } from "./grant.js";
 import { OAuthHttp, type OAuthHttpOptions } from "./http.js";
-import { refused } from "./refuse.js";
 
 /** How requests on behalf of one MCP server leave, and where they may go. */
 export interface Way {
@@ -10,7 +12,11 @@ export interface Way {
   readonly http: OAuthHttp;
   /** The requests to the server itself. */
   readonly fetch: typeof globalThis.fetch;
-  /** Where those may lie that the server names. */
+  /**
+   * Where those may lie that the server names.
+   *
+   * @throws `AgentAuthError` `dns_failed` where the server's name leads nowhere
+   */
   bounds(): Promise<Bounds>;
 }
 
@@ -63,10 +69,13 @@ export class Ways {
       return { http: this.#http, fetch: send, bounds: async () => bounds };
     }
     const way = network.wayTo(server, lifted);
+    const lost = (error: unknown): never => {
+      throw networkError(error, server.href);
+    };
     return {
       http: new OAuthHttp({ ...this.#options, fetch: way.fetch }),
       fetch: way.fetch,
-      bounds: async () => boundsOf(literal ?? (await way.reach()), lifted),
+      bounds: async () => boundsOf(literal ?? (await way.reach().catch(lost)), lifted),
     };
   }
 }
@@ -78,11 +87,10 @@ function hostsOf(grant: Remembered | undefined): ReadonlySet<string> {
   return new Set(addresses.flatMap((address) => (address === undefined ? [] : new URL(address).hostname)));
 }
 
-function forbidden(server: string) {
-  return refused("bad_address", {
-    field: "the MCP server's address",
-    value: server,
-    from: "the caller",
-    rule: "is link-local, of a metadata service or reserved: nothing is ever sent there",
-  });
+function forbidden(server: string): AgentAuthError {
+  return new AgentAuthError(
+    "bad_address",
+    `the MCP server's address ${quote(server)} is link-local, of a metadata service or reserved: nothing is ever sent there`,
+    { class: "refused" },
+  );
 }

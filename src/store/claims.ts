@@ -83,15 +83,18 @@ export class Claims {
     } finally {
       remove(temporary);
     }
-    // Whoever looked long ago may have got a number whose turn is over, or one that came round again.
-    const before = this.latest(name, attempt);
-    const isAsJudged = before?.attempt === judged?.attempt && before?.claim?.id === judged?.claim?.id;
-    if (!isAsJudged || !this.isNewest({ name, attempt, id: claim.id })) {
+    try {
+      // Whoever looked long ago may have got a number whose turn is over, or one that came round again.
+      const before = this.latest(name, attempt);
+      const isAsJudged = before?.attempt === judged?.attempt && before?.claim?.id === judged?.claim?.id;
+      const isHad = isAsJudged && this.isNewest({ name, attempt, id: claim.id });
+      if (isHad) this.#sweep(name, attempt);
+      else remove(path);
+      return isHad;
+    } catch (error) {
       remove(path);
-      return false;
+      throw error;
     }
-    this.#sweep(name, attempt);
-    return true;
   }
 
   /** Whether nobody has claimed an attempt after this one. */
@@ -115,14 +118,14 @@ export class Claims {
     this.#mark(turn, "done", JSON.stringify(ending));
   }
 
-  /** Takes back an attempt, as if it had never been: the one before it is the newest again. */
-  withdraw(turn: Turn): void {
-    this.#forget(turn, ({ attempt }) => attempt === turn.attempt);
+  /** Takes back an attempt, as if it had never been: the one before it is the newest again. False when that failed. */
+  withdraw(turn: Turn): boolean {
+    return this.#forget(turn, ({ attempt }) => attempt === turn.attempt);
   }
 
-  /** Removes every trace of a name up to this attempt. */
-  forget(turn: Turn): void {
-    this.#forget(turn, ({ attempt }) => attempt <= turn.attempt);
+  /** Removes every trace of a name up to this attempt; false when that failed. */
+  forget(turn: Turn): boolean {
+    return this.#forget(turn, ({ attempt }) => attempt <= turn.attempt);
   }
 
   /** Shows that the holder of an attempt lives; false when another process has taken over. */
@@ -139,13 +142,15 @@ export class Claims {
   }
 
   /** Where the claim is another's by now, what was chosen is theirs too: only marks of our own go then. */
-  #forget(turn: Turn, chosen: (trace: Trace) => boolean): void {
+  #forget(turn: Turn, chosen: (trace: Trace) => boolean): boolean {
     const { name, attempt, id } = turn;
-    const isOurs = parseClaim(this.#json(`${name}.${attempt}.claim`))?.id === id;
-    const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (isOurs && chosen(trace)));
+    const owner = parseClaim(this.#json(`${name}.${attempt}.claim`))?.id;
+    if (owner === undefined && this.lastBeat(name, attempt) !== undefined) return false;
+    const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
     // The claims last: without its marks one is at worst waited for, while a mark without its claim would mean nothing.
     const claims = traces.filter(({ mark }) => !mark).sort((a, b) => a.attempt - b.attempt);
-    for (const { file } of [...traces.filter(({ mark }) => mark), ...claims]) remove(this.#path(file));
+    const removed = [...traces.filter(({ mark }) => mark), ...claims].map(({ file }) => remove(this.#path(file)));
+    return removed.every(Boolean);
   }
 
   #mark({ name, attempt, id }: Turn, kind: "sent" | "done", text: string): void {
@@ -220,8 +225,11 @@ export class Claims {
 }
 
 /** What cannot be removed is in nobody's way: a claim without a holder is given up all the same. */
-function remove(path: string): void {
+function remove(path: string): boolean {
   try {
     rmSync(path, { force: true });
-  } catch {}
+    return true;
+  } catch {
+    return false;
+  }
 }

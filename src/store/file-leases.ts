@@ -185,14 +185,12 @@ class HeldLease implements Lease {
   }
 
   succeed(): void {
-    if (this.#once) this.#quietly(() => this.#claims.forget(this.#turn));
-    else this.#end(undefined);
+    if (!this.#once || !this.#isGone("forget")) this.#end(undefined);
   }
 
   /** What is not an error of ours is nobody's to be told. */
   fail(error: unknown): void {
-    if (this.#isWithdrawn) this.#quietly(() => this.#claims.withdraw(this.#turn));
-    else this.#end(isAgentAuthError(error) ? error : undefined);
+    if (!this.#isWithdrawn || !this.#isGone("withdraw")) this.#end(isAgentAuthError(error) ? error : undefined);
   }
 
   #end(failure: AgentAuthError | undefined): void {
@@ -200,15 +198,17 @@ class HeldLease implements Lease {
       this.#claims.finish(this.#turn, { at: Date.now(), failure: failure?.toJSON() });
     } catch {
       // A full disk must not keep others waiting for a claim that nobody needs.
-      this.#quietly(() => this.#claims.withdraw(this.#turn));
+      this.#isGone("withdraw");
     }
   }
 
   /** The work is done, and what becomes of its claim changes nothing about that. */
-  #quietly(tidy: () => void): void {
+  #isGone(how: "forget" | "withdraw"): boolean {
     try {
-      tidy();
-    } catch {}
+      return this.#claims[how](this.#turn);
+    } catch {
+      return false;
+    }
   }
 
   end(): void {

@@ -122,6 +122,7 @@ describe("command lines that are answered from the store", () => {
     ["a format that asks standard input", [MCP, "--format", "git"], 0],
     ["a format that asks the environment", [MCP, "--format", "k8s"], 0],
     ["a number that is none", [MCP, "--min-ttl", "60s"], 2],
+    ["a number in another notation", [MCP, "--min-ttl", "1e3"], 2],
     ["a negative number", [MCP, "--min-ttl", "-1"], 2],
     ["a flag without its value", [MCP, "--scope"], 2],
     ["a flag as the value of another", [MCP, "--scope", "--quiet"], 2],
@@ -146,6 +147,13 @@ describe("command lines that are answered from the store", () => {
     const argv = ["token", ...args];
     expect(await quickly(argv)).toBeUndefined();
     expect((await both(argv)).code).toBe(code);
+  });
+
+  it("does not take a flag for the value of another, even if that would be a scope that was granted", async () => {
+    await save(kept({ scope: "tools -q" }));
+    const argv = ["token", MCP, "--scope", "-q"];
+    expect(await quickly(argv)).toBeUndefined();
+    expect((await both(argv)).code).toBe(2);
   });
 
   it("does not answer other commands, nor a flag before the command", async () => {
@@ -326,7 +334,7 @@ describe("settings", () => {
     ["a base URL that is none", 2, undefined, { AGENTAUTH_BASE_URL: "service.example" }],
     ["a proxy that is none", 2, undefined, { HTTPS_PROXY: "ftp://proxy.example" }],
     ["a proxy with a port that is none", 2, undefined, { http_proxy: "http://proxy.example:99999" }],
-    ["a proxy with a password", 0, undefined, { HTTPS_PROXY: "http://me:pass@proxy.example:3128" }],
+    ["a proxy of another kind", 2, undefined, { ALL_PROXY: "socks5://proxy.example:1080" }],
   ])("%s is left to the whole program", async (_name, code, file, env) => {
     if (file !== undefined) settings(file);
     await save(kept());

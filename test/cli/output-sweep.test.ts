@@ -1,3 +1,4 @@
+import * as oauth from "oauth4webapi";
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -49,7 +50,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
     for (const text of TEXTS) progress.update(text);
     progress.stop();
     await io.stderr.write("");
-    expect(io.err().length).toBeGreaterThan(1_000_000);
+    expect(io.err().length).toBeGreaterThan(300_000);
     expect(unsafeCharacters(io.err().replaceAll("\r\u001b[2K", ""), "")).toEqual([]);
   });
 
@@ -65,8 +66,10 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
 
   it("in what an authorization server says of its no", () => {
     for (const text of TEXTS) {
-      const answer = { error: text, error_description: text, status: 400 };
-      const error = oauthError(Object.assign(Object.create(Error.prototype), answer), "https://as.example/token");
+      const cause = { error: text, error_description: text };
+      const thrown = new oauth.ResponseBodyError("no", { cause, response: new Response("", { status: 400 }) });
+      const error = oauthError(thrown, "https://as.example/token");
+      expect(error).toMatchObject({ name: "AgentAuthError", class: "remote" });
       const told = formatError(error, { json: false, colors: plain, redactor });
       expect(unsafeCharacters(told, "\n")).toEqual([]);
     }
@@ -74,7 +77,10 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
 
   it("in a complaint of the parser", () => {
     for (const text of TEXTS) {
-      for (const message of [`error: unknown option '--${text}'`, `error: unknown command '${text}'\n(Did you mean x?)`]) {
+      for (const message of [
+        `error: unknown option '--${text}'`,
+        `error: unknown command '${text}'\n(Did you mean x?)`,
+      ]) {
         const error = usageError(Object.assign(new Error(message), { exitCode: 1 }) as never);
         expect(unsafeCharacters(formatError(error, { json: false, colors: plain, redactor }), "\n")).toEqual([]);
       }
@@ -143,7 +149,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
 
 describe("what programs read", () => {
   const items = everyText(256).map((title, index) => ({ id: `i${index}`, title, [`key ${title}`]: [title] }));
-  const wellFormed = items.filter(({ title }) => title.isWellFormed());
+  const wellFormed = items.filter(({ title }) => !/\p{Cs}/u.test(title));
 
   it.each(WAYS)("parses back equal, on %s", async (_where, io) => {
     expect(JSON.parse((await print("json", items, { io })).out)).toEqual(items);
@@ -168,6 +174,12 @@ describe("what programs read", () => {
   });
 });
 
+/** The blanks are counted apart: there are letters that join with a blank after them where a whole line is measured. */
+function widthBefore(line: string, mark: string): number {
+  const before = line.slice(0, line.lastIndexOf(mark));
+  return stringWidth(before.trimEnd()) + before.length - before.trimEnd().length;
+}
+
 describe("the columns of a table", () => {
   it("stay in line whatever stands in a title", async () => {
     const items = everyText(32).map((title, index) => ({ id: `i${index}`, title, status: "<status>" }));
@@ -176,9 +188,7 @@ describe("the columns of a table", () => {
     expect(lines).toHaveLength(items.length);
     let before = 0;
     for (let start = 0; start < lines.length; start += 200) {
-      const ends = new Set(
-        lines.slice(start, start + 200).map((line) => stringWidth(line.slice(0, line.lastIndexOf("<status>")))),
-      );
+      const ends = new Set(lines.slice(start, start + 200).map((line) => widthBefore(line, "<status>")));
       expect(ends.size).toBe(1);
       // A column grows with what comes later, and does not shrink.
       expect(Math.min(...ends)).toBeGreaterThanOrEqual(before);

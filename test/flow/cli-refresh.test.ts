@@ -90,7 +90,7 @@ onUnix("agentauth token, when it is told to end in the middle of a renewal", () 
       await until(isAsking);
       child.kill(signal);
       expect(await ended).toBe(exitCode);
-      expect(await out).toBe("");
+      expect(out()).toBe("");
       const after = await user.grant();
       expect(after.generation).toBe(before.generation + 1);
       expect(after.tokens.accessToken.reveal()).not.toBe(before.tokens.accessToken.reveal());

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AgentAuth } from "../../src/index.js";
 import { type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
+import { plant, watch } from "./canaries.js";
 
 /** The program as a user starts it. */
 export const BIN = fileURLToPath(new URL("../../bin/agentauth.js", import.meta.url));
@@ -55,6 +56,7 @@ export function cleanEnv(extra: Record<string, string | undefined> = {}): Record
 export function startCli(args: readonly string[], options: RunOptions = {}): ChildProcess {
   const env = cleanEnv(options.env);
   const child = spawn(process.execPath, [BIN, ...args], { cwd: options.cwd, env, stdio: "pipe" });
+  watch(child, args, env);
   running.add(child);
   child.once("exit", () => running.delete(child));
   return child;
@@ -107,6 +109,7 @@ export async function until(holds: () => boolean): Promise<void> {
 export async function startBench(options: SandboxOptions = {}) {
   const sandbox = await startSandbox({ accounts: 1, domains: 2, pools: 2, devices: 60, ...options });
   const env = { AGENTAUTH_BASE_URL: sandbox.baseUrl, AGENTAUTH_API_TOKEN: sandbox.apiToken };
+  plant("control token", sandbox.controlToken);
   const { account, domain, pool } = sandbox.ids;
   return {
     sandbox,
@@ -134,6 +137,7 @@ export async function runHint(
   if (command === undefined) throw new Error(`no hint in ${stderr}`);
   const script = `agentauth() { "${process.execPath}" "${BIN}" "$@"; }\n${command}`;
   const child = spawn("sh", ["-c", script], { env: cleanEnv(env), stdio: "pipe" });
+  watch(child, [command], cleanEnv(env));
   const [out, err] = [collect(child.stdout), collect(child.stderr)];
   child.stdin.end();
   const [code] = (await once(child, "close")) as [number | null];

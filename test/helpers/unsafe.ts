@@ -42,10 +42,12 @@ const UNSAFE: readonly (readonly [number, number])[] = [
 ];
 
 const EMOJI_SELECTOR = /\p{Extended_Pictographic}\ufe0f/gu;
-
-function isUnsafe(code: number): boolean {
-  return UNSAFE.some(([first, last]) => code >= first && code <= last) || (code & 0xfffe) === 0xfffe;
-}
+const NO_CHARACTERS = Array.from({ length: 17 }, (_, plane) => [plane * 0x10000 + 0xfffe, plane * 0x10000 + 0xffff]);
+const hex = (code: number | undefined) => `\\u{${(code ?? 0).toString(16)}}`;
+const ANY_UNSAFE = new RegExp(
+  `[${[...UNSAFE, ...NO_CHARACTERS].map(([first, last]) => `${hex(first)}-${hex(last)}`).join("")}]`,
+  "gu",
+);
 
 /**
  * What a terminal would act on, hide or reorder in a text, each once, as `U+202E`; also a pile of more than eight marks.
@@ -53,18 +55,27 @@ function isUnsafe(code: number): boolean {
  * @param own what the program itself puts there: line breaks and, in some formats, tabs
  */
 export function unsafeCharacters(text: string, own = "\n\t"): string[] {
-  const unusual = text.replace(EMOJI_SELECTOR, "").match(/[^\x20-\x7e]+/g)?.join("") ?? "";
-  const found = [...new Set(unusual)].filter((one) => !own.includes(one) && isUnsafe(one.codePointAt(0) ?? 0));
-  const piles = /\p{M}{9,}/u.test(text) ? ["a pile of marks"] : [];
+  const unusual = text.match(/[^\n\x20-\x7e]+|\n/g)?.join("") ?? "";
+  const raw = unusual.replace(EMOJI_SELECTOR, "").match(ANY_UNSAFE) ?? [];
+  const found = [...new Set(raw)].filter((one) => !own.includes(one));
+  const piles = /\p{M}{9,}/u.test(unusual) && /\p{M}{9,}/u.test(text) ? ["a pile of marks"] : [];
   return [...found.map((one) => `U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase()}`), ...piles];
 }
 
-/** Every character of Unicode, so many to a text, with lone surrogates, piles of marks and escape sequences. */
+/** The planes of Unicode in which there is more than letters, and the ends of the others. */
+const isTelling = (code: number) =>
+  code < 0x20000 || (code >= 0xe0000 && code < 0xe1000) || (code & 0xffff) < 0x100 || (code & 0xffff) >= 0xff00;
+
+/** The characters of Unicode, so many to a text, with lone surrogates, piles of marks and escape sequences. */
 export function everyText(size: number): string[] {
-  const texts = ["\ud800 \udfff", `e${"\u0301".repeat(40)}x`, "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007"];
+  const texts = [
+    "\ud800 \udfff",
+    `e${"\u0301".repeat(40)}x`,
+    "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
+  ];
   for (let start = 0; start <= 0x10ffff; start += size) {
     const codes = Array.from({ length: size }, (_, index) => start + index);
-    texts.push(String.fromCodePoint(...codes.filter((code) => code <= 0x10ffff && (code < 0xd800 || code > 0xdfff))));
+    texts.push(String.fromCodePoint(...codes.filter((code) => isTelling(code) && (code < 0xd800 || code > 0xdfff))));
   }
   return texts.filter((text) => text !== "");
 }

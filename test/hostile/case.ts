@@ -1,4 +1,5 @@
-import type { ErrorClass, ErrorCode } from "../../src/errors.js";
+import type { Outcome } from "../../src/cli/exit-codes.js";
+import type { ErrorCode } from "../../src/errors.js";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import type { Canary } from "./kit/canaries.js";
 import type { Kit, RunOptions, World } from "./kit/kit.js";
@@ -13,18 +14,21 @@ export interface HostileCase {
   readonly came: string;
   /** What was done about it, in words for the table. */
   readonly done: string;
-  /** How the command ends: `ok`, or the class of the error. */
-  readonly outcome: "ok" | ErrorClass;
+  /** How the command ends: `ok`, the class of the error, or by which signal. */
+  readonly outcome: Outcome;
   /** The code of the library's error. */
-  readonly code?: ErrorCode;
+  readonly code?: ErrorCode | undefined;
   /** Parts that the message and the hint must have. */
   readonly says?: readonly (string | RegExp)[] | ((kit: Kit) => readonly (string | RegExp)[]);
   /** Exactly the requests that are sent, such as `mcp POST /mcp`; one that ends in `?` may be sent. */
   readonly requests?: readonly string[];
   /** How often some of them are sent. */
   readonly times?: Readonly<Record<string, number>>;
-  /** Whether what is stored stays byte by byte as it was. Default: where the command fails. */
-  readonly store?: "same" | "any";
+  /**
+   * What stays byte by byte as it was: all that is stored, or the logins, where a client may have been registered before
+   * the case comes to its point. Default: all, where the command fails.
+   */
+  readonly store?: "same" | "logins" | "any";
   /** Which secrets the command may print because that is what it is for. */
   readonly prints?: readonly Canary[];
   /** Seconds and megabytes that it may take. Default 15 and 150. */
@@ -44,7 +48,9 @@ export interface HostileCase {
   readonly timeout?: number;
   /** Whether failures may be repeated. Default true. */
   readonly retries?: boolean;
-  readonly environment?: Readonly<Record<string, string | undefined>> | ((kit: Kit) => Record<string, string | undefined>);
+  readonly environment?:
+    | Readonly<Record<string, string | undefined>>
+    | ((kit: Kit) => Record<string, string | undefined>);
   readonly run?: Omit<RunOptions, "env" | "person">;
   readonly person?: Person;
   /** More than one command; gives the run that `outcome` is about. */

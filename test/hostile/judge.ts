@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { unsafeIn } from "../helpers/cli.js";
 import type { HostileCase } from "./case.js";
 import { filesBelow } from "./kit/canaries.js";
@@ -11,11 +11,14 @@ import type { Run } from "./kit/watched.js";
 export const PLANTED = "planted";
 
 /** What is stored, as a text to be compared: every file with its mode and the digest of its content. */
-export function storeOf(kit: Kit): string {
-  if (!existsSync(kit.home)) return "";
+export function storeOf(kit: Kit, { store }: HostileCase): string {
+  if (!statSync(kit.home, { throwIfNoEntry: false })?.isDirectory()) return "";
+  const compared = store === "logins" ? /^grants\// : /^(?!claims\/)/;
   return filesBelow(kit.home)
-    .filter(({ path }) => !path.startsWith("claims"))
-    .map(({ path, mode, content }) => `${path} ${mode.toString(8)} ${createHash("sha256").update(content).digest("hex")}`)
+    .filter(({ path }) => compared.test(path))
+    .map(
+      ({ path, mode, content }) => `${path} ${mode.toString(8)} ${createHash("sha256").update(content).digest("hex")}`,
+    )
     .sort()
     .join("\n");
 }
@@ -72,7 +75,8 @@ export function leaks({ prints = [] }: HostileCase, kit: Kit): string[] {
 export function misconduct({ seconds = 15, megabytes = 150 }: HostileCase, run: Run): string[] {
   const problems: string[] = [];
   if (run.seconds > seconds) problems.push(`it took ${run.seconds.toFixed(1)} s`);
-  if (run.megabytes !== undefined && run.megabytes > megabytes) problems.push(`it took ${Math.round(run.megabytes)} MB`);
+  if (run.megabytes !== undefined && run.megabytes > megabytes)
+    problems.push(`it took ${Math.round(run.megabytes)} MB`);
   if (/^\s+at .+:\d+:\d+\)?$/m.test(run.stderr)) problems.push(`a stack trace: ${run.stderr.slice(0, 500)}`);
   for (const stream of ["stdout", "stderr"] as const) {
     const unsafe = unsafeIn(run[stream]);

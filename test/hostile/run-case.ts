@@ -24,11 +24,12 @@ export async function runCase(one: HostileCase): Promise<Verdict> {
   const kit = await startKit(one.world ?? "loopback");
   try {
     await one.arrange?.(kit);
-    const before = storeOf(kit);
+    const before = storeOf(kit, one);
     const run = await (one.drive?.(kit) ?? start(one, kit));
     rememberSecrets(kit);
     const wanted = EXIT_CODES[one.outcome];
-    const ended = run.code === wanted ? [] : [`exit code ${run.code ?? run.signal}, not ${wanted}: ${run.stderr.slice(0, 1000)}`];
+    const ended =
+      run.code === wanted ? [] : [`exit code ${run.code ?? run.signal}, not ${wanted}: ${run.stderr.slice(0, 1000)}`];
     const problems = [
       ...ended,
       ...missingParts(one, kit, run.stderr),
@@ -56,19 +57,34 @@ function start(one: HostileCase, kit: Kit) {
 }
 
 function argumentsOf({ command = "login", flags = [], timeout, retries }: HostileCase, kit: Kit): string[] {
-  const more = [...flags, ...(timeout ? ["--timeout", String(timeout)] : []), ...(retries === false ? ["--retries", "0"] : [])];
+  const more = [
+    ...flags,
+    ...(timeout ? ["--timeout", String(timeout)] : []),
+    ...(retries === false ? ["--retries", "0"] : []),
+  ];
   if (typeof command === "function") return [...command(kit), ...more];
   if (command === "devices") return ["devices", "list", "--pool", "pool_1", ...more];
   return [command, kit.mcp.url, ...(command === "login" ? ["--browser", "none"] : []), ...more];
 }
 
-function storeProblems({ outcome, store }: HostileCase, before: string, kit: Kit): string[] {
-  const isSame = (store ?? (outcome === "ok" ? "any" : "same")) === "same";
-  return isSame && storeOf(kit) !== before ? [`the store changed: ${before} | ${storeOf(kit)}`] : [];
+function storeProblems(one: HostileCase, before: string, kit: Kit): string[] {
+  if ((one.store ?? (one.outcome === "ok" ? "any" : "same")) === "any") return [];
+  const after = storeOf(kit, one);
+  return after === before ? [] : [`the store changed: ${before} | ${after}`];
 }
 
 /** Whether a case can be put to the library too. */
-export function isForLibrary({ command = "login", flags, options, person, drive, environment, run, world, cliOnly }: HostileCase) {
+export function isForLibrary({
+  command = "login",
+  flags,
+  options,
+  person,
+  drive,
+  environment,
+  run,
+  world,
+  cliOnly,
+}: HostileCase) {
   const isPlain = !person && !drive && !environment && !run && !cliOnly && world !== "public";
   return isPlain && typeof command === "string" && (!flags || options !== undefined);
 }
@@ -78,13 +94,16 @@ export async function runInLibrary(one: HostileCase): Promise<string[]> {
   const kit = await startKit("loopback");
   try {
     await one.arrange?.(kit);
-    const before = storeOf(kit);
-    const error = await callLibrary(one, kit).then(() => undefined, (thrown: unknown) => thrown);
+    const before = storeOf(kit, one);
+    const error = await callLibrary(one, kit).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
     rememberSecrets(kit);
     const ended = isAgentAuthError(error) ? error.class : error === undefined ? "ok" : `a ${String(error)}`;
     const code = isAgentAuthError(error) ? error.code : undefined;
     const text = isAgentAuthError(error) ? `error: ${error.message}\nhint: ${error.hint ?? ""}` : "";
-    const shown = [text, JSON.stringify(error), inspect(error, { depth: 10, showHidden: true })].join("\n");
+    const shown = [text, JSON.stringify(error), inspect(error, { depth: 10 })].join("\n");
     return [
       ...(ended === one.outcome ? [] : [`it ended with ${ended}, not ${one.outcome}: ${text}`]),
       ...(one.code === undefined || one.code === code ? [] : [`the code is ${code}, not ${one.code}`]),

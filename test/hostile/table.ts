@@ -14,18 +14,23 @@ const LIMIT_MS = 120_000;
 /** Puts every case of a table to the built command line, and to the library where that can be. */
 export function hostile(name: string, cases: readonly HostileCase[]): void {
   describe.concurrent(`${name}, command line`, () => {
-    test.for(cases)("$id $came: $done", { timeout: LIMIT_MS }, async (one, { task, expect }) => {
+    test.for(titled(cases))("%s", { timeout: LIMIT_MS }, async ([, one], { task, expect }) => {
       const { problems, exit = null, seconds, megabytes } = await runCase(one);
       const { id, came, done } = one;
       task.meta.hostile = { id, came, done, exit, seconds, megabytes };
-      expect(problems).toEqual([]);
+      expect(problems, problems.join("\n")).toEqual([]);
     });
   });
   const ofLibrary = cases.filter(isForLibrary);
   if (ofLibrary.length === 0) return;
   describe.concurrent(`${name}, library`, () => {
-    test.for(ofLibrary)("$id $came: $done", { timeout: LIMIT_MS }, async (one, { expect }) => {
-      expect(await runInLibrary(one)).toEqual([]);
+    test.for(titled(ofLibrary))("%s", { timeout: LIMIT_MS }, async ([, one], { expect }) => {
+      const problems = await runInLibrary(one);
+      expect(problems, problems.join("\n")).toEqual([]);
     });
   });
+}
+
+function titled(cases: readonly HostileCase[]): [string, HostileCase][] {
+  return cases.map((one) => [`${one.id} ${one.came}: ${one.done}`, one]);
 }

@@ -2,7 +2,17 @@ import { describe, expect, it } from "vitest";
 import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
 
 describe("a loopback host", () => {
-  it.each(["localhost", "app.localhost", "127.0.0.1", "127.255.0.9", "[::1]"])("is %s", (host) => {
+  it.each([
+    "localhost",
+    "app.localhost",
+    "localhost.",
+    "app.localhost.",
+    "127.0.0.1",
+    "127.255.0.9",
+    "[::1]",
+    "[::ffff:7f00:1]",
+    "[::ffff:7fff:ffff]",
+  ])("is %s", (host) => {
     expect(isLoopbackHost(host)).toBe(true);
   });
 
@@ -15,6 +25,10 @@ describe("a loopback host", () => {
     "[::]",
     "[::2]",
     "0.0.0.0",
+    "[::ffff:0:0]",
+    "[::ffff:8000:1]",
+    "[::ffff:7f0:1]",
+    "xlocalhost",
     "",
   ])("is not %s", (host) => {
     expect(isLoopbackHost(host)).toBe(false);

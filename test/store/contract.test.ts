@@ -94,6 +94,64 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.list()).toHaveLength(3);
   });
 
+  it("keeps the accounts of a login apart, and from the login that names none", async () => {
+    const store = open();
+    const keys = [undefined, "", "ann@example.com", "bob@example.com"].map((account) => ({ ...KEY, account }));
+    for (const [nth, key] of keys.entries())
+      await store.save(madeGrant({ ...key, requestedScope: `${nth}` }), undefined);
+    for (const [nth, key] of keys.entries()) {
+      expect(await store.read(key)).toMatchObject({ account: key.account, requestedScope: `${nth}` });
+    }
+    expect(await store.list()).toHaveLength(4);
+    await store.remove({ ...KEY, account: "ann@example.com" });
+    expect((await store.list()).map(({ requestedScope }) => requestedScope).sort()).toEqual(["0", "1", "3"]);
+  });
+
+  it("saves into room that was reserved, and gives it back", async () => {
+    const store = open();
+    const first = await store.reserve(KEY);
+    expect(await store.read(KEY)).toBeUndefined();
+    expect(await first.save(madeGrant(), undefined)).toBe(true);
+    await first.release();
+    const second = await store.reserve(KEY);
+    await second.release();
+    await second.release();
+    expect((await store.read(KEY))?.generation).toBe(1);
+    expect(await store.list()).toHaveLength(1);
+  });
+
+  it("saves into room as anywhere else: over the generation that it was told of, and only if that is stored", async () => {
+    const store = open();
+    await store.save(madeGrant(), undefined);
+    const room = await store.reserve(KEY);
+    expect(await room.save(madeGrant({ generation: 2 }), undefined)).toBe(false);
+    expect(await store.save(madeGrant({ generation: 2, requestedScope: "theirs" }), 1)).toBe(true);
+    expect(await room.save(madeGrant({ generation: 2, requestedScope: "ours" }), 1)).toBe(false);
+    await room.release();
+    expect(await store.read(KEY)).toMatchObject({ generation: 2, requestedScope: "theirs" });
+  });
+
+  it("saves nothing into room that was reserved beside another login of the same generation", async () => {
+    const store = open();
+    await store.save(madeGrant(), undefined);
+    const room = await store.reserve(KEY);
+    await store.remove(KEY);
+    await store.save(madeGrant({ signedInAt: 1_900_000_001_000 }), undefined);
+    expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(false);
+    await room.release();
+    expect(await store.read(KEY)).toMatchObject({ generation: 1, signedInAt: 1_900_000_001_000 });
+  });
+
+  it("keeps room from bringing back what was removed", async () => {
+    const store = open();
+    await store.save(madeGrant(), undefined);
+    const room = await store.reserve(KEY);
+    await store.remove(KEY);
+    expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(false);
+    await room.release();
+    expect(await store.list()).toEqual([]);
+  });
+
   it("removes the one that is meant", async () => {
     const store = open();
     const other = { ...KEY, profile: "other" };

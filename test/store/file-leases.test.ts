@@ -4,6 +4,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -12,7 +13,10 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { Lease } from "../../src/oauth/lease.js";
+import type { Claim } from "../../src/store/claim.js";
+import { Claims } from "../../src/store/claims.js";
 import { FileLeases } from "../../src/store/file-leases.js";
+import { bootClock } from "../../src/store/holder.js";
 import { type Child, compile, startChild } from "../helpers/child.js";
 import type { Command, HoldJob, RoundsJob } from "./lease-driver.js";
 import { folder } from "./stores.js";
@@ -34,6 +38,11 @@ async function holder(home: string, options: HoldJob["options"], wrapper: readon
 }
 
 const leasesOf = (home: string) => new FileLeases(join(home, "claims"));
+function must<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("it should be there");
+  return value;
+}
+
 const claimsOf = (home: string) => readdirSync(join(home, "claims")).sort();
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -180,6 +189,95 @@ describe("a holder that shows that it lives", () => {
     expect((await first.hears("left")).left).toBeGreaterThan(0);
     first.does({ do: "commit" });
     expect((await first.hears("committed")).lost).toBeUndefined();
+  });
+});
+
+describe("a holder that cannot be seen", () => {
+  /** Changes what the one claim says. */
+  function change(home: string, over: { holder?: Partial<Claim["holder"]>; deadline?: number }): Claim {
+    const path = claimOf(home);
+    const { mtime } = statSync(path);
+    const claim = JSON.parse(readFileSync(path, "utf8")) as Claim;
+    const changed = { ...claim, ...over, holder: { ...claim.holder, ...over.holder } };
+    writeFileSync(path, JSON.stringify(changed));
+    utimesSync(path, mtime, mtime);
+    return changed;
+  }
+
+  it("in another namespace is given up when its time is over", async () => {
+    const home = folder();
+    const first = await holder(home, { duration: 700 });
+    await first.hears("holds");
+    const { deadline } = change(home, { holder: { space: "pid:[1]" } });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { duration: 60_000 });
+    expect(bootClock()).toBeGreaterThanOrEqual(deadline);
+    expect(before).toMatchObject({ ended: "expired", committed: false });
+  });
+
+  it("in another namespace gets three times as long where it had begun", async () => {
+    const home = folder();
+    const first = await holder(home, { duration: 700 });
+    await first.hears("holds");
+    first.does({ do: "commit" });
+    await first.hears("committed");
+    const { deadline, duration } = change(home, { holder: { space: "pid:[1]" } });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { duration: 60_000 });
+    expect(bootClock()).toBeGreaterThanOrEqual(deadline + 2 * duration);
+    expect(before).toMatchObject({ ended: "expired", committed: true });
+  });
+
+  it("on another machine is given up when its claim is old, though its clock may be two minutes off", async () => {
+    const home = folder();
+    const first = await holder(home, { duration: 600_000 });
+    await first.hears("holds");
+    change(home, { holder: { boot: "another machine" } });
+    const run = () => leasesOf(home).run(NAME, async ({ before }) => before?.ended, { duration: 1000, patience: 300 });
+    const path = claimOf(home);
+    for (const age of [0, 700_000]) {
+      utimesSync(path, new Date(Date.now() - age), new Date(Date.now() - age));
+      await expect(run()).rejects.toMatchObject({ code: "lease_busy" });
+    }
+    utimesSync(path, new Date(Date.now() - 730_000), new Date(Date.now() - 730_000));
+    expect(await run()).toBe("expired");
+  });
+
+  it("of another run of the machine, whose clock was far ahead, is given up after it was watched for its time", async () => {
+    const home = folder();
+    const first = await holder(home, { duration: 500 });
+    await first.hears("holds");
+    change(home, { deadline: bootClock() + 1e9 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { duration: 60_000 });
+    expect(before).toMatchObject({ ended: "expired", committed: false });
+  });
+});
+
+describe("a holder that another one has taken over from", () => {
+  it("cannot begin, though it has time left by its own clock", async () => {
+    const home = folder();
+    await leasesOf(home).run(
+      NAME,
+      async (lease) => {
+        const [name = ""] = claimsOf(home);
+        const claims = new Claims(join(home, "claims"));
+        const key = name.split(".")[0] ?? "";
+        const theirs: Claim = { ...must(claims.latest(key)?.claim), id: "0".repeat(12) };
+        expect(claims.take({ name: key, attempt: 2, id: theirs.id }, theirs, claims.latest(key))).toBe(true);
+        expect(lease.left()).toBeGreaterThan(0);
+        await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
+      },
+      { duration: 60_000 },
+    );
+  });
+});
+
+describe("a holder that has shown that it lives", () => {
+  it("does not go on with that when the work has ended", async () => {
+    const home = folder();
+    await leasesOf(home).run(NAME, async () => undefined, { duration: 50, extend: true });
+    const old = new Date(Date.now() - 60_000);
+    utimesSync(claimOf(home), old, old);
+    await pause(100);
+    expect(statSync(claimOf(home)).mtime).toEqual(old);
   });
 });
 

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   closeSync,
   linkSync,
   mkdirSync,
@@ -104,6 +105,26 @@ onUnix("who can read the files", () => {
     await expect(store.read(KEY)).resolves.toBeDefined();
   });
 
+  it("is nobody's matter in the folder above, as long as nobody else can write there", async () => {
+    const { store, home } = await kept();
+    chmodSync(home, 0o755);
+    expect(await store.read(KEY)).toBeDefined();
+    for (const loose of [0o775, 0o757, 0o777]) {
+      chmodSync(home, loose);
+      await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", hint: `chmod go-w ${home}` });
+      await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+    }
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("is checked by who owns them (needs the right to give files away)", async () => {
+    const made = await kept();
+    chownSync(made.path, 12_345, 12_345);
+    await expectRefused(made, /belongs to another user/, `chown "$USER" ${made.path}`);
+    chownSync(made.path, 0, 0);
+    chownSync(join(made.home, "grants"), 12_345, 12_345);
+    await expect(made.store.read(KEY)).rejects.toMatchObject({ class: "store" });
+  });
+
   it("is told nowhere in the files' names", async () => {
     const { home } = await kept();
     for (const { name } of filesOf(home)) expect(name).toMatch(/^(grants|clients|[0-9a-f]{40}(\.\d+)?\.json)$/);
@@ -172,6 +193,7 @@ describe("files that are broken", () => {
     ["with an access token that is no string", (text) => text.replace('"access-token-1"', "7")],
     ["with an end that is no number", (text) => text.replace("2000000000000", '"soon"')],
     ["with a way to authenticate that is unknown", (text) => text.replace("client_secret_basic", "client_secret_jwt")],
+    ["with a client of unknown origin", (text) => text.replace('"dynamic"', '"guessed"')],
     ["with a member twice", (text) => text.replace('"kind"', '"schema": 1, "kind"')],
     ["larger than a grant can be", (text) => text + " ".repeat(1024 * 1024)],
   ])("refuses one that is %s, names it, keeps it, and harms no other", async (_what, breakIt) => {

@@ -43,6 +43,11 @@ function fileOf(home: string): string {
   return join(home, "grants", name);
 }
 
+const fileOfFirst = (home: string) => {
+  const name = filesOf(home).find((one) => one.endsWith(".1.json"));
+  return join(home, "grants", name ?? "");
+};
+
 /** A store with one grant of generation 1. */
 async function kept(): Promise<{ home: string; store: GrantStore }> {
   const home = folder();
@@ -109,8 +114,14 @@ describe("what a save that was killed leaves", () => {
       writeFileSync(path, "half", { mode: 0o600 });
       utimesSync(path, at(minutes), at(minutes));
     }
+    const other = { ...KEY, profile: "other" };
+    await store.save(madeGrant(other), undefined);
+    for (const name of filesOf(home).filter((one) => one.endsWith(".json"))) {
+      utimesSync(join(home, "grants", name), at(60), at(60));
+    }
     await store.save(madeGrant({ generation: 2 }), 1);
     expect(filesOf(home).filter((name) => name.endsWith(".tmp"))).toEqual([`${"a".repeat(40)}.young.tmp`]);
+    expect(await store.read(other)).toBeDefined();
   });
 
   it("is no hindrance where it is the second name of the file", async () => {
@@ -130,6 +141,13 @@ describe("what a save that was killed leaves", () => {
       message: expect.stringContaining("hard link"),
       hint: "put the secret into a file of its own",
     });
+  });
+
+  it("does not excuse a name elsewhere where it is another file", async () => {
+    const { home, store } = await kept();
+    writeFileSync(fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"), "half", { mode: 0o600 });
+    linkSync(fileOf(home), join(home, "elsewhere"));
+    await expect(store.read(KEY)).rejects.toMatchObject({ message: expect.stringContaining("hard link") });
   });
 
   it("is the generation before, where it was killed before it took that away: the newest counts", async () => {
@@ -194,6 +212,51 @@ describe("removing", () => {
     expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(false);
     await room.release();
     expect(filesOf(home)).toEqual([]);
+  });
+});
+
+describe("removing one record", () => {
+  it("leaves the room of another alone", async () => {
+    const { home, store } = await kept();
+    const other = { ...KEY, profile: "other" };
+    const room = await store.reserve(other);
+    await store.remove(KEY);
+    expect(filesOf(home)).toHaveLength(1);
+    expect(await room.save(madeGrant(other), undefined)).toBe(true);
+  });
+
+  it("removes every generation that is there", async () => {
+    const { home, store } = await kept();
+    for (const generation of [2, 3])
+      copyFileSync(fileOfFirst(home), fileOfFirst(home).replace(".1.", `.${generation}.`));
+    await store.remove(KEY);
+    expect(filesOf(home)).toEqual([]);
+  });
+});
+
+describe("two savers in one process that both found nothing", () => {
+  it("do not both succeed, whatever their generations", async () => {
+    for (const generations of [
+      [1, 2],
+      [2, 1],
+      [3, 3],
+    ]) {
+      const store = fileStore(folder());
+      const saved = await Promise.all(
+        generations.map((generation) => store.save(madeGrant({ generation }), undefined)),
+      );
+      expect(saved.filter(Boolean)).toHaveLength(1);
+      expect((await store.read(KEY))?.generation).toBe(generations[saved.indexOf(true)]);
+    }
+  });
+});
+
+describe("a generation", () => {
+  it("must be higher than the one that it replaces: a mistake of the program", async () => {
+    const { store } = await kept();
+    await expect(store.save(madeGrant({ generation: 1 }), 1)).rejects.toThrow(RangeError);
+    await expect(store.save(madeGrant({ generation: 0 }), 1)).rejects.toThrow(RangeError);
+    expect((await store.read(KEY))?.generation).toBe(1);
   });
 });
 

@@ -10,7 +10,7 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ["AGENTAUTH_STORE", "where logins are kept: file, keyring or memory"],
   ["AGENTAUTH_NO_INPUT", "never ask, as --no-input"],
   ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
-  ["HTTPS_PROXY, HTTP_PROXY", "the proxy for requests"],
+  ["HTTPS_PROXY, HTTP_PROXY, ALL_PROXY", "the proxy for requests"],
   ["NO_PROXY", "hosts that are reached without it"],
   ["NODE_EXTRA_CA_CERTS", "certificate authorities to trust too"],
   ["NO_COLOR, FORCE_COLOR", "colours off or on; NO_COLOR wins"],

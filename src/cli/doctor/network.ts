@@ -16,9 +16,12 @@ export interface ProxySettings {
 /** The proxies as they were set, credentials and all. */
 export function proxiesOf(flag: string | undefined, env: Env): ProxySettings {
   const given = flag ? { value: flag, source: "--proxy" } : undefined;
+  const [https, http] = [variable("HTTPS_PROXY", env), variable("HTTP_PROXY", env)];
+  // Heard last, where neither of the others is set.
+  const any = https || http ? undefined : variable("ALL_PROXY", env);
   return {
-    https: given ?? variable("HTTPS_PROXY", env),
-    http: given ?? variable("HTTP_PROXY", env),
+    https: given ?? https ?? any,
+    http: given ?? http,
     except: variable("NO_PROXY", env),
   };
 }

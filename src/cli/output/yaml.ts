@@ -1,5 +1,6 @@
 /** `-o yaml`: a sequence that YAML 1.1 and 1.2 readers understand alike. */
 
+import type { ScalarTag, Tags } from "yaml";
 import type { Writer, WriterContext } from "./types.js";
 import { project, toPlain } from "./value.js";
 
@@ -31,7 +32,7 @@ export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
   const {
     default: { Document, visit },
   } = await import("yaml");
-  const document = new Document(toPlain(value, reveal), { compat: "yaml-1.1" });
+  const document = new Document(toPlain(value, reveal), { compat: "yaml-1.1", customTags });
   visit(document, {
     Scalar(_key, node) {
       // Only between double quotes can a character be written as an escape. A bare "=" is a type of YAML 1.1.
@@ -39,7 +40,19 @@ export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
     },
   });
   // Folding is off, so that every raw line break is one between nodes.
-  const text = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
+  return document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
+}
+
+/** Strings escaped where they are written: what is too long for a key on one line is known only then. */
+function customTags(tags: Tags): Tags {
+  return tags.map((tag) => {
+    if (typeof tag !== "object" || tag.tag !== "tag:yaml.org,2002:str" || !("stringify" in tag)) return tag;
+    const { stringify } = tag;
+    return { ...tag, stringify: (...about) => escapeUnsafe(stringify?.(...about) ?? "") } as ScalarTag;
+  });
+}
+
+function escapeUnsafe(text: string): string {
   return text.replace(UNSAFE_SHOWN, (found) => [...found].map(escapeCharacter).join(""));
 }
 

@@ -4,7 +4,7 @@ import type { Kit } from "../kit/kit.js";
 import { endless, flood, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
-const QUICK = { timeout: 2, retries: false } as const;
+const QUICK = { timeout: 8, retries: false } as const;
 
 /** Names the right document, and something beside it. */
 const challenge = (text: (right: string, kit: Kit) => string) => (kit: Kit) => {
@@ -67,8 +67,7 @@ const challenges: HostileCase[] = [
         `Bearer error_description="a\\", resource_metadata=\\"${elsewhere.origin}/x\\", scope=\\"admin", resource_metadata="${right}"`,
     ),
     requests: EXCHANGED,
-    check: ({ as }) =>
-      unless({ "no scope is asked for": !as.to("/pool/authorize")[0]?.url.includes("scope=") }),
+    check: ({ as }) => unless({ "no scope is asked for": !as.to("/pool/authorize")[0]?.url.includes("scope=") }),
   },
   {
     id: "D2c",
@@ -84,7 +83,9 @@ const challenges: HostileCase[] = [
     came: "resource_metadata twice, the first address empty",
     done: "tried in order, the second used",
     outcome: "ok",
-    arrange: challenge((right, { mcp }) => `Bearer resource_metadata="${mcp.origin}/none", resource_metadata="${right}"`),
+    arrange: challenge(
+      (right, { mcp }) => `Bearer resource_metadata="${mcp.origin}/none", resource_metadata="${right}"`,
+    ),
     requests: ["mcp GET /none", ...EXCHANGED],
   },
   {
@@ -287,13 +288,18 @@ const faults: HostileCase[] = [
     times: { [`mcp GET ${PRM}`]: 3 },
     says: ["HTTP 500"],
   }),
-  inPlace("D11b", "resource metadata that answers 429 with Retry-After: 86400", () => ({ status: 429, headers: { "retry-after": "86400" } }), {
-    outcome: "unavailable",
-    code: "rate_limited",
-    done: "an end at once that names the wait",
-    times: { [`mcp GET ${PRM}`]: 1 },
-    says: ["86400 s"],
-  }),
+  inPlace(
+    "D11b",
+    "resource metadata that answers 429 with Retry-After: 86400",
+    () => ({ status: 429, headers: { "retry-after": "86400" } }),
+    {
+      outcome: "unavailable",
+      code: "rate_limited",
+      done: "an end at once that names the wait",
+      times: { [`mcp GET ${PRM}`]: 1 },
+      says: ["86400 s"],
+    },
+  ),
   inPlace("D11c", "resource metadata whose connection is reset", () => reset, {
     outcome: "unavailable",
     code: "connection_reset",
@@ -305,7 +311,7 @@ const faults: HostileCase[] = [
     outcome: "unavailable",
     code: "timeout",
     done: "given up after the time that is set",
-    says: ["no complete answer in 2 s"],
+    says: ["no complete answer in 8 s"],
   }),
   inPlace("D12b", "silence, and no time set", () => silence, {
     retries: false,
@@ -315,49 +321,82 @@ const faults: HostileCase[] = [
     says: ["no complete answer in 15 s"],
     seconds: 25,
   }),
-  inPlace("D12c", "a body of 4 bytes a second", () => endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{", "    ", 1000), {
-    ...QUICK,
-    outcome: "unavailable",
-    code: "timeout",
-    done: "given up after the time that is set",
-  }),
+  inPlace(
+    "D12c",
+    "a body of 4 bytes a second",
+    () => endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{", "    ", 1000),
+    {
+      ...QUICK,
+      outcome: "unavailable",
+      code: "timeout",
+      done: "given up after the time that is set",
+    },
+  ),
   inPlace("D12d", "headers that never end", () => endless("HTTP/1.1 200 OK\r\n", "x-a: b\r\n", 50), {
     ...QUICK,
     outcome: "unavailable",
     done: "given up",
   }),
-  inPlace("D12e", "informational answers (103) without end", () => endless("", "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n", 20), {
-    ...QUICK,
-    outcome: "unavailable",
-    done: "given up after the time that is set",
-  }),
+  inPlace(
+    "D12e",
+    "informational answers (103) without end",
+    () => endless("", "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n", 20),
+    {
+      ...QUICK,
+      outcome: "unavailable",
+      done: "given up after the time that is set",
+    },
+  ),
   inPlace("D13a", "a body of 600 MB", () => flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", 600e6), {
     ...REFUSED,
     code: "body_too_large",
     done: "read up to 256 KB, then refused",
     says: ["larger than 262144 bytes"],
   }),
-  inPlace("D13b", "a Content-Length of 600 MB", () => flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 600000000\r\n\r\n", 600e6), {
-    ...REFUSED,
-    code: "body_too_large",
-    done: "refused before the body is read",
-  }),
-  inPlace("D13c", "a Content-Length longer than the body", (kit) => rawBytes(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n${right(kit)}`), {
-    retries: false,
-    outcome: "unavailable",
-    done: "taken for a broken connection; nothing of it used",
-  }),
-  inPlace("D13d", "a Content-Length shorter than the body", (kit) => rawBytes(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n${right(kit)}`), {
-    retries: false,
-    outcome: "refused",
-    code: "bad_json",
-    done: "refused: what was cut is no JSON",
-  }),
-  inPlace("D13e", "Content-Length and Transfer-Encoding both", (kit) => rawBytes(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n${right(kit).length.toString(16)}\r\n${right(kit)}\r\n0\r\n\r\n`), {
-    retries: false,
-    outcome: "unavailable",
-    done: "taken for a broken connection",
-  }),
+  inPlace(
+    "D13b",
+    "a Content-Length of 600 MB",
+    () => flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 600000000\r\n\r\n", 600e6),
+    {
+      ...REFUSED,
+      code: "body_too_large",
+      done: "refused before the body is read",
+    },
+  ),
+  inPlace(
+    "D13c",
+    "a Content-Length longer than the body",
+    (kit) => rawBytes(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n${right(kit)}`),
+    {
+      retries: false,
+      outcome: "unavailable",
+      done: "taken for a broken connection; nothing of it used",
+    },
+  ),
+  inPlace(
+    "D13d",
+    "a Content-Length shorter than the body",
+    (kit) => rawBytes(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n${right(kit)}`),
+    {
+      retries: false,
+      outcome: "refused",
+      code: "bad_json",
+      done: "refused: what was cut is no JSON",
+    },
+  ),
+  inPlace(
+    "D13e",
+    "Content-Length and Transfer-Encoding both",
+    (kit) =>
+      rawBytes(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n${right(kit).length.toString(16)}\r\n${right(kit)}\r\n0\r\n\r\n`,
+      ),
+    {
+      retries: false,
+      outcome: "unavailable",
+      done: "taken for a broken connection",
+    },
+  ),
   inPlace("D13f", "an answer that is not HTTP", () => rawBytes("\u001b[31mhello\r\n\r\n"), {
     retries: false,
     outcome: "unavailable",
@@ -368,28 +407,59 @@ const faults: HostileCase[] = [
     code: "body_too_large",
     done: "unpacked up to 256 KB, then refused",
   }),
-  inPlace("D14b", "resource metadata compressed although that was not asked for", (kit) => rawJson(gzipSync(right(kit)), 200, { "content-encoding": "gzip" }), {
+  inPlace(
+    "D14b",
+    "resource metadata compressed although that was not asked for",
+    (kit) => rawJson(gzipSync(right(kit)), 200, { "content-encoding": "gzip" }),
+    {
+      ...REFUSED,
+      code: "bad_content_type",
+      says: ["compressed although that was not asked for"],
+    },
+  ),
+  inPlace("D14c", "gzip three times over", () => rawJson("x", 200, { "content-encoding": "gzip, gzip, gzip" }), {
     ...REFUSED,
     code: "bad_content_type",
-    says: ["compressed although that was not asked for"],
-  }),
-  inPlace("D14c", "gzip fifty times over", () => rawJson("x", 200, { "content-encoding": Array(50).fill("gzip").join(", ") }), {
-    ...REFUSED,
     done: "refused, not unpacked",
   }),
-  inPlace("D14d", "an unknown content encoding", (kit) => rawJson(right(kit), 200, { "content-encoding": "zstd-evil" }), {
-    ...REFUSED,
-    code: "bad_content_type",
-  }),
-  inPlace("D15a", "a login page with status 200", () => ({ headers: { "content-type": "text/html" }, text: "<html>" }), {
-    ...REFUSED,
-    code: "bad_content_type",
-    says: ["text/html, not application/json", "a proxy or a login page may have answered instead"],
-  }),
-  inPlace("D15b", "the right JSON as text/plain", (kit) => ({ headers: { "content-type": "text/plain" }, text: right(kit) }), {
-    ...REFUSED,
-    code: "bad_content_type",
-  }),
+  inPlace(
+    "D14e",
+    "gzip fifty times over",
+    () => rawJson("x", 200, { "content-encoding": Array(50).fill("gzip").join(", ") }),
+    {
+      retries: false,
+      outcome: "unavailable",
+      done: "given up, not unpacked",
+    },
+  ),
+  inPlace(
+    "D14d",
+    "an unknown content encoding",
+    (kit) => rawJson(right(kit), 200, { "content-encoding": "zstd-evil" }),
+    {
+      ...REFUSED,
+      code: "bad_content_type",
+    },
+  ),
+  inPlace(
+    "D15a",
+    "a login page with status 200",
+    () => ({ headers: { "content-type": "text/html" }, text: "<html>" }),
+    {
+      ...REFUSED,
+      code: "bad_content_type",
+      says: ["text/html, not application/json", "a proxy or a login page may have answered instead"],
+    },
+  ),
+  inPlace(
+    "D15b",
+    "the right JSON as text/plain",
+    (kit) => ({ headers: { "content-type": "text/plain" }, text: right(kit) }),
+    {
+      ...REFUSED,
+      code: "bad_content_type",
+    },
+  ),
   inPlace("D15c", "the right JSON without a content type", (kit) => ({ text: right(kit) }), {
     ...REFUSED,
     code: "bad_content_type",
@@ -443,18 +513,19 @@ const faults: HostileCase[] = [
     outcome: "ok",
     arrange({ mcp }) {
       mcp.routes[PRM] = () => ({ headers: { "set-cookie": "a=b; Path=/" }, json: mcp.metadata });
-      mcp.routes["/mcp"] = () => ({ status: 401, headers: { "set-cookie": "a=b; Path=/", "www-authenticate": String(mcp.challenge) } });
+      mcp.routes["/mcp"] = () => ({
+        status: 401,
+        headers: { "set-cookie": "a=b; Path=/", "www-authenticate": String(mcp.challenge) },
+      });
     },
     requests: EXCHANGED,
     check: ({ log }) => unless({ "no cookie is sent": log.every(({ headers }) => headers.cookie === undefined) }),
   },
 ];
 
-let packed: Buffer | undefined;
-
+/** 400 members of 1 MB each: unpacked one after the other, they are 400 MB. */
 function bomb(): Buffer {
-  packed ??= gzipSync(Buffer.alloc(400e6, 0x20));
-  return packed;
+  return Buffer.concat(Array<Buffer>(400).fill(gzipSync(Buffer.alloc(1e6, 0x20))));
 }
 
 /** Challenges, redirects and transport of the documents that a sign-in begins with. */

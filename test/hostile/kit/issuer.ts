@@ -84,8 +84,7 @@ export class Issuer extends Peer {
       iss: this.metadata["authorization_response_iss_parameter_supported"] ? this.issuer : null,
       ...this.callback,
     };
-    for (const [name, value] of Object.entries(parameters))
-      if (value !== null) location.searchParams.set(name, value);
+    for (const [name, value] of Object.entries(parameters)) if (value !== null) location.searchParams.set(name, value);
     return location.href;
   }
 

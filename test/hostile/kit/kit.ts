@@ -20,6 +20,10 @@ export type World = "loopback" | "public";
 export interface RunOptions {
   env?: Record<string, string | undefined>;
   stdin?: string | undefined;
+  /** Leaves the input open, for `child.stdin`. */
+  keepsInput?: boolean;
+  /** A program that starts it, such as `sh -c`; gets the command behind its words. */
+  wrapper?: readonly string[];
   cwd?: string;
   person?: Person | undefined;
 }
@@ -28,6 +32,8 @@ export interface RunOptions {
 export interface Kit {
   readonly mcp: McpServer;
   readonly as: Issuer;
+  /** Another authorization server, whom nothing concerns unless a case says so. */
+  readonly other: Issuer;
   readonly service: Service;
   /** Nobody may even knock here, unless a case allows it. */
   readonly elsewhere: Peer;
@@ -48,6 +54,8 @@ export interface Kit {
   run(args: readonly string[], options?: RunOptions): Promise<Run>;
   /** Starts it. */
   start(args: readonly string[], options?: RunOptions): Watched;
+  /** Waits until a run that is under way has said something; or until it has ended. */
+  said(watched: Watched, what: RegExp): Promise<void>;
   /** Keeps a login as if the person had signed in before. */
   keep(over?: Partial<Grant>, tokens?: Partial<Grant["tokens"]>): Promise<Grant>;
   close(): Promise<void>;
@@ -61,14 +69,16 @@ export async function startKit(world: World): Promise<Kit> {
   const open: PublicWorld | undefined = world === "public" ? await startPublicWorld(log) : undefined;
   const mcp = await new McpServer("mcp", log, open?.at("mcp.test")).start();
   const as = await new Issuer("as", log, canaries, open?.at("as.test")).start();
+  const other = await new Issuer("other", log, canaries).start();
   const service = await new Service("service", log, open?.at("service.test")).start();
   const elsewhere = await new Peer("elsewhere", log, { isTripwire: true }).start();
   open?.route({ "mcp.test": mcp, "as.test": as, "service.test": service });
   as.serve();
+  other.serve();
   mcp.serveFor(as);
-  const peers = [mcp, as, service, elsewhere];
-  const kit: Omit<Kit, "run" | "start" | "keep"> = {
-    ...{ mcp, as, service, elsewhere, log, canaries, folder },
+  const peers = [mcp, as, other, service, elsewhere];
+  const kit: Surroundings = {
+    ...{ mcp, as, other, service, elsewhere, log, canaries, folder },
     pages: [],
     runs: [],
     home: join(folder, "settings"),
@@ -79,7 +89,9 @@ export async function startKit(world: World): Promise<Kit> {
   return { ...kit, ...acting(kit) };
 }
 
-function acting(kit: Omit<Kit, "run" | "start" | "keep">): Pick<Kit, "run" | "start" | "keep"> {
+type Surroundings = Omit<Kit, "run" | "start" | "said" | "keep">;
+
+function acting(kit: Surroundings): Omit<Kit, keyof Surroundings> {
   const start = (args: readonly string[], options: RunOptions = {}): Watched => {
     const { home, folder, canaries, service } = kit;
     const env = cleanEnv({
@@ -91,7 +103,8 @@ function acting(kit: Omit<Kit, "run" | "start" | "keep">): Pick<Kit, "run" | "st
       ...options.env,
     });
     const cwd = options.cwd ?? join(folder, "work");
-    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin: options.stdin });
+    const { stdin, keepsInput, wrapper } = options;
+    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin, keepsInput, wrapper });
     const ended = watched.ended.then((run) => {
       kit.runs.push(run);
       return run;
@@ -102,9 +115,12 @@ function acting(kit: Omit<Kit, "run" | "start" | "keep">): Pick<Kit, "run" | "st
     start,
     async run(args, options = {}) {
       const watched = start(args, options);
-      await bringPerson(kit as Kit, watched, options.person ?? signsIn);
+      await until(watched, () => signInAddress(watched.stderr()) !== undefined);
+      const address = signInAddress(watched.stderr());
+      if (address) await (options.person ?? signsIn)(address, kit as Kit);
       return watched.ended;
     },
+    said: (watched, what) => until(watched, () => what.test(watched.stderr())),
     async keep(over = {}, tokens = {}) {
       const grant = grantOf(kit, over, tokens);
       await fileStore(kit.home).save(grant, undefined);
@@ -113,17 +129,13 @@ function acting(kit: Omit<Kit, "run" | "start" | "keep">): Pick<Kit, "run" | "st
   };
 }
 
-/** Waits until the program asks for a person, and sends one; or until it ends without. */
-async function bringPerson(kit: Kit, { stderr, ended }: Watched, person: Person): Promise<void> {
+/** Waits until something holds, or until the run is over. */
+async function until({ ended }: Watched, holds: () => boolean): Promise<void> {
   let isOver = false;
   void ended.finally(() => {
     isOver = true;
   });
-  while (!isOver) {
-    const address = signInAddress(stderr());
-    if (address) return void (await person(address, kit));
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  while (!isOver && !holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 function grantOf(

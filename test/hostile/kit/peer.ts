@@ -54,6 +54,8 @@ export class Peer {
     const listener = (request: IncomingMessage, response: ServerResponse) => void this.#answer(request, response);
     const { tls, isTripwire } = this.#options;
     const server = tls ? createTlsServer(tls, listener) : createServer(listener);
+    // On a busy machine the program may come back late to a connection that it has kept.
+    server.keepAliveTimeout = 60_000;
     server.on("connection", (socket: Socket) => {
       if (isTripwire) this.#note({ method: "CONNECTION", path: "", url: "", headers: {}, body: "" });
       this.#sockets.add(socket);
@@ -66,7 +68,8 @@ export class Peer {
   }
 
   get port(): number {
-    return (this.#server?.address() as AddressInfo).port;
+    if (!this.#server) throw new Error(`${this.name} is not started`);
+    return (this.#server.address() as AddressInfo).port;
   }
 
   get origin(): string {

@@ -10,6 +10,7 @@ export interface Run {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
+  /** How long it took, less the time that it, or the servers that it talked to, waited for a processor. */
   readonly seconds: number;
   /** The most memory that the process ever held, in MB; undefined where the system does not tell. */
   readonly megabytes: number | undefined;
@@ -31,6 +32,10 @@ export interface WatchedOptions {
   env: Record<string, string>;
   cwd: string;
   stdin?: string | undefined;
+  /** Leaves the input open. */
+  keepsInput?: boolean | undefined;
+  /** The words before the command. */
+  wrapper?: readonly string[] | undefined;
 }
 
 const SAMPLE_MS = 15;
@@ -42,28 +47,35 @@ process.once("exit", () => {
 });
 
 /** Starts the built program and looks at its memory and its command lines until it ends. */
-export function startWatched(args: readonly string[], { env, cwd, stdin }: WatchedOptions): Watched {
+export function startWatched(args: readonly string[], options: WatchedOptions): Watched {
+  const { env, cwd, stdin, keepsInput, wrapper = [] } = options;
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [BIN, ...args], { cwd, env, stdio: "pipe" });
+  const delayedBefore = delayOf("self");
+  const [command = process.execPath, ...words] = [...wrapper, process.execPath, BIN, ...args];
+  const child = spawn(command, words, { cwd, env, stdio: "pipe" });
   running.add(child);
   const watch = sampling(child.pid ?? 0);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   child.stdin.on("error", () => undefined);
-  child.stdin.end(stdin ?? "");
+  if (!keepsInput) child.stdin.end(stdin ?? "");
   const ended = once(child, "close").then(([code, signal]): Run => {
     running.delete(child);
-    const seconds = (performance.now() - startedAt) / 1000;
-    return { args, code, signal, stdout: stdout(), stderr: stderr(), seconds, ...watch() };
+    const { delayed, ...seen } = watch();
+    const waited = Math.max(delayed, delayOf("self") - delayedBefore);
+    const seconds = Math.max(0, (performance.now() - startedAt) / 1000 - waited);
+    return { args, code, signal, stdout: stdout(), stderr: stderr(), seconds, ...seen };
   });
   return { child, stdout, stderr, ended };
 }
 
 /** Looks at a process again and again; the function that is given back stops and tells. */
-function sampling(pid: number): () => Pick<Run, "megabytes" | "commandLines"> {
+function sampling(pid: number): () => Pick<Run, "megabytes" | "commandLines"> & { delayed: number } {
   let kilobytes: number | undefined;
+  let delayed = 0;
   const commandLines = new Set<string>();
   const look = () => {
     kilobytes = peakOf(pid) ?? kilobytes;
+    delayed = Math.max(delayed, delayOf(pid));
     for (const one of [pid, ...childrenOf(pid)]) {
       const line = readProc(`/proc/${one}/cmdline`)?.replaceAll("\0", " ");
       if (line) commandLines.add(line);
@@ -76,6 +88,7 @@ function sampling(pid: number): () => Pick<Run, "megabytes" | "commandLines"> {
     return {
       megabytes: kilobytes === undefined ? undefined : kilobytes / 1024,
       commandLines: [...commandLines],
+      delayed,
     };
   };
 }
@@ -83,6 +96,11 @@ function sampling(pid: number): () => Pick<Run, "megabytes" | "commandLines"> {
 function peakOf(pid: number): number | undefined {
   const found = /^VmHWM:\s+(\d+) kB$/m.exec(readProc(`/proc/${pid}/status`) ?? "")?.[1];
   return found === undefined ? undefined : Number(found);
+}
+
+/** Seconds that a process was ready to run and had no processor. */
+function delayOf(pid: number | "self"): number {
+  return Number(readProc(`/proc/${pid}/schedstat`)?.split(" ")[1] ?? 0) / 1e9;
 }
 
 function childrenOf(pid: number): string[] {

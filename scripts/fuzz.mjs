@@ -1,0 +1,22 @@
+// Tries the parsers on random inputs: npm run fuzz [-- --runs <inputs a property>] [--seed <seed>] [name of a test].
+import { spawnSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values, positionals } = parseArgs({
+  options: { runs: { type: "string", default: "1000" }, seed: { type: "string" } },
+  allowPositionals: true,
+});
+for (const [name, value] of Object.entries(values)) {
+  if (!/^\d{1,9}$/.test(value)) throw new TypeError(`--${name} ${value} is not a whole number`);
+}
+const env = { ...process.env, FUZZ_RUNS: values.runs };
+if (values.seed !== undefined) env.FUZZ_SEED = values.seed;
+const names = positionals.flatMap((name) => ["--testNamePattern", name]);
+// Another report than that of the tests, and as much time as the inputs take.
+const args = ["run", "test/fuzz", "--reporter=default", "--testTimeout=0", ...names];
+const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+const { status } = spawnSync(process.execPath, [vitest, ...args], { cwd: root, env, stdio: "inherit" });
+process.exitCode = status ?? 1;

@@ -1,0 +1,108 @@
+// Shows of every guard in scripts/mutations/ that a test fails when it is removed. Each mutation is made in a copy of the
+// project, the tests that should notice it are run there, and one that nobody notices is an error unless its table says
+// why there is nothing to notice. In a table, "#" names the file, "-" the text that is there once, "+" what takes its
+// place, "?" the tests and after a colon which of them, "=" why no test can tell the difference.
+//
+//   node scripts/mutate.mjs [--jobs <n>] [part of a file name or of a guard …]
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values, positionals } = parseArgs({
+  options: { jobs: { type: "string", default: "2" } },
+  allowPositionals: true,
+});
+const TIMEOUT_MS = 300_000;
+
+const chosen = ["store", "oauth"].flatMap(readTable).filter(({ file, from }) => {
+  return positionals.length === 0 || positionals.some((part) => file.includes(part) || from.includes(part));
+});
+const copies = Array.from({ length: Number(values.jobs) }, copyOfProject);
+process.once("exit", () => {
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+});
+process.once("SIGINT", () => process.exit(130));
+
+const stale = chosen.filter(({ file, from }) => readFileSync(join(copies[0], file), "utf8").split(from).length !== 2);
+for (const { file, from } of stale) console.log(`stale     ${file}: ${oneLine(from)}`);
+
+const queue = chosen.filter((row) => !stale.includes(row));
+const tally = { killed: 0, equivalent: 0, survived: 0 };
+await Promise.all(copies.map(work));
+console.log(
+  `${tally.killed} killed, ${tally.equivalent} equivalent, ${tally.survived} survived, ${stale.length} stale`,
+);
+process.exitCode = tally.survived + stale.length === 0 ? 0 : 1;
+
+function readTable(name) {
+  const text = readFileSync(join(root, "scripts", "mutations", `${name}.txt`), "utf8");
+  let file = "";
+  return text.split(/\n\n+/).flatMap((block) => {
+    if (block.startsWith("# ")) file = block.slice(2).trim();
+    const of = (sign) =>
+      block
+        .split("\n")
+        .filter((line) => line.startsWith(`${sign} `))
+        .map((line) => line.slice(2));
+    const [names = "", only] = (of("?")[0] ?? "").split(" : ");
+    const tests = names.split(" ").map((one) => join("test", `${one}.test.ts`));
+    const row = { file, from: of("-").join("\n"), to: of("+").join("\n"), tests, only, equivalent: of("=")[0] };
+    return row.from === "" ? [] : [row];
+  });
+}
+
+function copyOfProject() {
+  const copy = mkdtempSync(join(tmpdir(), "agentauth-mutants-"));
+  for (const name of readdirSync(root)) {
+    if (
+      ["src", "test", "examples", "openapi.yaml", "package.json", "tsconfig.json", "vitest.config.ts"].includes(name)
+    ) {
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    }
+  }
+  for (const name of ["node_modules", "bin", "dist"]) symlinkSync(join(root, name), join(copy, name));
+  return copy;
+}
+
+async function work(copy) {
+  for (let row = queue.shift(); row; row = queue.shift()) {
+    const path = join(copy, row.file);
+    const before = readFileSync(path, "utf8");
+    writeFileSync(
+      path,
+      before.replace(row.from, () => row.to),
+    );
+    const { failed, output } = await run(copy, row);
+    writeFileSync(path, before);
+    report(row, failed, output);
+  }
+}
+
+function report({ file, from, to, equivalent }, failed, output) {
+  const verdict = failed ? "killed" : equivalent ? "equivalent" : "survived";
+  tally[verdict]++;
+  console.log(`${verdict.padEnd(10)}${file}: ${oneLine(from)} -> ${oneLine(to) || "(nothing)"}${output}`);
+}
+
+/** Whether the tests fail, as they should; a run without a single test is a mistake in the table. */
+async function run(copy, { tests, only }) {
+  const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+  const filter = only === undefined ? [] : ["-t", only];
+  const args = [vitest, "run", "--bail", "1", "--reporter", "json", "--maxWorkers", "1", ...filter, ...tests];
+  const child = spawn(process.execPath, args, { cwd: copy, stdio: ["ignore", "pipe", "ignore"], timeout: TIMEOUT_MS });
+  let text = "";
+  child.stdout.on("data", (chunk) => (text += chunk));
+  const status = await new Promise((resolve) => child.on("close", resolve));
+  const summary = /"numFailedTests":(\d+),"numPassedTests":(\d+)/.exec(text.replace(/\s/g, ""));
+  const ran = summary === null || Number(summary[1]) + Number(summary[2]) > 0;
+  return { failed: ran && status !== 0, output: ran ? "" : "  (no test has such a title)" };
+}
+
+function oneLine(text) {
+  const line = text.trim().replace(/\s+/g, " ");
+  return line.length > 100 ? `${line.slice(0, 99)}…` : line;
+}

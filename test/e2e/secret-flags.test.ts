@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 3 });
+});
+afterAll(() => bench.sandbox.close());
+
+const TYPED = "hunter2-hunter2";
+const JWT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
+const SANDBOX_TOKEN = `sandbox_${"a1".repeat(16)}`;
+
+describe("a secret on the command line", () => {
+  it.each<[string, string[], RegExp]>([
+    ["--api-token", ["devices", "list", "--api-token", TYPED], /AGENTAUTH_API_TOKEN.*config set api_token -/],
+    ["--api-token", ["devices", "list", `--api-token=${TYPED}`], /AGENTAUTH_API_TOKEN/],
+    ["--token", [`--token=${TYPED}`, "pools", "list"], /AGENTAUTH_API_TOKEN/],
+    ["--apiKey", ["pools", "list", "--apiKey", TYPED], /AGENTAUTH_API_TOKEN/],
+    ["--client-secret", ["token", "https://x.example/mcp", "--client-secret", TYPED], /--client-secret-file/],
+    ["--client_secret", ["login", "https://x.example/mcp", `--client_secret=a\n${TYPED}`], /--client-secret-file/],
+    [
+      "--password",
+      ["login", "https://x.example/mcp", "--password", TYPED],
+      /environment, on stdin or in a private file/,
+    ],
+    [
+      "--id-token",
+      ["token", "https://x.example/mcp", "--id-token", TYPED],
+      /environment, on stdin or in a private file/,
+    ],
+    ["--refresh-token", ["token", "https://x.example/mcp", "--refresh-token", TYPED], /agentauth login/],
+    ["--code", ["login", "https://x.example/mcp", "--code", TYPED], /--flow paste/],
+  ])("is refused as %s, with the way that is safe, and is not repeated", async (flag, args, hint) => {
+    for (const more of [[], ["--debug"]]) {
+      const { code, stdout, stderr } = await runCli([...args, ...more]);
+      expect([code, stdout]).toEqual([2, ""]);
+      const [error = "", help = ""] = linesOf(stderr);
+      expect(error).toBe(
+        `error: ${flag}: a secret must not stand on the command line, where other programs can read it and the shell keeps it`,
+      );
+      expect(help).toMatch(hint);
+      expect(help).toContain("have the one that was typed here replaced");
+      expect(stderr).not.toContain(TYPED);
+    }
+  });
+
+  it("is not repeated by a complaint about any other flag, or as JSON", async () => {
+    const other = await runCli(["devices", "list", `--pol=${TYPED}`]);
+    expect([other.code, other.stderr]).toEqual([
+      2,
+      "error: unknown option '--pol'\nhint: see agentauth devices list --help\n",
+    ]);
+    const json = await runCli(["devices", "list", "--api-token", TYPED, "--json"]);
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: "usage", exit_code: 2 } });
+    expect(json.stderr).not.toContain(TYPED);
+  });
+
+  it.each([JWT, SANDBOX_TOKEN, `Bearer ${JWT}`])("is masked wherever it stands by mistake: %s", async (word) => {
+    for (const args of [
+      [word],
+      ["token", word],
+      ["token", "https://x.example/mcp", word],
+      ["config", "set", "api_token", word],
+      ["config", "set", word, "x"],
+      ["config", "get", word],
+      ["devices", "list", "--sort", word],
+      ["devices", "list", "--output", word],
+      ["help", word],
+      ["--profile", word, "config", "list"],
+    ]) {
+      const { code, stdout, stderr } = await runCli([...args, "--debug"]);
+      expect([args, code, stdout]).toEqual([args, 2, ""]);
+      expect(stderr).not.toContain(word);
+    }
+  });
+});
+
+describe("--show-secrets", () => {
+  const ask = ["-o", "yaml", "--limit", "1", "--show-secrets"];
+
+  it("is refused in the log of a CI job until --yes is given", async () => {
+    const refused = await bench.run([...bench.devices, ...ask], { env: { CI: "true" } });
+    expect([refused.code, refused.stdout]).toEqual([2, ""]);
+    expect(linesOf(refused.stderr)).toEqual([
+      "error: --show-secrets would print secrets into the log of a CI job (CI is set)",
+      "hint: leave it out; where the output goes into no log, give --yes too",
+    ]);
+    const given = await bench.run([...bench.devices, ...ask, "--yes"], { env: { CI: "true" } });
+    expect([given.code, given.stdout]).toEqual([0, expect.stringContaining("<CLIENT_SECRET>")]);
+  });
+
+  it.each(["false", "0", ""])("is taken where CI is %j", async (ci) => {
+    const { code, stdout } = await bench.run([...bench.devices, ...ask], { env: { CI: ci } });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("<CLIENT_SECRET>")]);
+  });
+});

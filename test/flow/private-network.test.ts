@@ -1,0 +1,161 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { createServer } from "node:https";
+import { type AddressInfo, connect, type Server } from "node:net";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { TestIssuer } from "../helpers/issuer.js";
+import { FETCH_BROWSER } from "./support.js";
+
+const openssl = hasOpenssl();
+if (!openssl) process.stderr.write("SKIPPED: the tests of --allow-private-network need the program openssl\n");
+
+function hasOpenssl(): boolean {
+  try {
+    execFileSync("openssl", ["version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const folder = temporaryFolder();
+const CERTIFICATE = join(folder, "cert.pem");
+const URL_OF_MCP = "https://mcp.test/mcp";
+
+beforeAll(() => {
+  if (!openssl) return;
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem"];
+  const names = ["-subj", "/CN=mcp.test", "-addext", "subjectAltName=DNS:mcp.test"];
+  execFileSync("openssl", ["req", "-x509", ...key, "-out", "cert.pem", "-days", "2", ...names], {
+    cwd: folder,
+    stdio: "ignore",
+  });
+});
+
+async function listening<T extends { listen: Server["listen"]; address: Server["address"] }>(
+  server: T,
+): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** An MCP server elsewhere, which is reached through a proxy, and whose metadata name the given issuer. */
+async function startElsewhere(issuer: string) {
+  const [key, cert] = ["key.pem", "cert.pem"].map((name) => readFileSync(join(folder, name)));
+  const asked: string[] = [];
+  const server = createServer({ key, cert }, (request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.setHeader("content-type", "application/json");
+    if (request.url?.startsWith("/.well-known/")) {
+      response.end(JSON.stringify({ resource: URL_OF_MCP, authorization_servers: [issuer] }));
+    } else if (request.headers.authorization?.startsWith("Bearer access-")) response.end('{"ok":true}');
+    else response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+  });
+  const port = await listening(server);
+  const tunnels: string[] = [];
+  const proxy = createHttpServer().on("connect", (request, socket) => {
+    tunnels.push(request.url ?? "");
+    const upstream = connect(port, "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      upstream.pipe(socket).pipe(upstream);
+    });
+    for (const end of [socket, upstream]) end.on("error", () => undefined);
+  });
+  const proxyPort = await listening(proxy);
+  onTestFinished(() => {
+    server.close();
+    proxy.close();
+  });
+  const env = { AGENTAUTH_HOME: temporaryFolder(), HTTPS_PROXY: `http://127.0.0.1:${proxyPort}` };
+  return {
+    asked,
+    tunnels,
+    env,
+    run: (args: readonly string[], more: Record<string, string> = {}) =>
+      runCli([...args, "--ca-file", CERTIFICATE, "--retries", "0"], { env: { ...env, ...more } }),
+  };
+}
+
+const SIGN_IN = ["--login", "--browser", FETCH_BROWSER];
+
+describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machine", () => {
+  it("is refused with the flag that lifts the rule, which is remembered for that issuer until the logout", async () => {
+    const issuer = await new TestIssuer("as", [], "/pool").start();
+    const { run, tunnels } = await startElsewhere(issuer.issuer);
+    const refused = await run(["token", URL_OF_MCP, ...SIGN_IN]);
+    expect([refused.code, refused.stdout]).toEqual([3, ""]);
+    expect(refused.stderr).toContain(
+      `error: authorization_servers "${issuer.issuer}" (from "https://mcp.test/.well-known/oauth-protected-resource/mcp") leads to this machine`,
+    );
+    expect(refused.stderr).toContain(
+      "hint: if you trust this server, --allow-private-network lifts this rule for it\n",
+    );
+    expect(issuer.requests).toEqual([]);
+
+    const first = await run(["token", URL_OF_MCP, ...SIGN_IN, "--allow-private-network"]);
+    expect([first.code, first.stdout]).toEqual([0, "access-as-1\n"]);
+    expect((await run(["token", URL_OF_MCP, "--force-refresh"])).stdout).toBe("access-as-2\n");
+    expect((await run(["request", URL_OF_MCP, "--method", "POST", "--data", "{}"])).stdout).toContain('"ok":true');
+    expect((await run(["logout", URL_OF_MCP])).stderr).toContain("signed out");
+    expect((await run(["token", URL_OF_MCP, ...SIGN_IN])).code).toBe(3);
+    expect(new Set(tunnels)).toEqual(new Set(["mcp.test:443"]));
+  });
+
+  it("is refused in discover too, at the step where it is met", async () => {
+    const { run } = await startElsewhere("https://10.0.0.7/pool");
+    const { code, stdout, stderr } = await run(["discover", URL_OF_MCP]);
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^- resource metadata: GET \S+: .*"https:\/\/10\.0\.0\.7\/pool".*private network/m);
+    expect(stderr).toContain("--allow-private-network");
+  });
+
+  it.each(["https://169.254.169.254/pool", "https://0xA9FEA9FE/pool", "https://[fd00:ec2::254]/"])(
+    "as %s is refused whatever is lifted, and no flag is named",
+    async (issuer) => {
+      const { run } = await startElsewhere(issuer);
+      const { code, stderr } = await run(["token", URL_OF_MCP, ...SIGN_IN, "--allow-private-network"]);
+      expect(code).toBe(3);
+      expect(stderr).toContain("where nothing is ever sent");
+      expect(stderr).not.toContain("hint:");
+    },
+  );
+
+  it("is not asked over TLS while certificates are not checked: exit 3, and the reason", async () => {
+    const { run, tunnels } = await startElsewhere("https://as.test/pool");
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0", AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" };
+    for (const args of [
+      ["token", URL_OF_MCP, ...SIGN_IN],
+      ["discover", URL_OF_MCP],
+      ["devices", "list", "--pool", "p", "--base-url", "https://service.test"],
+    ]) {
+      const { code, stderr } = await run(args, env);
+      expect([code, stderr]).toEqual([3, expect.stringContaining("NODE_TLS_REJECT_UNAUTHORIZED is 0")]);
+      expect(stderr).toContain("--ca-file");
+    }
+    expect(tunnels).toEqual([]);
+  });
+});
+
+describe.skipIf(!openssl)("the proxy of everything", () => {
+  it("is taken from ALL_PROXY where none is set for a scheme", async () => {
+    const { run, env, asked } = await startElsewhere("https://10.0.0.7/pool");
+    const HTTPS_PROXY = "";
+    expect((await run(["discover", URL_OF_MCP], { HTTPS_PROXY, ALL_PROXY: env.HTTPS_PROXY })).code).toBe(3);
+    expect(asked).toHaveLength(2);
+    expect((await run(["discover", URL_OF_MCP], { ALL_PROXY: "socks5://127.0.0.1:9" })).code).toBe(3);
+    expect(asked).toHaveLength(4);
+  });
+
+  it.each(["socks5://127.0.0.1:1080", "socks4a://me:hunter22@127.0.0.1:1080"])(
+    "may not be %s: exit 2, and why",
+    async (address) => {
+      const { run } = await startElsewhere("https://10.0.0.7/pool");
+      const { code, stderr } = await run(["discover", URL_OF_MCP], { HTTPS_PROXY: "", all_proxy: address });
+      expect([code, stderr]).toEqual([2, expect.stringContaining("is a SOCKS proxy, which is not supported")]);
+      expect(stderr).not.toContain("hunter22");
+    },
+  );
+});

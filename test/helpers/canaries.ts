@@ -1,0 +1,182 @@
+import type { ChildProcess } from "node:child_process";
+import { subscribe } from "node:diagnostics_channel";
+import { readdirSync, readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { join } from "node:path";
+import { afterAll, afterEach } from "vitest";
+
+/**
+ * Every secret that a server in this process gave out or was told, by its value: tokens, client secrets, codes,
+ * verifiers. What the program says and keeps is held against them after each test.
+ */
+const secrets = new Map<string, string>();
+/** Too short to be told from an ordinary word. */
+const SHORTEST = 8;
+/** What stands for a secret in made-up data, and what a mask looks like, are none. */
+const STAND_INS = /^<.*>$|^\*+$/;
+
+const IN_JSON = [
+  "access_token",
+  "refresh_token",
+  "id_token",
+  "client_secret",
+  "device_code",
+  "registration_access_token",
+];
+const IN_FORMS = [...IN_JSON, "code", "code_verifier", "client_assertion", "assertion", "subject_token", "actor_token"];
+
+/** Makes a value one that must never be said. */
+export function plant(name: string, value: unknown): void {
+  if (typeof value !== "string" || value.length < SHORTEST || STAND_INS.test(value)) return;
+  if (!secrets.has(value)) secrets.set(value, name);
+}
+
+/** One run of the program: what it was told, and all that came of it. */
+interface Run {
+  args: readonly string[];
+  home: string | undefined;
+  stdout: Buffer[];
+  stderr: Buffer[];
+}
+
+let runs: Run[] = [];
+
+/** Watches a child process, without reading what it says in anybody's place. */
+export function watch(child: ChildProcess, args: readonly string[], env: Readonly<Record<string, string>>): void {
+  plant("AGENTAUTH_API_TOKEN", env["AGENTAUTH_API_TOKEN"]);
+  plant("AGENTAUTH_CLIENT_SECRET", env["AGENTAUTH_CLIENT_SECRET"]);
+  const run: Run = { args, home: env["AGENTAUTH_HOME"], stdout: [], stderr: [] };
+  tap(child.stdout, run.stdout);
+  tap(child.stderr, run.stderr);
+  runs.push(run);
+}
+
+interface Pushing {
+  push(chunk: Buffer | null): boolean;
+}
+
+/** Keeps what comes in, before anybody reads it. */
+function tap(stream: unknown, kept: Buffer[]): void {
+  if (!isPushing(stream)) return;
+  const push = stream.push.bind(stream);
+  stream.push = (chunk) => {
+    if (Buffer.isBuffer(chunk)) kept.push(chunk);
+    return push(chunk);
+  };
+}
+
+function isPushing(value: unknown): value is Pushing {
+  return typeof value === "object" && value !== null && "push" in value;
+}
+
+// Every HTTP server of this process: the sandbox, and those whose answers a test writes.
+subscribe("http.server.request.start", (message) => {
+  const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+  const asked: Buffer[] = [];
+  const answered: Buffer[] = [];
+  tap(request, asked);
+  const { write, end } = response;
+  const keep = (chunk: unknown) => {
+    if (typeof chunk === "string" || chunk instanceof Uint8Array) answered.push(Buffer.from(chunk));
+  };
+  response.write = (...all: unknown[]) => {
+    keep(all[0]);
+    return Reflect.apply(write, response, all) as boolean;
+  };
+  response.end = (...all: unknown[]) => {
+    keep(all[0]);
+    learnFrom(asked, answered, response);
+    return Reflect.apply(end, response, all) as typeof response;
+  };
+});
+
+function learnFrom(asked: readonly Buffer[], answered: readonly Buffer[], response: ServerResponse): void {
+  const form = new URLSearchParams(Buffer.concat(asked).toString("utf8"));
+  for (const name of IN_FORMS) plant(name, form.get(name));
+  const location = response.getHeader("location");
+  if (typeof location === "string" && URL.canParse(location)) plant("code", new URL(location).searchParams.get("code"));
+  const body = Buffer.concat(answered).toString("utf8");
+  if (!IN_JSON.some((name) => body.includes(name))) return;
+  try {
+    learnFromJson(JSON.parse(body));
+  } catch {
+    // A test may answer with anything.
+  }
+}
+
+function learnFromJson(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, part] of Object.entries(value)) {
+    if (IN_JSON.includes(name)) plant(name, part);
+    else learnFromJson(part);
+  }
+}
+
+/** The names of the secrets that a text has in it. */
+export function secretsIn(text: string): string[] {
+  return [...secrets].filter(([value]) => text.includes(value)).map(([, name]) => name);
+}
+
+/** What a command is there to print: its names of secrets on standard output. Nothing may be on standard error. */
+function allowed({ args }: Run): readonly string[] {
+  const command = args.find((word) => !word.startsWith("-"));
+  if (args.includes("--show-secrets")) return ["client_secret"];
+  if (command === "token") return ["access_token"];
+  // The ready line has what a script needs to use a sandbox, whose secrets belong to nobody.
+  if (command === "sandbox") return ["AGENTAUTH_API_TOKEN"];
+  // Their output is another program's, or another server's; what is masked in it has tests of its own.
+  if (command === "exec" || command === "request") return [...new Set(secrets.values())];
+  return [];
+}
+
+// Where secrets are kept. Everywhere else, also in the names of files, is wrong.
+const KEPT = /^(?:grants|clients|logins|tokens)(?:[/\\]|$)|^sandbox\.json$/;
+
+function findings(run: Run): string[] {
+  const stdout = secretsIn(Buffer.concat(run.stdout).toString("utf8")).filter((name) => !allowed(run).includes(name));
+  const stderr = run.args.includes("exec") ? [] : secretsIn(Buffer.concat(run.stderr).toString("utf8"));
+  const found = [...stdout.map((name) => `${name} on stdout`), ...stderr.map((name) => `${name} on stderr`)];
+  return found.map((what) => `${what} of agentauth ${run.args.join(" ")}`);
+}
+
+function findingsBelow(home: string): string[] {
+  return filesBelow(home)
+    .filter((path) => !KEPT.test(path))
+    .flatMap((path) => secretsIn(`${path}\n${read(join(home, path))}`).map((name) => `${name} in the file ${path}`));
+}
+
+function filesBelow(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+  } catch {
+    return [];
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // Gone meanwhile, or made unreadable by a test.
+    return "";
+  }
+}
+
+/** Where secrets were said or kept since the last time, of all that are known by then. */
+export function shownSecrets(): string[] {
+  const since = runs;
+  runs = [];
+  const homes = new Set(since.flatMap(({ home }) => home ?? []));
+  return [...new Set([...since.flatMap(findings), ...[...homes].flatMap(findingsBelow)])];
+}
+
+function check(): void {
+  const found = shownSecrets();
+  if (found.length > 0) throw new Error(`secrets were shown:\n${found.join("\n")}`);
+}
+
+afterEach(check);
+afterAll(check);

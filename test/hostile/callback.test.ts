@@ -1,0 +1,4 @@
+import { callback } from "./cases/callback.js";
+import { hostile } from "./table.js";
+
+hostile("callback", callback);

@@ -1,0 +1,217 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { EXCHANGED, type HostileCase, REGISTERED, UNKNOWN, unless } from "../case.js";
+import { PLANTED } from "../judge.js";
+import type { Kit } from "../kit/kit.js";
+import { staysAway } from "../kit/person.js";
+
+/** An authorization endpoint that nobody is sent to. */
+function refused(id: string, came: string, endpoint: string, says: readonly (string | RegExp)[]): HostileCase {
+  return {
+    id,
+    came: `an authorization endpoint ${came}`,
+    done: "refused, no browser started, nothing further sent",
+    outcome: "refused",
+    arrange({ as }) {
+      as.metadata["authorization_endpoint"] = endpoint;
+    },
+    says: ["authorization_endpoint", ...says],
+    requests: UNKNOWN,
+  };
+}
+
+const addresses: HostileCase[] = [
+  refused("U2a", "with javascript:", "javascript:alert(1)", ['"javascript:alert(1)"', "must be an https address"]),
+  refused("U2b", "with data:", "data:text/html,<script>", ["must be an https address"]),
+  refused("U2c", "with vbscript:", "vbscript:x", ["must be an https address"]),
+  refused("U2d", "with blob:", "blob:https://as.example/x", ["must be an https address"]),
+  refused("U2e", "with JaVaScRiPt:", "JaVaScRiPt:alert(1)", ["must be an https address"]),
+  refused("U2f", "with a tab before javascript:", "\tjavascript:alert(1)", ["\\t", "must be an https address"]),
+  refused("U2g", "with a line break inside javascript:", "java\nscript:alert(1)", ["\\n"]),
+  refused("U3a", "with file:", "file:///etc/passwd", ["must be an https address"]),
+  refused("U3b", "with smb:", "smb://evil.example/share", ["must be an https address"]),
+  refused("U3c", "with search-ms:", "search-ms:query=x", ["must be an https address"]),
+  refused("U3d", "with ms-msdt:", "ms-msdt:/id", ["must be an https address"]),
+  refused("U3e", "that is a UNC path", "\\\\evil.example\\share", ["must be an absolute URL"]),
+  refused("U3f", "with backslashes for slashes", "https:\\\\as.example\\a", ["backslashes"]),
+  refused("U4", "with vscode:", "vscode://evil.ext/run", ["must be an https address"]),
+  refused("U5a", "that begins with --", "--renderer-cmd-prefix=/bin/sh", ["must be an absolute URL"]),
+  refused("U5b", "that begins with -", "-u https://as.example", ["must be an absolute URL"]),
+  refused("U6", "with http: off this machine", "http://as.example/authorize", ["OAuth 2.1 section 1.5"]),
+  refused("U7", "with another host's name before an @", "https://login.microsoft.com@evil.example/", [
+    "user name or password",
+  ]),
+  refused("U8a", "with a right-to-left override in its path", "https://as.example/\u202egnp.exe", [
+    "\\u{202e}",
+    "invisible",
+  ]),
+  refused("U8b", "with a zero-width space in its host", "https://as\u200b.example/", ["\\u{200b}"]),
+  refused("U8c", "with tag characters in its query", "https://as.example/?a=\u{e0041}", ["\\u{e0041}"]),
+  refused("U8d", "with NUL in its path", "https://as.example/\u0000", ["\\u{0}"]),
+  refused("U8e", "with a line separator (U+2028)", "https://as.example/\u2028", ["\\u{2028}"]),
+  refused("U14a", "that is relative", "/authorize", ["must be an absolute URL"]),
+  refused("U14b", "that is empty", "", ["must be an absolute URL"]),
+  refused("U14c", "on the port of another host's name", "https://as.example:99999/", ["must be an absolute URL"]),
+  {
+    ...refused("U10", "of 9 KB", `https://as.example/${"a".repeat(9000)}`, ["longer than 8192 characters"]),
+    requests: REGISTERED,
+    store: "logins",
+  },
+];
+
+/** A browser that writes down how it was started, and ends with `code`; with `goes` it signs in. */
+function spy(kit: Kit, { code = 0, goes = true, hangs = false } = {}): string {
+  const folder = join(kit.folder, PLANTED);
+  mkdirSync(folder, { recursive: true });
+  const script = join(folder, "browser.mjs");
+  writeFileSync(
+    script,
+    [
+      'import { writeFileSync } from "node:fs";',
+      `writeFileSync(${JSON.stringify(join(kit.folder, "browser"))}, JSON.stringify({ argv: process.argv.slice(2), env: process.env }));`,
+      goes ? "await fetch(process.argv.at(-1)).then((page) => page.text());" : "",
+      hangs ? "setTimeout(() => {}, 20_000);" : "",
+      `process.exitCode = ${code};`,
+    ].join("\n"),
+  );
+  return `"${process.execPath}" "${script}"`;
+}
+
+/** How the browser was started; undefined where it was not. */
+function started(kit: Kit): { argv: string[]; env: Record<string, string> } | undefined {
+  const path = join(kit.folder, "browser");
+  return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : undefined;
+}
+
+const TOUCH = "touch$IFS'pwned'";
+const META = `$(${TOUCH})\`${TOUCH}\`;${TOUCH}|${TOUCH}&${TOUCH}<a>b'c"d^%PATH%!x`;
+
+const browsers: HostileCase[] = [
+  {
+    id: "U1a",
+    came: "an authorization endpoint full of shell metacharacters, and a browser given with --browser",
+    done: "one argument, written anew, no shell; the sign-in goes on",
+    outcome: "ok",
+    arrange({ as }) {
+      as.metadata["authorization_endpoint"] = `${as.issuer}/authorize?x=${META}`;
+    },
+    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit)], { person: staysAway }),
+    requests: EXCHANGED,
+    check(kit) {
+      const seen = started(kit);
+      const address = seen?.argv[0] ?? "";
+      return unless({
+        "the address is the one argument": seen?.argv.length === 1,
+        "nothing in it means anything to a shell":
+          address !== "" && !/['"`()<>|^\\{}\s]|%(?![0-9A-F]{2})/i.test(address),
+        "nothing was run": !existsSync(join(kit.folder, "work", "pwned")),
+        "it gets none of our settings": Object.keys(seen?.env ?? {}).every((name) => !name.startsWith("AGENTAUTH_")),
+      });
+    },
+  },
+  {
+    id: "U11a",
+    came: "BROWSER empty, and no display",
+    done: "the address is shown; the sign-in goes on",
+    outcome: "ok",
+    drive: (kit) => kit.run(["login", kit.mcp.url], { env: { BROWSER: "" } }),
+    requests: EXCHANGED,
+  },
+  {
+    id: "U11b",
+    came: "a BROWSER that asks for a shell",
+    done: "started as its words say, the address as one word behind them",
+    outcome: "ok",
+    drive: (kit) => kit.run(["login", kit.mcp.url], { env: { BROWSER: `sh -c 'printf %s "$0" > "$HOME/word"'` } }),
+    requests: EXCHANGED,
+    check: (kit) =>
+      unless({
+        "the address came as one word": readFileSync(join(kit.folder, "word"), "utf8").startsWith(
+          `${kit.as.issuer}/authorize?`,
+        ),
+      }),
+  },
+  {
+    id: "U11c",
+    came: "a browser that ends with 3",
+    done: "said, and waited on",
+    outcome: "ok",
+    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit, { code: 3, goes: false })]),
+    says: ["To sign in to"],
+    requests: EXCHANGED,
+  },
+  {
+    id: "U11d",
+    came: "a browser that hangs",
+    done: "not waited for",
+    outcome: "ok",
+    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit, { goes: false, hangs: true })]),
+    requests: EXCHANGED,
+  },
+  {
+    id: "U11e",
+    came: "a browser that does not exist",
+    done: "said, and waited on",
+    outcome: "ok",
+    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", "/does/not/exist"]),
+    says: ["To sign in to"],
+    requests: EXCHANGED,
+  },
+  {
+    id: "U12",
+    came: "a token wanted where nobody is there, with BROWSER set",
+    done: "no browser, no request; the command to run is named",
+    outcome: "auth",
+    code: "login_required",
+    drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: spy(kit) } }),
+    says: ({ mcp }) => [`hint: agentauth login ${mcp.url}`],
+    requests: [],
+    check: (kit) => unless({ "no browser was started": started(kit) === undefined }),
+  },
+  {
+    id: "U13",
+    came: "a renewal that the issuer refuses, with BROWSER set",
+    done: "no browser; the command to run is named",
+    outcome: "auth",
+    async arrange(kit) {
+      await kit.keep({}, { expiresAt: Date.now() - 1000 });
+      kit.as.routes["/pool/token"] = { status: 400, json: { error: "invalid_grant" } };
+    },
+    drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: spy(kit) } }),
+    says: ({ mcp }) => [`hint: agentauth login ${mcp.url}`, "invalid_grant"],
+    store: "any",
+    requests: ["as POST /pool/token"],
+    times: { "as POST /pool/token": 1 },
+    check: (kit) => unless({ "no browser was started": started(kit) === undefined }),
+  },
+  {
+    id: "U15",
+    came: "a device login whose verification address is no https address",
+    done: "refused, not shown as one to visit",
+    outcome: "refused",
+    code: "bad_address",
+    flags: ["--flow", "device"],
+    options: { flow: "device" },
+    arrange({ as }) {
+      as.routes["/pool/device"] = () => ({ json: { ...as.device(), verification_uri: "javascript:alert(1)" } });
+    },
+    says: ["verification_uri", '"javascript:alert(1)"'],
+    store: "logins",
+  },
+  {
+    id: "U16",
+    came: "a device login whose code has escape sequences in it",
+    done: "refused, not shown",
+    outcome: "refused",
+    flags: ["--flow", "device"],
+    cliOnly: true,
+    arrange({ as }) {
+      as.routes["/pool/device"] = () => ({ json: { ...as.device(), user_code: "\u001b[8mABCD" } });
+    },
+    says: ["user_code", "\\e[8m"],
+    store: "logins",
+  },
+];
+
+/** Where a person's browser is sent, and how. */
+export const authorizeUrl: readonly HostileCase[] = [...addresses, ...browsers];

@@ -1,0 +1,169 @@
+import { DESCRIBED, EXCHANGED, type HostileCase, REGISTERED, UNKNOWN, unless } from "../case.js";
+import type { Kit } from "../kit/kit.js";
+import { rawJson } from "../kit/peer.js";
+
+const PRM = "/.well-known/oauth-protected-resource/mcp";
+const META = "/pool/.well-known/oauth-authorization-server";
+
+/** The documents of a sign-in, with where they come from and the requests that are sent up to each of them. */
+const DOCUMENTS = {
+  "resource metadata": { peer: "mcp", path: PRM, requests: DESCRIBED, good: ({ mcp }: Kit) => mcp.metadata },
+  "server metadata": { peer: "as", path: META, requests: UNKNOWN, good: ({ as }: Kit) => as.metadata },
+  "a registration": {
+    peer: "as",
+    path: "/pool/register",
+    requests: REGISTERED,
+    good: () => ({ client_id: "client-1", token_endpoint_auth_method: "none" }),
+  },
+  "a token answer": { peer: "as", path: "/pool/token", requests: EXCHANGED, good: ({ as }: Kit) => as.tokens() },
+} as const;
+
+type Document = keyof typeof DOCUMENTS;
+
+/** A document whose text is changed before it is sent. */
+function written(
+  id: string,
+  document: Document,
+  came: string,
+  change: (text: string, kit: Kit) => string | Buffer,
+  over: Partial<HostileCase>,
+): HostileCase {
+  const { peer, path, requests, good } = DOCUMENTS[document];
+  return {
+    id,
+    came: `${document} with ${came}`,
+    done: "refused",
+    outcome: "refused",
+    code: "bad_json",
+    arrange(kit) {
+      kit[peer].routes[path] = () =>
+        rawJson(change(JSON.stringify(good(kit)), kit), path.endsWith("register") ? 201 : 200);
+    },
+    requests,
+    retries: false,
+    ...(document === "a token answer" && { store: "logins" }),
+    ...over,
+  };
+}
+
+const TAKEN = { done: "not looked at", outcome: "ok", requests: EXCHANGED, code: undefined } as const;
+const first = (member: string) => (text: string) => text.replace("{", `{${member},`);
+const unpolluted = () =>
+  unless({ "no object has become another": ({} as Record<string, unknown>)["polluted"] === undefined });
+
+function everywhere(
+  id: string,
+  came: string,
+  change: (text: string, kit: Kit) => string | Buffer,
+  over: Partial<HostileCase>,
+): HostileCase[] {
+  const all = Object.keys(DOCUMENTS) as Document[];
+  return all.map((document, nth) => written(`${id}${"abcd"[nth]}`, document, came, change, over));
+}
+
+/** What parsers disagree about, in every document of a sign-in. */
+export const json: readonly HostileCase[] = [
+  written(
+    "G1a",
+    "resource metadata",
+    "resource twice",
+    (text) => text.replace("{", '{"resource":"https://evil.example",'),
+    { says: ['the name "resource" comes twice'] },
+  ),
+  written(
+    "G1b",
+    "server metadata",
+    "token_endpoint twice",
+    (text, { elsewhere }) => text.replace("{", `{"token_endpoint":"${elsewhere.origin}/token",`),
+    { says: ['the name "token_endpoint" comes twice'] },
+  ),
+  written("G1c", "a registration", "client_id twice", first('"client_id":"other"'), {
+    says: ['the name "client_id" comes twice'],
+  }),
+  written("G1d", "a token answer", "access_token twice", first('"access_token":"other"'), {
+    says: ['the name "access_token" comes twice'],
+  }),
+  written(
+    "G1e",
+    "server metadata",
+    "token_endpoint twice, once with an escaped letter",
+    (text, { elsewhere }) => text.replace("{", `{"\\u0074oken_endpoint":"${elsewhere.origin}/token",`),
+    { says: ["comes twice"] },
+  ),
+  ...everywhere(
+    "G2",
+    "a member named __proto__, and one named constructor",
+    first(
+      '"__proto__":{"polluted":"yes","token_endpoint":"https://evil.example"},"constructor":{"prototype":{"polluted":"yes"}}',
+    ),
+    { ...TAKEN, check: unpolluted },
+  ),
+  written(
+    "G3a",
+    "server metadata",
+    "Token_Endpoint beside token_endpoint",
+    (text, { elsewhere }) => text.replace("{", `{"Token_Endpoint":"${elsewhere.origin}/token",`),
+    TAKEN,
+  ),
+  written(
+    "G3b",
+    "server metadata",
+    "a name that ends in NUL",
+    (text, { elsewhere }) => text.replace("{", `{"token_endpoint\\u0000":"${elsewhere.origin}/token",`),
+    TAKEN,
+  ),
+  written(
+    "G3c",
+    "server metadata",
+    "a name with a letter that looks alike",
+    (text, { elsewhere }) => text.replace("{", `{"t\\u043eken_endpoint":"${elsewhere.origin}/token",`),
+    TAKEN,
+  ),
+  ...everywhere(
+    "G4",
+    "arrays 100,000 deep",
+    (text) => text.replace("{", `{"a":${"[".repeat(50_000)}${"]".repeat(50_000)},`),
+    { says: ["nested deeper than 32"] },
+  ),
+  written(
+    "G5a",
+    "server metadata",
+    "a million names",
+    (text) => text.replace("{", `{${Array.from({ length: 1_000_000 }, (_, nth) => `"a${nth}":0`).join(",")},`),
+    { code: "body_too_large", says: ["larger than 262144 bytes"] },
+  ),
+  written("G5b", "a token answer", "a string of 10 MB", (text) => text.replace("{", `{"a":"${"a".repeat(10e6)}",`), {
+    code: "body_too_large",
+    says: ["larger than 1048576 bytes"],
+  }),
+  written("G6a", "a token answer", "the number 1e400", (text) => text.replace("3600", "1e400"), {
+    says: ["the number is too large"],
+  }),
+  written("G6b", "a token answer", "NaN", (text) => text.replace("3600", "NaN"), {
+    outcome: "unavailable",
+    done: "taken for a broken answer",
+  }),
+  written("G7a", "server metadata", "a lone surrogate in the issuer", (text) => text.replace("/pool", "/pool\\ud800"), {
+    code: "issuer_mismatch",
+    says: ["RFC 8414 section 3.3"],
+  }),
+  written("G8a", "resource metadata", "a comma too many", (text) => text.replace(/\}$/, ",}"), {}),
+  written("G8b", "resource metadata", "a comment", (text) => text.replace("{", "{/* x */"), {}),
+  written("G8c", "resource metadata", "another object behind it", (text) => `${text}{}`, {}),
+  written("G8d", "resource metadata", "a byte order mark", (text) => `\ufeff${text}`, {
+    ...TAKEN,
+    done: "left out, as RFC 8259 section 8.1 allows",
+  }),
+  written(
+    "G8e",
+    "resource metadata",
+    "a raw line break inside a string",
+    (text) => text.replace("{", '{"a":"\n",'),
+    {},
+  ),
+  written("G8f", "resource metadata", "single quotes", (text) => text.replaceAll('"', "'"), {}),
+  written("G8g", "resource metadata", "cut in the middle", (text) => text.slice(0, 30), {}),
+  written("G8h", "resource metadata", "escape sequences where a value should be", () => '{"a":\u001b[31m}', {
+    says: ["a value was expected"],
+  }),
+];

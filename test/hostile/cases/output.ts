@@ -1,0 +1,284 @@
+import { parse } from "yaml";
+import { type HostileCase, LISTED, unless } from "../case.js";
+import type { Kit } from "../kit/kit.js";
+import type { Run } from "../kit/watched.js";
+import { SECRET_FIELDS } from "./secret-fields.js";
+
+/** Text that acts on a terminal, hides, or is read as something else. */
+const HOSTILE = {
+  csi: "\u001b[2J\u001b[31mred",
+  osc8: "\u001b]8;;https://evil.example\u0007click\u001b]8;;\u0007",
+  osc52: "\u001b]52;c;ZXZpbA==\u0007",
+  dcs: "\u001bP+q544e\u001b\\\u001b_apc\u001b\\",
+  c1: "\u009b31m\u0090x\u009c",
+  controls: "a\u0007b\bc\u007fd\re\u0000f",
+  bidi: "\u202egnp.exe\u202c\u2066x\u2069\u061c",
+  invisible: "a\u200bb\u200fc\u2060d\ufeffe\u00ad",
+  tags: "\u{e0001}\u{e0041}\u{e007f}",
+  selectors: "a\ufe0e\u{e0100}",
+  combining: `e${"\u0301".repeat(1000)}`,
+  wide: "漢字 👩‍👩‍👧 가",
+  lines: "one\u2028two\u2029three\u0085four",
+  surrogate: "\ud800x",
+  formula: '=HYPERLINK("https://evil.example","x")',
+} as const;
+
+const texts = Object.values(HOSTILE);
+const FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", " =1", '"=1', "＝1+1", "＋1", "－1", "＠x"];
+
+/** A list whose titles are such texts. */
+function titled(
+  id: string,
+  came: string,
+  done: string,
+  titles: readonly string[],
+  format: readonly string[],
+  check?: (run: Run, kit: Kit) => string[],
+  over: Partial<HostileCase> = {},
+): HostileCase {
+  return {
+    id,
+    came,
+    done,
+    outcome: "ok",
+    command: "devices",
+    flags: format,
+    cliOnly: true,
+    arrange({ service }) {
+      service.count = titles.length;
+      service.pageSize = 5;
+      service.list((page, offset) => {
+        for (const [nth, item] of page.summaries.entries())
+          Object.assign(item, { title: titles[offset + nth], status: titles[offset + nth] });
+      });
+    },
+    requests: LISTED,
+    check: (kit, run) => (run && check ? check(run, kit) : []),
+    ...over,
+  };
+}
+
+const titlesOf = (items: unknown) => (items as { title: string }[]).map(({ title }) => title);
+const whole = (found: unknown) =>
+  unless({ "what is read back is what came": JSON.stringify(found) === JSON.stringify(texts) });
+
+/** The cells of a CSV text (RFC 4180). */
+function csvRows(text: string): string[][] {
+  const cells = [...text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g)];
+  const rows: string[][] = [[]];
+  for (const [, quoted, plain = "", end] of cells) {
+    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end === "\r\n") rows.push([]);
+  }
+  return rows.filter((row) => row.length > 1);
+}
+
+const formats: HostileCase[] = [
+  ...(["table", "wide", "plain", "id"] as const).map((format, nth) =>
+    titled(
+      `O1${"abcd"[nth]}`,
+      `titles and states full of escape sequences, bidirectional, invisible and combining characters, as ${format}`,
+      "printed as visible escapes, a line an item",
+      texts,
+      ["-o", format],
+      (run) =>
+        unless({
+          "every item has one line":
+            run.stdout.trimEnd().split("\n").length >= texts.length &&
+            (format !== "id" || run.stdout.trimEnd().split("\n").length === texts.length),
+        }),
+    ),
+  ),
+  titled(
+    "O4a",
+    "the same as JSON",
+    "escaped inside of it; it reads back as it came",
+    texts,
+    ["-o", "json", "--columns", "title"],
+    (run) => whole(titlesOf(JSON.parse(run.stdout))),
+  ),
+  titled(
+    "O4b",
+    "the same as NDJSON",
+    "escaped inside of it; it reads back as it came",
+    texts,
+    ["-o", "ndjson"],
+    (run) =>
+      whole(
+        titlesOf(
+          run.stdout
+            .trimEnd()
+            .split("\n")
+            .map((line) => JSON.parse(line) as unknown),
+        ),
+      ),
+  ),
+  titled(
+    "O4c",
+    "the same as YAML",
+    "escaped inside of it; it reads back as it came",
+    texts.filter((text) => !text.includes("\ud800")),
+    ["-o", "yaml"],
+    (run) =>
+      unless({
+        "what is read back is what came":
+          JSON.stringify(titlesOf(parse(run.stdout))) ===
+          JSON.stringify(texts.filter((text) => !text.includes("\ud800"))),
+      }),
+  ),
+  titled(
+    "O5a",
+    "titles that a spreadsheet takes for formulas, as CSV",
+    "each with a ' before it",
+    FORMULAS,
+    ["-o", "csv", "--columns", "title"],
+    (run) =>
+      unless({
+        "no cell is a formula": csvCells(run).every((cell) => !/^[\s"]*[=+\-@\t\r＝＋－＠]/.test(cell)),
+        "none is missing": csvCells(run).length === FORMULAS.length,
+      }),
+  ),
+  titled(
+    "O6",
+    "titles with quotes, commas and line breaks, as CSV",
+    "RFC 4180: they read back as they came",
+    ['a"b', "a,b", "a\r\nb", "a\nb", '","'],
+    ["-o", "csv", "--columns", "title,id"],
+    (run) => {
+      const cells = csvRows(run.stdout)
+        .slice(1)
+        .map(([title]) => title);
+      return unless({
+        "what is read back is what came":
+          JSON.stringify(cells) === JSON.stringify(['a"b', "a,b", "a\r\nb", "a\nb", '","']),
+      });
+    },
+  ),
+  titled("O12a", "COLUMNS=0, TERM=dumb, LANG=C", "printed", texts, ["-o", "table"], undefined, {
+    environment: { COLUMNS: "0", TERM: "dumb", LANG: "C" },
+  }),
+  titled(
+    "O12b",
+    "COLUMNS=99999999999 and FORCE_COLOR=3 with hostile titles",
+    "printed; no colour but our own",
+    ["plain"],
+    ["-o", "table", "--no-color"],
+    undefined,
+    { environment: { COLUMNS: "99999999999", FORCE_COLOR: "3" } },
+  ),
+  titled(
+    "O12c",
+    "--jq that asks for hostile text",
+    "printed as JSON is, escaped",
+    texts,
+    ["--jq", ".[].title"],
+    (run) => unless({ "a line a title": run.stdout.trimEnd().split("\n").length === texts.length }),
+  ),
+];
+
+function csvCells(run: Run): string[] {
+  return csvRows(`${run.stdout.replaceAll("\r\n", ",end\r\n")}`)
+    .slice(1)
+    .map(([cell = ""]) => cell);
+}
+
+const secrets: HostileCase[] = [
+  ...(["table", "wide", "plain", "json", "ndjson", "yaml", "csv"] as const).map(
+    (format, nth): HostileCase => ({
+      id: `O7${"abcdefg"[nth]}`,
+      came: `a client_secret in every place where the service may put one, as ${format}`,
+      done: "masked",
+      outcome: "ok",
+      command: "devices",
+      flags: ["-o", format],
+      cliOnly: true,
+      arrange(kit) {
+        kit.service.list((page) => {
+          for (const item of page.summaries) Object.assign(item, SECRET_FIELDS(kit.canaries.get("registered-secret")));
+        });
+      },
+      requests: LISTED,
+    }),
+  ),
+  {
+    id: "O7h",
+    came: "--show-secrets where CI is set",
+    done: "refused: logs of builds are read by many",
+    outcome: "usage",
+    command: "devices",
+    flags: ["-o", "json", "--show-secrets"],
+    cliOnly: true,
+    environment: { CI: "true" },
+    requests: [],
+  },
+  {
+    id: "O8",
+    came: "a whole sign-in with --debug",
+    done: "every step told, no secret in it",
+    outcome: "ok",
+    flags: ["--debug"],
+    cliOnly: true,
+    says: ["+ registration: POST"],
+  },
+  {
+    id: "O8b",
+    came: "a renewal with --debug, a NODE_DEBUG that prints HTTP aside",
+    done: "told, no secret in it",
+    outcome: "ok",
+    command: "token",
+    flags: ["--debug", "--force-refresh"],
+    cliOnly: true,
+    prints: ["access-token"],
+    arrange: (kit) => kit.keep(),
+    says: ["renewing the token"],
+  },
+  {
+    id: "O3a",
+    came: "a listing that fails with --debug, and an error text full of escape sequences and our own token",
+    done: "shown escaped and masked",
+    outcome: "remote",
+    command: "devices",
+    flags: ["--debug"],
+    cliOnly: true,
+    arrange(kit) {
+      const message = `${texts.join(" ")} Bearer ${kit.canaries.get("api-token")}`;
+      kit.service.list(() => ({ status: 403, json: { status: "error", code: "not_permitted", message } }));
+    },
+    says: ["\\e[2J", "********"],
+  },
+  {
+    id: "O3b",
+    came: "the same, as a JSON error",
+    done: "one line of JSON, escaped and masked",
+    outcome: "remote",
+    command: "devices",
+    flags: ["-o", "json"],
+    cliOnly: true,
+    arrange(kit) {
+      const message = `${texts.join(" ")} Bearer ${kit.canaries.get("api-token")}`;
+      kit.service.list(() => ({ status: 403, json: { status: "error", code: "not_permitted", message } }));
+    },
+    check: (_, run) =>
+      unless({
+        "it is one line of JSON":
+          run === undefined || (JSON.parse(run.stderr) as { error: { exit_code: number } }).error.exit_code === 6,
+      }),
+  },
+];
+
+const interrupted: HostileCase[] = (["SIGINT", "SIGTERM"] as const).map((signal, nth) => ({
+  id: `O11${"ab"[nth]}`,
+  came: `${signal} in the middle of a sign-in`,
+  done: "an end; the listener is gone, nothing is kept",
+  outcome: nth === 0 ? "aborted" : "terminated",
+  async drive(kit) {
+    const run = kit.start(["login", kit.mcp.url, "--browser", "none"]);
+    await kit.said(run, /^Waiting for the sign-in/m);
+    run.child.kill(signal);
+    return run.ended;
+  },
+  store: "logins",
+}));
+
+/** What is printed, and how a run is ended. */
+export const output: readonly HostileCase[] = [...formats, ...secrets, ...interrupted];

@@ -1,0 +1,297 @@
+import { fileStore } from "../../../src/store/file.js";
+import { saveClientOf } from "../arrange.js";
+import { EXCHANGED, type HostileCase, REGISTERED, SENT_OFF, unless } from "../case.js";
+import type { Kit } from "../kit/kit.js";
+import { type Reply, rawJson, reset, silence } from "../kit/peer.js";
+
+/** Members of the answer to a registration. */
+function answered(
+  id: string,
+  came: string,
+  members: Record<string, unknown>,
+  says: HostileCase["says"],
+  over: Partial<HostileCase> = {},
+): HostileCase {
+  return {
+    id,
+    came: `a registration answered with ${came}`,
+    done: "refused, nothing stored, nobody sent to sign in",
+    outcome: "refused",
+    arrange({ as }) {
+      as.registrationAnswer = members;
+    },
+    ...(says && { says }),
+    requests: REGISTERED,
+    times: { "as POST /pool/register": 1 },
+    ...over,
+  };
+}
+
+/** Another answer to a registration. */
+function replied(
+  id: string,
+  came: string,
+  reply: Reply,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+): HostileCase {
+  return {
+    id,
+    came: `a registration answered with ${came}`,
+    arrange({ as }) {
+      as.routes["/pool/register"] = reply;
+    },
+    requests: REGISTERED,
+    ...over,
+  };
+}
+
+const BAD = { code: "bad_registration" } as const;
+const GOOD = { outcome: "ok", done: "taken", requests: EXCHANGED } as const;
+const clientOf = ({ home, as }: Kit) => fileStore(home).readClient(as.issuer, "http://127.0.0.1/callback");
+
+const answers: HostileCase[] = [
+  answered("R1a", "no client_id", { client_id: undefined }, ["client_id"]),
+  answered("R1b", "an empty client_id", { client_id: "" }, ["client_id"]),
+  answered("R1c", "a client_id that is an object", { client_id: {} }, ["client_id"]),
+  answered(
+    "R1d",
+    "a client_id of 100 KB",
+    { client_id: "a".repeat(100_000) },
+    ["client_id", "(RFC 7591 section 3.2.1)"],
+    BAD,
+  ),
+  answered(
+    "R1e",
+    "a client_id with a line break",
+    { client_id: "a\r\nX-Evil: 1" },
+    ["client_id", "\\r\\n", "visible ASCII"],
+    BAD,
+  ),
+  answered("R1f", "a client_id with an escape sequence", { client_id: "\u001b[2Jx" }, ["client_id", "\\e[2J"], BAD),
+  answered(
+    "R2a",
+    "another redirect_uri",
+    { redirect_uris: ["https://evil.example/cb"] },
+    ["redirect_uris", "https://evil.example/cb"],
+    BAD,
+  ),
+  answered(
+    "R2b",
+    "one redirect_uri more",
+    { redirect_uris: ["http://127.0.0.1/callback", "https://evil.example/cb"] },
+    ["redirect_uris"],
+    BAD,
+  ),
+  answered(
+    "R2c",
+    "redirect_uris that is a string",
+    { redirect_uris: "https://evil.example/cb" },
+    ["redirect_uris"],
+    BAD,
+  ),
+  answered(
+    "R3a",
+    "a secret, and the method that goes with it",
+    { token_endpoint_auth_method: "client_secret_post" },
+    undefined,
+    {
+      ...GOOD,
+      check: ({ as, canaries }) =>
+        unless({
+          "the secret is sent in the form":
+            as.form("/pool/token").get("client_secret") === canaries.get("registered-secret"),
+        }),
+    },
+  ),
+  answered(
+    "R3b",
+    "a method that nobody supports",
+    { token_endpoint_auth_method: "private_key_jwt" },
+    ["token_endpoint_auth_method", '"private_key_jwt"'],
+    BAD,
+  ),
+  answered(
+    "R3c",
+    "a method that needs a secret, and no secret",
+    {
+      token_endpoint_auth_method: "client_secret_basic",
+      client_secret: undefined,
+      client_secret_expires_at: undefined,
+    },
+    ["client_secret"],
+    BAD,
+  ),
+  answered("R3d", "a secret that is a number", { client_secret: 12345678 }, ["client_secret"]),
+  answered("R3e", "a secret with line breaks", { client_secret: "a\r\nX-Evil: 1" }, undefined, {
+    ...GOOD,
+    done: "taken; encoded where it is sent",
+    check: ({ as }) => unless({ "no header is smuggled": as.to("/pool/token")[0]?.headers["x-evil"] === undefined }),
+  }),
+  answered(
+    "R9a",
+    "addresses to fetch and to sign in at",
+    {
+      registration_client_uri: "http://127.0.0.1:1/x",
+      client_uri: "http://127.0.0.1:1/y",
+      initiate_login_uri: "http://127.0.0.1:1/z",
+    },
+    undefined,
+    GOOD,
+  ),
+];
+
+const replies: HostileCase[] = [
+  replied(
+    "R4a",
+    "200 in place of 201",
+    { status: 200, json: { client_id: "client-1", token_endpoint_auth_method: "none" } },
+    GOOD,
+  ),
+  replied(
+    "R4b",
+    "400 and an error_description with escape sequences",
+    {
+      status: 400,
+      json: { error: "invalid_redirect_uri", error_description: "\u001b]8;;https://evil.example\u0007no\u202e" },
+    },
+    {
+      outcome: "remote",
+      code: "invalid_redirect_uri",
+      done: "shown escaped",
+      says: ['"invalid_redirect_uri"', "\\e]8;;", "\\u{202e}"],
+    },
+  ),
+  replied(
+    "R4c",
+    "400 and an error_description of 100 KB",
+    { status: 400, json: { error: "invalid_client_metadata", error_description: "x".repeat(100_000) } },
+    {
+      outcome: "remote",
+      done: "shown cut",
+      check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 2000 }),
+    },
+  ),
+  replied(
+    "R4d",
+    "400 and an error with escape sequences and 10 KB",
+    { status: 400, json: { error: `\u001b[31m${"x".repeat(10_000)}` } },
+    {
+      outcome: "remote",
+      done: "shown escaped and cut",
+      says: ["\\e[31m"],
+      check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 2000 }),
+    },
+  ),
+  replied(
+    "R9b",
+    "a redirect",
+    { status: 307, headers: { location: "http://127.0.0.1:1/x" } },
+    { outcome: "refused", code: "redirect_refused", done: "not followed" },
+  ),
+  replied(
+    "R9c",
+    "a page",
+    { status: 201, headers: { "content-type": "text/html" }, text: "<html>" },
+    { outcome: "unavailable", done: "taken for the word of something in between" },
+  ),
+  replied("R9d", "a reset connection", reset, {
+    outcome: "unavailable",
+    done: "an end; not sent twice",
+    times: { "as POST /pool/register": 1 },
+  }),
+  replied("R9e", "silence", silence, {
+    outcome: "unavailable",
+    done: "given up after the time that is set; not sent twice",
+    timeout: 8,
+    times: { "as POST /pool/register": 1 },
+  }),
+  replied(
+    "R9f",
+    "503",
+    { status: 503 },
+    { outcome: "unavailable", done: "an end; not sent twice", times: { "as POST /pool/register": 1 } },
+  ),
+  replied("R9g", "an empty 201", rawJson("", 201), { outcome: "unavailable", done: "taken for a broken answer" }),
+];
+
+/** Counts how often clients are registered, and forgets each of them at once. */
+function forgetful({ as }: Kit): void {
+  as.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
+}
+
+const records: HostileCase[] = [
+  {
+    id: "R3f",
+    came: "a stored client whose secret has ended",
+    done: "registered anew, once",
+    outcome: "ok",
+    arrange: (kit) => saveClientOf(kit, Date.now() - 1000),
+    requests: EXCHANGED,
+    times: { "as POST /pool/register": 1 },
+  },
+  {
+    id: "R6a",
+    came: "an issuer that forgets each client at once, and a client stored before",
+    done: "registered anew once in a command, then a wait for the person",
+    outcome: "auth",
+    async arrange(kit) {
+      await saveClientOf(kit);
+      forgetful(kit);
+    },
+    flags: ["--login-timeout", "2"],
+    store: "logins",
+    times: { "as POST /pool/register": 1 },
+    cliOnly: true,
+  },
+  {
+    id: "R6b",
+    came: "an issuer that answers every code with invalid_client",
+    done: "an end; neither the code nor the registration is sent twice",
+    outcome: "auth",
+    code: "invalid_client",
+    arrange({ as }) {
+      as.routes["/pool/token"] = { status: 401, json: { error: "invalid_client" } };
+    },
+    store: "logins",
+    requests: EXCHANGED,
+    times: { "as POST /pool/register": 1, "as POST /pool/token": 1 },
+    says: ['"invalid_client"'],
+  },
+  {
+    id: "R7",
+    came: "two sign-ins that need a client at the same time",
+    done: "one registration; the other one takes it over",
+    outcome: "ok",
+    drive: async (kit) => {
+      const login = () => kit.run(["login", kit.mcp.url, "--browser", "none"]);
+      const [first, second] = await Promise.all([login(), login()]);
+      return first.code === 0 ? second : first;
+    },
+    times: { "as POST /pool/register": 1 },
+    check: async (kit) => unless({ "the client is kept": (await clientOf(kit))?.clientId === "client-1" }),
+  },
+  {
+    id: "R8",
+    came: "a client given with --client-id that was used at one issuer, and a server that names another one by now",
+    done: "an end; neither its id nor its secret is sent to the other one",
+    outcome: "auth",
+    drive: async (kit) => {
+      const login = () => kit.run(["login", kit.mcp.url, "--browser", "none", "--client-id", "mine"]);
+      const first = await login();
+      if (first.code !== 0) return first;
+      kit.mcp.metadata["authorization_servers"] = [kit.other.issuer];
+      return login();
+    },
+    store: "any",
+    says: ({ as, other }) => ['the client "mine"', `"${as.issuer}"`, `"${other.issuer}"`],
+    requests: [
+      ...SENT_OFF.filter((one) => !one.includes("register")),
+      "as POST /pool/token",
+      "other GET /pool/.well-known/oauth-authorization-server",
+      "other GET /.well-known/oauth-authorization-server/pool",
+    ],
+  },
+];
+
+/** Answers to registrations (RFC 7591), and what becomes of registered clients. */
+export const registration: readonly HostileCase[] = [...answers, ...replies, ...records];

@@ -1,0 +1,333 @@
+import { EXCHANGED, type HostileCase, KNOWN, RENEWED, UNKNOWN, unless } from "../case.js";
+import type { Kit } from "../kit/kit.js";
+import type { Route } from "../kit/peer.js";
+
+const OWN = "/pool/.well-known/oauth-authorization-server";
+const INSERTED = "/.well-known/oauth-authorization-server/pool";
+const OPENID = "/pool/.well-known/openid-configuration";
+
+type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
+
+function refused(
+  id: string,
+  came: string,
+  change: Change,
+  says: HostileCase["says"],
+  over: Partial<HostileCase> = {},
+): HostileCase {
+  return {
+    id,
+    came,
+    done: "refused, nothing further sent",
+    outcome: "refused",
+    arrange: (kit) => change(kit.as.metadata, kit),
+    ...(says && { says }),
+    requests: UNKNOWN,
+    ...over,
+  };
+}
+
+function taken(id: string, came: string, done: string, change: Change, over: Partial<HostileCase> = {}): HostileCase {
+  return {
+    id,
+    came,
+    done,
+    outcome: "ok",
+    arrange: (kit) => change(kit.as.metadata, kit),
+    requests: EXCHANGED,
+    ...over,
+  };
+}
+
+const set =
+  (name: string, value: unknown): Change =>
+  (metadata) => {
+    metadata[name] = value;
+  };
+const bad = (id: string, came: string, name: string, value: unknown, ...says: string[]) =>
+  refused(id, came, set(name, value), [name, OWN, ...says]);
+
+/** An issuer that is not the one that was asked, by a difference that is easily passed over. */
+function mistaken(id: string, came: string, issuer: (own: string) => string, ...says: string[]): HostileCase {
+  return refused(
+    id,
+    came,
+    (metadata, { as }) => Object.assign(metadata, { issuer: issuer(as.issuer) }),
+    ({ as }) => [
+      `issuer "${issuer(as.issuer).replace("//a@", "//********@")}"`,
+      `must be exactly "${as.issuer}"`,
+      "RFC 8414 section 3.3",
+      ...says,
+    ],
+    { code: "issuer_mismatch" },
+  );
+}
+
+const issuers: HostileCase[] = [
+  bad("M1", "issuer missing", "issuer", undefined, "is missing and", "must be exactly"),
+  mistaken("M2", "an issuer on another host", () => "https://as.example/pool"),
+  mistaken("M3a", "an issuer with a slash more", (own) => `${own}/`, "they differ by a slash at the end"),
+  mistaken(
+    "M3b",
+    "an issuer in upper case",
+    (own) => own.replace("pool", "Pool"),
+    "they differ in upper and lower case",
+  ),
+  mistaken("M3c", "an issuer with an escaped letter", (own) => own.replace("pool", "%70ool")),
+  mistaken(
+    "M3d",
+    "an issuer with dots in its path",
+    (own) => own.replace("pool", "x/../pool"),
+    "they differ in how the same address is written",
+  ),
+  mistaken("M4a", "an issuer with a query", (own) => `${own}?a=b`),
+  mistaken("M4b", "an issuer with a fragment", (own) => `${own}#a`),
+  mistaken("M4c", "an issuer with a user name", (own) => own.replace("//", "//a@")),
+  bad(
+    "M14",
+    "an issuer that is a list with the right one in it",
+    "issuer",
+    ["http://127.0.0.1/pool"],
+    "must be exactly",
+  ),
+];
+
+const pkce: HostileCase[] = [
+  refused(
+    "M5a",
+    "code_challenge_methods_supported missing in every document",
+    (metadata) => delete metadata["code_challenge_methods_supported"],
+    ["code_challenge_methods_supported is missing and", 'must include "S256"', "--allow-missing-pkce-metadata"],
+    { code: "pkce_unsupported" },
+  ),
+  taken(
+    "M5b",
+    "code_challenge_methods_supported missing in the first document, there in the next",
+    "the next one used",
+    (metadata, { as }) => {
+      as.routes[OPENID] = { json: { ...metadata } };
+      delete metadata["code_challenge_methods_supported"];
+    },
+    { requests: [...UNKNOWN, ...EXCHANGED] },
+  ),
+  taken(
+    "M5c",
+    "the same as M5a with --allow-missing-pkce-metadata",
+    "S256 is sent all the same",
+    (metadata) => delete metadata["code_challenge_methods_supported"],
+    {
+      flags: ["--allow-missing-pkce-metadata"],
+      options: { allowMissingPkceMetadata: true },
+      check: ({ as }) =>
+        unless({
+          "S256 is used": as.to("/pool/authorize")[0]?.url.includes("code_challenge_method=S256") === true,
+          "the verifier is sent": (as.form("/pool/token").get("code_verifier")?.length ?? 0) >= 43,
+        }),
+    },
+  ),
+  bad(
+    "M6a",
+    'code_challenge_methods_supported ["plain"]',
+    "code_challenge_methods_supported",
+    ["plain"],
+    'must include "S256"',
+  ),
+  bad(
+    "M6b",
+    'code_challenge_methods_supported "S256", a string',
+    "code_challenge_methods_supported",
+    "S256",
+    "must be a list of strings",
+  ),
+  bad(
+    "M6c",
+    'code_challenge_methods_supported ["s256"]',
+    "code_challenge_methods_supported",
+    ["s256"],
+    'must include "S256"',
+  ),
+  bad(
+    "M6d",
+    "code_challenge_methods_supported empty, with --allow-missing-pkce-metadata",
+    "code_challenge_methods_supported",
+    [],
+    'must include "S256"',
+  ),
+].map((one) =>
+  one.id === "M6d"
+    ? { ...one, flags: ["--allow-missing-pkce-metadata"], options: { allowMissingPkceMetadata: true } }
+    : one,
+);
+
+const ENDPOINTS = [
+  "authorization_endpoint",
+  "token_endpoint",
+  "registration_endpoint",
+  "introspection_endpoint",
+  "revocation_endpoint",
+  "end_session_endpoint",
+  "device_authorization_endpoint",
+  "jwks_uri",
+] as const;
+
+const endpoints: HostileCase[] = [
+  ...ENDPOINTS.map((name) =>
+    bad(
+      `M7-${name}`,
+      `${name} with http: off this machine`,
+      name,
+      "http://as.example/x",
+      '"http://as.example/x"',
+      "OAuth 2.1 section 1.5",
+    ),
+  ),
+  ...ENDPOINTS.map((name) =>
+    bad(
+      `D6-${name}`,
+      `${name} at the metadata address of a cloud`,
+      name,
+      "https://169.254.169.254/latest/meta-data",
+      "RFC 9728 section 7.7",
+    ),
+  ),
+  taken(
+    "M8",
+    "a token endpoint on another origin",
+    "used, as RFC 8414 allows",
+    (metadata, { other }) => {
+      metadata["token_endpoint"] = `${other.issuer}/token`;
+    },
+    { requests: [...EXCHANGED.filter((one) => one !== "as POST /pool/token"), "other POST /pool/token"] },
+  ),
+  bad("M9a", "response_types_supported without code", "response_types_supported", ["token"], '"code"'),
+  bad(
+    "M9b",
+    "grant_types_supported without authorization_code",
+    "grant_types_supported",
+    ["implicit"],
+    "authorization_code",
+  ),
+  bad("M10a", "token_endpoint missing", "token_endpoint", undefined, "is needed to get a token (RFC 8414 section 2)"),
+  bad("M10b", "authorization_endpoint missing", "authorization_endpoint", undefined, "is needed to sign in"),
+  bad("M15a", "token_endpoint with file:", "token_endpoint", "file:///etc/passwd", "must be an https address"),
+  bad("M15b", "token_endpoint that is a list", "token_endpoint", ["https://as.example"], "must be an absolute URL"),
+  bad(
+    "M15c",
+    "token_endpoint with a user name and password",
+    "token_endpoint",
+    "https://a:b@as.example/token",
+    "user name or password",
+  ),
+  bad(
+    "M15d",
+    "token_endpoint with a fragment",
+    "token_endpoint",
+    "https://as.example/token#x",
+    "must not have a fragment",
+  ),
+  bad(
+    "M15e",
+    "token_endpoint with a line break",
+    "token_endpoint",
+    "https://as.example/\r\ntoken",
+    "invisible characters",
+  ),
+];
+
+/** Serves a second document whose token endpoint is somewhere else. */
+const disagreeing =
+  (path: string): Change =>
+  (metadata, { as, elsewhere }) => {
+    as.routes[path] = { json: { ...metadata, token_endpoint: `${elsewhere.origin}/token` } } as Route;
+  };
+
+const documents: HostileCase[] = [
+  taken("M11a", "an OpenID document that disagrees with the OAuth document", "not even asked for", disagreeing(OPENID)),
+  taken("M11b", "two OAuth documents that disagree", "the first one used, alone", disagreeing(INSERTED)),
+  taken(
+    "M11c",
+    "a first document without token_endpoint, and a second that is whole",
+    "the second one used, alone",
+    (metadata, { as }) => {
+      as.routes[INSERTED] = { json: { ...metadata, registration_endpoint: `${as.issuer}/register` } };
+      delete metadata["token_endpoint"];
+    },
+  ),
+  {
+    id: "M12",
+    came: "a token endpoint that has moved in the metadata since the sign-in",
+    done: "the renewal goes to the stored address; the metadata is not asked",
+    outcome: "ok",
+    command: "token",
+    prints: ["access-token"],
+    async arrange(kit) {
+      await kit.keep({}, { expiresAt: Date.now() - 1000 });
+      kit.as.metadata["token_endpoint"] = `${kit.elsewhere.origin}/token`;
+    },
+    requests: RENEWED,
+  },
+  bad(
+    "M16a",
+    "an authorization endpoint that brings a redirect_uri of its own",
+    "authorization_endpoint",
+    "https://as.example/a?redirect_uri=https://evil.example",
+    "must not bring a redirect_uri parameter",
+  ),
+  bad(
+    "M16b",
+    "an authorization endpoint that brings a state of its own",
+    "authorization_endpoint",
+    "https://as.example/a?state=x",
+    "must not bring a state parameter",
+  ),
+  taken(
+    "M17a",
+    'authorization_response_iss_parameter_supported "true", a string, and a callback with the right iss',
+    "iss is compared all the same",
+    set("authorization_response_iss_parameter_supported", "true"),
+  ),
+  taken(
+    "M17b",
+    'client_id_metadata_document_supported "true", a string',
+    "not believed: a client is registered",
+    set("client_id_metadata_document_supported", "true"),
+    {
+      flags: ["--client-metadata-url", "https://client.example/metadata.json"],
+      options: { clientMetadataUrl: "https://client.example/metadata.json" },
+    },
+  ),
+  {
+    id: "M18",
+    came: "a server without any metadata",
+    done: "refused; no endpoint is guessed",
+    outcome: "refused",
+    code: "no_server_metadata",
+    arrange: ({ as }) => void delete as.routes[OWN],
+    says: ["publishes no metadata (RFC 8414)"],
+    requests: UNKNOWN,
+  },
+  {
+    id: "M19",
+    came: "server metadata that answers 503",
+    done: "repeated, then an end; no endpoint is guessed",
+    outcome: "unavailable",
+    code: "server_error",
+    arrange({ as }) {
+      as.routes[OWN] = { status: 503 };
+    },
+    requests: UNKNOWN,
+    times: { [KNOWN[2] ?? ""]: 3 },
+  },
+  taken(
+    "M20",
+    "100,000 characters of scopes in the server metadata",
+    "not asked for",
+    set(
+      "scopes_supported",
+      Array.from({ length: 10_000 }, (_, nth) => `scope${nth}`),
+    ),
+  ),
+];
+
+/** What an authorization server says of itself (RFC 8414). */
+export const serverMetadata: readonly HostileCase[] = [...issuers, ...pkce, ...endpoints, ...documents];

@@ -1,0 +1,338 @@
+import { Secret } from "../../../src/redact.js";
+import { fileStore } from "../../../src/store/file.js";
+import { EXCHANGED, type HostileCase, unless } from "../case.js";
+import type { Kit } from "../kit/kit.js";
+import { endless, flood, type Reply, type Route, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
+
+const TOKEN = "/pool/token";
+const ONCE = { "as POST /pool/token": 1 } as const;
+
+/** Members of the answer to a code. */
+function answered(
+  id: string,
+  came: string,
+  members: Record<string, unknown>,
+  says: HostileCase["says"],
+  over: Partial<HostileCase> = {},
+): HostileCase {
+  return {
+    id,
+    came: `a token answer with ${came}`,
+    done: "refused, nothing kept",
+    outcome: "refused",
+    arrange({ as }) {
+      as.tokenAnswer = members;
+    },
+    ...(says && { says }),
+    requests: EXCHANGED,
+    times: ONCE,
+    store: "logins",
+    ...over,
+  };
+}
+
+/** Another answer to a code, which is never sent twice. */
+function replied(
+  id: string,
+  came: string,
+  route: Route,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+): HostileCase {
+  return {
+    id,
+    came: `a code answered with ${came}`,
+    arrange({ as }) {
+      as.routes[TOKEN] = route;
+    },
+    requests: EXCHANGED,
+    times: ONCE,
+    store: "logins",
+    ...over,
+  };
+}
+
+const taken = (
+  id: string,
+  came: string,
+  members: Record<string, unknown>,
+  done: string,
+  check: (kit: Kit) => Promise<Record<string, boolean>> = async () => ({}),
+) =>
+  answered(id, came, members, undefined, {
+    outcome: "ok",
+    done,
+    store: "any",
+    check: async (kit) => unless(await check(kit)),
+  });
+const tokensOf = async ({ home }: Kit) => (await fileStore(home).list())[0]?.tokens;
+const YEAR_MS = 366 * 24 * 3600 * 1000;
+
+const answers: HostileCase[] = [
+  answered("T1a", "no access_token", { access_token: undefined }, ["access_token"]),
+  answered("T1b", "an empty access_token", { access_token: "" }, ["access_token"]),
+  answered("T1c", "an access_token that is a number", { access_token: 12345678 }, ["access_token"]),
+  answered(
+    "T1d",
+    "an access_token of 200 KB",
+    { access_token: "a".repeat(200_000) },
+    ["access_token", "at most 65536", "RFC 6749 appendix A"],
+    { code: "bad_token_answer" },
+  ),
+  answered(
+    "T1e",
+    "an access_token with a line break",
+    { access_token: "canary\r\nX-Evil: 1" },
+    ["access_token", "(not shown)"],
+    { code: "bad_token_answer" },
+  ),
+  answered("T1f", "an access_token beyond ASCII", { access_token: "tok\u00e9n-\ud83d\ude00" }, ["access_token"], {
+    code: "bad_token_answer",
+  }),
+  answered("T1g", "an access_token with a blank", { access_token: "two words" }, ["access_token"], {
+    code: "bad_token_answer",
+  }),
+  answered("T2a", "no token_type", { token_type: undefined }, ["token_type"]),
+  answered("T2b", 'token_type "mac"', { token_type: "mac" }, ["token_type"]),
+  answered("T2c", 'token_type "DPoP", which was not asked for', { token_type: "DPoP" }, ["token_type"]),
+  taken("T2d", 'token_type "bEaReR"', { token_type: "bEaReR" }, "taken: it has no case"),
+  taken("T3a", 'expires_in "3600", a string', { expires_in: "3600" }, "taken as a number", async (kit) => ({
+    "the end is known": (await tokensOf(kit))?.expiresAt !== undefined,
+  })),
+  answered("T3b", "expires_in -5", { expires_in: -5 }, ["expires_in"]),
+  answered("T3c", "expires_in 0", { expires_in: 0 }, ["expires_in", '"0"', "must be a positive number of seconds"]),
+  answered("T3d", "expires_in true", { expires_in: true }, ["expires_in", '"true"'], { code: "bad_token_answer" }),
+  answered("T3e", 'expires_in "NaN"', { expires_in: "NaN" }, ["expires_in", '"NaN"'], { code: "bad_token_answer" }),
+  answered("T3f", "expires_in with an escape sequence", { expires_in: "\u001b[5m1" }, ["expires_in", "\\e[5m1"], {
+    code: "bad_token_answer",
+  }),
+  taken("T3g", "expires_in 1e300", { expires_in: 1e300 }, "taken as a year", async (kit) => ({
+    "it ends within a year": ((await tokensOf(kit))?.expiresAt ?? Number.NaN) < Date.now() + YEAR_MS,
+  })),
+  taken("T4", "no expires_in", { expires_in: undefined }, "kept until the server refuses it", async (kit) => ({
+    "no end is made up": (await tokensOf(kit))?.expiresAt === undefined,
+  })),
+  taken(
+    "T5a",
+    "more scopes than were asked for",
+    { scope: "tools admin" },
+    "kept as what was granted",
+    async (kit) => ({ "the scope is the granted one": (await tokensOf(kit))?.scope === "tools admin" }),
+  ),
+  taken(
+    "T5b",
+    "a scope of 100 KB with escape sequences in it",
+    { scope: `\u001b[2J${"s ".repeat(50_000)}` },
+    "kept, never shown as it is",
+  ),
+  answered("T5c", "a scope that is a list", { scope: ["tools"] }, ["scope"]),
+  answered("T14a", "a refresh_token that is an object", { refresh_token: {} }, ["refresh_token"]),
+  answered(
+    "T14b",
+    "a refresh_token with a line break",
+    { refresh_token: "canary\nx" },
+    ["refresh_token", "(not shown)"],
+    { code: "bad_token_answer" },
+  ),
+  answered("T14c", "an empty refresh_token", { refresh_token: "" }, ["refresh_token"]),
+  answered("T14d", "an id_token that is none", { id_token: "not-a-jwt" }, undefined),
+  answered(
+    "T14e",
+    "an id_token without a signature, of another issuer",
+    { id_token: `eyJhbGciOiJub25lIn0.${Buffer.from('{"iss":"https://evil.example"}').toString("base64url")}.` },
+    undefined,
+  ),
+];
+
+/** Repeats all that was sent to it, as an error. */
+const echo: Route = ({ body, headers }) => ({
+  status: 400,
+  json: { error: "invalid_request", error_description: `you sent ${body} with ${String(headers.authorization)}` },
+});
+
+const page: Reply = { headers: { "content-type": "text/html" }, text: "<html>\u001b[31m" };
+const EXPIRED = {
+  outcome: "auth",
+  done: "an end that says to sign in again; the code is not sent twice",
+  says: ["the sign-in cannot be continued"],
+} as const;
+
+const replies: HostileCase[] = [
+  replied(
+    "T7a",
+    "an error in a 200",
+    { json: { error: "invalid_grant" } },
+    { outcome: "auth", code: "invalid_grant", done: "taken as the error that it is" },
+  ),
+  replied("T7b", "a page in a 200", page, {
+    outcome: "unavailable",
+    done: "taken for the word of something in between",
+  }),
+  replied(
+    "T7c",
+    "a 500 with JSON",
+    { status: 500, json: { error: "server_error" } },
+    { outcome: "unavailable", done: "an end" },
+  ),
+  replied("T7d", "an empty 200", rawJson(""), { outcome: "unavailable", done: "taken for a broken answer" }),
+  replied("T7e", "JSON that is cut", rawJson('{"access_token":"canary-cut'), {
+    outcome: "unavailable",
+    done: "taken for a broken answer; the code is not sent twice",
+    check: (_, run) => unless({ "nothing of it is shown": !run?.stderr.includes("canary-cut") }),
+  }),
+  replied(
+    "T7f",
+    "a connection reset in the middle of the body",
+    rawBytes(
+      'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{"access_token":"canary-cut',
+    ),
+    { ...EXPIRED },
+  ),
+  replied("T7g", "a connection reset before the answer", reset, { ...EXPIRED, code: "connection_reset" }),
+  replied(
+    "T8",
+    "invalid_grant and a description with escape sequences",
+    { status: 400, json: { error: "invalid_grant", error_description: "\u001b]0;owned\u0007\u202e" } },
+    { outcome: "auth", code: "invalid_grant", done: "an end, shown escaped", says: ["\\e]0;owned\\u{7}\\u{202e}"] },
+  ),
+  replied("T9", "silence", silence, { ...EXPIRED, code: "timeout", timeout: 8 }),
+  replied(
+    "T10a",
+    "a redirect to another origin",
+    ({ headers }) => ({ status: 307, headers: { location: `http://${headers.host}/elsewhere` } }),
+    { outcome: "refused", code: "redirect_refused", done: "not followed: a code is posted once, to one address" },
+  ),
+  replied(
+    "T10b",
+    "401 and a challenge with a resource_metadata",
+    { status: 401, headers: { "www-authenticate": 'Bearer resource_metadata="https://evil.example/x"' }, text: "" },
+    { outcome: "auth", done: "an end; the challenge is not followed" },
+  ),
+  replied("T10c", "a body of 600 MB", flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", 600e6), {
+    outcome: "refused",
+    code: "body_too_large",
+    done: "read up to 1 MB, then refused",
+  }),
+  replied(
+    "T10d",
+    "a body of 4 bytes a second",
+    endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{", "    ", 1000),
+    { ...EXPIRED, timeout: 8 },
+  ),
+  replied(
+    "T10e",
+    "429 and Retry-After: 86400",
+    { status: 429, headers: { "retry-after": "86400" } },
+    { outcome: "unavailable", done: "an end at once" },
+  ),
+  replied(
+    "T11a",
+    "Set-Cookie, and tokens",
+    () => ({
+      headers: { "set-cookie": "session=canary-cookie; Domain=127.0.0.1" },
+      json: { access_token: "plain-access-token", token_type: "Bearer" },
+    }),
+    { outcome: "ok", done: "the cookie is not kept", store: "any" },
+  ),
+  replied("T15a", "an error that repeats the code, the verifier and the client's secret", echo, {
+    outcome: "remote",
+    done: "shown with all of them masked",
+    code: "invalid_request",
+    says: ["********"],
+  }),
+  replied(
+    "T15b",
+    "an error whose name is the code that was sent",
+    ({ body }) => ({ status: 400, json: { error: new URLSearchParams(body).get("code") } }),
+    { outcome: "remote", done: "shown masked", says: ["********"] },
+  ),
+];
+
+/** A sign-out from an issuer that does what it wants. */
+function signedOut(id: string, came: string, arrange: (kit: Kit) => unknown, over: Partial<HostileCase>): HostileCase {
+  return {
+    id,
+    came,
+    done: "the login is gone first; then the issuer is told, as far as it listens",
+    outcome: "ok",
+    async arrange(kit) {
+      await kit.keep();
+      await arrange(kit);
+    },
+    command: ({ mcp }) => ["logout", mcp.url],
+    check: async ({ home }) => unless({ "no login is kept": (await fileStore(home).list()).length === 0 }),
+    ...over,
+  };
+}
+
+const ends: HostileCase[] = [
+  signedOut(
+    "T13a",
+    "a revocation endpoint that answers 503",
+    ({ as }) => {
+      as.routes["/pool/revoke"] = { status: 503 };
+    },
+    { outcome: "ok", requests: ["as POST /pool/revoke"] },
+  ),
+  signedOut(
+    "T13b",
+    "a revocation endpoint that never answers",
+    ({ as }) => {
+      as.routes["/pool/revoke"] = silence;
+    },
+    { outcome: "ok", requests: ["as POST /pool/revoke"], says: ["5 s"] },
+  ),
+  signedOut(
+    "T13c",
+    "a revocation endpoint that repeats the token",
+    ({ as }) => {
+      as.routes["/pool/revoke"] = echo;
+    },
+    { outcome: "ok", requests: ["as POST /pool/revoke"] },
+  ),
+  signedOut(
+    "T13d",
+    "a revocation endpoint that redirects to another origin",
+    ({ as, elsewhere }) => {
+      as.routes["/pool/revoke"] = { status: 307, headers: { location: `${elsewhere.origin}/x` } };
+    },
+    { outcome: "ok", requests: ["as POST /pool/revoke"] },
+  ),
+  {
+    ...signedOut(
+      "T13e",
+      "an issuer with an end_session endpoint alone, which answers 500 with a page",
+      () => undefined,
+      { outcome: "ok", requests: ["as GET /pool/end_session"] },
+    ),
+    async arrange(kit) {
+      const { issuer } = kit.as;
+      await kit.keep({
+        endpoints: {
+          token: `${issuer}/token`,
+          introspection: undefined,
+          revocation: undefined,
+          endSession: `${issuer}/end_session`,
+          jwks: undefined,
+        },
+      });
+      kit.as.routes["/pool/end_session"] = { status: 500, headers: { "content-type": "text/html" }, text: "<html>" };
+    },
+  },
+  {
+    id: "T16",
+    came: "an introspection answer with escape sequences and our own token in it",
+    done: "printed escaped, the token masked",
+    outcome: "ok",
+    arrange: async (kit) => {
+      await kit.keep({}, { accessToken: new Secret(kit.canaries.get("access-token")) });
+      kit.as.routes["/pool/introspect"] = {
+        json: { active: true, username: "\u001b[2J\u202e", scope: "\u0007", token: kit.canaries.get("access-token") },
+      };
+    },
+    command: ({ mcp }) => ["introspect", mcp.url, "-o", "table"],
+    requests: ["as POST /pool/introspect"],
+  },
+];
+
+/** Answers of the token endpoint to a code, and of the endpoints that end a login (RFC 6749, RFC 7009). */
+export const token: readonly HostileCase[] = [...answers, ...replies, ...ends];

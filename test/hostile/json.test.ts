@@ -1,0 +1,4 @@
+import { json } from "./cases/json.js";
+import { hostile } from "./table.js";
+
+hostile("json", json);

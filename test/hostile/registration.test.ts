@@ -1,0 +1,4 @@
+import { registration } from "./cases/registration.js";
+import { hostile } from "./table.js";
+
+hostile("registration", registration);

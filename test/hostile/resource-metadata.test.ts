@@ -1,0 +1,4 @@
+import { resourceMetadata } from "./cases/resource-metadata.js";
+import { hostile } from "./table.js";
+
+hostile("resource metadata", resourceMetadata);

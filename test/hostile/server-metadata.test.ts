@@ -1,0 +1,4 @@
+import { serverMetadata } from "./cases/server-metadata.js";
+import { hostile } from "./table.js";
+
+hostile("server metadata", serverMetadata);

@@ -1,0 +1,4 @@
+import { storage } from "./cases/storage.js";
+import { hostile } from "./table.js";
+
+hostile("storage", storage);

@@ -1,0 +1,4 @@
+import { token } from "./cases/token.js";
+import { hostile } from "./table.js";
+
+hostile("token", token);
