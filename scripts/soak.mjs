@@ -58,7 +58,11 @@ async function runOne(name, scenario) {
     return section(scenario, undefined, `Not run: ${reason}.`);
   }
   const started = Date.now();
-  const rows = await scenario.run({ size, seed, say: (text) => console.log(`   ${name}: ${text}`) });
+  const say = (text) => console.log(`   ${name}: ${text}`);
+  const rows = await scenario.run({ size, seed, say }).catch((error) => {
+    say(`BROKEN: ${error.message}`);
+    throw error;
+  });
   const text = section(scenario, rows, `${about}, ${Math.round((Date.now() - started) / 1000)} s.`);
   console.log(`${text}\n`);
   return text;

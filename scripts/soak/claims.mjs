@@ -47,7 +47,7 @@ const STAGES = [
 const TRIALS = Object.keys(CHANGES).flatMap((change) =>
   STAGES.map(({ still, where }) => ({ what: `${change}, ${where}`, still, change })),
 );
-const SIZES = { short: { each: 1, lanes: TRIALS.length }, long: { each: 8, lanes: 8 } };
+const SIZES = { short: { each: 1, lanes: 7 }, long: { each: 8, lanes: 8 } };
 
 /** @returns the rows of its table */
 async function run({ size, say }) {

@@ -29,7 +29,21 @@ export async function openLane({ grace = 0, timeout } = {}) {
     devices: 0,
   });
   const lane = new Lane(sandbox, mkdtempSync(join(tmpdir(), "agentauth-soak-")), timeout);
-  await lane.signIn();
+  try {
+    await lane.signIn();
+    return lane;
+  } catch (error) {
+    await lane.close();
+    throw error;
+  }
+}
+
+// Each makes keys and signs somebody in, all in this process: many at once would keep each other from answering.
+let opening = Promise.resolve();
+
+function openInTurn(options) {
+  const lane = opening.then(() => openLane(options));
+  opening = lane.catch(() => {});
   return lane;
 }
 
@@ -37,14 +51,15 @@ export async function openLane({ grace = 0, timeout } = {}) {
 export async function inLanes(count, options, trials, work) {
   const queue = [...trials];
   const one = async () => {
-    const lane = await openLane(options);
+    let lane;
     try {
+      lane = await openInTurn(options);
       for (let trial = queue.shift(); trial !== undefined; trial = queue.shift()) await work(lane, trial);
     } catch (error) {
       queue.length = 0;
       throw error;
     } finally {
-      await lane.close();
+      await lane?.close();
     }
   };
   // All of them are let end: processes and folders must not outlive a failure of one.

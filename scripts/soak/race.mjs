@@ -65,7 +65,7 @@ function rows({ lane, generations, calls, processes, alive }) {
     ["calls for a token", calls],
     ["calls that failed", 0],
     ["token requests at the issuer", ledger.all().length],
-    ["refresh tokens used twice", 0],
+    ["refresh tokens used twice", ledger.refusals().length],
     ["sessions lost", 0],
   ];
 }

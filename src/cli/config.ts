@@ -6,6 +6,7 @@ import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-j
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private-file.js";
 import { storeError } from "../store/store-error.js";
+import { placeIn, type SettingsFile } from "./config-place.js";
 import { FORMATS } from "./output/formats.js";
 
 /** What a profile can set. */
@@ -115,7 +116,7 @@ export function readConfig(home: string): Config {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return { schema: 1, profile: "default", profiles: {} };
     throw storeError(`the settings file ${path} cannot be read`, cause);
   }
-  return checkConfig(parse(text, path), path);
+  return checkConfig(parse(text, path), { path, text });
 }
 
 /** Checks and writes the settings file, whole or not at all. */
@@ -131,7 +132,7 @@ export async function writeConfig(home: string, config: Config): Promise<void> {
       accessPropertiesByDotNotation: false,
       serialize: (value) => `${JSON.stringify(value, null, 2)}\n`,
     });
-    file.store = { ...checkConfig(config, path) };
+    file.store = { ...checkConfig(config, { path, text: "" }) };
   } catch (cause) {
     if (cause instanceof AgentAuthError) throw cause;
     throw storeError(`the settings file ${path} cannot be written`, cause);
@@ -142,36 +143,37 @@ function parse(text: string, path: string): unknown {
   try {
     return parseStrictJson(text);
   } catch (cause) {
-    throw invalid(path, `it is not valid JSON: ${cause instanceof StrictJsonError ? cause.message : String(cause)}`);
+    const why = cause instanceof StrictJsonError ? cause.message : String(cause);
+    throw invalid({ path, text }, `it is not valid JSON: ${why}`);
   }
 }
 
-function checkConfig(value: unknown, path: string): Config {
-  if (!isJsonObject(value)) throw invalid(path, "it must be a JSON object");
+function checkConfig(value: unknown, file: SettingsFile): Config {
+  if (!isJsonObject(value)) throw invalid(file, "it must be a JSON object");
   const { schema = 1, profile = "default", profiles = {}, ...unknown } = value;
   const stranger = Object.keys(unknown)[0];
-  if (stranger !== undefined) throw invalid(path, `unknown key ${quote(stranger)}`);
-  if (schema !== 1) throw invalid(path, `schema is ${quote(schema)}; this version reads 1`);
+  if (stranger !== undefined) throw invalid(file, `unknown key ${quote(stranger)}`, stranger);
+  if (schema !== 1) throw invalid(file, `schema is ${quote(schema)}; this version reads 1`, "schema");
   if (typeof profile !== "string" || !isProfileName(profile))
-    throw invalid(path, `profile ${quote(profile)} is no profile name`);
-  if (!isJsonObject(profiles)) throw invalid(path, "profiles must be an object");
-  for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, path);
+    throw invalid(file, `profile ${quote(profile)} is no profile name`, "profile");
+  if (!isJsonObject(profiles)) throw invalid(file, "profiles must be an object", "profiles");
+  for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, file);
   return { schema: 1, profile, profiles: profiles as Record<string, Profile> };
 }
 
-function checkProfile(name: string, entries: unknown, path: string): void {
-  if (!isProfileName(name)) throw invalid(path, `${quote(name)} is no profile name`);
-  if (name === SANDBOX_PROFILE) throw invalid(path, `the profile ${name} stands for the sandbox that is running`);
-  if (!isJsonObject(entries)) throw invalid(path, `profiles.${name} must be an object`);
+function checkProfile(name: string, entries: unknown, file: SettingsFile): void {
+  if (!isProfileName(name)) throw invalid(file, `${quote(name)} is no profile name`, "profiles", name);
+  if (name === SANDBOX_PROFILE)
+    throw invalid(file, `the profile ${name} stands for the sandbox that is running`, "profiles", name);
+  if (!isJsonObject(entries)) throw invalid(file, `profiles.${name} must be an object`, "profiles", name);
   for (const [key, value] of Object.entries(entries)) {
     if (!isProfileKey(key)) {
-      throw invalid(
-        path,
-        `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${Object.keys(PROFILE_KEYS).join(", ")}`,
-      );
+      const known = Object.keys(PROFILE_KEYS).join(", ");
+      throw invalid(file, `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${known}`, "profiles", name, key);
     }
-    if (typeof value !== "string") throw invalid(path, `profiles.${name}.${key} is ${quote(value)}, not a string`);
-    checkSetting(key, value, `profiles.${name}.${key} in ${path}`);
+    if (typeof value !== "string")
+      throw invalid(file, `profiles.${name}.${key} is ${quote(value)}, not a string`, "profiles", name, key);
+    checkSetting(key, value, `profiles.${name}.${key} in ${placeIn(file, "profiles", name, key)}`);
   }
 }
 
@@ -192,8 +194,8 @@ function wrong(message: string, hint: string | undefined, cause: unknown): Agent
   return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }
 
-function invalid(path: string, what: string): AgentAuthError {
-  return new AgentAuthError("usage", `the settings file ${path}: ${what}`, {
+function invalid(file: SettingsFile, what: string, ...keys: string[]): AgentAuthError {
+  return new AgentAuthError("usage", `the settings file ${placeIn(file, ...keys)}: ${what}`, {
     class: "usage",
     hint: "correct it, or move it away",
   });

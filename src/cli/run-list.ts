@@ -6,7 +6,7 @@ import type { Device } from "../api/types.js";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { ListFlags, ListKind, OutputFlags } from "./commands/lists.js";
-import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
+import { checkIdentifier, type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
 import { continuationCommand, withHint } from "./continuation.js";
 import { buildFilter, type Filter } from "./filters.js";
 import type { Io } from "./io.js";
@@ -98,6 +98,7 @@ export async function runGet(options: ListFlags & { id: string }, deps: Deps): P
   const settings = settingsOf(options, deps);
   const pool_id = requireScope("pool", settings.pool, "devices get <device_id>");
   if (options.id === "") throw new AgentAuthError("usage", "the device id is empty", { class: "usage" });
+  checkIdentifier(options.id, "the device id");
   const service = await serviceOf(options, settings, deps);
   const progress = deps.io.progress();
   progress.update(`looking for ${options.id}`);

@@ -1,3 +1,5 @@
+import { quote } from "../redact.js";
+
 /** Why a text is not acceptable JSON, and where: line and column count from 1. */
 export class StrictJsonError extends Error {
   override readonly name = "StrictJsonError";
@@ -74,8 +76,7 @@ class Reader {
       this.#match(SPACE);
       const start = this.#at;
       const name = this.#string();
-      if (name in object)
-        throw this.#error(`the name ${JSON.stringify(name).slice(0, 80)} comes twice in one object`, start);
+      if (name in object) throw this.#error(`the name ${quote(name, 80)} comes twice in one object`, start);
       if (!this.#take(":")) throw this.#error('":" was expected');
       object[name] = this.value(depth + 1);
     } while (this.#take(","));

@@ -143,9 +143,9 @@ function authUrl(servers: PoolServers, poolId: string): string {
   return server.issuer;
 }
 
-/** Adds properties that printing and serialising leave out, as is due to secrets. */
+/** Adds properties that printing and serialising leave out, as is due to secrets; `%o` shows that they are there. */
 function withHidden<H extends object, T extends object>(hidden: H, target: T): T & H {
-  for (const [name, value] of Object.entries(hidden)) Object.defineProperty(target, name, { value });
+  for (const [name, value] of Object.entries(hidden)) Object.defineProperty(target, name, { get: () => value });
   return target as T & H;
 }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { boundsOf } from "../../src/http/reach.js";
+import { checkCallback, type PendingAuthorization } from "../../src/oauth/authorization.js";
 import { OAuthHttp } from "../../src/oauth/http.js";
 import { introspect } from "../../src/oauth/introspection.js";
 import { obtainClient } from "../../src/oauth/registration.js";
@@ -164,7 +165,10 @@ describe("an answer of the token endpoint", () => {
     signal: undefined,
   });
   const code = {
-    parameters: new URLSearchParams({ code: `${CANARY}-code`, state: "s" }),
+    parameters: checkCallback(
+      { issuer: ISSUER, promisesIss: false, state: "s", clientId: client.clientId } as PendingAuthorization,
+      new URLSearchParams({ code: `${CANARY}-code`, state: "s" }),
+    ),
     redirectUri: "http://127.0.0.1/callback",
     verifier: new Secret(`${CANARY}-verifier-that-is-at-least-43-characters-long`),
     resource: MCP,

@@ -55,8 +55,12 @@ export interface HostileCase {
   readonly person?: Person;
   /** More than one command; gives the run that `outcome` is about. */
   readonly drive?: (kit: Kit) => Promise<Run>;
+  /** What the library is asked in place of the command: of a program's own making, which no command line can say. */
+  readonly call?: (kit: Kit) => Promise<unknown>;
   /** What else must hold; gives what does not. */
   readonly check?: (kit: Kit, run: Run | undefined) => Iterable<string> | Promise<Iterable<string>>;
+  /** Why it cannot be tried on this machine, where it cannot. */
+  readonly impossible?: string | undefined;
   /** Whether it is about the command line alone. */
   readonly cliOnly?: boolean;
 }

@@ -66,7 +66,7 @@ export function leaks({ prints = [] }: HostileCase, kit: Kit): string[] {
   ]);
   const shown = canaries.in(pages.join("\n")).map((name) => `${name} in a page`);
   const written = filesBelow(folder)
-    .filter(({ path }) => !/^(?:settings\/(?:grants|clients)|planted)\//.test(path))
+    .filter(({ path }) => !/^(?:settings\/(?:\d+\/)?(?:grants|clients)|planted)\//.test(path))
     .flatMap(({ path, content }) => canaries.in(content.toString("latin1")).map((name) => `${name} in ${path}`));
   return [...printed, ...shown, ...written];
 }
@@ -77,9 +77,13 @@ export function misconduct({ seconds = 15, megabytes = 150 }: HostileCase, run: 
   if (run.seconds > seconds) problems.push(`it took ${run.seconds.toFixed(1)} s`);
   if (run.megabytes !== undefined && run.megabytes > megabytes)
     problems.push(`it took ${Math.round(run.megabytes)} MB`);
-  if (/^\s+at .+:\d+:\d+\)?$/m.test(run.stderr)) problems.push(`a stack trace: ${run.stderr.slice(0, 500)}`);
+  // Where an error came from is what --debug is for.
+  if (!run.args.includes("--debug") && /^\s+at .+:\d+:\d+\)?$/m.test(run.stderr))
+    problems.push(`a stack trace: ${run.stderr.slice(0, 500)}`);
   for (const stream of ["stdout", "stderr"] as const) {
-    const unsafe = unsafeIn(run[stream]);
+    // The lines of a CSV end with both (RFC 4180 section 2).
+    const text = run.args.includes("csv") ? run[stream].replaceAll("\r\n", "\n") : run[stream];
+    const unsafe = unsafeIn(text);
     if (unsafe.length > 0) problems.push(`${stream} has U+${[...new Set(unsafe)].join(", U+")}`);
   }
   return problems;

@@ -95,7 +95,7 @@ export async function runInLibrary(one: HostileCase): Promise<string[]> {
   try {
     await one.arrange?.(kit);
     const before = storeOf(kit, one);
-    const error = await callLibrary(one, kit).then(
+    const error = await (one.call?.(kit) ?? callLibrary(one, kit)).then(
       () => undefined,
       (thrown: unknown) => thrown,
     );

@@ -208,6 +208,14 @@ describe("a renewal whose answer is lost", () => {
     expect(scene.renewals()).toBe(1);
   });
 
+  it("is no verdict where a server that is too busy says invalid_grant", async () => {
+    const scene = await signedIn();
+    const before = await scene.stored();
+    scene.issuer.routes[TOKEN] = { status: 429, json: { error: "invalid_grant" } };
+    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await scene.stored()).toEqual(before);
+  });
+
   it("is the reason that is told where the second one finds the refresh token used up", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
@@ -226,7 +234,9 @@ describe("a renewal whose answer is lost", () => {
     scene.issuer.routes[TOKEN] = refusal;
     await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringMatching(/invalid_grant; the renewal that began at \d{4}-\S+Z got no answer that could be kept$/),
+      message: expect.stringMatching(
+        /invalid_grant; the renewal that began at \d{4}-\S+Z got no answer that could be kept$/,
+      ),
     });
   });
 
@@ -528,7 +538,9 @@ describe("a store that fails to save", () => {
       if (broken) throw new RangeError("a bug");
     });
     const agent = scene.agent({ store });
-    await expect(agent.token(scene.mcp.url)).rejects.toThrow("a bug");
+    const since = scene.clock.waits.length;
+    await expect(agent.token(scene.mcp.url)).rejects.toThrow(RangeError);
+    expect(scene.clock.waits).toHaveLength(since);
     broken = false;
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
     expect(scene.renewals()).toBe(1);
@@ -574,6 +586,18 @@ describe("a server that refuses every token", () => {
     expect(scene.renewals()).toBe(before);
     expect((await ask(scene, { profile: "work" })).status).toBe(401);
     expect(scene.renewals()).toBe(before + 1);
+  });
+
+  it("holds the brake for no other issuer", async () => {
+    const scene = await refusing();
+    const issuer = await scene.another("as2");
+    const second = await new TestMcp("mcp2", scene.log, "/mcp").startFor(issuer);
+    second.accepts = () => false;
+    await scene.agent().login(second.url);
+    for (let nth = 0; nth < 3; nth++) await ask(scene);
+    await expect(ask(scene)).rejects.toMatchObject({ code: "renewal_storm" });
+    expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
+    expect(issuer.to(TOKEN)).toHaveLength(2);
   });
 
   it("is not braked by renewals that were due or asked for", async () => {

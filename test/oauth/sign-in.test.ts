@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { untilAborted } from "../../src/http/deadline.js";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import type { GrantStore } from "../../src/oauth/grant-store.js";
 import { fileStore } from "../../src/store/file.js";
@@ -180,14 +181,13 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   it("go on themselves where the one that they waited for was called off", async () => {
     const { seat, mcp } = await desk(open);
     const [first, second] = [seat(), seat()];
-    const release = hold(first.login);
     const controller = new AbortController();
+    first.login.before = () => untilAborted(new Promise(() => undefined), controller.signal);
     const leading = first.agent.token(mcp.url, { signal: controller.signal });
     await until(() => first.login.urls.length === 1);
     const following = second.agent.token(mcp.url);
     await new Promise((resolve) => setTimeout(resolve, 50));
     controller.abort();
-    release();
     await expect(leading).rejects.toMatchObject({ code: "aborted" });
     expect((await following).value).toMatch(/^access-as-/);
     expect(second.login.opened).toHaveLength(1);
@@ -237,6 +237,38 @@ describe("a sign-in", () => {
     expect(person.login.opened).toHaveLength(1);
   });
 
+  it("that a person asks for waits for another one, and is not content with what was there before", async () => {
+    const home = folder();
+    const { seat, mcp } = await desk(() => fileStore(home));
+    await seat().agent.login(mcp.url);
+    const [first, second] = [seat(), seat({ store: fileStore(home) })];
+    const release = hold(first.login);
+    const leading = first.agent.login(mcp.url);
+    await until(() => first.login.urls.length === 1);
+    const following = second.agent.login(mcp.url);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    release();
+    expect((await leading).value).toBe("access-as-2");
+    expect((await following).value).toBe("access-as-2");
+    expect(second.login.opened).toEqual([]);
+  });
+
+  it("in two steps tells its page that it has failed", async () => {
+    const { seat, mcp } = await desk(memoryStore);
+    const { agent, login } = seat();
+    denies(login);
+    const prepared = await agent.beginLogin(mcp.url, login.redirectUri);
+    const request = {
+      resource: mcp.url,
+      issuer: prepared.issuer.issuer,
+      preferredRedirectUri: undefined,
+      signal: SIGNAL,
+    };
+    const session = await login.open(request);
+    await expect(agent.finishLogin(prepared, session)).rejects.toMatchObject({ code: "access_denied" });
+    expect(login.outcomes).toMatchObject([{ ok: false, error: { code: "access_denied" } }]);
+  });
+
   it("goes on for as long as a person takes, as long as its process lives", async () => {
     const { seat, mcp, store } = await desk(memoryStore);
     const asked: unknown[] = [];
@@ -259,6 +291,39 @@ describe("a sign-in", () => {
       await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
       expect(person.login.opened).toHaveLength(nth);
     }
+  });
+});
+
+describe("a request while a person signs in", () => {
+  it("waits for the new token, and does not send the one that its server has just refused", async () => {
+    const { seat, mcp, issuer } = await desk(memoryStore);
+    issuer.tokenAnswer = { refresh_token: undefined };
+    const { agent, login } = seat();
+    await agent.login(mcp.url);
+    mcp.accepts = (token) => token === "access-as-2";
+    const release = hold(login);
+    const first = agent.fetch(mcp.url);
+    await until(() => login.urls.length === 2);
+    const second = agent.fetch(mcp.url);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    release();
+    expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200]);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2", "Bearer access-as-2"]);
+  });
+});
+
+describe("a request after a sign-in that came to nothing", () => {
+  it("is sent with the token that there is, which its server may take again", async () => {
+    const { seat, mcp, issuer } = await desk(memoryStore);
+    issuer.tokenAnswer = { refresh_token: undefined };
+    const { agent, login } = seat();
+    await agent.login(mcp.url);
+    denies(login);
+    mcp.accepts = () => false;
+    await expect(agent.fetch(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    mcp.accepts = () => true;
+    expect((await agent.fetch(mcp.url)).status).toBe(200);
+    expect(login.opened).toHaveLength(2);
   });
 });
 

@@ -19,6 +19,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { AgentClient } from "../../src/oauth/agent.js";
 import type { GrantStore } from "../../src/oauth/grant-store.js";
 import { fileStore } from "../../src/store/file.js";
 import { madeClient, madeGrant, plainGrant } from "../helpers/grant.js";
@@ -229,6 +230,14 @@ describe("files that are broken", () => {
     writeFileSync(join(home, "clients", name ?? ""), "{");
     await expect(store.readClient(madeClient().issuer, FORM)).rejects.toMatchObject({ class: "store" });
     expect(await store.list()).toHaveLength(2);
+  });
+
+  it("is told where the status of its server is asked for, and passed over in the status of all", async () => {
+    const { store, path } = await kept();
+    writeFileSync(path, "");
+    const agent = new AgentClient({ store });
+    await expect(agent.status(KEY.server)).rejects.toMatchObject({ class: "store" });
+    expect((await agent.status()).map(({ server }) => server)).toEqual([OTHER.server]);
   });
 
   it("removes a broken file when asked to", async () => {

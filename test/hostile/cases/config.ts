@@ -52,12 +52,10 @@ const files: HostileCase[] = [
   settings("E5k", "a user name and password in the address", profile({ base_url: "https://a:b@evil.example" }), [
     "user name or password",
   ]),
-  settings(
-    "E5l",
-    "the API token itself in place of its place",
-    ({ canaries }) => profile({ api_token: canaries.get("code") }),
-    ["env:NAME or file:PATH"],
-  ),
+  settings("E5l", "the API token itself in place of its place", profile({ api_token: "sk-live-0123456789" }), [
+    "env:NAME or file:PATH",
+    /^(?![\s\S]*sk-live)/,
+  ]),
   settings("E5m", "a header with a line break in its name", profile({ auth_header: "X-A\r\nX-Evil: 1" }), [
     "auth_header",
   ]),
@@ -227,11 +225,10 @@ const rest: HostileCase[] = [
     came: "an MCP server's address with a user name and password",
     done: "refused; the password is not repeated",
     outcome: "usage",
-    command: ({ canaries }) => ["token", `https://me:${canaries.get("code")}@mcp.example/mcp`],
+    command: () => ["token", "https://me:pass-0123456789@mcp.example/mcp"],
     cliOnly: true,
-    says: ["must not contain a user name or password"],
+    says: ["must not contain a user name or password", /^(?![\s\S]*pass-0123)/],
     requests: [],
-    check: () => [],
   },
   {
     id: "E6k",

@@ -5,7 +5,7 @@ import type { Service } from "../kit/service.js";
 import { DEVICES } from "../kit/service.js";
 
 type Page = ReturnType<Service["page"]>;
-type Alter = (page: Page, offset: number, nth: number, kit: Kit) => Reply | undefined;
+type Alter = (page: Page, offset: number, nth: number, kit: Kit) => unknown;
 
 const COUNT = { "service GET /api/v1/device": 3 } as const;
 
@@ -51,6 +51,7 @@ const second =
   (_, offset) =>
     offset === 2 ? reply : undefined;
 const PARTIAL = {
+  cliOnly: true,
   outcome: "partial",
   retries: false,
   says: ["go on with: agentauth devices list", "--offset 2"],
@@ -197,7 +198,6 @@ const bodies: HostileCase[] = [
     ...REFUSED,
     code: "body_too_large",
     says: ["larger than 16777216 bytes"],
-    megabytes: 220,
   }),
   listed(
     "L20b",
@@ -242,6 +242,7 @@ const problem = (status: number, code: string): Reply => ({
 
 const verdicts: HostileCase[] = [
   listed("L7", "401 in the middle of a list", "an end that says how to go on", second(problem(401, "bad_authtoken")), {
+    cliOnly: true,
     outcome: "partial",
     says: ["--offset 2", "\\e[31mno\\u{202e}"],
   }),

@@ -82,7 +82,13 @@ const failures: HostileCase[] = [
     { outcome: "refused" },
   ),
   ...passing("F7-empty", "an empty 200", rawJson("")),
-  ...passing("F7-401", "a bare 401", { status: 401 }, { outcome: "auth" }),
+  ...passing("F7-401", "a bare 401", { status: 401 }, { outcome: "remote" }),
+  ...passing(
+    "F7-challenge",
+    "a bare 401 with a challenge",
+    { status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' } },
+    { outcome: "auth" },
+  ),
   ...passing("F7-403", "a bare 403", { status: 403 }, { outcome: "remote" }),
   ...passing(
     "F7-type",

@@ -49,7 +49,7 @@ export interface Kit {
   /** AGENTAUTH_HOME, inside of it. */
   readonly home: string;
   /** What leads the program to servers that are not here. */
-  readonly flags: readonly string[];
+  readonly flags: string[];
   /** Runs the built program to its end. */
   run(args: readonly string[], options?: RunOptions): Promise<Run>;
   /** Starts it. */
@@ -72,7 +72,7 @@ export async function startKit(world: World): Promise<Kit> {
   const other = await new Issuer("other", log, canaries).start();
   const service = await new Service("service", log, open?.at("service.test")).start();
   const elsewhere = await new Peer("elsewhere", log, { isTripwire: true }).start();
-  open?.route({ "mcp.test": mcp, "as.test": as, "service.test": service });
+  open?.route({ "mcp.test": mcp, "as.test": as, "service.test": service, "wrong.test": as });
   as.serve();
   other.serve();
   mcp.serveFor(as);
@@ -82,7 +82,7 @@ export async function startKit(world: World): Promise<Kit> {
     pages: [],
     runs: [],
     home: join(folder, "settings"),
-    flags: open?.flags ?? [],
+    flags: [...(open?.flags ?? [])],
     close: async () => void (await Promise.all([...peers, ...(open ? [open] : [])].map((peer) => peer.close()))),
   };
   mkdirSync(join(folder, "work"));

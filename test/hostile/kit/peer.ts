@@ -38,6 +38,8 @@ export interface PeerOptions {
 /** A loopback server whose every answer a case can replace; what has no route is 404. */
 export class Peer {
   readonly routes: Record<string, Route> = {};
+  /** The status with which it answers who takes it for a proxy; without it such requests are cut off. */
+  tunnels: string | undefined;
   readonly name: string;
   readonly #log: Seen[];
   readonly #options: PeerOptions;
@@ -56,6 +58,10 @@ export class Peer {
     const server = tls ? createTlsServer(tls, listener) : createServer(listener);
     // On a busy machine the program may come back late to a connection that it has kept.
     server.keepAliveTimeout = 60_000;
+    server.on("connect", ({ url = "" }: IncomingMessage, socket: Socket) => {
+      this.#note({ method: "CONNECT", path: url, url, headers: {}, body: "" });
+      socket.end(this.tunnels === undefined ? "" : `HTTP/1.1 ${this.tunnels}\r\ncontent-length: 0\r\n\r\n`);
+    });
     server.on("connection", (socket: Socket) => {
       if (isTripwire) this.#note({ method: "CONNECTION", path: "", url: "", headers: {}, body: "" });
       this.#sockets.add(socket);

@@ -7,8 +7,8 @@ import type { Duplex } from "node:stream";
 import { temporaryFolder } from "../../helpers/cli.js";
 import type { Peer, PeerOptions, Seen } from "./peer.js";
 
-/** The names of the servers that are out in the open, all of them on this machine in truth. */
-type PublicHost = "mcp.test" | "as.test" | "service.test";
+/** The names of the servers that are out in the open, all of them on this machine in truth; no certificate has the last. */
+type PublicHost = "mcp.test" | "as.test" | "service.test" | "wrong.test";
 
 /** Servers that the program takes for public ones: a proxy leads to them, and a certificate vouches for their names. */
 export interface PublicWorld {
@@ -17,6 +17,18 @@ export interface PublicWorld {
   /** What the program has to be told. */
   readonly flags: readonly string[];
   close(): Promise<void>;
+}
+
+/** Why there can be no public world on this machine, where there can be none. */
+export const withoutPublicWorld = hasOpenssl() ? undefined : "the program openssl makes the certificates";
+
+function hasOpenssl(): boolean {
+  try {
+    execFileSync("openssl", ["version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Starts the proxy. A tunnel to anywhere else is logged and refused: it should never be asked for. */

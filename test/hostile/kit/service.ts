@@ -36,10 +36,11 @@ export class Service extends Peer {
   }
 
   /** Serves the list, each page changed by `alter` first; what it gives in place of a page is the answer. */
-  list(alter: (page: ReturnType<Service["page"]>, offset: number, nth: number) => Reply | undefined): void {
+  list(alter: (page: ReturnType<Service["page"]>, offset: number, nth: number) => unknown): void {
     this.routes[DEVICES] = (request, nth) => {
       const page = this.page(request);
-      return alter(page, page.pagination["page_offset"] as number, nth) ?? { json: page };
+      const reply = alter(page, page.pagination["page_offset"] as number, nth) as Reply | undefined;
+      return reply ?? { json: page };
     };
   }
 }

@@ -38,7 +38,7 @@ export interface WatchedOptions {
   wrapper?: readonly string[] | undefined;
 }
 
-const SAMPLE_MS = 15;
+const SAMPLE_MS = 30;
 
 // A case that fails does not get to the end of what it started.
 const running = new Set<ChildProcess>();

@@ -1,0 +1,81 @@
+// Checks what package-lock.json lets npm install: nothing but packages of the registry, each with its checksum, and no
+// package that users install with ours runs a script of its own. `npm run check:lock -- <lock file>` checks another.
+import { readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const REGISTRY = "https://registry.npmjs.org/";
+/**
+ * Binaries of development tools for other machines than the one that the lock file was made on, which npm lists without
+ * a checksum where the registry did not give it one. They are never installed where the checks run, and never by users.
+ */
+const WITHOUT_INTEGRITY = /^node_modules\/@(?:biomejs\/cli|oxc-parser\/binding)-(?:[a-z\d]+-?)+$/;
+/** What development tools may do when they are installed. */
+const MAY_RUN_SCRIPTS = new Set(["node_modules/esbuild", "node_modules/fsevents"]);
+const SCRIPTS = ["preinstall", "install", "postinstall"];
+const EXACT = /^\d+\.\d+\.\d+(?:-[\w.-]+)?$/;
+
+const lockPath = resolve(process.argv[2] ?? join(root, "package-lock.json"));
+const folder = dirname(lockPath);
+const lock = JSON.parse(readFileSync(lockPath, "utf8"));
+const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+const { "": own, ...packages } = lock.packages ?? {};
+
+const problems = [
+  ...checkOwn(),
+  ...Object.entries(packages).flatMap(([path, entry]) => [...checkPackage(path, entry)]),
+];
+for (const problem of problems) console.error(`package-lock.json: ${problem}`);
+const unsigned = Object.entries(packages).filter(([, { integrity }]) => integrity === undefined).length;
+if (problems.length > 0) process.exitCode = 1;
+else console.log(`${Object.keys(packages).length} packages, ${unsigned} of them binaries for other machines`);
+
+function* checkOwn() {
+  if (lock.lockfileVersion !== 3) yield `it is of version ${lock.lockfileVersion}, not 3`;
+  for (const kind of ["dependencies", "optionalDependencies", "devDependencies"]) {
+    if (JSON.stringify(own?.[kind]) !== JSON.stringify(manifest[kind]))
+      yield `its ${kind} are not those of package.json`;
+  }
+  for (const [name, version] of Object.entries(manifest.optionalDependencies ?? {})) {
+    if (!EXACT.test(version)) yield `the optional package ${name} is not pinned to one version: ${version}`;
+  }
+  for (const name of SCRIPTS) {
+    if (manifest.scripts?.[name] !== undefined) yield `package.json has a script ${name}, which runs at every user's`;
+  }
+}
+
+function* checkPackage(path, entry) {
+  if (entry.link) yield `${path} is a link to a folder`;
+  if (entry.resolved !== undefined && !isOfRegistry(path, entry.resolved)) {
+    yield `${path} comes from ${entry.resolved}, not from ${REGISTRY}`;
+  }
+  if (!EXACT.test(entry.version ?? "")) yield `${path} has no exact version`;
+  if (entry.integrity === undefined) {
+    const isForeignBinary = entry.dev && entry.optional && (entry.cpu ?? entry.os) !== undefined;
+    if (!isForeignBinary || !WITHOUT_INTEGRITY.test(path)) yield `${path} has no integrity`;
+  } else if (!/^sha512-[\w+/]{86}==$/.test(entry.integrity)) {
+    yield `${path} has an integrity that is no SHA-512`;
+  }
+  const scripts = scriptsOf(path, entry);
+  if (scripts.length > 0 && !(entry.dev && MAY_RUN_SCRIPTS.has(path)))
+    yield `${path} runs a script: ${scripts.join(", ")}`;
+}
+
+/** Without `resolved` npm takes the package of this name from the registry that is configured. */
+function isOfRegistry(path, resolved) {
+  const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+  return resolved.startsWith(`${REGISTRY}${name}/-/`) && resolved.endsWith(".tgz");
+}
+
+/** What the lock file says, and what the installed package itself says. */
+function scriptsOf(path, entry) {
+  const said = entry.hasInstallScript ? ["(install script)"] : [];
+  try {
+    const { scripts } = JSON.parse(readFileSync(join(folder, path, "package.json"), "utf8"));
+    return [...said, ...SCRIPTS.filter((name) => scripts?.[name] !== undefined)];
+  } catch (error) {
+    if (error.code !== "ENOENT") throw error;
+    return said;
+  }
+}

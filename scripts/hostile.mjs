@@ -1,0 +1,87 @@
+// Puts every hostile input of test/hostile to the built command line and to the library, prints a row a case and the
+// count, and ends with 1 where one is not handled safely.
+//   npm run hostile                  --write puts the table into docs/security.md
+//                                    --long  tries 1,000 sign-ins under a flood of forged callbacks, not 20
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const { values: flags } = parseArgs({ options: { write: { type: "boolean" }, long: { type: "boolean" } } });
+const BEGIN = "<!-- measured: npm run hostile -- --write -->";
+const END = "<!-- end of what was measured -->";
+
+const rows = rowsOf(runSuite());
+for (const { id, came, done, problems, exit } of rows) {
+  const verdict = problems.length === 0 ? "safe" : "UNSAFE";
+  console.log(`${verdict.padEnd(6)} ${id.padEnd(14)} ${came} -> ${done}${exit === undefined ? "" : ` (exit ${exit})`}`);
+  for (const problem of problems) console.log(`         ${problem.replaceAll("\n", "\n         ")}`);
+}
+const unsafe = rows.filter(({ problems }) => problems.length > 0).length;
+console.log(`\n${summary()}`);
+if (flags.write && unsafe === 0) writeTable();
+process.exitCode = unsafe === 0 && rows.length > 0 ? 0 : 1;
+
+/** The tests that vitest ran, as its JSON report has them. */
+function runSuite() {
+  const folder = mkdtempSync(join(tmpdir(), "agentauth-hostile-"));
+  const report = join(folder, "report.json");
+  const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+  const args = ["run", "test/hostile", "--reporter=json", `--outputFile.json=${report}`];
+  const env = { ...process.env, ...(flags.long && { HOSTILE_LOGINS: "1000" }) };
+  try {
+    spawnSync(process.execPath, [vitest, ...args], { cwd: root, env, stdio: ["ignore", "ignore", "inherit"] });
+    const { testResults } = JSON.parse(readFileSync(report, "utf8"));
+    for (const { name, message, assertionResults } of testResults)
+      if (assertionResults.length === 0) throw new Error(`${name} could not be loaded: ${message}`);
+    return testResults.flatMap((file) => file.assertionResults);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A row a case: what the command line and the library did about it. */
+function rowsOf(tests) {
+  const rows = new Map();
+  for (const { meta, status, failureMessages } of tests) {
+    if (!meta.hostile) continue;
+    const { id, came, done, ...measured } = meta.hostile;
+    const row = rows.get(id) ?? { id, came, done, problems: [], sides: [] };
+    row.sides.push(measured.exit === undefined ? "library" : "command");
+    row.problems.push(...(status === "passed" ? [] : failureMessages.map((text) => text.split("\n    at ")[0])));
+    rows.set(id, Object.assign(row, measured));
+  }
+  return [...rows.values()];
+}
+
+function summary() {
+  const most = (name) => Math.max(...rows.map((row) => row[name] ?? 0));
+  const sides = rows.flatMap((row) => row.sides);
+  const count = (side) => sides.filter((one) => one === side).length;
+  return [
+    `${rows.length} hostile inputs: ${rows.length - unsafe} handled safely, ${unsafe} not`,
+    `${count("command")} put to the command line, ${count("library")} to the library`,
+    `most memory ${Math.round(most("megabytes"))} MB`,
+    `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} cores`,
+  ].join("; ");
+}
+
+function writeTable() {
+  const path = join(root, "docs", "security.md");
+  const text = readFileSync(path, "utf8");
+  const [before, rest] = text.split(BEGIN);
+  const after = rest?.split(END)[1];
+  if (after === undefined) throw new Error(`${path} has no place for the table`);
+  const lines = rows.map(({ id, came, done, exit }) => `| ${id} | ${cell(came)} | ${cell(done)} | ${exit ?? "–"} |`);
+  const table = ["| row | what came in | what was done | exit |", "| --- | --- | --- | --- |", ...lines].join("\n");
+  const day = new Date().toISOString().slice(0, 10);
+  writeFileSync(path, `${before}${BEGIN}\n\n${day}. ${summary()}.\n\n${table}\n\n${END}${after}`);
+}
+
+/** Text inside of a table: nothing in it is a link, a tag or a new cell. */
+function cell(text) {
+  return text.replace(/[|<>`*_[\]\\]/g, "\\$&");
+}

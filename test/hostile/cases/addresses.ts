@@ -1,0 +1,313 @@
+import { nodeNetwork } from "../../../src/node/network.js";
+import { ASKED, DESCRIBED, EXCHANGED, type HostileCase, UNKNOWN } from "../case.js";
+import { readPage } from "../kit/person.js";
+
+const RULE = "(RFC 9728 section 7.7)";
+
+/** A public server that names an issuer by an address which is nearer to us than it is itself. */
+function near(id: string, host: string, over: Partial<HostileCase> = {}): HostileCase {
+  return {
+    id,
+    came: `a public MCP server that names an issuer at ${host}`,
+    done: "refused before anything is connected to; the refusal names the flag that lifts it",
+    outcome: "refused",
+    code: "bad_address",
+    world: "public",
+    arrange({ mcp }) {
+      mcp.metadata["authorization_servers"] = [`https://${host}/pool`];
+    },
+    says: ["authorization_servers", `"https://${host}/pool"`, RULE, "--allow-private-network"],
+    requests: DESCRIBED,
+    ...over,
+  };
+}
+
+const PRIVATE = [
+  "10.0.0.1",
+  "172.16.0.1",
+  "192.168.1.1",
+  "127.0.0.1",
+  "127.1",
+  "2130706433",
+  "0x7f000001",
+  "0177.0.0.1",
+  "localhost",
+  "LOCALHOST.",
+  "a.localhost",
+  "[::1]",
+  "[fc00::1]",
+  "100.64.0.1",
+  "198.18.0.1",
+  "[::ffff:10.0.0.1]",
+  "[::ffff:7f00:1]",
+  "[64:ff9b::a00:1]",
+  "[2002:a00:1::]",
+  "%31%30.0.0.1",
+];
+
+const METADATA = [
+  "169.254.169.254",
+  "0xA9FEA9FE",
+  "2852039166",
+  "0251.0376.0251.0376",
+  "169.254.43518",
+  "[::ffff:a9fe:a9fe]",
+  "[fd00:ec2::254]",
+  "[fe80::1]",
+  "metadata.google.internal",
+  "metadata.google.internal.",
+  "100.100.100.200",
+  "168.63.129.16",
+  "0.0.0.0",
+  "[::]",
+  "255.255.255.255",
+  "224.0.0.1",
+];
+
+const literals: HostileCase[] = [
+  ...PRIVATE.map((host, nth) => near(`D5-${nth + 1}`, host)),
+  ...METADATA.map((host, nth) =>
+    near(`D6-${nth + 1}`, host, {
+      came: `a public MCP server that names an issuer at ${host}, with --allow-private-network`,
+      done: "refused all the same, before anything is connected to",
+      flags: ["--allow-private-network"],
+      says: ["authorization_servers", RULE],
+    }),
+  ),
+  near("D5-lifted", "10.0.0.1", {
+    came: "a public MCP server that names an issuer at 10.0.0.1, with --allow-private-network",
+    done: "asked for, as the person said",
+    flags: ["--allow-private-network"],
+    outcome: "unavailable",
+    code: undefined,
+    retries: false,
+    says: [],
+    requests: [...DESCRIBED, "proxy CONNECT 10.0.0.1:443"],
+  }),
+];
+
+const ENDPOINTS = [
+  "authorization",
+  "token",
+  "registration",
+  "introspection",
+  "revocation",
+  "end_session",
+  "device_authorization",
+];
+
+/** Things that only servers out in the open can do. */
+const open: HostileCase[] = [
+  ...[...ENDPOINTS.map((name) => `${name}_endpoint`), "jwks_uri"].map(
+    (name): HostileCase => ({
+      id: `D5-${name}`,
+      came: `a public issuer whose ${name} is at 192.168.0.1`,
+      done: "refused at once, before anything is registered",
+      outcome: "refused",
+      code: "bad_address",
+      world: "public",
+      arrange({ as }) {
+        as.metadata[name] = "https://192.168.0.1/x";
+      },
+      says: [name, '"https://192.168.0.1/x"', RULE, "--allow-private-network"],
+      requests: UNKNOWN,
+    }),
+  ),
+  {
+    id: "D10",
+    came: "a public MCP server with a public issuer, by a proxy and an authority of one's own",
+    done: "signed in",
+    outcome: "ok",
+    world: "public",
+    person: async (url, kit) => {
+      kit.pages.push(await readPage(kit.as.callbackTo({ url: url.pathname + url.search })));
+    },
+    requests: EXCHANGED.filter((one) => one !== "as GET /pool/authorize"),
+  },
+  {
+    id: "D8e",
+    came: "resource metadata that redirects from https: to http: on the same host",
+    done: "not followed",
+    outcome: "refused",
+    code: "redirect_refused",
+    world: "public",
+    arrange({ mcp }) {
+      mcp.routes["/.well-known/oauth-protected-resource/mcp"] = {
+        status: 302,
+        headers: { location: "http://mcp.test/x" },
+      };
+    },
+    requests: DESCRIBED,
+  },
+  {
+    id: "D8f",
+    came: "resource metadata that redirects to a metadata address",
+    done: "not followed",
+    outcome: "refused",
+    code: "redirect_refused",
+    world: "public",
+    arrange({ mcp }) {
+      mcp.routes["/.well-known/oauth-protected-resource/mcp"] = {
+        status: 302,
+        headers: { location: "https://169.254.169.254/latest" },
+      };
+    },
+    requests: DESCRIBED,
+  },
+  {
+    id: "D3c",
+    came: "resource_metadata at 10.0.0.1, with --allow-cross-origin-metadata",
+    done: "refused: the one flag does not lift the other rule",
+    outcome: "refused",
+    code: "bad_address",
+    world: "public",
+    flags: ["--allow-cross-origin-metadata"],
+    arrange({ mcp }) {
+      mcp.challenge = 'Bearer resource_metadata="https://10.0.0.1/x"';
+    },
+    says: ["resource_metadata", RULE, "--allow-private-network"],
+    requests: ASKED,
+  },
+  {
+    id: "D16a",
+    came: "a certificate of an authority that nobody trusts",
+    done: "refused before anything is sent",
+    outcome: "unavailable",
+    code: "tls_failed",
+    world: "public",
+    retries: false,
+    arrange: (kit) => void kit.flags.splice(kit.flags.indexOf("--ca-file"), 2),
+    requests: [],
+  },
+  {
+    id: "D16b",
+    came: "the same with NODE_TLS_REJECT_UNAUTHORIZED=0",
+    done: "refused all the same",
+    outcome: "refused",
+    world: "public",
+    retries: false,
+    environment: { NODE_TLS_REJECT_UNAUTHORIZED: "0" },
+    arrange: (kit) => void kit.flags.splice(kit.flags.indexOf("--ca-file"), 2),
+    says: ["NODE_TLS_REJECT_UNAUTHORIZED"],
+    requests: [],
+  },
+  {
+    id: "D16c",
+    came: "an issuer whose certificate is of another host",
+    done: "refused before anything is sent to it",
+    outcome: "unavailable",
+    code: "tls_failed",
+    world: "public",
+    retries: false,
+    arrange({ mcp }) {
+      mcp.metadata["authorization_servers"] = ["https://wrong.test/pool"];
+    },
+    requests: DESCRIBED,
+  },
+  {
+    id: "E3c",
+    came: "a proxy that answers 407",
+    done: "an end that says so; nothing got through",
+    outcome: "unavailable",
+    world: "public",
+    retries: false,
+    arrange: (kit) => {
+      kit.elsewhere.tunnels = "407 Proxy Authentication Required";
+      kit.flags.splice(0, 2, "--proxy", kit.elsewhere.origin);
+    },
+    says: ["407"],
+    requests: ["elsewhere CONNECTION", "elsewhere CONNECT mcp.test:443"],
+  },
+  {
+    id: "D6-typed",
+    came: "a person who types a metadata address",
+    done: "refused, nothing sent",
+    outcome: "refused",
+    command: () => ["login", "https://169.254.169.254/mcp"],
+    cliOnly: true,
+    requests: [],
+  },
+];
+
+/** Names, by an answer of DNS that a case makes up: of the library alone, since a command asks the machine. */
+const names: HostileCase[] = [
+  {
+    id: "D7a",
+    came: "a name with a public address and one of this machine",
+    done: "refused, nothing connected to",
+    outcome: "refused",
+    code: "bad_address",
+    call: ({ elsewhere }) => {
+      const lookup = async () => [
+        { address: "93.184.216.34", family: 4 },
+        { address: "127.0.0.1", family: 4 },
+      ];
+      return nodeNetwork({ lookup })
+        .wayTo(new URL("https://mcp.test"), new Set())
+        .fetch(`https://mcp.test:${elsewhere.port}/mcp`);
+    },
+    says: ['"mcp.test"', '"127.0.0.1"', RULE],
+    requests: [],
+  },
+  {
+    id: "D7b",
+    came: "a name that is public when it is judged, and this machine when it is connected to (DNS rebinding)",
+    done: "refused, nothing connected to",
+    outcome: "refused",
+    code: "bad_address",
+    async call({ elsewhere }) {
+      let asked = 0;
+      const lookup = async () => [{ address: asked++ === 0 ? "93.184.216.34" : "127.0.0.1", family: 4 }];
+      const way = nodeNetwork({ lookup }).wayTo(new URL("https://mcp.test"), new Set());
+      await way.reach();
+      return way.fetch(`https://mcp.test:${elsewhere.port}/mcp`);
+    },
+    says: ['"mcp.test"', '"127.0.0.1"'],
+    requests: [],
+  },
+  {
+    id: "D7c",
+    came: "an issuer's name that leads to a metadata address",
+    done: "refused, nothing connected to",
+    outcome: "refused",
+    code: "bad_address",
+    async call() {
+      const lookup = async () => [{ address: "169.254.169.254", family: 4 }];
+      return nodeNetwork({ lookup }).wayTo(new URL("http://127.0.0.1"), "all").fetch("https://as.test/x");
+    },
+    says: ['"as.test"', '"169.254.169.254"', RULE],
+    requests: [],
+  },
+  {
+    id: "D7d",
+    came: "localhost that leads to a public address",
+    done: "refused: the name means this machine",
+    outcome: "refused",
+    code: "bad_address",
+    async call() {
+      const lookup = async () => [{ address: "93.184.216.34", family: 4 }];
+      return nodeNetwork({ lookup }).wayTo(new URL("http://localhost"), new Set()).fetch("http://localhost/x");
+    },
+    says: ['"localhost"', '"93.184.216.34"'],
+    requests: [],
+  },
+  {
+    id: "F2",
+    came: "100 callers in one process that want a new token at the same time",
+    done: "one request; all have the same token",
+    outcome: "ok",
+    async call(kit) {
+      const { AgentClient } = await import("../../../src/oauth/agent.js");
+      const { fileStore } = await import("../../../src/store/file.js");
+      await kit.keep({}, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
+      const agent = new AgentClient({ store: fileStore(kit.home) });
+      const tokens = await Promise.all(Array.from({ length: 100 }, () => agent.token(kit.mcp.url)));
+      if (new Set(tokens.map(({ value }) => value)).size !== 1) throw new Error("the tokens differ");
+    },
+    requests: ["as POST /pool/token"],
+    times: { "as POST /pool/token": 1 },
+  },
+];
+
+/** Where a server may lead us, by address and by name; and what only a program can be asked. */
+export const addresses: readonly HostileCase[] = [...literals, ...open, ...names];
