@@ -148,7 +148,7 @@ export type Outcome<T> = { value: T } | { error: Error };
  *
  * @param kind which errors are documented. Default: `AgentAuthError`
  */
-export function checkError(thrown: unknown, kind: (error: unknown) => boolean = isAgentAuthError): Error {
+function checkError(thrown: unknown, kind: (error: unknown) => boolean = isAgentAuthError): Error {
   if (!(thrown instanceof Error) || !kind(thrown)) throw thrown;
   const shown = `${inspect(thrown, { depth: 8 })}${String(thrown)}${JSON.stringify(thrown)}`;
   if (shown.includes(CANARY)) throw new Error(`a secret is in the error: ${shown}`);

@@ -113,7 +113,7 @@ function learnFromJson(value: unknown): void {
 }
 
 /** The names of the secrets that a text has in it. */
-export function secretsIn(text: string): string[] {
+function secretsIn(text: string): string[] {
   return [...secrets].filter(([value]) => text.includes(value)).map(([, name]) => name);
 }
 
