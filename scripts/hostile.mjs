@@ -2,19 +2,19 @@
 // count, and ends with 1 where one is not handled safely.
 //   npm run hostile                  --write puts the table into docs/security.md
 //                                    --long  tries 1,000 sign-ins under a flood of forged callbacks, not 20
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { startVitest } from "vitest/node";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: flags } = parseArgs({ options: { write: { type: "boolean" }, long: { type: "boolean" } } });
 const BEGIN = "<!-- measured: npm run hostile -- --write -->";
 const END = "<!-- end of what was measured -->";
 
-const rows = rowsOf(runSuite());
+const rows = rowsOf(await runSuite());
 for (const { id, came, done, problems, exit } of rows) {
   const verdict = problems.length === 0 ? "safe" : "UNSAFE";
   console.log(`${verdict.padEnd(6)} ${id.padEnd(14)} ${came} -> ${done}${exit === undefined ? "" : ` (exit ${exit})`}`);
@@ -25,33 +25,30 @@ console.log(`\n${summary()}`);
 if (flags.write && unsafe === 0) writeTable();
 process.exitCode = unsafe === 0 && rows.length > 0 ? 0 : 1;
 
-/** The tests that vitest ran, as its JSON report has them. */
-function runSuite() {
-  const folder = mkdtempSync(join(tmpdir(), "agentauth-hostile-"));
-  const report = join(folder, "report.json");
-  const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-  const args = ["run", "test/hostile", "--reporter=json", `--outputFile.json=${report}`];
-  const env = { ...process.env, ...(flags.long && { HOSTILE_LOGINS: "1000" }) };
-  try {
-    spawnSync(process.execPath, [vitest, ...args], { cwd: root, env, stdio: ["ignore", "ignore", "inherit"] });
-    const { testResults } = JSON.parse(readFileSync(report, "utf8"));
-    for (const { name, message, assertionResults } of testResults)
-      if (assertionResults.length === 0) throw new Error(`${name} could not be loaded: ${message}`);
-    return testResults.flatMap((file) => file.assertionResults);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+/** The tests that vitest ran. */
+async function runSuite() {
+  if (flags.long) process.env["HOSTILE_LOGINS"] = "1000";
+  let done = 0;
+  const progress = { onTestCaseResult: () => process.stderr.isTTY && process.stderr.write(`\r${++done} tests`) };
+  const options = { root, watch: false, reporters: [progress], coverage: { enabled: false } };
+  const vitest = await startVitest("test", ["test/hostile"], options);
+  const modules = vitest.state.getTestModules();
+  await vitest.close();
+  for (const module of modules)
+    for (const { message } of module.errors()) throw new Error(`${module.moduleId}: ${message}`);
+  return modules.flatMap((module) => [...module.children.allTests()]);
 }
 
 /** A row a case: what the command line and the library did about it. */
 function rowsOf(tests) {
   const rows = new Map();
-  for (const { meta, status, failureMessages } of tests) {
-    if (!meta.hostile) continue;
-    const { id, came, done, ...measured } = meta.hostile;
+  for (const test of tests) {
+    const { hostile } = test.meta();
+    if (!hostile) continue;
+    const { id, came, done, ...measured } = hostile;
     const row = rows.get(id) ?? { id, came, done, problems: [], sides: [] };
-    row.sides.push(measured.exit === undefined ? "library" : "command");
-    row.problems.push(...(status === "passed" ? [] : failureMessages.map((text) => text.split("\n    at ")[0])));
+    row.sides.push(test.fullName.includes(", library >") ? "library" : "command");
+    row.problems.push(...(test.result().errors ?? []).map(({ message }) => message.replace(/: expected \[[\s\S]*$/, "")));
     rows.set(id, Object.assign(row, measured));
   }
   return [...rows.values()];

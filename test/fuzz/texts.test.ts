@@ -201,7 +201,6 @@ describe("a callback", () => {
         if ("reason" in verdict) expect(verdict.reason).not.toContain(CANARY);
         if (!("parameters" in verdict)) return;
         expect(verdict.parameters.getAll("state")).toEqual([STATE]);
-        if (!allowBareCode) expect(line).toContain(STATE);
       }),
       SETTINGS,
     );

@@ -1,0 +1,35 @@
+import type { HostileCase } from "./case.js";
+import { addresses } from "./cases/addresses.js";
+import { authorizeUrl } from "./cases/authorize-url.js";
+import { callback } from "./cases/callback.js";
+import { config } from "./cases/config.js";
+import { discovery } from "./cases/discovery.js";
+import { flood } from "./cases/flood.js";
+import { json } from "./cases/json.js";
+import { lists } from "./cases/lists.js";
+import { output } from "./cases/output.js";
+import { refresh } from "./cases/refresh.js";
+import { registration } from "./cases/registration.js";
+import { resourceMetadata } from "./cases/resource-metadata.js";
+import { serverMetadata } from "./cases/server-metadata.js";
+import { storage } from "./cases/storage.js";
+import { token } from "./cases/token.js";
+
+/** Every case of every table, in the order of a sign-in. */
+export const allCases: readonly HostileCase[] = [
+  ...discovery,
+  ...addresses,
+  ...resourceMetadata,
+  ...serverMetadata,
+  ...json,
+  ...registration,
+  ...authorizeUrl,
+  ...callback,
+  ...flood,
+  ...token,
+  ...refresh,
+  ...storage,
+  ...lists,
+  ...output,
+  ...config,
+];
