@@ -1,7 +1,7 @@
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { AuthMethod, ClientRecord, Grant } from "../oauth/grant.js";
 import type { PreparedLogin } from "../oauth/login-flow.js";
-import { Secret } from "../redact.js";
+import { quote, Secret } from "../redact.js";
 
 /** The schema that is written; a file of another one is not touched. */
 const SCHEMA = 1;
@@ -106,9 +106,7 @@ function decode(text: string, kind: string): Members {
   }
   const members = isJsonObject(value) ? value : {};
   if (members["schema"] !== SCHEMA) {
-    throw new CodecError(
-      `its schema is ${JSON.stringify(members["schema"]) ?? "missing"}, and this version reads ${SCHEMA}`,
-    );
+    throw new CodecError(`its schema is ${quote(members["schema"])}, and this version reads ${SCHEMA}`);
   }
   if (members["kind"] !== kind) throw new CodecError(`it holds no ${kind}`);
   return members;
