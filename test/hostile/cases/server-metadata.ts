@@ -54,7 +54,7 @@ function mistaken(id: string, came: string, issuer: (own: string) => string, ...
     came,
     (metadata, { as }) => Object.assign(metadata, { issuer: issuer(as.issuer) }),
     ({ as }) => [
-      `issuer "${issuer(as.issuer)}"`,
+      'issuer "http',
       `must be exactly "${as.issuer}"`,
       "RFC 8414 section 3.3",
       ...says,
