@@ -85,9 +85,16 @@ export function escapeText(text: string): string {
   });
 }
 
-/** {@link escapeText}, cut to `max` characters with an ellipsis. For values quoted in messages. */
+// Up to the last "@": a password may have one too.
+const USER_INFO = /(\/\/)[^/?#\s]+@/g;
+
+/**
+ * {@link escapeText}, cut to `max` characters with an ellipsis, and without the user name and password of an address.
+ * For values quoted in messages.
+ */
 export function quote(value: unknown, max = 200): string {
-  const text = typeof value === "string" ? value : (safeJson(value) ?? typeof value);
+  const given = typeof value === "string" ? value : (safeJson(value) ?? typeof value);
+  const text = given.replace(USER_INFO, `$1${MASK}@`);
   const begin = wholeCharacters(text, max * 2);
   const escaped = escapeText(begin);
   const shown = wholeCharacters(escaped, max);
@@ -121,8 +128,7 @@ const SECRET_SHAPES: readonly [RegExp, string][] = [
   ],
   // Begins where a run of base64url begins, and nowhere inside it: else a long run takes quadratic time.
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, MASK],
-  // Up to the last "@": a password may have one too.
-  [/(\/\/)[^/?#\s]+@/g, `$1${MASK}@`],
+  [USER_INFO, `$1${MASK}@`],
 ];
 
 /** Masks secrets in text, by the values it was told and by the shapes that secrets have. */

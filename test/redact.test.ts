@@ -123,6 +123,12 @@ describe("quote", () => {
     expect(quote(value)).toBe(expected);
   });
 
+  it("leaves out the user name and password of an address, however long", () => {
+    expect(quote("ftp://me:pa@ss@host.example/x?y=a@b")).toBe(`"ftp://********@host.example/x?y=a@b"`);
+    expect(quote(`//${"p".repeat(500)}@host.example`)).toBe(`"//********@host.example"`);
+    expect(quote("https://host.example/@scope")).toBe(`"https://host.example/@scope"`);
+  });
+
   it("cuts with an ellipsis, at whole characters", () => {
     expect(quote("x".repeat(200))).toBe(`"${"x".repeat(200)}"`);
     expect(quote("x".repeat(201))).toBe(`"${"x".repeat(200)}…"`);

@@ -89,6 +89,7 @@ function checkProxy(value: string | undefined, source: string, redactor: Redacto
   const withScheme = value.includes("://") ? value : `http://${value}`;
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   for (const password of url?.password ? [url.password, decoded(url.password)] : []) redactor.add(password);
+  if (source === "--proxy" && url?.password) throw passwordTyped();
   if (url?.protocol === "http:" || url?.protocol === "https:") return url.href;
   const isSocks = url !== undefined && /^socks/.test(url.protocol);
   const rule = isSocks ? "is a SOCKS proxy, which is not supported: it must be" : "is not";
@@ -100,6 +101,17 @@ function checkProxy(value: string | undefined, source: string, redactor: Redacto
       hint: isSocks
         ? "name an HTTP proxy with --proxy or HTTPS_PROXY, or unset it"
         : `correct or unset ${source}, such as ${source === "--proxy" ? "--proxy " : `${source}=`}http://proxy.example:3128`,
+    },
+  );
+}
+
+function passwordTyped(): AgentAuthError {
+  return new AgentAuthError(
+    "usage",
+    "--proxy: a password must not stand on the command line, where other programs can read it and the shell keeps it",
+    {
+      class: "usage",
+      hint: "give the whole address in the variable HTTPS_PROXY; and have the password that was typed here replaced",
     },
   );
 }

@@ -12,11 +12,11 @@ export function parseMcpUrl(value: string): { url: string; resource: string; loo
   const complain = (rule: string) => new TypeError(`the MCP server's address ${quote(value)} ${rule}`);
   if (!URL.canParse(value)) throw complain("is not an absolute URL such as https://mcp.example/mcp");
   const url = new URL(value);
+  if (url.username !== "" || url.password !== "")
+    throw new TypeError("the MCP server's address must not contain a user name or password");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must begin with https://");
   const loopback = isLoopbackHost(url.hostname);
   if (url.protocol === "http:" && !loopback) throw complain("must begin with https:// (http:// only for this machine)");
-  if (url.username !== "" || url.password !== "")
-    throw new TypeError("the MCP server's address must not contain a user name or password");
   url.hash = "";
   return { url: url.href, resource: canonical(url), loopback };
 }

@@ -146,7 +146,7 @@ describe.skipIf(!openssl)("a proxy", () => {
   );
 
   it("gets its user and password", async () => {
-    expect(await list(["--proxy", proxyUrl(`me:${PASSWORD}@`), "--ca-file", CA])).toMatchObject(works);
+    expect(await list(["--ca-file", CA], { HTTPS_PROXY: proxyUrl(`me:${PASSWORD}@`) })).toMatchObject(works);
     const basic = Buffer.from(`me:${PASSWORD}`).toString("base64");
     expect(proxied[0]?.headers["proxy-authorization"]).toBe(`Basic ${basic}`);
   });
@@ -158,7 +158,9 @@ describe.skipIf(!openssl)("a proxy", () => {
   ])("that answers %s: exit 5, the proxy is named, its password is not", async (answer, words) => {
     refusal = answer;
     for (const flags of [[], ["-v"], ["--debug"], ["-o", "json"]]) {
-      const { code, stdout, stderr } = await list(["--proxy", proxyUrl(`me:${PASSWORD}@`), "--ca-file", CA, ...flags]);
+      const { code, stdout, stderr } = await list(["--ca-file", CA, ...flags], {
+        HTTPS_PROXY: proxyUrl(`me:${PASSWORD}@`),
+      });
       expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
       expect(stderr).toMatch(words);
       expect(stderr).toContain(`service.test: the proxy 127.0.0.1:${portOf(proxy)} `);
@@ -172,17 +174,24 @@ describe.skipIf(!openssl)("a proxy", () => {
     const gone = await listening(createServer());
     const url = `http://me:${PASSWORD}@127.0.0.1:${portOf(gone)}`;
     await new Promise((resolve) => gone.close(resolve));
-    const { code, stderr } = await list(["--proxy", url, "--debug"]);
+    const { code, stderr } = await list(["--debug"], { HTTPS_PROXY: url });
     expect(code).toBe(5);
     expect(stderr).toMatch(
-      /error: service\.test: the proxy 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\nhint: check --proxy/,
+      /error: service\.test: the proxy 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\nhint: check (?:--proxy|HTTPS_PROXY)/,
     );
     expect(stderr).not.toContain(PASSWORD);
   });
 
   it("with an address that is none does not show its password either", async () => {
-    const { code, stderr } = await list(["--proxy", `socks5://me:${PASSWORD}@127.0.0.1:1`]);
+    const { code, stderr } = await list([], { HTTPS_PROXY: `socks5://me:${PASSWORD}@127.0.0.1:1` });
     expect([code, stderr.includes(PASSWORD)]).toEqual([2, false]);
+  });
+
+  it.each(["http", "socks5"])("as a flag with a password is refused, and no request is sent (%s)", async (scheme) => {
+    const { code, stderr } = await list(["--proxy", `${scheme}://me:${PASSWORD}@127.0.0.1:${portOf(proxy)}`]);
+    expect([code, stderr.includes(PASSWORD), proxied]).toEqual([2, false, []]);
+    expect(stderr).toContain("--proxy: a password must not stand on the command line");
+    expect(stderr).toContain("HTTPS_PROXY");
   });
 
   it("is never used for this machine, since it would see the token", async () => {

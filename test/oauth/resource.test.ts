@@ -28,6 +28,13 @@ describe("parseMcpUrl", () => {
     expect(() => parseMcpUrl(value)).toThrow(why);
   });
 
+  it.each(["ftp://me:secret@mcp.example", "http://me:secret@mcp.example"])(
+    "does not show the password in %s",
+    (url) => {
+      expect(() => parseMcpUrl(url)).toThrow("must not contain a user name or password");
+    },
+  );
+
   it("refuses a user name or password, and does not show it", () => {
     expect(() => parseMcpUrl("https://user:canary-password@mcp.example/")).toThrow(
       new TypeError("the MCP server's address must not contain a user name or password"),

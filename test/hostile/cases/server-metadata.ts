@@ -53,7 +53,12 @@ function mistaken(id: string, came: string, issuer: (own: string) => string, ...
     id,
     came,
     (metadata, { as }) => Object.assign(metadata, { issuer: issuer(as.issuer) }),
-    ({ as }) => ['issuer "http', `must be exactly "${as.issuer}"`, "RFC 8414 section 3.3", ...says],
+    ({ as }) => [
+      `issuer "${issuer(as.issuer).replace("//a@", "//********@")}"`,
+      `must be exactly "${as.issuer}"`,
+      "RFC 8414 section 3.3",
+      ...says,
+    ],
     { code: "issuer_mismatch" },
   );
 }
