@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // Most of them wait for processes and sockets: one at a time for each core would leave the cores idle.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     reporters: ["default", ["json", { outputFile: "coverage/test-report.json" }]],

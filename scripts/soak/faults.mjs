@@ -36,7 +36,7 @@ const LOST = {
 };
 // These take as long as a client waits: fewer of them.
 const SLOW = {
-  "no answer in time, done": { fault: { kind: "slow-headers", ms: 3000 } },
+  "no answer in time, done": { fault: { kind: "slow-headers", ms: 6000 } },
   "no answer in time, not done": { silent: true },
 };
 
@@ -45,7 +45,7 @@ const SIZES = {
   long: { batch: 610, slow: 130, lanes: 6 },
 };
 /** Milliseconds; what is slow is slower than that. */
-const TIMEOUT = 1000;
+const TIMEOUT = 2500;
 /** Seconds, where answers are lost: long enough for a busy machine, and what many an issuer allows. */
 const GRACE = 30;
 

@@ -81,8 +81,10 @@ export function misconduct({ seconds = 15, megabytes = 150 }: HostileCase, run: 
   if (!run.args.includes("--debug") && /^\s+at .+:\d+:\d+\)?$/m.test(run.stderr))
     problems.push(`a stack trace: ${run.stderr.slice(0, 500)}`);
   for (const stream of ["stdout", "stderr"] as const) {
-    // The lines of a CSV end with both (RFC 4180 section 2).
-    const text = run.args.includes("csv") ? run[stream].replaceAll("\r\n", "\n") : run[stream];
+    // The lines of a CSV end with both (RFC 4180 section 2), and a cell in quotes holds what came.
+    const text = run.args.includes("csv")
+      ? run[stream].replace(/"(?:[^"]|"")*"/g, "").replaceAll("\r\n", "\n")
+      : run[stream];
     const unsafe = unsafeIn(text);
     if (unsafe.length > 0) problems.push(`${stream} has U+${[...new Set(unsafe)].join(", U+")}`);
   }

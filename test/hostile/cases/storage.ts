@@ -162,7 +162,7 @@ const contents: HostileCase[] = [
     "K4d",
     "a login of a newer version",
     rewrite((stored) => ({ ...stored, schema: 2 })),
-    ["its schema is 2, and this version reads 1", "mv"],
+    ['its schema is "2", and this version reads 1', "mv"],
   ),
   kept(
     "K4e",
