@@ -5,7 +5,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { PassThrough, Writable } from "node:stream";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -34,6 +35,7 @@ mkdirSync(made);
 try {
   compileLibrary();
   const { inputs } = await bundle();
+  await writeHelp();
   writeNotices(Object.keys(inputs));
   if (process.argv.includes("--check")) compare();
   else replace();
@@ -82,6 +84,27 @@ async function bundle() {
   return metafile;
 }
 
+/**
+ * The program's own help, as the program itself prints it: asked for so often that it is written down, for the width of a
+ * pipe and for that of a window as wide as lines get.
+ */
+async function writeHelp() {
+  const { runProgram } = await import(pathToFileURL(join(made, "cli/run.js")).href);
+  for (const columns of ["80", "100"]) {
+    let text = "";
+    const stdout = new Writable({
+      write(chunk, _encoding, done) {
+        text += chunk;
+        done();
+      },
+    });
+    const host = { stdin: new PassThrough(), stdout, stderr: process.stderr, env: { COLUMNS: columns } };
+    const code = await runProgram(["--help"], { ...host, on() {}, off() {}, exit: (status) => process.exit(status) });
+    if (code !== 0 || text === "") throw new Error(`--help ended with ${code}`);
+    writeFileSync(join(made, "cli", `help-${columns}.txt`), text);
+  }
+}
+
 /** The licences of the packages that the bundle carries must travel with it. */
 function writeNotices(inputs) {
   const folders = new Set();
@@ -91,15 +114,22 @@ function writeNotices(inputs) {
   }
   const notices = [...folders].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    const file = readdirSync(join(root, folder))
-      .sort()
-      .find((entry) => /^licen[cs]e\b/i.test(entry));
+    const texts = licenceFiles(join(root, folder)).map((file) => readFileSync(file, "utf8").trim());
     // Some packages state their licence in the manifest alone.
-    const text =
-      file === undefined ? "(no licence file in the package)" : readFileSync(join(root, folder, file), "utf8");
-    return `${name} ${version} (${license})\n\n${text.trim()}\n`;
+    if (texts.length === 0) texts.push("(no licence file in the package)");
+    return `${name} ${version} (${license})\n\n${texts.join("\n\n")}\n`;
   });
   writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
+}
+
+/** The licence of a package, the notice that Apache 2.0 wants to be passed on, and the licences of what it has taken in. */
+function licenceFiles(folder) {
+  const names = readdirSync(folder).sort();
+  const own = [/^licen[cs]e\b/i, /^notice\b/i].map((kind) => names.find((name) => kind.test(name)));
+  const inner = names.includes("licenses")
+    ? readdirSync(join(folder, "licenses")).map((name) => `licenses/${name}`)
+    : [];
+  return [...own, ...inner].filter((name) => name !== undefined).map((name) => join(folder, name));
 }
 
 function replace() {

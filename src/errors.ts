@@ -111,6 +111,8 @@ export type ClientErrorCode =
   | "pkce_unsupported"
   /** The authorization server registers no clients by itself. */
   | "no_registration"
+  /** The authorization server does not take the way in which the client proves itself. */
+  | "client_auth_unsupported"
   /** The answer to a registration breaks a rule of RFC 7591. */
   | "bad_registration"
   /** The authorization server has no device login. */

@@ -49,14 +49,18 @@ export {
   type AgentClientOptions,
   type DiscoveryReport,
 } from "./oauth/agent.js";
+export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { BearerChallenge } from "./oauth/challenge.js";
+export type { ClientKey, SigningAlgorithm } from "./oauth/client-auth.js";
 export type { Discovered, Overrides } from "./oauth/discovery.js";
 export type { RemoteLogout } from "./oauth/end-session.js";
+export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/exchange.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant.js";
 export type { TokenOptions } from "./oauth/grant-keeper.js";
 export type { GrantKey, GrantStore, Reservation } from "./oauth/grant-store.js";
 export type { Step, TraceEntry } from "./oauth/http.js";
 export type { Introspection } from "./oauth/introspection.js";
+export type { PreRegisteredClient } from "./oauth/known-client.js";
 export type { Attempt, Lease, LeaseOptions } from "./oauth/lease.js";
 export type {
   AuthorizePrompt,
@@ -68,9 +72,18 @@ export type {
 } from "./oauth/login.js";
 export type { PreparedLogin } from "./oauth/login-flow.js";
 export type { LoginStatus } from "./oauth/login-status.js";
+export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine-grant.js";
+export {
+  clientCredentialsTokens,
+  type IdJagRequest,
+  idJagAssertion,
+  jwtBearerTokens,
+  type TokenWish,
+} from "./oauth/machine-tokens.js";
 export type { Progress } from "./oauth/refresh.js";
-export type { PreRegisteredClient } from "./oauth/registration.js";
 export type { ResourceMetadata } from "./oauth/resource-metadata.js";
-export type { ServerMetadata } from "./oauth/server-metadata.js";
+export type { IssuerMetadata, ServerMetadata } from "./oauth/server-metadata.js";
+export type { TokenCall } from "./oauth/token.js";
+export { type TokenCallOptions, tokenCall } from "./oauth/token-call.js";
 export { Secret } from "./redact.js";
 export { memoryStore } from "./store/memory.js";

@@ -15,7 +15,13 @@ import { FAULT_KINDS } from "../src/sandbox/faults.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const GUIDES = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
-const PAGES = ["README.md", "CONTRIBUTING.md", ...GUIDES.map((name) => `docs/${name}`)];
+const PAGES = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "AGENTS.md",
+  "skills/agentauth/SKILL.md",
+  ...GUIDES.map((name) => `docs/${name}`),
+];
 
 function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
@@ -139,6 +145,6 @@ function problemWith(line: string): string | undefined {
   }
   if (command.commands.length > 0) return `${words[path.length - 1]} is no command`;
   const options = path.flatMap((one) => one.options);
-  const flags = words.filter((word) => /^--?[a-z]/.test(word));
+  const flags = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.split("=", 1)[0] ?? "");
   return flags.find((flag) => !options.some(({ short, long }) => flag === short || flag === long));
 }

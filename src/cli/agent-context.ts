@@ -1,15 +1,12 @@
-import { AgentAuthError } from "../errors.js";
 import { terminalLogin } from "../login/terminal.js";
 import { AgentClient } from "../oauth/agent.js";
 import type { GrantStore } from "../oauth/grant-store.js";
 import type { TraceEntry } from "../oauth/http.js";
-import type { PreRegisteredClient } from "../oauth/registration.js";
-import { quote } from "../redact.js";
-import { readPrivateFile } from "../store/private-file.js";
 import type { AgentFlags } from "./agent-flags.js";
 import { agentNetwork } from "./agent-network.js";
 import { readConfig } from "./config.js";
-import { type Deps, homeOf, settingsOf } from "./context.js";
+import { type Deps, homeOf, networkOptions, settingsOf } from "./context.js";
+import { machineInputs } from "./machine-inputs.js";
 import { writtenProfile } from "./profile-source.js";
 import { chooseStore, openStore } from "./store-choice.js";
 
@@ -28,8 +25,9 @@ export async function agentOf(
 ): Promise<AgentClient> {
   const { io } = deps;
   const settings = settingsOf(flags, deps);
-  const network = await agentNetwork({ proxy: flags.proxy, caFile: flags.caFile, env: io.env }, deps.redactor);
-  const client = await clientOf(flags, deps);
+  const leaving = networkOptions(flags, settings, deps);
+  const network = await agentNetwork(leaving, deps.redactor);
+  const { client, grant } = await machineInputs(flags, deps);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
     store: storeOf(deps, settings.profile.value),
@@ -37,7 +35,9 @@ export async function agentOf(
     clientName: "agentauth",
     userAgent: "agentauth-cli",
     ...(mayLogin(flags, deps, interactivity) && { login: loginMethod(flags, deps) }),
-    ...(client && { client }),
+    client,
+    grant,
+    mutualTls: leaving.clientCertificate !== undefined,
     network,
     clientMetadataUrl: flags.clientMetadataUrl,
     resource: flags.resource,
@@ -67,6 +67,7 @@ function storeOf(deps: Deps, profile: string): GrantStore {
 
 /** Whether somebody may be asked to sign in: a person is there, or the flags say so. */
 export function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity: Interactivity): boolean {
+  if (flags.grant !== undefined) return false;
   if (interactivity === "always") return true;
   if (flags.login === false || flags.input === false || io.env["AGENTAUTH_NO_INPUT"]) return false;
   const named = flags.browser !== undefined && flags.browser !== "none";
@@ -86,22 +87,4 @@ export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
     loginTimeout: flags.loginTimeout,
     input: flags.input !== false && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
   });
-}
-
-async function clientOf(flags: Omit<AgentFlags, "output">, deps: Deps): Promise<PreRegisteredClient | undefined> {
-  if (flags.clientId === undefined) return undefined;
-  const clientSecret = await clientSecretOf(flags, deps);
-  if (clientSecret !== undefined) deps.redactor.add(clientSecret);
-  return { clientId: flags.clientId, clientSecret };
-}
-
-async function clientSecretOf(
-  { clientSecretFile: file }: Pick<AgentFlags, "clientSecretFile">,
-  { io }: Deps,
-): Promise<string | undefined> {
-  if (file === undefined) return io.env["AGENTAUTH_CLIENT_SECRET"];
-  const text = file === "-" ? await io.stdin.text() : readPrivateFile(file);
-  if (text === undefined)
-    throw new AgentAuthError("usage", `--client-secret-file ${quote(file)} does not exist`, { class: "usage" });
-  return text.replace(/\r?\n$/, "");
 }

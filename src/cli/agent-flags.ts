@@ -1,12 +1,11 @@
 import { type Command, Option } from "commander";
 import type { GlobalFlags } from "./context.js";
 import { seconds, wholeNumber } from "./flags.js";
+import { addMachineFlags, type MachineFlags } from "./machine-flags.js";
 
 /** The flags of every command that may sign somebody in. */
-export interface AgentFlags extends GlobalFlags {
+export interface AgentFlags extends GlobalFlags, MachineFlags {
   scope?: string;
-  clientId?: string;
-  clientSecretFile?: string;
   clientMetadataUrl?: string;
   flow?: "browser" | "device" | "paste";
   browser?: string;
@@ -26,16 +25,24 @@ export interface AgentFlags extends GlobalFlags {
 const SIGN_IN = "Sign-in:";
 const RULES = "Rules to lift or tighten, for servers that you trust:";
 
-/** Adds the flags of {@link AgentFlags} but `--login`. */
-export function addAgentFlags(command: Command): Command {
-  return addOverrides(command)
+/**
+ * Adds the flags of {@link AgentFlags} but `--login`.
+ *
+ * @param which `sign-in` leaves out `--scope` and `--resource`, for a command to which they mean something else
+ */
+export function addAgentFlags(command: Command, which: "all" | "sign-in" = "all"): Command {
+  addMachineFlags(addOverrides(command));
+  return which === "all" ? addWishes(addSignIn(command)) : addSignIn(command);
+}
+
+function addWishes(command: Command): Command {
+  return command
     .addOption(new Option("--scope <scopes>", "scopes to ask for, in place of the server's").helpGroup(SIGN_IN))
-    .addOption(
-      new Option("--client-id <id>", "a client that the issuer knows; its secret in AGENTAUTH_CLIENT_SECRET").helpGroup(
-        SIGN_IN,
-      ),
-    )
-    .addOption(new Option("--client-secret-file <file>", "or in a private file; - reads stdin").helpGroup(SIGN_IN))
+    .addOption(new Option("--resource <uri>", "the resource to name, in place of the server's").helpGroup(SIGN_IN));
+}
+
+function addSignIn(command: Command): Command {
+  return command
     .addOption(
       new Option("--client-metadata-url <url>", "the address of this client's metadata document").helpGroup(SIGN_IN),
     )
@@ -54,7 +61,6 @@ export function addAgentFlags(command: Command): Command {
     .addOption(
       new Option("--login-timeout <seconds>", "for the person (default 300)").argParser(seconds).helpGroup(SIGN_IN),
     )
-    .addOption(new Option("--resource <uri>", "the resource to name, in place of the server's").helpGroup(SIGN_IN))
     .addOption(new Option("--account-hint <account>", "the account that is meant").helpGroup(SIGN_IN));
 }
 

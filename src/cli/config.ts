@@ -7,7 +7,9 @@ import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private-file.js";
 import { storeError } from "../store/store-error.js";
 import { placeIn, type SettingsFile } from "./config-place.js";
+import { nearest } from "./nearest.js";
 import { FORMATS } from "./output/formats.js";
+import { must, nonEmpty, oneOf, type SettingRule } from "./setting-rules.js";
 
 /** What a profile can set. */
 export interface Profile {
@@ -27,6 +29,10 @@ export interface Profile {
   store?: string;
   /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
   store_fallback?: string;
+  /** The file of the certificate for servers that ask for one, PEM. */
+  client_cert?: string;
+  /** The file of its private key, where that is another one. */
+  client_key?: string;
 }
 
 /** Where logins can be kept. */
@@ -46,8 +52,17 @@ export interface Config {
 // parseBaseUrl names the field in its complaint, and checkSetting puts the right name there.
 const BASE_URL_FIELD = "base_url";
 
+/** What is known of a setting. */
+interface SettingInfo {
+  /** What it is for. */
+  about: string;
+  check: SettingRule;
+  /** The values that are possible, where they are few. */
+  choices?: readonly string[];
+}
+
 /** Each setting of a profile: what it is for, and what a value must be. */
-export const PROFILE_KEYS: Readonly<Record<keyof Profile, { about: string; check(value: string): void }>> = {
+export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
     about: "where the API token is: env:NAME or file:PATH",
@@ -65,25 +80,17 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, { about: string; check
   output: {
     about: `the output format: ${FORMATS.join(", ")}`,
     check: oneOf(FORMATS),
+    choices: FORMATS,
   },
-  store: { about: `where logins are kept: ${STORES.join(", ")}`, check: oneOf(STORES) },
+  store: { about: `where logins are kept: ${STORES.join(", ")}`, check: oneOf(STORES), choices: STORES },
   store_fallback: {
     about: "where the keychain cannot be used: none (an error), file (kept unsealed)",
     check: oneOf(STORE_FALLBACKS),
+    choices: STORE_FALLBACKS,
   },
+  client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
+  client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
 };
-
-function oneOf(allowed: readonly string[]): (value: string) => void {
-  return (value) => must(allowed.includes(value), `must be one of ${allowed.join(", ")}`);
-}
-
-function must(holds: boolean, rule: string): void {
-  if (!holds) throw new TypeError(rule);
-}
-
-function nonEmpty(value: string): void {
-  must(value.trim() !== "", "must not be empty");
-}
 
 /** The profile that stands for the sandbox that is running. It is never written down. */
 export const SANDBOX_PROFILE = "sandbox";
@@ -186,7 +193,8 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
     if (key === "base_url") throw wrong(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
     if (key === "api_token")
       throw wrong(`${where} ${rule}`, "agentauth config set api_token - reads a token from stdin", cause);
-    throw wrong(`${where} ${quote(value)} ${rule}`, undefined, cause);
+    const meant = nearest(value, PROFILE_KEYS[key].choices ?? []);
+    throw wrong(`${where} ${quote(value)} ${rule}`, meant && `did you mean ${meant}?`, cause);
   }
 }
 

@@ -3,9 +3,11 @@ import { AgentAuth } from "../api/client.js";
 import { AgentAuthError } from "../errors.js";
 import type { HttpEvent } from "../http/reply.js";
 import type { Redactor } from "../redact.js";
+import { certificateFiles } from "./client-certificate.js";
 import { readConfig } from "./config.js";
 import { homeFolder } from "./home.js";
 import type { Io } from "./io.js";
+import type { NetworkOptions } from "./network.js";
 import { resolveSettings, type SettingFlags, type Settings, type Sourced } from "./settings.js";
 
 /** The flags that every command knows, as commander names them. */
@@ -14,6 +16,8 @@ export interface GlobalFlags extends SettingFlags {
   retries?: number;
   proxy?: string;
   caFile?: string;
+  clientCert?: string;
+  clientKey?: string;
   verbose?: boolean;
   debug?: boolean;
   quiet?: boolean;
@@ -74,7 +78,7 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
     });
   }
   const { networkFetch } = await import("./network.js");
-  const fetch = await networkFetch({ proxy: flags.proxy, caFile: flags.caFile, env: deps.io.env }, deps.redactor);
+  const fetch = await networkFetch(networkOptions(flags, settings, deps), deps.redactor);
   return new AgentAuth({
     baseUrl: baseUrl.value,
     ...(apiToken && {
@@ -85,12 +89,26 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
       },
     }),
     ...(authHeader && { auth: placeToken(authHeader.value) }),
-    ...(fetch && { fetch }),
+    fetch,
     timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
     onEvent: flags.verbose || flags.debug ? (event) => deps.io.verbose(describe(event)) : undefined,
     userAgent: "agentauth-cli",
   });
+}
+
+/**
+ * How requests leave this machine, by flags, settings and environment.
+ *
+ * @throws `AgentAuthError` `usage` for settings that do not go together
+ */
+export function networkOptions(flags: GlobalFlags, settings: Settings, { io }: Deps): NetworkOptions {
+  return {
+    proxy: flags.proxy,
+    caFile: flags.caFile,
+    clientCertificate: certificateFiles(settings),
+    env: io.env,
+  };
 }
 
 function placeToken(header: string): (headers: Headers, token: string) => void {

@@ -3,6 +3,7 @@ import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import type { TokenFlags } from "./commands/agent.js";
 import type { Deps } from "./context.js";
+import { stdinFlag } from "./machine-flags.js";
 import { type Asker, UNKNOWN_ASKER } from "./token-formats.js";
 
 const OPERATIONS = ["get", "store", "erase"];
@@ -51,12 +52,9 @@ export async function readCredentialRequest(
 
 /** Undefined where a person types, who is not to be kept waiting for a request. */
 async function requestText(format: string, options: TokenFlags, { io, signal }: Deps): Promise<string | undefined> {
-  if (options.clientSecretFile === "-") {
-    throw usage(
-      `--client-secret-file "-" reads standard input, which holds the request of ${format}`,
-      "--client-secret-file <file>, or AGENTAUTH_CLIENT_SECRET",
-    );
-  }
+  const taken = stdinFlag(options);
+  if (taken !== undefined)
+    throw usage(`${taken} "-" reads standard input, which holds the request of ${format}`, `${taken} <file>`);
   return io.stdin.isTTY ? undefined : io.stdin.text({ maxBytes: MAX_REQUEST_BYTES, signal });
 }
 

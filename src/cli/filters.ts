@@ -1,6 +1,7 @@
 import type { Device } from "../api/types.js";
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import { nearest } from "./nearest.js";
 
 /** The filters that are applied here, since the service has none. */
 export interface FilterFlags {
@@ -11,23 +12,32 @@ export interface FilterFlags {
   seenBefore?: string;
 }
 
-/** A filter and the flags that it stands for; undefined when no flag was given. */
+/** A filter and the flags that it stands for. */
 export interface Filter {
   matches(item: Device): boolean;
   flags: readonly string[];
+  /** A sentence for each value that was asked for and that no item had, where it is not documented either. */
+  mistyped(): string[];
 }
+
+/** The values that the service documents for what is filtered by; others may come all the same. */
+export type DocumentedValues = Readonly<Partial<Record<"status" | "session_type", readonly string[]>>>;
 
 /**
  * Builds the filter that the flags ask for; all of them must hold.
  *
  * @param now milliseconds since the epoch, for times such as `7d`
+ * @returns undefined when no flag was given
  * @throws `AgentAuthError` `usage` for a time that cannot be read
  */
-export function buildFilter(flags: FilterFlags, now: number): Filter | undefined {
+export function buildFilter(flags: FilterFlags, now: number, documented: DocumentedValues = {}): Filter | undefined {
   const tests: [string, (item: Device) => boolean][] = [];
   const { status, title, sessionType, seenAfter, seenBefore } = flags;
-  if (status !== undefined) tests.push(["--status", (item) => item.status === status]);
-  if (sessionType !== undefined) tests.push(["--session-type", (item) => item.session_type === sessionType]);
+  const exact = [
+    ...(status === undefined ? [] : [exactly("status", "--status", status, documented)]),
+    ...(sessionType === undefined ? [] : [exactly("session_type", "--session-type", sessionType, documented)]),
+  ];
+  for (const one of exact) tests.push([one.flag, one.matches]);
   if (title !== undefined) {
     const glob = globPattern(title);
     tests.push(["--title", (item) => typeof item.title === "string" && glob.test(item.title)]);
@@ -41,7 +51,39 @@ export function buildFilter(flags: FilterFlags, now: number): Filter | undefined
     tests.push(["--seen-before", (item) => seenAt(item) < before]);
   }
   if (tests.length === 0) return undefined;
-  return { flags: tests.map(([flag]) => flag), matches: (item) => tests.every(([, test]) => test(item)) };
+  return {
+    flags: tests.map(([flag]) => flag),
+    matches(item) {
+      // Each of them sees every item, whatever the others say of it.
+      for (const { look } of exact) look(item);
+      return tests.every(([, test]) => test(item));
+    },
+    mistyped: () => exact.flatMap(({ mistyped }) => mistyped() ?? []),
+  };
+}
+
+/** Values that are remembered to be named. */
+const MOST_SEEN = 20;
+
+function exactly(field: "status" | "session_type", flag: string, wanted: string, documented: DocumentedValues) {
+  const seen = new Set<string>();
+  const known = documented[field] ?? [];
+  const name = field.replace("_", " ");
+  return {
+    flag,
+    look(item: Device) {
+      const value = item[field];
+      if (typeof value === "string" && (seen.size < MOST_SEEN || value === wanted)) seen.add(value);
+    },
+    matches: (item: Device) => item[field] === wanted,
+    mistyped(): string | undefined {
+      if (seen.size === 0 || seen.has(wanted) || known.includes(wanted)) return undefined;
+      const values = [...new Set([...known, ...seen])].sort();
+      const meant = nearest(wanted, values);
+      const help = meant === undefined ? `there are ${values.map((value) => quote(value, 40)).join(", ")}` : undefined;
+      return `${flag} ${quote(wanted)}: nothing has this ${name}; ${help ?? `did you mean ${quote(meant, 40)}?`}`;
+    },
+  };
 }
 
 /** NaN, which compares with nothing, where the service did not say. */

@@ -40,6 +40,14 @@ export function addGlobalFlags(program: Command): Command {
     )
     .addOption(new Option("--proxy <url>", "send requests through this proxy").helpGroup("Network:"))
     .addOption(new Option("--ca-file <file>", "trust these certificate authorities too (PEM)").helpGroup("Network:"))
+    .addOption(
+      new Option("--client-cert <file>", "a client certificate, for servers that ask for one (PEM)").helpGroup(
+        "Network:",
+      ),
+    )
+    .addOption(
+      new Option("--client-key <file>", "its private key, where it is in another file (PEM)").helpGroup("Network:"),
+    )
     .addOption(new Option("-v, --verbose", "tell each step on stderr").helpGroup("Messages:"))
     .addOption(new Option("--debug", "tell each step, and where an error came from").helpGroup("Messages:"))
     .addOption(new Option("-q, --quiet", "say nothing on stderr but errors and warnings").helpGroup("Messages:"))

@@ -1,5 +1,6 @@
 import { VERSION } from "../http/user-agent.js";
 import type { ProcessLike } from "./io.js";
+import { printRootHelp } from "./root-help.js";
 
 /** What {@link main} needs of the process that it runs in. */
 export interface Host extends ProcessLike {
@@ -26,6 +27,7 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     const exitCode = await printCachedToken(argv, host);
     if (exitCode !== undefined) return exitCode;
   }
+  if (await printRootHelp(argv, host)) return 0;
   const { runProgram } = await import("./run.js");
   return runProgram(argv, host);
 }

@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
 import type { OutletOptions } from "../node/outlet.js";
 import type { Proxies } from "../node/proxies.js";
+import { explainingTls } from "../node/tls-failure.js";
 import { quote, type Redactor } from "../redact.js";
+import { type CertificateFiles, readClientCertificate } from "./client-certificate.js";
 
 /** What decides how requests leave this machine. */
 export interface NetworkOptions {
@@ -10,24 +12,34 @@ export interface NetworkOptions {
   proxy: string | undefined;
   /** `--ca-file`: certificates of authorities to trust beside the usual ones, PEM. */
   caFile: string | undefined;
+  /** What servers that ask for a certificate are shown. */
+  clientCertificate?: CertificateFiles | undefined;
   env: Readonly<Record<string, string | undefined>>;
 }
 
 type Fetch = typeof globalThis.fetch;
 
 /**
- * The `fetch` for the management interface, whose address a person has set: for a proxy or an authority of one's own;
- * undefined where neither is asked for, so that the library that does it is not even loaded. Nothing global is changed.
+ * The `fetch` for the management interface, whose address a person has set. Where no proxy, authority or certificate is
+ * named, the library that does these is not even loaded. Nothing global is changed.
  *
  * @throws `AgentAuthError` `usage`
  */
-export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch | undefined> {
+export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch> {
   const outlet = await outletOf(options, redactor);
-  const { proxies, ca } = outlet;
   if (isUnchecked(options.env)) return withCertificates(globalThis.fetch);
-  if (proxies.https === undefined && proxies.http === undefined && ca === undefined) return undefined;
+  if (isPlain(outlet))
+    return explainingTls(
+      (input, init) => globalThis.fetch(input, init),
+      () => ({}),
+    );
   const { createOutlet } = await import("../node/outlet.js");
   return createOutlet(outlet, undefined);
+}
+
+/** Whether Node's own fetch does all that is wanted. */
+function isPlain({ proxies, ca, clientCertificate }: Awaited<ReturnType<typeof outletOf>>): boolean {
+  return [proxies.https, proxies.http, ca, clientCertificate].every((one) => one === undefined);
 }
 
 /** Whether Node has been told to take every certificate. */
@@ -57,13 +69,18 @@ export function withCertificates(send: Fetch): Fetch {
  * @throws `AgentAuthError` `usage`
  */
 export async function outletOf(
-  { proxy, caFile, env }: NetworkOptions,
+  { proxy, caFile, clientCertificate, env }: NetworkOptions,
   redactor: Redactor,
 ): Promise<OutletOptions & { proxies: Proxies }> {
   // Programs read these in small letters first, and an empty one is unset.
   const read = (name: string) => env[name.toLowerCase()] || env[name];
   const ca = caFile === undefined ? undefined : await authorities(caFile, env);
-  return { proxies: readProxies(proxy, read, redactor), noProxy: read("NO_PROXY"), ca };
+  return {
+    proxies: readProxies(proxy, read, redactor),
+    noProxy: read("NO_PROXY"),
+    ca,
+    clientCertificate: clientCertificate && (await readClientCertificate(clientCertificate)),
+  };
 }
 
 async function authorities(caFile: string, env: NetworkOptions["env"]): Promise<string[]> {

@@ -1,20 +1,27 @@
 import { Command, type Help } from "commander";
 import { VERSION } from "../http/user-agent.js";
+import { type AgentMode, withAgentDefaults } from "./agent-mode.js";
 import { declareAgent } from "./commands/agent.js";
 import { declareApi } from "./commands/api.js";
+import { declareCommands } from "./commands/commands.js";
+import { declareCompletion } from "./commands/completion.js";
 import { declareConfig } from "./commands/config.js";
 import { declareDemo } from "./commands/demo.js";
 import { declareDoctor } from "./commands/doctor.js";
+import { declareExchange } from "./commands/exchange.js";
 import { declareExec } from "./commands/exec.js";
 import { declareHelp } from "./commands/help.js";
 import { declareLists } from "./commands/lists.js";
 import { declareMcp } from "./commands/mcp.js";
 import { declareProfile } from "./commands/profile.js";
+import { declareReport } from "./commands/report.js";
 import { declareRequest } from "./commands/request.js";
 import { declareSandbox } from "./commands/sandbox.js";
+import { declareSchema } from "./commands/schema.js";
 import { declareTree } from "./commands/tree.js";
 import type { Deps } from "./context.js";
 import { addGlobalFlags } from "./flags.js";
+import { WIDEST_HELP } from "./root-help.js";
 import { checkShowSecrets } from "./show-secrets.js";
 import type { ParserError } from "./usage-error.js";
 
@@ -41,8 +48,9 @@ export interface Program {
  * Builds the command tree. Declaring is cheap: what a command needs to run is loaded when it runs.
  *
  * @param asked collects what the parser prints: help in `text`, complaints in `error`
+ * @param agent where an AI agent runs us
  */
-export function buildProgram(deps: Deps, asked: { text: string; error: string }): Program {
+export function buildProgram(deps: Deps, asked: { text: string; error: string }, agent?: AgentMode): Program {
   let exitCode = 0;
   const root = addGlobalFlags(new Command("agentauth"))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
@@ -55,8 +63,8 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
       writeErr: (text) => {
         asked.error += text;
       },
-      getOutHelpWidth: () => Math.min(deps.io.stdout.columns, 100),
-      getErrHelpWidth: () => Math.min(deps.io.stdout.columns, 100),
+      getOutHelpWidth: () => Math.min(deps.io.stdout.columns, WIDEST_HELP),
+      getErrHelpWidth: () => Math.min(deps.io.stdout.columns, WIDEST_HELP),
     })
     .configureHelp({ showGlobalOptions: true, subcommandTerm: shortTerm });
   const registry: Registry = {
@@ -67,7 +75,8 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
       async (...args) => {
         const command = args.at(-1) as Command;
         const named = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
-        const options = command.optsWithGlobals();
+        const given = command.optsWithGlobals();
+        const options = agent ? withAgentDefaults(command, given, agent, deps) : given;
         checkShowSecrets(options, deps.io);
         exitCode = (await run({ ...options, ...named } as Parameters<typeof run>[0], deps)) ?? 0;
       },
@@ -76,8 +85,10 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
   declareAgent(registry);
   declareRequest(registry);
   declareExec(registry);
+  declareExchange(registry);
   declareMcp(registry);
   declareLists(registry);
+  declareReport(registry);
   declareTree(registry);
   declareApi(registry);
   declareSandbox(registry);
@@ -85,6 +96,10 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
   declareProfile(registry);
   declareDoctor(registry);
   declareHelp(registry);
+  declareCommands(registry);
+  declareSchema(registry);
+  declareCompletion(registry);
+  arrange(root);
   tellWhichCommand(root, "agentauth");
   return {
     root,
@@ -93,6 +108,23 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string })
       return exitCode;
     },
   };
+}
+
+/** What a newcomer needs comes first; a command that is not named here comes last under its heading. */
+const ORDER = [
+  ...["demo", "login", "token", "status", "logout", "exec", "request", "mcp", "exchange", "discover", "introspect"],
+  ...["devices", "pools", "domains", "tree", "api"],
+  ...["config", "profile", "doctor", "sandbox", "help", "commands", "schema", "completion"],
+];
+
+/** Brings the commands into the order of the help. */
+function arrange(root: Command): void {
+  const place = (command: Command) => {
+    const at = ORDER.indexOf(command.name());
+    return at < 0 ? ORDER.length : at;
+  };
+  // The parser lists them, and their headings, in the order that they were declared in.
+  (root.commands as Command[]).sort((a, b) => place(a) - place(b));
 }
 
 /** Makes the parser's errors carry the command that they are about, so that its help can be named. */

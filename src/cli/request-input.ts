@@ -5,6 +5,7 @@ import { userAgent } from "../http/user-agent.js";
 import { quote } from "../redact.js";
 import type { RequestFlags } from "./commands/request.js";
 import type { Deps } from "./context.js";
+import { stdinFlag } from "./machine-flags.js";
 import { mcpAddress } from "./mcp-address.js";
 
 /** A request that is ready but for its token. */
@@ -86,9 +87,9 @@ function headersOf(lines: readonly string[]): Headers {
 
 async function bodyOf(data: string, options: RequestFlags, { io, signal }: Deps): Promise<Uint8Array<ArrayBuffer>> {
   if (data === "-" || data === "@-") {
-    if (options.clientSecretFile === "-") {
-      throw usage("--data and --client-secret-file cannot both read standard input", "give one of them a file");
-    }
+    const other = stdinFlag(options);
+    if (other !== undefined)
+      throw usage(`--data and ${other} cannot both read standard input`, "give one of them a file");
     return readAll(io.stdin.stream, "standard input", signal);
   }
   if (data.startsWith("@")) return readAll(createReadStream(data.slice(1)), `the file ${quote(data.slice(1))}`, signal);

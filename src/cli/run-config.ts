@@ -1,7 +1,6 @@
-import { homedir } from "node:os";
-import { resolve } from "node:path";
 import { AgentAuthError } from "../errors.js";
-import { quote } from "../redact.js";
+import { escapeText, quote } from "../redact.js";
+import { changeConfig } from "./change-config.js";
 import type { ConfigOptions } from "./commands/config.js";
 import {
   type Config,
@@ -13,16 +12,15 @@ import {
   type Profile,
   readConfig,
   SANDBOX_PROFILE,
-  writeConfig,
 } from "./config.js";
 import { type Deps, homeOf, settingsOf } from "./context.js";
 import { nearest } from "./nearest.js";
 import type { ColumnSet } from "./output/columns.js";
 import { createWriter } from "./output/writer.js";
-import { writtenProfile } from "./profile-source.js";
 import { formatOf } from "./run-list.js";
-import { chooseStore } from "./store-choice.js";
-import { keepToken, removeOwnToken } from "./token-file.js";
+import { valueToKeep } from "./setting-input.js";
+import { type SettingInForce, settingsInForce } from "./settings-in-force.js";
+import { removeOwnToken } from "./token-file.js";
 
 type Run = (options: ConfigOptions, deps: Deps) => Promise<number | undefined>;
 
@@ -41,21 +39,7 @@ const SETTINGS: ColumnSet = {
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", Run>> = {
   async list(options, deps) {
     const settings = settingsOf(options, deps);
-    const { profile, baseUrl, apiToken, authHeader, account, domain, pool, output } = settings;
-    const written = writtenProfile(profile.value, readConfig(homeOf(deps)));
-    const { value: store, source } = chooseStore(deps.io.env, written);
-    const rows = [
-      { key: "profile", ...profile },
-      { key: "base_url", ...baseUrl },
-      // Where the token comes from is what a person needs to know; the token itself is nobody's business.
-      { key: "api_token", ...(apiToken && { value: "(set)", source: apiToken.source }) },
-      { key: "auth_header", ...(authHeader ?? { value: "Authorization: Bearer", source: "default" }) },
-      { key: "account", ...account },
-      { key: "domain", ...domain },
-      { key: "pool", ...pool },
-      { key: "output", ...output },
-      { key: "store", value: store, source },
-    ];
+    const rows = settingsInForce(settings, deps, options.showOrigin);
     const writer = createWriter(formatOf(options, settings, deps.io), { ...SETTINGS, jq: options.jq }, deps.io);
     await writer.write(rows);
     await writer.end();
@@ -65,42 +49,62 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
   async get(options, deps) {
     const key = requireKey(options.key);
     const { config, name } = chosenProfile(options, deps);
-    const value = config.profiles[name]?.[key];
+    const written = config.profiles[name]?.[key];
+    const row = options.showOrigin ? inForce(key, written, options, deps) : undefined;
+    const value = row ? row.value : written;
     if (value === undefined) {
       throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
         class: "usage",
         hint: `agentauth config set ${key} <value>; agentauth config list shows what is in force`,
       });
     }
-    await deps.io.stdout.write(`${value}\n`);
+    const line = row?.source === undefined ? value : `${row.source}\t${value}`;
+    // A program gets the value as it is; a terminal would act on what is in it.
+    const shown = deps.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
+    await deps.io.stdout.write(`${shown}\n`);
     return undefined;
   },
 
   async set(options, deps) {
     const key = requireKey(options.key);
-    const { config, name } = chosenProfile(options, deps);
+    const { name } = chosenProfile(options, deps);
     refuseSandbox(name);
     const home = homeOf(deps);
-    const value = key === "api_token" ? await tokenReference(name, options, deps) : options.value;
+    const value = await valueToKeep(key, name, options, deps);
     checkSetting(key, value);
-    const before: Profile = config.profiles[name] ?? {};
-    const profile: Profile = { ...before, [key]: value };
-    await writeConfig(home, { ...config, profiles: { ...config.profiles, [name]: profile } });
-    if (key === "api_token" && before.api_token !== value) removeOwnToken(home, name, before.api_token);
+    let before: string | undefined;
+    await changeConfig(
+      home,
+      (config) => {
+        const entries = config.profiles[name] ?? {};
+        before = entries[key];
+        return { ...config, profiles: { ...config.profiles, [name]: { ...entries, [key]: value } } };
+      },
+      deps.signal,
+    );
+    if (key === "api_token" && before !== value) removeOwnToken(home, name, before);
     deps.io.say(`${key} is set in profile ${name}`);
     return undefined;
   },
 
   async unset(options, deps) {
     const key = requireKey(options.key);
-    const { config, name } = chosenProfile(options, deps);
-    const { [key]: removed, ...rest } = config.profiles[name] ?? {};
-    if (removed === undefined) {
+    const { config: current, name } = chosenProfile(options, deps);
+    if (current.profiles[name]?.[key] === undefined) {
       deps.io.say(`${key} was not set in profile ${name}`);
       return undefined;
     }
     const home = homeOf(deps);
-    await writeConfig(home, { ...config, profiles: { ...config.profiles, [name]: rest } });
+    let removed: string | undefined;
+    await changeConfig(
+      home,
+      (config) => {
+        const { [key]: value, ...rest } = config.profiles[name] ?? {};
+        removed = value;
+        return { ...config, profiles: { ...config.profiles, [name]: rest } };
+      },
+      deps.signal,
+    );
     if (key === "api_token") removeOwnToken(home, name, removed);
     deps.io.say(`${key} is no longer set in profile ${name}`);
     return undefined;
@@ -125,9 +129,9 @@ function requireKey(key: string): keyof Profile {
 /** The profile that the flag, the environment or the settings file names; it need not exist yet. */
 function chosenProfile(options: ConfigOptions, deps: Deps): { config: Config; name: string } {
   const config = readConfig(homeOf(deps));
-  const name = options.profile ?? deps.io.env["AGENTAUTH_PROFILE"] ?? config.profile;
+  const name = options.profile || deps.io.env["AGENTAUTH_PROFILE"] || config.profile;
   if (isProfileName(name)) return { config, name };
-  const source = options.profile === undefined ? "AGENTAUTH_PROFILE" : "--profile";
+  const source = options.profile ? "--profile" : "AGENTAUTH_PROFILE";
   throw new AgentAuthError("usage", `${source} ${quote(name)} is no profile name`, {
     class: "usage",
     hint: 'use letters, digits, "-", "_" and "."',
@@ -146,39 +150,14 @@ function refuseSandbox(name: string): void {
   );
 }
 
-/** What is written down for the API token: where it is. A token that comes on stdin is kept in a file first. */
-async function tokenReference(profile: string, { value, input }: ConfigOptions, deps: Deps): Promise<string> {
-  if (value.startsWith("file:")) {
-    const path = value.slice("file:".length).replace(/^~(?=\/)/, homedir());
-    // The settings are read in other folders too.
-    return path === "" ? value : `file:${resolve(path)}`;
-  }
-  if (value !== "-") return value;
-  return keepToken(homeOf(deps), profile, await readToken(input !== false, deps));
-}
-
-async function readToken(mayAsk: boolean, { io, redactor, signal }: Deps): Promise<string> {
-  if (io.stdin.isTTY) {
-    if (!mayAsk || io.env["AGENTAUTH_NO_INPUT"]) {
-      throw new AgentAuthError(
-        "usage",
-        "the API token is to be read from stdin, which is a terminal, and nothing may be asked",
-        {
-          class: "usage",
-          hint: "agentauth config set api_token - < token.txt",
-        },
-      );
-    }
-    io.say("paste the API token, then press Enter and Ctrl-D");
-  }
-  const token = (await io.stdin.text({ signal })).replace(/\r?\n$/, "");
-  redactor.add(token);
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new AgentAuthError(
-    "usage",
-    "what came on stdin is no API token: it is empty, or has blanks or line breaks in it",
-    {
-      class: "usage",
-    },
-  );
+/** Where a setting in force comes from; of a token in a profile, where it is, and never itself. */
+function inForce(
+  key: keyof Profile,
+  written: string | undefined,
+  options: ConfigOptions,
+  deps: Deps,
+): SettingInForce | undefined {
+  const row = settingsInForce(settingsOf(options, deps), deps, true).find((one) => one.key === key);
+  const isReference = key === "api_token" && written !== undefined && row?.source !== "AGENTAUTH_API_TOKEN";
+  return row && isReference ? { ...row, value: written } : row;
 }

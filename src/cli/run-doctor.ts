@@ -1,13 +1,16 @@
 import { release } from "node:os";
 import { isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
+import { osKeychain } from "../store/keychain.js";
+import { accountOf } from "../store/keyring.js";
 import type { DoctorFlags } from "./commands/doctor.js";
 import { type Deps, homeOf } from "./context.js";
 import { type Check, type CheckResult, runChecks } from "./doctor/check.js";
 import { checkDisk, checkHome, checkWriting, homeSource } from "./doctor/home.js";
+import { checkKeychain, KEYCHAIN_CHECK_MS } from "./doctor/keychain.js";
 import { checkBrowser, checkNode, checkPackage, checkSandbox, OPTIONAL_PACKAGES } from "./doctor/machine.js";
 import { mcpChecks } from "./doctor/mcp.js";
-import { checkAuthorities, checkProxy, proxiesOf, proxySecrets } from "./doctor/network.js";
+import { checkAuthorities, checkClientCertificate, checkProxy, proxiesOf, proxySecrets } from "./doctor/network.js";
 import { onlineChecks } from "./doctor/online.js";
 import { type Report, redactReport } from "./doctor/report.js";
 import { settingRows } from "./doctor/rows.js";
@@ -39,9 +42,9 @@ export async function runDoctor(options: DoctorFlags, deps: Deps): Promise<numbe
   const checks = [
     ...machineChecks(options, known, deps),
     ...settingChecks(known, home.value, deps),
-    ...storeChecks(known, home, deps),
-    ...onlineChecks(options, known.settings, deps),
-    ...(url === undefined ? [] : mcpChecks(url, options, deps)),
+    ...storeChecks(options, known, home, deps),
+    ...onlineChecks(bounded(options), known.settings, deps),
+    ...(url === undefined ? [] : mcpChecks(url, bounded(options), deps)),
   ];
   const { results, exitCode } = await runChecks(checks, deps.signal);
   const settings = settingRows({ ...known, flags: options, env: io.env, home, store: usableStore(known, io.env) });
@@ -55,6 +58,11 @@ export async function runDoctor(options: DoctorFlags, deps: Deps): Promise<numbe
   return exitCode;
 }
 
+/** Where nobody answers, each request is waited for once, and not for long. */
+function bounded(options: DoctorFlags): DoctorFlags {
+  return { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
+}
+
 /** Whatever comes up in a message, these values do not. */
 function hideSecrets(options: DoctorFlags, { io, redactor }: Deps): void {
   const proxies = proxiesOf(options.proxy, io.env);
@@ -62,7 +70,7 @@ function hideSecrets(options: DoctorFlags, { io, redactor }: Deps): void {
   for (const value of [...SECRET_VARIABLES.map((name) => io.env[name] ?? ""), ...hidden]) redactor.add(value);
 }
 
-function machineChecks(options: DoctorFlags, known: KnownSettings, { io: { env } }: Deps): Check[] {
+function machineChecks(options: DoctorFlags, known: KnownSettings, { io: { env }, now }: Deps): Check[] {
   const noInput = options.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] && "AGENTAUTH_NO_INPUT is set";
   const check = (name: string, run: Check["run"]): Check => ({ name, area: "settings", run });
   return [
@@ -70,6 +78,7 @@ function machineChecks(options: DoctorFlags, known: KnownSettings, { io: { env }
     check("variables", () => checkVariables(env, known.config)),
     check("tls", () => checkTls(env)),
     check("authorities", () => checkAuthorities(options.caFile, env)),
+    check("client_cert", () => checkClientCertificate(known.settings, now())),
     check("proxy", () => checkProxy(proxiesOf(options.proxy, env))),
     check("browser", () => checkBrowser(env, noInput)),
     ...OPTIONAL_PACKAGES.map((one) => {
@@ -89,13 +98,16 @@ function settingChecks(known: KnownSettings, home: string, { redactor }: Deps): 
   ];
 }
 
-function storeChecks(known: KnownSettings, home: Sourced, { io, now }: Deps): Check[] {
+function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, { io, now }: Deps): Check[] {
+  const mayAsk = options.input !== false && !io.env["AGENTAUTH_NO_INPUT"];
+  const keychain = osKeychain(accountOf(home.value), { timeout: KEYCHAIN_CHECK_MS, env: io.env });
   const check = (name: string, run: Check["run"]): Check => ({ name, area: "store", run });
   return [
     check("home", () => checkHome(home)),
     check("writing", () => checkWriting(home.value)),
     check("disk", () => checkDisk(home.value)),
     check("store", () => checkStore(storeOf(known, io.env), home.value, known.settings.profile.value)),
+    check("keychain", () => checkKeychain(usableStore(known, io.env), keychain, mayAsk)),
     check("files", () => checkFiles(home.value, usableStore(known, io.env)?.value)),
     check("leftovers", () => checkLeftovers(home.value, now())),
     check("sandbox", () => checkSandbox(home.value)),

@@ -18,6 +18,7 @@ const COLUMNS = [
   { path: "state", header: "STATE" },
   { path: "expires_at", header: "ENDS" },
   { path: "refreshable", header: "RENEWABLE", kind: "bool" },
+  { path: "grant", header: "GRANT" },
   { path: "scope", header: "SCOPE" },
   { path: "issuer", header: "ISSUER" },
 ] as const;
@@ -25,6 +26,7 @@ const LOGINS: ColumnSet = {
   columns: COLUMNS,
   wideColumns: [
     ...COLUMNS,
+    { path: "account", header: "ACCOUNT" },
     { path: "profile", header: "PROFILE" },
     { path: "client_id", header: "CLIENT" },
     { path: "stored_in", header: "KEPT IN" },
@@ -34,6 +36,8 @@ const LOGINS: ColumnSet = {
     "state",
     "expires_at",
     "refreshable",
+    "grant",
+    "account",
     "scope",
     "issuer",
     "profile",
@@ -81,13 +85,8 @@ export async function runLogout(options: GrantFlags, deps: Deps): Promise<undefi
   const profile = settings.profile.value;
   const { outs, failure } =
     options.url === undefined
-      ? await signOutOfAll(
-          agent,
-          (await agent.status()).map(({ server }) => server),
-          profile,
-          deps,
-        )
-      : { outs: [await signOut(agent, mcpAddress(options.url), profile, deps)], failure: undefined };
+      ? await signOutOfAll(agent, await agent.status(), profile, deps)
+      : { outs: [await signOut(agent, { server: mcpAddress(options.url) }, profile, deps)], failure: undefined };
   if (options.output !== undefined || options.json === true || options.jq !== undefined) {
     const format = formatOf(options, settings, deps.io);
     const writer = createWriter(format, { ...SIGN_OUTS, jq: options.jq, now: deps.now }, deps.io);

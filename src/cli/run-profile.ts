@@ -1,14 +1,16 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import { changeConfig } from "./change-config.js";
 import type { ProfileOptions } from "./commands/profile.js";
-import { type Config, readConfig, SANDBOX_PROFILE, writeConfig } from "./config.js";
+import { type Config, readConfig, SANDBOX_PROFILE } from "./config.js";
 import { type Deps, homeOf } from "./context.js";
 import { nearest } from "./nearest.js";
 import type { ColumnSet } from "./output/columns.js";
 import { createWriter } from "./output/writer.js";
+import { profileOf } from "./profile-source.js";
 import { formatOf } from "./run-list.js";
 import { readSandboxState } from "./sandbox-state.js";
-import { resolveSettings } from "./settings.js";
+import { resolveSettings, type Sourced } from "./settings.js";
 import { removeOwnToken } from "./token-file.js";
 
 type Run = (options: ProfileOptions, deps: Deps) => Promise<number | undefined>;
@@ -17,8 +19,9 @@ const COLUMNS = [
   { path: "name", header: "PROFILE" },
   { path: "current", header: "USED", kind: "bool" },
   { path: "base_url", header: "BASE URL" },
+  { path: "source", header: "USED BECAUSE OF" },
 ] as const;
-const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: ["name", "current", "base_url"] };
+const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: COLUMNS.map(({ path }) => path) };
 
 /** The verbs of `profile`. */
 export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
@@ -26,14 +29,18 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
     const home = homeOf(deps);
     const config = readConfig(home);
     // A profile that does not exist must not keep anybody from seeing which ones do.
-    const used = options.profile ?? deps.io.env["AGENTAUTH_PROFILE"] ?? config.profile;
+    const used = usedProfile(options, config, deps);
     const names = [...new Set(["default", ...Object.keys(config.profiles)])];
     const sandbox = readSandboxState(home);
     if (sandbox) names.push(SANDBOX_PROFILE);
     const rows = names.map((name) => {
       const base_url = name === SANDBOX_PROFILE ? sandbox?.base_url : config.profiles[name]?.base_url;
-      return { name, current: name === used, ...(base_url !== undefined && { base_url }) };
+      const current = name === used.value;
+      return { name, current, ...(base_url !== undefined && { base_url }), ...(current && { source: used.source }) };
     });
+    if (!names.includes(used.value)) {
+      deps.io.warn(`${used.source} names the profile ${quote(used.value)}, and there is none of that name`);
+    }
     const settings = resolveSettings({ profile: "default" }, {}, { ...config, profile: "default" }, home);
     const writer = createWriter(formatOf(options, settings, deps.io), { ...PROFILES, jq: options.jq }, deps.io);
     await writer.write(rows);
@@ -42,10 +49,11 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
   },
 
   async use(options, deps) {
-    const home = homeOf(deps);
-    const config = readConfig(home);
-    if (options.name !== SANDBOX_PROFILE) requireProfile(options.name, config);
-    await writeConfig(home, { ...config, profile: options.name });
+    const change = (config: Config) => {
+      if (options.name !== SANDBOX_PROFILE) requireProfile(options.name, config);
+      return { ...config, profile: options.name };
+    };
+    await changeConfig(homeOf(deps), change, deps.signal);
     deps.io.say(`profile ${options.name} is used from now on`);
     const inEnv = deps.io.env["AGENTAUTH_PROFILE"];
     if (inEnv && inEnv !== options.name)
@@ -55,19 +63,27 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
 
   async delete(options, deps) {
     const home = homeOf(deps);
-    const config = readConfig(home);
-    requireProfile(options.name, config);
-    const { [options.name]: removed, ...profiles } = config.profiles;
-    await writeConfig(home, {
-      ...config,
-      profile: config.profile === options.name ? "default" : config.profile,
-      profiles,
-    });
-    removeOwnToken(home, options.name, removed?.api_token);
+    let token: string | undefined;
+    const change = (config: Config) => {
+      requireProfile(options.name, config);
+      const { [options.name]: removed, ...profiles } = config.profiles;
+      token = removed?.api_token;
+      return { ...config, profile: config.profile === options.name ? "default" : config.profile, profiles };
+    };
+    await changeConfig(home, change, deps.signal);
+    removeOwnToken(home, options.name, token);
     deps.io.say(`profile ${options.name} is deleted`);
     return undefined;
   },
 };
+
+/** The profile in use and what decided it, whether or not it exists. */
+function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, deps: Deps): Sourced {
+  const variable = deps.io.env["AGENTAUTH_PROFILE"];
+  if (flag) return { value: flag, source: "--profile" };
+  if (variable) return { value: variable, source: "AGENTAUTH_PROFILE" };
+  return profileOf({ value: profile, source: "settings file" }, homeOf(deps));
+}
 
 function requireProfile(name: string, config: Config): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;

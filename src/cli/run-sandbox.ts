@@ -18,7 +18,7 @@ type SandboxOptions = import("../sandbox/settings.js").SandboxOptions;
 type Run = (options: SandboxCommandOptions, deps: Deps) => Promise<number | undefined>;
 
 /** The verbs of `sandbox`. */
-export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock", Run>> = {
+export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", Run>> = {
   async start(options, deps) {
     const home = homeOf(deps);
     const running = readSandboxState(home);
@@ -100,6 +100,20 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     return undefined;
   },
 
+  async machine(_options, deps) {
+    const state = readSandboxState(homeOf(deps));
+    const reply = state ? await control(state, "GET", "/_sandbox/machine", undefined, deps) : {};
+    const { machine } = reply as { machine?: object | null };
+    if (!machine) {
+      throw new AgentAuthError("usage", "no sandbox with machine grants is running", {
+        class: "usage",
+        hint: "agentauth sandbox start --machine-grants",
+      });
+    }
+    await deps.io.stdout.write(`${JSON.stringify(machine)}\n`);
+    return undefined;
+  },
+
   async fault(options, deps) {
     const { FAULT_KINDS } = await import("../sandbox/faults.js");
     const { parseFault } = await import("../sandbox/faults/parse.js");
@@ -125,9 +139,9 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
 /** The options that were given, by the names that the sandbox has for them. */
 function given(options: SandboxCommandOptions): SandboxOptions {
   const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
-  const { autoApprove, iss, deviceFlow, opaque, accessTokenTtl } = options;
+  const { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl } = options;
   const all = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
-  const oauth = { autoApprove, iss, deviceFlow, opaque, accessTokenTtl };
+  const oauth = { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl };
   return Object.fromEntries(Object.entries({ ...all, ...oauth }).filter(([, value]) => value !== undefined));
 }
 

@@ -1,4 +1,5 @@
-import { escapeText } from "../redact.js";
+import { AgentAuthError } from "../errors.js";
+import { escapeText, shellWord } from "../redact.js";
 import { agentOf } from "./agent-context.js";
 import type { TokenFlags } from "./commands/agent.js";
 import type { Deps } from "./context.js";
@@ -23,6 +24,7 @@ export async function runToken(options: TokenFlags, deps: Deps): Promise<undefin
 /** `login`: signs in, whatever is stored; in one step, or in two. */
 export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefined> {
   const url = mcpAddress(options.url);
+  if (options.grant !== undefined) throw noSignIn(url, options.grant);
   if (options.wait === false) return beginLogin(url, options, deps);
   const agent = await agentOf(options, deps, "always");
   const token =
@@ -35,6 +37,13 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
   if (options.json || options.output === "json") await deps.io.stdout.write(json({ signed_in: true, ...login }));
   deps.io.say(`signed in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${renewal}`);
   return undefined;
+}
+
+function noSignIn(url: string, grant: string): AgentAuthError {
+  return new AgentAuthError("usage", `login signs a person in, and --grant ${grant} is for where there is none`, {
+    class: "usage",
+    hint: `agentauth token ${shellWord(url)} --grant ${grant}, with the same flags`,
+  });
 }
 
 const json = (value: unknown) => `${escapeJson(JSON.stringify(value))}\n`;

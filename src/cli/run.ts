@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { Redactor } from "../redact.js";
+import { type AgentMode, agentMode } from "./agent-mode.js";
 import type { Deps, LentProcess } from "./context.js";
 import { EXIT_CODES, exitCodeOf } from "./exit-codes.js";
 import { cliHint } from "./hints.js";
@@ -11,7 +12,13 @@ import { buildProgram } from "./program.js";
 import { hideSecretWords } from "./secret-flags.js";
 import { type ParserError, usageError } from "./usage-error.js";
 
-const SECRET_VARIABLES = ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET", "AGENTAUTH_ID_TOKEN"];
+const SECRET_VARIABLES = [
+  "AGENTAUTH_API_TOKEN",
+  "AGENTAUTH_CLIENT_SECRET",
+  "AGENTAUTH_ID_TOKEN",
+  "AGENTAUTH_IDP_CLIENT_SECRET",
+  "AGENTAUTH_SUBJECT_TOKEN",
+];
 
 /** Parses and runs one command line, prints what went wrong, and gives the exit code. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
@@ -31,17 +38,18 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   const interruption = listenForSignals(host);
   const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now, lend: interruption.lend };
   const asked: { text: string; error: string } = { text: "", error: "" };
+  const agent = agentMode(io.env, io.stdout);
   // What nobody awaits would be printed by Node itself: with its secrets, and as a terminal acts on it.
   host.on("uncaughtException", (error) => {
     try {
-      reportError(error, { io, json: wantsJson(words, io), redactor, debug: words.includes("--debug") });
+      reportError(error, { io, json: wantsJson(words, io, agent), redactor, debug: words.includes("--debug") });
     } catch {
       host.stderr.write("error: a bug in agentauth, and another one in telling it\n");
     }
     host.exit(EXIT_CODES.internal);
   });
   try {
-    const program = buildProgram(deps, asked);
+    const program = buildProgram(deps, asked, agent);
     try {
       const exitCode = await program.run(argv);
       return interruption.exitCode() ?? exitCode;
@@ -49,7 +57,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
       if (asked.text) await io.stdout.write(asked.text);
     }
   } catch (thrown) {
-    return await settle(thrown, { argv: words, io, redactor, interruption, asked });
+    return await settle(thrown, { argv: words, io, redactor, interruption, asked, agent });
   } finally {
     await flushed(io);
     interruption.stop();
@@ -62,9 +70,10 @@ interface Ending {
   redactor: Redactor;
   interruption: Interruption;
   asked: { text: string; error: string };
+  agent: AgentMode | undefined;
 }
 
-async function settle(thrown: unknown, { argv, io, redactor, interruption, asked }: Ending): Promise<number> {
+async function settle(thrown: unknown, { argv, io, redactor, interruption, asked, agent }: Ending): Promise<number> {
   if (thrown instanceof PipeClosed) return EXIT_CODES.ok;
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return EXIT_CODES.ok;
@@ -76,19 +85,22 @@ async function settle(thrown: unknown, { argv, io, redactor, interruption, asked
   }
   const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
   const error = isAgentAuthError(known) ? cliHint(known) : known;
-  const json = wantsJson(argv, io);
+  const json = wantsJson(argv, io, agent);
   const shown = reportError(error, { io, json, redactor, debug: argv.includes("--debug") });
   return interruption.exitCode() ?? exitCodeOf(shown.class);
 }
 
 /** Also a command line that cannot be parsed says in which form its errors are wanted. */
-function wantsJson(argv: readonly string[], io: Io): boolean {
+function wantsJson(argv: readonly string[], io: Io, agent: AgentMode | undefined): boolean {
   if (io.env["AGENTAUTH_ERRORS"] === "json" || argv.includes("--json")) return true;
-  return argv.some((word, index) => {
-    const value = /^(?:-o|--output=|--format=)(.+)$/.exec(word)?.[1];
-    const next = /^(?:-o|--output|--format)$/.test(word) ? argv[index + 1] : undefined;
-    return /^(?:nd)?json$/.test(value ?? next ?? "");
+  const formats = argv.flatMap((word, index) => {
+    const value = /^(?:-[qv]*o=?|--output=|--format=)(.+)$/.exec(word)?.[1];
+    return value ?? (/^(?:-[qv]*o|--output|--format)$/.test(word) ? (argv[index + 1] ?? "") : []);
   });
+  if (formats.some((format) => /^(?:nd)?json$/.test(format))) return true;
+  if (agent === undefined || formats.length > 0 || argv.includes("--jq")) return false;
+  agent.tell(io);
+  return true;
 }
 
 function beforeDashes(argv: readonly string[]): readonly string[] {

@@ -8,7 +8,10 @@ const GIVE_ELSEWHERE = "give it in the environment, on stdin or in a private fil
 // Flags that somebody may hope for, each with the way that there is. The exact name first, then its last word.
 const WAYS: Readonly<Record<string, string>> = {
   "client-secret": GIVE_CLIENT_SECRET,
-  "id-token": GIVE_ELSEWHERE,
+  "id-token": "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)",
+  "idp-client-secret": "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)",
+  "subject-token": "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)",
+  "actor-token": "give --actor-token-file <file> (- reads stdin)",
   "refresh-token": "it is kept by agentauth login, and nothing else needs it",
   token: GIVE_API_TOKEN,
   "api-key": GIVE_API_TOKEN,
@@ -23,7 +26,7 @@ const WAYS: Readonly<Record<string, string>> = {
   passphrase: GIVE_ELSEWHERE,
   credential: GIVE_ELSEWHERE,
   credentials: GIVE_ELSEWHERE,
-  assertion: GIVE_ELSEWHERE,
+  assertion: "give --assertion-file <file>",
   verifier: GIVE_ELSEWHERE,
   code: "agentauth login <mcp_url> --flow paste reads it without showing it",
   jwt: GIVE_ELSEWHERE,

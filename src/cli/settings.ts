@@ -23,6 +23,8 @@ export interface SettingFlags {
   domain?: string;
   pool?: string;
   output?: Format;
+  clientCert?: string;
+  clientKey?: string;
 }
 
 /** The settings of one run: flag before environment before profile before default. */
@@ -35,6 +37,9 @@ export interface Settings {
   domain: Sourced | undefined;
   pool: Sourced | undefined;
   output: Sourced | undefined;
+  /** The file of the client certificate, and that of its key where it is another one. */
+  clientCert: Sourced | undefined;
+  clientKey: Sourced | undefined;
 }
 
 /**
@@ -66,6 +71,9 @@ export function resolveSettings(flags: SettingFlags, env: Env, config: Config, h
     domain: first([flags.domain, "--domain"], [entries.domain, from]),
     pool: first([flags.pool, "--pool"], [entries.pool, from]),
     output: first([flags.output, "--output"], [entries.output, from]),
+    clientCert: first([flags.clientCert, "--client-cert"], [entries.client_cert, from]),
+    // The profile's key is that of the profile's certificate.
+    clientKey: first([flags.clientKey, "--client-key"], [flags.clientCert ? undefined : entries.client_key, from]),
   };
 }
 

@@ -1,5 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { AgentClient } from "../oauth/agent.js";
+import type { LoginStatus } from "../oauth/login-status.js";
 import type { Deps } from "./context.js";
 import type { ColumnSet } from "./output/columns.js";
 
@@ -31,14 +32,17 @@ export const SIGN_OUTS: ColumnSet = {
 
 const MAX_REASON = 160;
 
+/** Which login is to end: the one account of several at a server, where it is named. */
+export type SignedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account">>;
+
 /** Signs out of one server and says what came of it. A login that cannot be removed here throws. */
 export async function signOut(
   agent: Pick<AgentClient, "logout">,
-  server: string,
+  { server, account }: SignedIn,
   profile: string,
   { io, signal, redactor }: Deps,
 ): Promise<SignOut> {
-  const { removed, told, error } = await agent.logout(server, { signal });
+  const { removed, told, error } = await agent.logout(server, { account: account ?? undefined, signal });
   const why = told === false ? redactor.redact(reasonOf(error)) : null;
   if (!removed) io.say(`nobody was signed in at ${server}`);
   else if (why !== null) {
@@ -55,14 +59,15 @@ export async function signOut(
  */
 export async function signOutOfAll(
   agent: Pick<AgentClient, "logout">,
-  servers: readonly string[],
+  logins: readonly SignedIn[],
   profile: string,
   deps: Deps,
 ): Promise<{ outs: SignOut[]; failure: AgentAuthError | undefined }> {
   const failures: AgentAuthError[] = [];
-  const attempt = async (server: string): Promise<SignOut> => {
+  const attempt = async (login: SignedIn): Promise<SignOut> => {
+    const { server } = login;
     try {
-      return await signOut(agent, server, profile, deps);
+      return await signOut(agent, login, profile, deps);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       failures.push(error);
@@ -71,7 +76,7 @@ export async function signOutOfAll(
       return { server, profile, removed: false, told: null, error: why };
     }
   };
-  const outs = await Promise.all(servers.map(attempt));
+  const outs = await Promise.all(logins.map(attempt));
   const untold = outs.filter(({ told }) => told === false).length;
   if (outs.length === 0) deps.io.say("nobody is signed in");
   if (outs.length > 1 && untold > 0) deps.io.say(`${untold} of ${outs.length} issuers could not be told`);

@@ -18,12 +18,15 @@ export interface Asker {
 /** Who says nothing of itself is taken for an up-to-date one. */
 export const UNKNOWN_ASKER: Omit<Asker, "now"> = { authtype: true, apiVersion: "client.authentication.k8s.io/v1" };
 
-type Format = (token: AccessToken, asker: Asker) => string;
+/** What the formats need of a token. */
+type Printable = Pick<AccessToken, "value" | "expiresAt" | "scope" | "issuer"> & Partial<Pick<AccessToken, "resource">>;
+
+type Format = (token: Printable, asker: Asker) => string;
 
 const json = (value: unknown) => `${JSON.stringify(value)}\n`;
 
 /** The text that hands a token over; it ends with a line break. */
-export function formatToken(format: TokenFormat, token: AccessToken, asker: Asker): string {
+export function formatToken(format: TokenFormat, token: Printable, asker: Asker): string {
   return FORMATS[format](token, asker);
 }
 

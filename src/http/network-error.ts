@@ -14,6 +14,9 @@ const KINDS: readonly [RegExp, ClientErrorCode][] = [
   ],
 ];
 
+/** What `fetch` says of ports that browsers keep clear of, such as that of mail. */
+const BAD_PORT = "bad port";
+
 const SAYS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
   dns_failed: "the host name could not be resolved",
   connection_refused: "the connection was refused",
@@ -25,30 +28,67 @@ const SAYS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
 };
 
 const HINTS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
-  dns_failed: "check the host name in the base URL, and the network",
+  dns_failed: "check the host name and the network",
   connection_refused: "check that the service runs at this address and port",
-  tls_failed: "a certificate of your own authority is trusted through NODE_EXTRA_CA_CERTS",
 };
+
+/** What helps with TLS depends on what was wrong; only a missing authority is helped by naming one. */
+const TLS_HINTS: readonly [RegExp, string][] = [
+  [/ALERT/, "give a client certificate that the server accepts"],
+  [/HAS_EXPIRED|NOT_YET_VALID/, "check this machine's clock; if it is right, the server's certificate must be renewed"],
+  [/ALTNAME|HOSTNAME_MISMATCH/, "check the host name in the address: the certificate is for another one"],
+  [/WRONG_VERSION_NUMBER|PACKET_LENGTH|HTTP_REQUEST/, "check the port: the server speaks no TLS there"],
+  [
+    /SELF_SIGNED|UNABLE_TO|UNTRUSTED|INVALID_CA/,
+    "a certificate of your own authority is trusted through NODE_EXTRA_CA_CERTS",
+  ],
+];
+
+/** What somebody who looked closer found out about a failure. */
+export interface Finding {
+  /** What happened, in place of the usual words. */
+  says?: string;
+  /** The system's code, where the thrown error has another one or none. */
+  systemCode?: string;
+}
 
 /**
  * The typed error for what `fetch` or a body threw: `dns_failed`, `connection_refused`, `connection_reset`,
  * `tls_failed`, `timeout`, `proxy_failed` or `network_failed`, found by the system's code somewhere in the causes.
  */
-export function networkError(thrown: unknown, url: string): AgentAuthError {
+export function networkError(thrown: unknown, url: string, finding: Finding = {}): AgentAuthError {
   if (isAgentAuthError(thrown)) return thrown;
-  const { code: systemCode, message: detail } = deepestCause(thrown);
+  const deepest = deepestCause(thrown);
+  const { systemCode = deepest.code } = finding;
   const code = KINDS.find(([shape]) => shape.test(systemCode))?.[1] ?? "network_failed";
   const host = URL.canParse(url) ? new URL(url).host : "";
-  const reason = [systemCode, detail].filter(Boolean).join(": ");
-  const hint = HINTS[code];
-  return new AgentAuthError(code, `${host}: ${SAYS[code]}${reason ? ` (${escapeText(reason).slice(0, 200)})` : ""}`, {
+  const reason = [systemCode, systemCode === deepest.code ? readable(deepest.message) : ""].filter(Boolean).join(": ");
+  const told = finding.says ?? SAYS[code];
+  const isBadPort = deepest.message === BAD_PORT;
+  return new AgentAuthError(code, `${host}: ${told}${reason ? ` (${escapeText(reason).slice(0, 200)})` : ""}`, {
     class: "unavailable",
     // A certificate does not get better by asking again, and neither does a name that does not exist.
-    retryable: code !== "tls_failed" && systemCode !== "ENOTFOUND",
+    retryable: code !== "tls_failed" && systemCode !== "ENOTFOUND" && !isBadPort,
     url: shownUrl(url),
-    hint,
+    hint: isBadPort ? BAD_PORT_HINT : hintOf(code, systemCode),
     cause: thrown,
   });
+}
+
+const BAD_PORT_HINT = "use another port: fetch refuses those of other protocols";
+
+function hintOf(code: ClientErrorCode, systemCode: string): string | undefined {
+  return code === "tls_failed" ? TLS_HINTS.find(([shape]) => shape.test(systemCode))?.[1] : HINTS[code];
+}
+
+/** OpenSSL puts its thread, its source file and line around the few words that mean something. */
+function readable(message: string): string {
+  return /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message)?.[1] ?? message;
+}
+
+/** The system's code for what `fetch` threw, somewhere in the causes; empty where there is none. */
+export function systemCodeOf(thrown: unknown): string {
+  return deepestCause(thrown).code;
 }
 
 /** fetch says "fetch failed" and hides why in causes, some of them several errors in one. */

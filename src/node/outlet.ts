@@ -1,15 +1,19 @@
 import { isIP, type LookupFunction } from "node:net";
 import { Agent, buildConnector, type Dispatcher, fetch, ProxyAgent } from "undici";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import type { ClientCertificate } from "./client-certificate.js";
 import type { Guard } from "./guard.js";
 import { type ProxyOptions, proxyChooser } from "./proxies.js";
 import { explainProxyFailure } from "./proxy-failure.js";
+import { explainingTls } from "./tls-failure.js";
 import { globalResponse, plainRequest } from "./undici-forms.js";
 
 /** What decides how connections are made. */
 export interface OutletOptions extends ProxyOptions {
   /** The authorities to trust in place of Node's own list, PEM. */
   ca?: readonly string[] | undefined;
+  /** Shown to every server that asks for a certificate in the TLS handshake, never to a proxy. */
+  clientCertificate?: ClientCertificate | undefined;
 }
 
 /**
@@ -33,7 +37,12 @@ export function createOutlet(options: OutletOptions, guard: Guard | undefined): 
       return explainProxyFailure(error, proxy, url);
     }
   };
-  return send as typeof globalThis.fetch;
+  return explainingTls(send as typeof globalThis.fetch, (url) => ({
+    proxy: viaProxy(url),
+    ca: options.ca,
+    clientCertificate: options.clientCertificate,
+    lookup: guard && guardedLookup(guard),
+  }));
 }
 
 /** What the guard threw: fetch says "fetch failed" and hides it among the causes, where several addresses failed in a list. */
@@ -50,16 +59,17 @@ function refusalIn(thrown: unknown, depth = 0): AgentAuthError | undefined {
 
 /** Every redirect is dispatched anew, so that each hop is judged and finds its own way out. */
 function createDispatcher(
-  { ca }: OutletOptions,
+  { ca, clientCertificate }: OutletOptions,
   guard: Guard | undefined,
   viaProxy: (url: URL) => string | undefined,
 ): Dispatcher {
   // Said in so many words, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
   const tls = { rejectUnauthorized: true, ...(ca && { ca: [...ca] }) };
-  const direct = new Agent({ connect: guard ? guardedConnector(guard, tls) : tls });
+  const own = { ...tls, ...clientCertificate };
+  const direct = new Agent({ connect: guard ? guardedConnector(guard, own) : own });
   const tunnels = new Map<string, Dispatcher>();
   const tunnelOf = (uri: string): Dispatcher => {
-    const known = tunnels.get(uri) ?? new ProxyAgent({ uri, requestTls: tls, proxyTls: tls });
+    const known = tunnels.get(uri) ?? new ProxyAgent({ uri, requestTls: own, proxyTls: tls });
     tunnels.set(uri, known);
     return known;
   };
@@ -73,8 +83,8 @@ function createDispatcher(
   });
 }
 
-function guardedConnector(guard: Guard, tls: object): buildConnector.connector {
-  const lookup: LookupFunction = (hostname, { all }, callback) => {
+function guardedLookup(guard: Guard): LookupFunction {
+  return (hostname, { all }, callback) => {
     guard.resolve(hostname).then(
       (addresses) => {
         const [first] = addresses;
@@ -84,7 +94,10 @@ function guardedConnector(guard: Guard, tls: object): buildConnector.connector {
       (error: unknown) => callback(error as Error, "", 0),
     );
   };
-  const connect = buildConnector({ ...tls, lookup } as buildConnector.BuildOptions);
+}
+
+function guardedConnector(guard: Guard, tls: object): buildConnector.connector {
+  const connect = buildConnector({ ...tls, lookup: guardedLookup(guard) } as buildConnector.BuildOptions);
   return (options, callback) => {
     if (isIP(options.hostname) === 0) return connect(options, callback);
     // What is an address already is connected to without a lookup.

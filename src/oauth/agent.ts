@@ -1,53 +1,29 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, follow, systemClock } from "../http/deadline.js";
-import type { Network } from "../http/network.js";
 import { AccessToken } from "./access-token.js";
+import { type ClientCall, callOf, callOfClient } from "./agent-calls.js";
+import { type ExchangeOptions, Exchanges } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
-import { type Discovered, discover, type Overrides } from "./discovery.js";
+import { type AgentClientOptions, checkOptions } from "./agent-options.js";
+import { type Discovered, discover } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
+import type { ExchangedToken } from "./exchange.js";
+import type { Grant } from "./grant.js";
 import { GrantKeeper, type TokenOptions } from "./grant-keeper.js";
-import type { GrantKey, GrantStore } from "./grant-store.js";
-import type { OAuthHttpOptions, TraceEntry } from "./http.js";
+import type { GrantKey } from "./grant-store.js";
+import type { TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
-import type { LoginMethod, LoginSession } from "./login.js";
+import type { LoginSession } from "./login.js";
 import type { LoginContext } from "./login-context.js";
 import { finishInSession, knownRedirect, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
 import { describeLogin, type LoginStatus } from "./login-status.js";
-import { loginRequired, type Progress } from "./refresh.js";
-import type { PreRegisteredClient } from "./registration.js";
+import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
+import { MachineKeeper } from "./machine-keeper.js";
+import { loginRequired } from "./refresh.js";
 import { parseMcpUrl } from "./resource.js";
 import { type Remembered, Ways } from "./way.js";
 
-/** How an {@link AgentClient} works. */
-export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
-  /** Where grants are kept. */
-  store: GrantStore;
-  /** How a person signs in; without it nobody is ever asked, and a needed login is an error. */
-  login?: LoginMethod | undefined;
-  /** What the client is called where a person gives consent. Default "agentauth". */
-  clientName?: string | undefined;
-  /**
-   * What judges addresses by where their names lead, such as `nodeNetwork()` of `agentauth/node`; it takes the place of
-   * `fetch`. Without it an address is judged by how it is written.
-   */
-  network?: Network | undefined;
-  /** Keeps several accounts apart. Default "default". */
-  profile?: string | undefined;
-  /** A client that the issuer already knows. */
-  client?: PreRegisteredClient | undefined;
-  /** The https address of this client's metadata document. */
-  clientMetadataUrl?: string | undefined;
-  /** Replaces the `resource` that the server's metadata names. */
-  resource?: string | undefined;
-  /** How a person signs in. Default "browser". */
-  flow?: "browser" | "device" | undefined;
-  /** Which account is meant. */
-  loginHint?: string | undefined;
-  /** Hears of every request of the flow and what became of its answer. */
-  onTrace?: ((entry: TraceEntry) => void) | undefined;
-  /** Hears what goes on beyond single requests: whom it waits for, what is renewed. */
-  onProgress?: ((progress: Progress) => void) | undefined;
-}
+export type { AgentClientOptions } from "./agent-options.js";
 
 /** Everything that discovery did and found. */
 export interface DiscoveryReport {
@@ -70,21 +46,25 @@ export class AgentClient {
   readonly #ways: Ways;
   readonly #clock: Clock;
   readonly #keeper: GrantKeeper;
+  readonly #machine: MachineKeeper | undefined;
+  readonly #exchanges = new Exchanges();
 
   constructor(options: AgentClientOptions) {
-    const { store, login, timeout = DEFAULT_TIMEOUT_MS, onProgress } = options;
+    const { store, login, timeout = DEFAULT_TIMEOUT_MS, client, onProgress } = options;
+    checkOptions(options);
     this.#options = options;
     this.#ways = new Ways(options);
     this.#clock = options.clock ?? systemClock;
-    this.#keeper = new GrantKeeper({
+    const common = {
       store,
-      httpFor: (grant) => this.#ways.to(grant.server, grant).http,
       clock: this.#clock,
-      timeout,
-      method: login,
-      loginContext: (key, before) => this.#context(key, before),
+      loginContext: (key: GrantKey, before: Grant | undefined) => this.#context(key, before),
       onProgress,
-    });
+    };
+    const httpFor = (grant: Grant) => this.#ways.to(grant.server, grant).http;
+    this.#keeper = new GrantKeeper({ ...common, httpFor, timeout, method: login, privateKey: client?.privateKey });
+    const httpTo = (address: string) => this.#ways.to(address).http;
+    this.#machine = options.grant && client && new MachineKeeper({ ...common, grant: options.grant, client, httpTo });
   }
 
   /**
@@ -94,7 +74,27 @@ export class AgentClient {
    * rule, `unavailable` where one did not answer
    */
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
-    return new AccessToken(await this.#keeper.get(this.#key(mcpUrl), options));
+    return new AccessToken(await (this.#machine ?? this.#keeper).get(this.#key(mcpUrl), options));
+  }
+
+  /**
+   * A token for somebody else in exchange for one (RFC 8693), from the issuer of an MCP server. It is remembered in this
+   * process while it lives.
+   *
+   * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, and as {@link AgentClient.token}
+   */
+  async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
+    const key = this.#key(mcpUrl);
+    const keeper = this.#machine ?? this.#keeper;
+    return this.#exchanges.get(key.server, options, {
+      clock: this.#clock,
+      grant: (wish) => keeper.get(key, wish),
+      callOf: (grant) => this.#callOf(grant),
+      client: async (signal) => {
+        const grant = await keeper.find(key);
+        return grant ? this.#callOf(grant) : callOfClient(this.#context(key, undefined), key.server, signal);
+      },
+    });
   }
 
   /**
@@ -104,13 +104,16 @@ export class AgentClient {
    * The token goes to the server that it is for and is never sent along to another origin.
    */
   fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    const machine = this.#machine;
     return fetchWithToken(
       {
         fetchFor: (grant) => this.#ways.to(grant.server, grant).fetch,
-        grant: (url, options) => this.#keeper.toSend(this.#key(url), options),
+        grant: (url, options) => (machine ?? this.#keeper).toSend(this.#key(url), options),
         renew: (grant, signal) => this.#keeper.renewRefused(grant, signal),
-        replace: (refused, request) => this.#keeper.signIn(refused, { ...request, refused }),
-        mayLogin: this.#options.login !== undefined,
+        replace: (refused, request) =>
+          machine?.replace(refused, request) ?? this.#keeper.signIn(refused, { ...request, refused }),
+        // A machine that has to ask anew does so where a person would sign in.
+        mayLogin: machine !== undefined || this.#options.login !== undefined,
       },
       input,
       init,
@@ -119,7 +122,7 @@ export class AgentClient {
 
   /** Signs a person in, whatever is stored. */
   async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
-    const key = this.#key(mcpUrl);
+    const key = this.#personKey(mcpUrl);
     const seen = await this.#options.store.read(key);
     return new AccessToken(await this.#keeper.signIn(key, { ...options, seen, explicit: true }));
   }
@@ -136,7 +139,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: Pick<TokenOptions, "scope" | "signal"> = {},
   ): Promise<PreparedLogin> {
-    const key = this.#key(mcpUrl);
+    const key = this.#personKey(mcpUrl);
     const context = this.#context(key, await this.#options.store.read(key));
     const signal = options.signal ?? new AbortController().signal;
     const found = await discover(context, mcpUrl, undefined, signal);
@@ -172,9 +175,13 @@ export class AgentClient {
    */
   async logout(
     mcpUrl: string,
-    options: Pick<TokenOptions, "signal"> = {},
+    options: Pick<TokenOptions, "signal"> & { account?: string | undefined } = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
-    const grant = await this.#keeper.find(this.#key(mcpUrl));
+    const { account } = options;
+    const key = this.#key(mcpUrl);
+    const grant = await (account === undefined
+      ? (this.#machine ?? this.#keeper).find(key)
+      : this.#keeper.find({ ...key, account }));
     if (!grant) return { removed: false, told: undefined };
     await this.#options.store.remove(grant);
     const call = follow(
@@ -183,7 +190,8 @@ export class AgentClient {
       () => new AgentAuthError("timeout", "no answer in 5 s", { class: "unavailable" }),
     );
     try {
-      return { removed: true, ...(await endRemotely(grant, this.#ways.to(grant.server, grant).http, call.signal)) };
+      const { client, privateKey, http } = this.#callOf(grant);
+      return { removed: true, ...(await endRemotely({ ...grant, client }, http, call.signal, privateKey)) };
     } finally {
       call.release();
     }
@@ -220,9 +228,10 @@ export class AgentClient {
   /** What the issuer says of the stored token (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
     const key = this.#key(mcpUrl);
-    const grant = await this.#keeper.find(key);
-    if (!grant) throw loginRequired(key, "nobody is signed in");
-    return introspect(grant, this.#ways.to(grant.server, grant).http, options.signal);
+    const grant = await (this.#machine ?? this.#keeper).find(key);
+    if (!grant) throw this.#machine ? noToken(key.server) : loginRequired(key, "nobody is signed in");
+    const { client, privateKey, http } = this.#callOf(grant);
+    return introspect({ ...grant, client }, http, options.signal, privateKey);
   }
 
   #context(
@@ -231,6 +240,7 @@ export class AgentClient {
     trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
   ): LoginContext {
     const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint } = this.#options;
+    const { mutualTls } = this.#options;
     return {
       ...this.#ways.to(server, remembered),
       remembered,
@@ -242,6 +252,8 @@ export class AgentClient {
       profile: this.#profile(),
       clientName: clientName ?? "agentauth",
       preRegistered: client,
+      privateKey: client?.privateKey,
+      mutualTls,
       clientMetadataUrl,
       resource,
       flow: flow ?? "browser",
@@ -249,8 +261,20 @@ export class AgentClient {
     };
   }
 
+  #callOf(grant: Grant): ClientCall {
+    return callOf(grant, this.#options.client, { clock: this.#clock, http: this.#ways.to(grant.server, grant).http });
+  }
+
   #profile(): string {
     return this.#options.profile ?? "default";
+  }
+
+  /** The key of a login; a machine does not sign in. */
+  #personKey(mcpUrl: string): GrantKey {
+    const key = this.#key(mcpUrl);
+    if (this.#options.grant) throw noSignIn(this.#options.grant);
+    if (isMachineAccount(key.account)) throw noPerson(key.account);
+    return key;
   }
 
   #key(mcpUrl: string): GrantKey {

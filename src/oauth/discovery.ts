@@ -2,13 +2,18 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
 import { quote } from "../redact.js";
-import type { AddressPolicy } from "./address.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import type { Grant } from "./grant.js";
 import type { TraceEntry } from "./http.js";
 import { parseMcpUrl } from "./resource.js";
 import { findResourceMetadata, type ResourceMetadata } from "./resource-metadata.js";
-import { findServerMetadata, type ServerMetadata } from "./server-metadata.js";
+import {
+  findIssuerMetadata,
+  findServerMetadata,
+  type IssuerMetadata,
+  type ServerDiscovery,
+  type ServerMetadata,
+} from "./server-metadata.js";
 import type { Way } from "./way.js";
 
 /** The rules that a person may lift for a server, each by a flag of the same name. */
@@ -29,6 +34,8 @@ export interface Overrides {
 export interface DiscoveryContext extends Way {
   timeout: number;
   overrides: Overrides;
+  /** Whether our requests to issuers show a client certificate. */
+  mutualTls?: boolean | undefined;
   /** A login at the server that a person lifted rules for: they stay lifted for its issuer. */
   remembered: Pick<Grant, "issuer" | "overrides"> | undefined;
   trace: (entry: TraceEntry) => void;
@@ -50,12 +57,12 @@ export function liftedFor(issuer: string, { overrides, remembered }: LiftContext
 type LiftContext = Pick<DiscoveryContext, "overrides" | "remembered">;
 
 /** What was found out about a protected server. */
-export interface Discovered {
+export interface Discovered<T extends IssuerMetadata = ServerMetadata> {
   /** The MCP server, canonical. */
   server: string;
   challenge: BearerChallenge | undefined;
   resource: ResourceMetadata | undefined;
-  issuer: ServerMetadata;
+  issuer: T;
 }
 
 // Asked for without a session: it is enough to be asked for a token, and some servers greet everybody.
@@ -111,12 +118,36 @@ async function provoke(
  * @param challenge the challenge of an answer that was already received; without it the server is asked
  * @throws `AgentAuthError` of class `refused` where a rule was broken, `unavailable` where a peer did not answer
  */
-export async function discover(
+export function discover(
   context: DiscoveryContext,
   mcpUrl: string,
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered> {
+  return find(context, findServerMetadata, { mcpUrl, challenge, signal });
+}
+
+/** {@link discover} for a client that needs nobody to sign in: the issuer needs no more than a token endpoint. */
+export function discoverIssuer(
+  context: DiscoveryContext,
+  mcpUrl: string,
+  challenge: BearerChallenge | undefined,
+  signal?: AbortSignal,
+): Promise<Discovered<IssuerMetadata>> {
+  return find(context, findIssuerMetadata, { mcpUrl, challenge, signal });
+}
+
+interface Search {
+  mcpUrl: string;
+  challenge: BearerChallenge | undefined;
+  signal: AbortSignal | undefined;
+}
+
+async function find<T extends IssuerMetadata>(
+  context: DiscoveryContext,
+  read: (discovery: ServerDiscovery) => Promise<T>,
+  { mcpUrl, challenge, signal }: Search,
+): Promise<Discovered<T | ServerMetadata>> {
   const { url, resource: server } = parseMcpUrl(mcpUrl);
   const { overrides, http, trace } = context;
   const met = challenge ?? (await provoke(context, url, signal));
@@ -135,7 +166,7 @@ export async function discover(
   const resource = await findResourceMetadata({ http, mcpUrl: url, named, policy, trace, signal });
   if (resource) {
     const issuer = await firstUsable(resource.authorizationServers, (candidate) =>
-      findServerMetadata({ http, issuer: candidate, policy: policyOf(candidate), trace, signal }),
+      read({ http, issuer: candidate, policy: policyOf(candidate), mutualTls: context.mutualTls, trace, signal }),
     );
     return { server, challenge: met, resource, issuer };
   }
@@ -146,7 +177,9 @@ export async function discover(
       hint: "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
     });
   }
-  const issuer = await legacyIssuer(context, url, policyOf(origin), signal);
+  const issuer = await legacyIssuer(url, () =>
+    read({ http, issuer: origin, policy: policyOf(origin), mutualTls: context.mutualTls, trace, signal }),
+  );
   return { server, challenge: met, resource: undefined, issuer };
 }
 
@@ -165,15 +198,10 @@ async function firstUsable<T>(candidates: readonly string[], read: (candidate: s
 }
 
 /** A server of 2025-03-26: its origin is the issuer, and where it publishes nothing its endpoints have fixed paths. */
-async function legacyIssuer(
-  context: DiscoveryContext,
-  mcpUrl: string,
-  policy: AddressPolicy & { missingPkceMetadata: boolean },
-  signal: AbortSignal | undefined,
-): Promise<ServerMetadata> {
+async function legacyIssuer<T>(mcpUrl: string, read: () => Promise<T>): Promise<T | ServerMetadata> {
   const { origin } = new URL(mcpUrl);
   try {
-    return await findServerMetadata({ ...context, issuer: origin, policy, signal });
+    return await read();
   } catch (error) {
     if (!isAgentAuthError(error) || error.code !== "no_server_metadata") throw error;
   }

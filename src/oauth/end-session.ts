@@ -1,7 +1,8 @@
 import * as oauth from "oauth4webapi";
+import type { ClientKey } from "./client-auth.js";
 import type { Grant } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
-import { prepare, told } from "./token.js";
+import { prepare, type TokenCall, told } from "./token.js";
 
 /** What became of a grant at its issuer. */
 export interface RemoteLogout {
@@ -16,11 +17,16 @@ export interface RemoteLogout {
  * for that, else asks its end-session endpoint (OpenID Connect RP-Initiated Logout). Never throws: what is local is gone
  * already, and an issuer that is down must not bring it back.
  */
-export async function endRemotely(grant: Grant, http: OAuthHttp, signal: AbortSignal): Promise<RemoteLogout> {
+export async function endRemotely(
+  grant: Grant,
+  http: OAuthHttp,
+  signal: AbortSignal,
+  privateKey?: ClientKey,
+): Promise<RemoteLogout> {
   const { revocation, endSession } = grant.endpoints;
   try {
     if (revocation !== undefined) {
-      await revoke(grant, revocation, http, signal);
+      await revoke(grant, revocation, { http, signal, privateKey });
       return { told: true };
     }
     if (endSession === undefined) return { told: undefined };
@@ -35,8 +41,8 @@ export async function endRemotely(grant: Grant, http: OAuthHttp, signal: AbortSi
   }
 }
 
-async function revoke(grant: Grant, url: string, http: OAuthHttp, signal: AbortSignal): Promise<void> {
-  const { as, client, auth, options } = prepare({ http, issuer: grant.issuer, client: grant.client, signal });
+async function revoke(grant: Grant, url: string, by: Pick<TokenCall, "http" | "signal" | "privateKey">): Promise<void> {
+  const { as, client, auth, options } = prepare({ ...by, issuer: grant.issuer, client: grant.client });
   const token = (grant.tokens.refreshToken ?? grant.tokens.accessToken).reveal();
   const ask = async () => {
     const response = await oauth.revocationRequest({ ...as, revocation_endpoint: url }, client, auth, token, options);

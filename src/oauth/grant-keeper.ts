@@ -5,6 +5,7 @@ import { Flights } from "./flights.js";
 import { coversScope, type Grant, isFresh, isStorm } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
+import { isMachineAccount, noPerson } from "./machine-grant.js";
 import { loginCommand, loginRequired, type RefreshContext, refreshGrant } from "./refresh.js";
 import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
 
@@ -51,7 +52,9 @@ export class GrantKeeper {
     const exact = await store.read(key);
     if (exact || key.account !== undefined) return exact;
     const grants = await store.list();
-    const [one, ...others] = grants.filter(({ profile, server }) => profile === key.profile && server === key.server);
+    const [one, ...others] = grants.filter(({ profile, server, account }) => {
+      return profile === key.profile && server === key.server && !isMachineAccount(account);
+    });
     if (one && others.length > 0) throw ambiguous(key, [one, ...others]);
     return one;
   }
@@ -68,6 +71,7 @@ export class GrantKeeper {
         if (renewed && coversScope(renewed, wanted)) return renewed;
       }
     }
+    if (isMachineAccount(key.account)) throw noPerson(key.account);
     if (options.login === false || method === undefined) throw loginRequired(grant ?? key, whyLogin(grant, wanted));
     return this.signIn(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
@@ -91,6 +95,7 @@ export class GrantKeeper {
   /** Signs a person in; all who ask for the same at the same time get the one result. */
   signIn(key: GrantKey, request: Omit<SignInRequest, "key">): Promise<Grant> {
     const { scope, refused } = request;
+    if (isMachineAccount(key.account)) throw noPerson(key.account);
     const name = nameOf(key);
     const work = async (signal: AbortSignal) => {
       if (refused && scope === undefined) this.#replacing.set(name, refused.generation);

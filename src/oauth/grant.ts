@@ -1,7 +1,7 @@
 import { Secret } from "../redact.js";
 
 /** How a client proves itself at the token endpoint (RFC 7591 section 2). */
-export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post";
+export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
 
 /** A client of one issuer: who the agent is, not who the person is. */
 export interface ClientRecord {

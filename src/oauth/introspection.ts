@@ -2,6 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { Redactor } from "../redact.js";
+import type { ClientKey } from "./client-auth.js";
 import type { Grant } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
 import { prepare, told } from "./token.js";
@@ -19,12 +20,19 @@ export async function introspect(
   grant: Grant,
   http: OAuthHttp,
   signal: AbortSignal | undefined,
+  privateKey?: ClientKey,
 ): Promise<Introspection> {
   const url = grant.endpoints.introspection;
   if (url === undefined) {
     throw new AgentAuthError("no_introspection", `${grant.issuer} has no introspection_endpoint`, { class: "remote" });
   }
-  const { as, client, auth, options } = prepare({ http, issuer: grant.issuer, client: grant.client, signal });
+  const { as, client, auth, options } = prepare({
+    http,
+    issuer: grant.issuer,
+    client: grant.client,
+    privateKey,
+    signal,
+  });
   const server = { ...as, introspection_endpoint: url };
   const token = grant.tokens.accessToken.reveal();
   const ask = async () => {

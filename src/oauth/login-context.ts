@@ -1,9 +1,10 @@
 import type { Clock } from "../http/deadline.js";
 import type { BearerChallenge } from "./challenge.js";
+import type { ClientKey } from "./client-auth.js";
 import type { DiscoveryContext } from "./discovery.js";
 import type { GrantStore } from "./grant-store.js";
+import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
-import type { PreRegisteredClient } from "./registration.js";
 
 /** What every login of an agent client depends on. */
 export interface LoginContext extends DiscoveryContext {
@@ -12,6 +13,8 @@ export interface LoginContext extends DiscoveryContext {
   profile: string;
   clientName: string;
   preRegistered: PreRegisteredClient | undefined;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
   clientMetadataUrl: string | undefined;
   /** Replaces the `resource` that the metadata names. */
   resource: string | undefined;

@@ -9,7 +9,7 @@ import type { LoginSession } from "./login.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { isForgotten, obtainClient, redirectForm } from "./registration.js";
 import { chooseScope, parseScope } from "./scope.js";
-import type { ServerMetadata } from "./server-metadata.js";
+import type { IssuerMetadata, ServerMetadata } from "./server-metadata.js";
 import { exchangeCode } from "./token.js";
 
 /** Signs a person in and keeps what comes of it. The grant is stored and read back before anybody is told. */
@@ -83,7 +83,10 @@ async function completeLogin(
 }
 
 /** The scopes of a login, by the order of `chooseScope`. */
-export function scopeFor(found: Discovered, request: Pick<LoginRequest, "scope" | "previousScope">): string[] {
+export function scopeFor(
+  found: Discovered<IssuerMetadata>,
+  request: Pick<LoginRequest, "scope" | "previousScope">,
+): string[] {
   const from = found.server;
   return chooseScope({
     explicit: request.scope === undefined ? undefined : parseScope(request.scope, "scope", "the caller"),

@@ -1,4 +1,5 @@
 import type { Grant } from "./grant.js";
+import { machineGrantOf } from "./machine-grant.js";
 
 /** A login as `status` shows it: nothing in it is secret. */
 export interface LoginStatus {
@@ -6,6 +7,8 @@ export interface LoginStatus {
   server: string;
   /** The account that the login was asked for; null when none was named. */
   account: string | null;
+  /** How its tokens come: a person signed in, or a machine asks with this grant. */
+  grant: "sign-in" | "client-credentials" | "jwt-bearer" | "id-jag";
   resource: string;
   issuer: string;
   client_id: string;
@@ -18,14 +21,23 @@ export interface LoginStatus {
   stored_in: string;
 }
 
+const GRANTS = {
+  person: "sign-in",
+  client_credentials: "client-credentials",
+  jwt_bearer: "jwt-bearer",
+  id_jag: "id-jag",
+} as const;
+
 /** A grant without its secrets. */
 export function describeLogin(grant: Grant, now: number, location: string): LoginStatus {
   const { expiresAt, scope, refreshToken } = grant.tokens;
+  const machine = machineGrantOf(grant.account);
   const expired = expiresAt !== undefined && expiresAt <= now;
   return {
     profile: grant.profile,
     server: grant.server,
     account: grant.account ?? null,
+    grant: GRANTS[machine ?? "person"],
     resource: grant.resource,
     issuer: grant.issuer,
     client_id: grant.client.clientId,
@@ -33,7 +45,8 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     signed_in_at: new Date(grant.signedInAt).toISOString(),
     state: grant.retired ? "over" : expired ? "expired" : "valid",
-    refreshable: refreshToken !== undefined && !grant.retired,
+    // A machine asks anew, with what it was given to ask with.
+    refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
     reason: grant.retired?.reason ?? null,
     stored_in: location,
   };

@@ -1,6 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, follow } from "../http/deadline.js";
 import { quote, shellWord } from "../redact.js";
+import type { ClientKey } from "./client-auth.js";
 import { type Grant, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
@@ -20,6 +21,8 @@ export interface RefreshContext {
   clock: Pick<Clock, "epoch" | "sleep">;
   /** Milliseconds for a token request. */
   timeout: number;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
   /** Grants that were renewed but could not be saved, by the token before them: the only copy of what the issuer gave. */
   unsaved: Map<string, Grant>;
   /** Hears what becomes of the refresh. */
@@ -144,8 +147,8 @@ async function post(context: RefreshContext, current: Grant, lease: Lease, time:
   };
   tell(context, `renewing the token of ${current.server} at ${url}`);
   try {
-    const { http, clock } = context;
-    const request = { http, clock, issuer, tokenEndpoint: url, client, signal: call.signal, beforeSend };
+    const { http, clock, privateKey } = context;
+    const request = { http, clock, issuer, tokenEndpoint: url, client, privateKey, signal: call.signal, beforeSend };
     return await refreshTokens(request, current);
   } finally {
     call.release();

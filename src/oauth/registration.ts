@@ -5,19 +5,10 @@ import { quote, Secret } from "../redact.js";
 import type { AuthMethod, ClientRecord } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttp, TraceEntry } from "./http.js";
+import { knownClient, type PreRegisteredClient, preferredMethod, SUPPORTED } from "./known-client.js";
 import { refused } from "./refuse.js";
 import type { ServerMetadata } from "./server-metadata.js";
 import { oauthError } from "./token.js";
-
-/** A client that somebody registered with the issuer beforehand. */
-export interface PreRegisteredClient {
-  clientId: string;
-  clientSecret?: string | Secret | undefined;
-  /** Default: the first of Basic and Post that the issuer lists; `none` without a secret. */
-  authMethod?: AuthMethod | undefined;
-  /** The issuer that it belongs to; used with no other. Default: whichever issuer the first login meets. */
-  issuer?: string | undefined;
-}
 
 /** What getting a client depends on. */
 export interface Registration {
@@ -52,14 +43,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const { server, preRegistered, clientMetadataUrl, redirectUri, store, now } = registration;
   checkRedirect(redirectUri);
   const base = { issuer: server.issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
-  if (preRegistered) {
-    const { clientId, clientSecret } = preRegistered;
-    const issuer = preRegistered.issuer ?? (await firstIssuer(registration, clientId));
-    if (issuer !== undefined && issuer !== server.issuer) throw foreignClient(clientId, issuer, server.issuer);
-    const secret = typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
-    const authMethod = preRegistered.authMethod ?? (secret ? preferredMethod(server) : "none");
-    return { ...base, clientId, clientSecret: secret, authMethod, source: "pre-registered" };
-  }
+  if (preRegistered) return { ...(await knownClient({ ...registration, client: preRegistered })), redirectUri };
   if (clientMetadataUrl !== undefined && server.takesClientIdDocuments) {
     return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
   }
@@ -80,14 +64,6 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   );
 }
 
-/** The issuer that a client was used with before, if its owner did not say which one it belongs to. */
-async function firstIssuer({ store, profile }: Registration, clientId: string): Promise<string | undefined> {
-  const grants = await store.list();
-  return grants.find(({ client, ...grant }) => {
-    return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
-  })?.issuer;
-}
-
 /** The code comes back to this address: to this machine or over TLS, never in the clear (OAuth 2.1 section 2.3.1). */
 function checkRedirect(redirectUri: string): void {
   const url = URL.canParse(redirectUri) ? new URL(redirectUri) : undefined;
@@ -104,15 +80,6 @@ export function redirectForm(redirectUri: string): string {
 
 function endsSoon(client: ClientRecord, now: number): boolean {
   return client.secretExpiresAt !== undefined && client.secretExpiresAt - now < 60_000;
-}
-
-const SUPPORTED: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
-
-/** The way to authenticate that the issuer lists; Basic where it lists nothing (RFC 8414 section 2). */
-function preferredMethod(server: ServerMetadata): AuthMethod {
-  const listed = server.tokenEndpointAuthMethods;
-  if (!listed) return "client_secret_basic";
-  return SUPPORTED.find((method) => listed.includes(method)) ?? "client_secret_basic";
 }
 
 /** Registers with the scopes, and without them where the server knows them only from the resource. */
@@ -241,13 +208,5 @@ function checkDocumentUrl(value: string): string {
     "usage",
     `the client metadata address ${quote(value)} must be an https address with a path`,
     { class: "usage" },
-  );
-}
-
-function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
-  return new AgentAuthError(
-    "issuer_changed",
-    `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
-    { class: "auth", hint: "give a client of the new authorization server with --client-id, or sign out there first" },
   );
 }

@@ -3,6 +3,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import type { Clock } from "../http/deadline.js";
 import { escapeText, MASK, quote, Redactor, type Secret } from "../redact.js";
+import { type ClientKey, clientAuth } from "./client-auth.js";
 import type { ClientRecord, Grant, TokenAnswer } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
 import { refused } from "./refuse.js";
@@ -14,6 +15,8 @@ export interface TokenCall {
   issuer: string;
   tokenEndpoint: string;
   client: ClientRecord;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
   signal: AbortSignal | undefined;
   /** Called right before a request leaves; what it throws keeps it from leaving. */
   beforeSend?: (() => void) | undefined;
@@ -77,7 +80,9 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
 
 /** What oauth4webapi wants to know of the server, the client and how requests leave. */
 export function prepare(
-  call: Pick<TokenCall, "http" | "issuer" | "client" | "signal" | "beforeSend"> & { tokenEndpoint?: string },
+  call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "signal" | "beforeSend"> & {
+    tokenEndpoint?: string;
+  },
 ) {
   const { client } = call;
   const as: oauth.AuthorizationServer = {
@@ -87,29 +92,12 @@ export function prepare(
   return {
     as,
     client: { client_id: client.clientId } as oauth.Client,
-    auth: clientAuth(client),
+    auth: clientAuth(client, call.privateKey),
     options: {
       [oauth.customFetch]: call.http.fetcher(call.signal, call.beforeSend) as never,
       // Addresses were checked when they were read; http is left only between servers on this machine.
       [oauth.allowInsecureRequests]: isLoopbackHost(new URL(call.issuer).hostname),
     },
-  };
-}
-
-function clientAuth({ authMethod, clientSecret }: ClientRecord): oauth.ClientAuth {
-  if (authMethod === "none" || clientSecret === undefined) return oauth.None();
-  const secret = clientSecret.reveal();
-  return authMethod === "client_secret_post" ? oauth.ClientSecretPost(secret) : basic(secret);
-}
-
-/**
- * HTTP Basic with both parts form-encoded (RFC 6749 section 2.3.1), but nothing encoded that form encoding leaves alone:
- * servers that forget to decode still understand an identifier with a hyphen in it.
- */
-function basic(secret: string): oauth.ClientAuth {
-  const encode = (part: string) => new URLSearchParams([["", part]]).toString().slice(1);
-  return (_as, client, _body, headers) => {
-    headers.set("authorization", `Basic ${btoa(`${encode(client.client_id)}:${encode(secret)}`)}`);
   };
 }
 

@@ -7,6 +7,7 @@ import type { FaultController } from "./faults/controller.js";
 import { parseFault } from "./faults/parse.js";
 import type { Fault } from "./faults.js";
 import { tokenGuard } from "./guard.js";
+import type { SandboxMachine } from "./oauth/machine.js";
 import type { RequestLog } from "./request-log.js";
 
 const PREFIX = "/_sandbox";
@@ -18,6 +19,7 @@ export interface ControlSettings {
   faults: FaultController;
   requests: RequestLog;
   clock: SandboxClock;
+  machines: SandboxMachine | undefined;
   shutdown: () => void;
 }
 
@@ -39,6 +41,9 @@ const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
   "/clock": {
     GET: ({ clock }) => json({ status: "success", now: clock.now() }),
     POST: async ({ clock }, { request }) => json({ status: "success", now: advance(clock, await readJson(request)) }),
+  },
+  "/machine": {
+    GET: ({ machines }) => json({ status: "success", machine: machines ? describe(machines) : null }),
   },
   "/shutdown": {
     POST({ shutdown }, { response }) {
@@ -70,6 +75,24 @@ export function controlPart(settings: ControlSettings): Part {
       }
       return run(settings, exchange);
     },
+  };
+}
+
+/** All that a program needs to get tokens without a person, an assertion and an id token that are good for now among it. */
+function describe(machine: SandboxMachine): object {
+  const { secretClient, keyClient, workloadClient, idp } = machine;
+  return {
+    client_id: secretClient.clientId,
+    client_secret: secretClient.clientSecret,
+    key_client_id: keyClient.clientId,
+    private_key: keyClient.privateKey,
+    key_id: keyClient.keyId,
+    workload_client_id: workloadClient.clientId,
+    assertion: machine.assertion(),
+    idp_token_endpoint: idp.tokenEndpoint,
+    idp_client_id: idp.clientId,
+    idp_client_secret: idp.clientSecret,
+    id_token: idp.idToken(),
   };
 }
 

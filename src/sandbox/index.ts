@@ -13,6 +13,7 @@ export {
   type FaultKind,
   type FaultSelector,
 } from "./faults.js";
+export type { SandboxMachine, TokenClaims } from "./oauth/machine.js";
 export type { OAuthOptions } from "./oauth/settings.js";
 export type { LoggedRequest, RequestLog } from "./request-log.js";
 export { type Sandbox, startSandbox } from "./sandbox.js";

@@ -1,15 +1,19 @@
+import { systemClock } from "../http/deadline.js";
+import { type ResourceServer, resourceServerOf } from "../resource-server/resource-server.js";
 import { readBody } from "./body.js";
-import { type Answer, type Exchange, json, type Part, Refusal } from "./exchange.js";
+import type { Clock } from "./clock.js";
+import { type Answer, type Exchange, type Part, Refusal } from "./exchange.js";
 import { dueOf } from "./faults/controller.js";
+import { answerOf, webRequest } from "./mcp/exchange.js";
 import { handleMcp, REPORTS_SCOPE, REPORTS_TOOL } from "./mcp/handler.js";
-import type { PoolServer } from "./oauth/pool-server.js";
+import { innerIssuer } from "./oauth/inner-issuer.js";
 import { MCP_PATH, type PoolServers } from "./oauth/pool-servers.js";
-import type { TokenFacts } from "./oauth/verify.js";
 
 /** What the MCP servers need. */
 export interface McpSettings {
   origin: string;
   servers: PoolServers;
+  clock: Clock;
   /** What their metadata says of scopes; `undefined` says nothing. */
   scopesSupported: readonly string[] | undefined;
 }
@@ -20,7 +24,7 @@ const MAX_OPERATION = 100;
 
 /** The protected MCP servers: `/mcp` of the first pool, `/mcp/{pool_id}` of every one, and their metadata. */
 export function mcpPart(settings: McpSettings): Part {
-  const { servers } = settings;
+  const resources = new Map<string, ResourceServer>();
   return {
     owns: (path) => isMcp(path) || (path.startsWith(METADATA) && isMcp(path.slice(METADATA.length))),
     faulty: true,
@@ -34,11 +38,15 @@ export function mcpPart(settings: McpSettings): Part {
       return { endpoint: "mcp", operation: exchange.operation };
     },
     handle(exchange) {
-      const isMetadata = exchange.path.startsWith(METADATA);
-      const path = isMetadata ? exchange.path.slice(METADATA.length) : exchange.path;
-      const server = servers.findForMcp(path);
-      if (!server) throw new Refusal(404, "not_found", "there is no such pool");
-      return isMetadata ? metadata(settings, server, exchange, path) : answerMcp(settings, server, exchange);
+      const { path, method } = exchange;
+      const isMetadata = path.startsWith(METADATA);
+      if (isMetadata && method !== "GET" && method !== "HEAD") {
+        throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
+      }
+      const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
+      const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
+      resources.set(mcpPath, resource);
+      return answer(resource, settings.origin, exchange, isMetadata);
     },
   };
 }
@@ -47,37 +55,37 @@ function isMcp(path: string): boolean {
   return path === MCP_PATH || path.startsWith(`${MCP_PATH}/`);
 }
 
-function metadata({ origin, scopesSupported }: McpSettings, server: PoolServer, { method }: Exchange, path: string) {
-  if (method !== "GET" && method !== "HEAD")
-    throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
-  return json({
-    resource: origin + path,
-    authorization_servers: [server.issuer],
-    ...(scopesSupported && { scopes_supported: scopesSupported }),
+/** The MCP server at a path, protected as any other would be. @throws Refusal 404 where there is none */
+function createResource(settings: McpSettings, path: string): ResourceServer {
+  const { origin, servers, clock, scopesSupported } = settings;
+  const server = servers.findForMcp(path);
+  if (!server) throw new Refusal(404, "not_found", "there is no such pool");
+  return resourceServerOf(
+    {
+      resource: origin + path,
+      authorizationServers: [server.issuer],
+      scopesSupported,
+      // A clock that is put forward is to be exact, and what the issuer revokes is to end at once.
+      clockSkew: 0,
+      introspection: { authenticate: () => {}, cacheTtl: 0 },
+      clock: { ...systemClock, epoch: () => clock.now() },
+    },
+    [innerIssuer(server)],
+  );
+}
+
+async function answer(
+  resource: ResourceServer,
+  origin: string,
+  exchange: Exchange,
+  isMetadata: boolean,
+): Promise<Answer> {
+  const handler = resource.protect((request, { authInfo }) => handleMcp(request, authInfo), {
+    scopes: () => requiredScopes(exchange),
   });
-}
-
-async function answerMcp({ origin }: McpSettings, server: PoolServer, exchange: Exchange): Promise<Answer> {
-  const { path, request } = exchange;
-  const documentUrl = origin + METADATA + path;
-  const header = request.headersDistinct["authorization"] ?? [];
-  const [, token] = /^bearer +(\S+) *$/i.exec(header[0] ?? "") ?? [];
-  if (header.length !== 1 || token === undefined) return challenge(401, { resource_metadata: documentUrl });
-  const facts = await acceptToken(server, token, origin + path);
-  if (typeof facts === "string") {
-    const error = { error: "invalid_token", error_description: facts, resource_metadata: documentUrl };
-    return challenge(401, error);
-  }
-  const missing = requiredScopes(exchange).find((scope) => !facts.scopes.includes(scope));
-  if (missing === undefined) return handleMcp(origin + path, exchange, { token, ...facts });
-  return challenge(403, { error: "insufficient_scope", scope: missing, resource_metadata: documentUrl });
-}
-
-/** Holds a token against the first three rules of the service; why it is not accepted, else what it says. */
-async function acceptToken(server: PoolServer, token: string, resource: string): Promise<TokenFacts | string> {
-  const facts = await server.inspect(token);
-  if (!facts) return "the token was not issued by the authorization server, or is not current";
-  return facts.audience === resource ? facts : "the token was issued for another resource";
+  const given = await answerOf(await handler(webRequest(origin, exchange)));
+  // A fault that strikes the metadata is to be seen by the next login, not by the one after the document has grown stale.
+  return isMetadata ? { ...given, headers: { ...given.headers, "cache-control": "no-store" } } : given;
 }
 
 /** The fourth rule: the scopes that a request needs. */
@@ -101,11 +109,4 @@ function messagesOf({ body }: Exchange): Message[] {
   } catch {
     return [];
   }
-}
-
-function challenge(status: number, parameters: Record<string, string>): Answer {
-  const text = Object.entries(parameters).map(([name, value]) => `${name}="${value}"`);
-  const { error = "unauthorized", error_description } = parameters;
-  const answer = json({ error, ...(error_description !== undefined && { error_description }) }, status);
-  return { ...answer, headers: { ...answer.headers, "www-authenticate": `Bearer ${text.join(", ")}` } };
 }

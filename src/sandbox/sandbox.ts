@@ -8,8 +8,10 @@ import { createDispatch } from "./dispatch.js";
 import { json, type Part, Refusal } from "./exchange.js";
 import { FaultController } from "./faults/controller.js";
 import { hostGuard } from "./guard.js";
+import { identityProviderPart } from "./identity-provider.js";
 import { managementPart } from "./management.js";
 import { mcpPart } from "./mcp-server.js";
+import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { createRequestLog, type RequestLog } from "./request-log.js";
 import { listen, type RequestHandler } from "./server.js";
@@ -39,6 +41,8 @@ export interface Sandbox {
   readonly faults: FaultController;
   /** What it was asked, control endpoints left out. */
   readonly requests: RequestLog;
+  /** What programs need that get tokens without a person; `undefined` without the option `machineGrants`. */
+  readonly machine: SandboxMachine | undefined;
   /** Its time, which can be put forward: tokens expire by it. */
   readonly clock: SandboxClock;
   /** Resolves when it has closed, however that came about. */
@@ -77,8 +81,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     return closed;
   };
   const { origin } = server;
-  const servers = new PoolServers({ ...settings, origin, clock, data });
-  const world = { data, faults, clock, servers, origin, requests: requests.log, shutdown: close };
+  const machines = settings.oauth.machineGrants
+    ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
+    : undefined;
+  const servers = new PoolServers({ ...settings, origin, clock, data, machines });
+  const world = { data, faults, clock, servers, machines, origin, requests: requests.log, shutdown: close };
   dispatch = createDispatch({
     ...settings,
     parts: partsOf(settings, world),
@@ -99,16 +106,19 @@ interface World {
   faults: FaultController;
   clock: Clock;
   servers: PoolServers;
+  machines: Machines | undefined;
   origin: string;
   requests: RequestLog;
   shutdown: () => void;
 }
 
 function partsOf(settings: SandboxSettings, world: World): Part[] {
+  const { machines, servers } = world;
   return [
     managementPart({ ...settings, ...world }),
     authorizationPart({ ...settings, ...world }),
     mcpPart({ ...settings.oauth, ...world }),
+    ...(machines ? [identityProviderPart({ machines, knows: (issuer) => servers.knows(issuer) })] : []),
     controlPart({ ...settings, ...world }),
     healthPart(settings),
   ];
@@ -116,7 +126,7 @@ function partsOf(settings: SandboxSettings, world: World): Part[] {
 
 function publicFace(settings: SandboxSettings, world: World & Pick<Sandbox, "closed" | "close">): Sandbox {
   const { apiToken, controlToken } = settings;
-  const { data, faults, clock, servers, origin, requests, closed, close } = world;
+  const { data, faults, clock, servers, machines, origin, requests, closed, close } = world;
   return withHidden(
     { apiToken, controlToken },
     {
@@ -129,6 +139,7 @@ function publicFace(settings: SandboxSettings, world: World & Pick<Sandbox, "clo
       data,
       faults,
       requests,
+      machine: machines,
       clock,
       closed,
       close,

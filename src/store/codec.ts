@@ -112,7 +112,7 @@ function decode(text: string, kind: string): Members {
   return members;
 }
 
-const METHODS: readonly string[] = ["none", "client_secret_basic", "client_secret_post"];
+const METHODS: readonly string[] = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
 const SOURCES: readonly string[] = ["pre-registered", "metadata-document", "dynamic"];
 
 function clientOf(members: Members): ClientRecord {

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { failed, ok, runChecks, warning } from "../../src/cli/doctor/check.js";
 import { checkDisk, checkHome, checkWriting, homeSource } from "../../src/cli/doctor/home.js";
+import { checkKeychain } from "../../src/cli/doctor/keychain.js";
 import { checkBrowser, checkNode, checkPackage, NODE_FLOOR, OPTIONAL_PACKAGES } from "../../src/cli/doctor/machine.js";
 import { checkAuthorities, checkProxy, proxiesOf, proxySecrets, shownProxy } from "../../src/cli/doctor/network.js";
 import { redactReport } from "../../src/cli/doctor/report.js";
@@ -58,6 +59,32 @@ describe("the exit code", () => {
   });
 });
 
+it("a check without a hint of its own gets that of what it is about", async () => {
+  const run = () => {
+    throw new AgentAuthError("not_permitted", "no", { class: "remote" });
+  };
+  const { results } = await runChecks([{ name: "service", area: "online", run }], live());
+  expect(results[0]?.hint).toContain("--verbose");
+});
+
+it("what goes over the network is waited for together", async () => {
+  const running = new Set<string>();
+  let most = 0;
+  const check = (name: string) => ({
+    name,
+    area: "online" as const,
+    run: async () => {
+      running.add(name);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      most = Math.max(most, running.size);
+      running.delete(name);
+      return ok(name);
+    },
+  });
+  const { results } = await runChecks(["a", "b", "c"].map(check), live());
+  expect([most, results.map(({ name }) => name)]).toEqual([3, ["a", "b", "c"]]);
+});
+
 it("a check that breaks off has failed without a stack, and the others are asked", async () => {
   const run = () => {
     throw new TypeError("undefined is no function");
@@ -65,7 +92,12 @@ it("a check that breaks off has failed without a stack, and the others are asked
   const after = { name: "b", area: "store", run: () => ok("fine") } as const;
   const { results } = await runChecks([{ name: "a", area: "settings", run }, after], live());
   expect(results).toEqual([
-    { name: "a", state: "failed", found: "this check broke off: undefined is no function", hint: undefined },
+    {
+      name: "a",
+      state: "failed",
+      found: "this check broke off: undefined is no function",
+      hint: expect.stringContaining("report"),
+    },
     { name: "b", state: "ok", found: "fine" },
   ]);
 });
@@ -205,7 +237,7 @@ describe("variables", () => {
       found: "AGENTAUTH_BASEURL is set, and nothing reads it; AGENTAUTH_PROFIL is set, and nothing reads it",
       hint: "did you mean AGENTAUTH_BASE_URL, AGENTAUTH_PROFILE?",
     });
-    expect(env({ AGENTAUTH_FOO: "x" }).hint).toBe("the variables that count: agentauth help environment");
+    expect(env({ AGENTAUTH_FOO: "x" }).hint).toContain("agentauth help environment");
   });
 
   it("that a profile reads, or that are known, are in order", () => {
@@ -220,7 +252,11 @@ describe("variables", () => {
     ["AGENTAUTH_NO_INPUT", "0", "counts as set like any other value"],
     ["AGENTAUTH_NO_INPUT", "False", "counts as set like any other value"],
   ])("%s=%s is remarked on", (name, value, told) => {
-    expect(env({ [name]: value })).toMatchObject({ state: "warning", found: expect.stringContaining(told) });
+    expect(env({ [name]: value })).toMatchObject({
+      state: "warning",
+      found: expect.stringContaining(told),
+      hint: expect.stringContaining("agentauth help environment"),
+    });
   });
 
   it("are every one that the command line reads", () => {
@@ -239,6 +275,42 @@ describe("variables", () => {
       hint: expect.stringMatching(/^unset NODE_TLS_REJECT_UNAUTHORIZED; .*--ca-file/),
     });
     expect(checkTls({ NODE_TLS_REJECT_UNAUTHORIZED: "1" }).state).toBe("ok");
+  });
+});
+
+describe("the keychain", () => {
+  const keyring = { value: "keyring", source: "profile work", fallback: "none" } as const;
+  const silent = { get: () => new Promise<undefined>(() => {}), set: async () => {} };
+  const refusing = {
+    get: () =>
+      Promise.reject(new AgentAuthError("store_failed", "it is locked", { class: "store", hint: "unlock it" })),
+    set: async () => {},
+  };
+
+  it.each([
+    ["has a key", async () => "key", "has the key for this folder"],
+    ["has none", async () => undefined, "a key is made at the first login"],
+  ])("that %s is in order", async (_what, get, told) => {
+    const finding = await checkKeychain(keyring, { get, set: async () => {} }, true);
+    expect(finding).toMatchObject({ state: "ok", found: expect.stringContaining(told) });
+  });
+
+  it("that says no is a failure of the store, and a warning where files may take its place", async () => {
+    const run = () => checkKeychain(keyring, refusing, true);
+    const { results, exitCode } = await runChecks([{ name: "keychain", area: "store", run }], live());
+    expect([exitCode, results]).toEqual([
+      8,
+      [{ name: "keychain", state: "failed", found: "it is locked", hint: "unlock it" }],
+    ]);
+    expect(await checkKeychain({ ...keyring, fallback: "file" }, refusing, true)).toEqual(
+      warning("it is locked: logins are kept unsealed, as store_fallback says", "unlock it"),
+    );
+  });
+
+  it("is not asked where it is not used, or where nobody may be asked", async () => {
+    expect((await checkKeychain({ ...keyring, value: "file" }, silent, true)).state).toBe("skipped");
+    expect((await checkKeychain(undefined, silent, true)).state).toBe("skipped");
+    expect((await checkKeychain(keyring, silent, false)).state).toBe("skipped");
   });
 });
 

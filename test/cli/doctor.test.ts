@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { DoctorFlags } from "../../src/cli/commands/doctor.js";
@@ -243,6 +243,38 @@ describe("online", () => {
     expect(code).toBe(0);
   });
 
+  it.each([
+    [10, "ok"],
+    [-400, "failed"],
+  ])("a clock that is %i s off that of an MCP server is %s", async (seconds, state) => {
+    const now = () => Date.now() + seconds * 1000;
+    const { check } = await examine({ env, now, flags: { url: sandbox.mcpUrl } });
+    expect(check("server clock")).toMatchObject({ state, found: expect.stringContaining("the MCP server") });
+  });
+
+  it("servers that never answer are waited for once each, and together", async () => {
+    const taken: Socket[] = [];
+    const silent = createSocketServer((socket) => void taken.push(socket));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const base = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const { retries: _, ...flags } = { retries: undefined, online: true, url: `${base}/mcp`, timeout: 0.3 };
+    const down = { ...env, AGENTAUTH_BASE_URL: base };
+    const { deps, io } = depsOf({ env: down });
+    const code = await runDoctor({ json: true, ...flags } as DoctorFlags, deps);
+    for (const socket of taken) socket.destroy();
+    silent.close();
+    const { checks } = JSON.parse(io.out()) as Report;
+    const stateOf = (name: string) => checks.find((one) => one.name === name)?.state;
+    expect([code, ...["service", "clock", "server clock", "discovery"].map(stateOf)]).toEqual([
+      5,
+      "failed",
+      "skipped",
+      "skipped",
+      "failed",
+    ]);
+    expect(taken).toHaveLength(3);
+  });
+
   it("what a server sends is escaped", async () => {
     const evil = createServer((_request, response) => {
       response.writeHead(400, { "content-type": "application/json" });
@@ -258,6 +290,24 @@ describe("online", () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come through
     expect(io.out()).not.toMatch(/[\u001b\u202e]/);
   });
+});
+
+it.each<[string, Situation]>([
+  ["a fresh machine", {}],
+  ["a broken settings file", { config: "{" }],
+  ["a profile that is not there", { env: { AGENTAUTH_PROFILE: "nope" } }],
+  ["variables that mean nothing", { env: { AGENTAUTH_FOO: "1", AGENTAUTH_ERRORS: "x", BROWSER: "/nowhere" } }],
+  ["a store that is none", { env: { AGENTAUTH_STORE: "vault" } }],
+  ["a keychain that is not there", { env: { AGENTAUTH_STORE: "keyring" } }],
+  ["files that are not there", { flags: { caFile: "/nowhere", clientCert: "/nowhere", clientKey: "/nowhere" } }],
+  ["a key without a certificate", { flags: { clientKey: "/nowhere" } }],
+  ["proxies that are none", { env: { HTTPS_PROXY: "socks5://x:1", NODE_TLS_REJECT_UNAUTHORIZED: "0" } }],
+  ["a service that is down", { env: { AGENTAUTH_BASE_URL: "http://127.0.0.1:9" }, flags: { online: true } }],
+  ["an MCP server that is down", { flags: { url: "http://127.0.0.1:9/mcp" } }],
+])("whatever failed or is to be known says what helps: %s", async (_what, situation) => {
+  const { report } = await examine(situation);
+  const silent = report.checks.filter(({ state, hint }) => (state === "failed" || state === "warning") && !hint);
+  expect(silent).toEqual([]);
 });
 
 it("an address that is none ends before anything is looked at", async () => {

@@ -121,3 +121,64 @@ describe("times", () => {
     }
   });
 });
+
+describe("a value that nothing has", () => {
+  const remarks = (flags: FilterFlags, items: readonly Record<string, unknown>[]) => {
+    const filter = buildFilter(flags, NOW, { status: ["active", "revoked"], session_type: ["browser", "api", "mcp"] });
+    for (const item of items) filter?.matches(device(item));
+    return filter?.mistyped();
+  };
+
+  it.each<[string, FilterFlags, Record<string, unknown>[], string[]]>([
+    [
+      "a slip",
+      { status: "actve" },
+      [{ status: "active" }],
+      ['--status "actve": nothing has this status; did you mean "active"?'],
+    ],
+    [
+      "a documented value, mistyped",
+      { status: "revokd" },
+      [{ status: "active" }],
+      ['--status "revokd": nothing has this status; did you mean "revoked"?'],
+    ],
+    [
+      "a word that is nothing like them",
+      { status: "green" },
+      [{ status: "odd" }],
+      ['--status "green": nothing has this status; there are "active", "odd", "revoked"'],
+    ],
+    [
+      "the other field",
+      { sessionType: "mpc" },
+      [{ session_type: "api" }],
+      ['--session-type "mpc": nothing has this session type; did you mean "mcp"?'],
+    ],
+    [
+      "two of them",
+      { status: "x", sessionType: "y" },
+      [{ status: "active", session_type: "api" }],
+      [expect.stringContaining("--status"), expect.stringContaining("--session-type")] as string[],
+    ],
+  ])("is told: %s", (_what, flags, items, expected) => {
+    expect(remarks(flags, items)).toEqual(expected);
+  });
+
+  it.each<[string, FilterFlags, Record<string, unknown>[]]>([
+    ["a documented value that happens to be rare", { status: "revoked" }, [{ status: "active" }]],
+    ["a value that something has", { status: "paused" }, [{ status: "paused" }, { status: "active" }]],
+    ["an empty list", { status: "actve" }, []],
+    ["items that have no such field", { status: "actve" }, [{}]],
+    [
+      "an item that another filter leaves out",
+      { status: "paused", sessionType: "mcp" },
+      [{ status: "paused", session_type: "api" }],
+    ],
+  ])("is no slip: %s", (_what, flags, items) => {
+    expect(remarks(flags, items)).toEqual([]);
+  });
+
+  it("is told harmlessly, whatever the service sends", () => {
+    expect(remarks({ status: "x" }, [{ status: "\u001b[31m\nerror: " }])?.join("")).not.toMatch(/[\p{Cc}]/u);
+  });
+});

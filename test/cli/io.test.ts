@@ -29,6 +29,16 @@ describe("the terminal is a setting", () => {
   });
 
   it.each([
+    [undefined, 24],
+    ["50", 50],
+    ["1", 2],
+    ["0", 24],
+    ["tall", 24],
+  ])("LINES=%s is %i lines high", (setting, expected) => {
+    expect(createMemoryIo({ tty: true, env: { LINES: setting } }).stdout.rows).toBe(expected);
+  });
+
+  it.each([
     ["a terminal", true, {}, true],
     ["a pipe", false, {}, false],
     ["NO_COLOR", true, { NO_COLOR: "1" }, false],

@@ -71,6 +71,9 @@ describe("a folder that belongs to somebody else", () => {
       { key: "pool" },
       { key: "output" },
       { key: "store", source: "default" },
+      { key: "store_fallback", source: "default" },
+      { key: "client_cert" },
+      { key: "client_key" },
     ]);
     expect(thief.requests).toEqual([]);
   });

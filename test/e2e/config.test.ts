@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
@@ -80,6 +81,9 @@ describe("settings", () => {
       /^error: api_token must be env:NAME or file:PATH, never the token itself\nhint: agentauth config set api_token -/,
     ],
     ["output", "xml", /^error: output "xml" must be one of table/],
+    ["output", "jsn", /^error: output "jsn" must be one of .*\nhint: did you mean json\?/],
+    ["store", "keychain", /^error: store "keychain" must be one of file, keyring, memory/],
+    ["client_cert", "", /^error: client_cert "" must not be empty/],
     ["account", "", /^error: account "" must not be empty/],
     ["auth_header", "X Key", /^error: auth_header "X Key" must be a header name/],
     ["basurl", "x", /^error: there is no setting "basurl"\nhint: did you mean base_url\?/],
@@ -145,6 +149,71 @@ describe("settings", () => {
   });
 });
 
+describe("settings that are changed at once", () => {
+  it("are all kept, by 20 processes in two profiles and with a profile chosen meanwhile", {
+    timeout: 120_000,
+  }, async () => {
+    const keys = [
+      "account",
+      "domain",
+      "pool",
+      "base_url",
+      "auth_header",
+      "output",
+      "store",
+      "client_cert",
+      "client_key",
+    ];
+    const values = { base_url: "https://x.example", auth_header: "X-Key", output: "json", store: "file" } as const;
+    const wanted = (key: string) => (values as Record<string, string>)[key] ?? `/${key}`;
+    await set("pool", "p", "--profile", "b");
+    const sets = ["a", "b"].flatMap((profile) =>
+      keys.map((key) => run(["config", "set", key, wanted(key), "--profile", profile])),
+    );
+    const others = [run(["profile", "use", "b"]), run(["config", "unset", "store_fallback"])];
+    const ended = await Promise.all([...sets, ...others]);
+    expect(ended.map(({ code, stderr }) => [code, /error|warning/.exec(stderr)?.[0]])).toEqual(
+      ended.map(() => [0, undefined]),
+    );
+    const whole = Object.fromEntries(keys.map((key) => [key, wanted(key)]));
+    const written = JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as unknown;
+    expect(written).toEqual({ schema: 1, profile: "b", profiles: { a: whole, b: whole } });
+    expect(readdirSync(join(home, "claims"))).toEqual([]);
+  });
+
+  it("wait for nobody who was killed", async () => {
+    await set("pool", "p");
+    mkdirSync(join(home, "claims"), { recursive: true, mode: 0o700 });
+    const holder = { pid: 4_194_000, boot: "another", space: "", started: "1" };
+    const claim = { id: "0123456789ab", holder, at: 0, deadline: 0, duration: 10, extend: false };
+    const name = createHash("sha256").update("settings file").digest("hex").slice(0, 40);
+    writeFileSync(join(home, "claims", `${name}.1.claim`), JSON.stringify(claim), { mode: 0o600 });
+    await set("pool", "q");
+    expect((await run(["config", "get", "pool"])).stdout).toBe("q\n");
+  });
+});
+
+describe("--show-origin", () => {
+  it("tells the flag, the variable, the line of the settings file, or that it is the default", async () => {
+    await set("pool", "pool_x");
+    await set("base_url", "https://profile.example");
+    const path = join(home, "config.json");
+    const origin = async (key: string, args: string[] = [], env: Record<string, string> = {}) =>
+      (await run(["config", "get", key, "--show-origin", ...args], { env })).stdout;
+    expect(await origin("pool")).toBe(`profile default: line 6 of ${path}\tpool_x\n`);
+    expect(await origin("store")).toBe("default\tfile\n");
+    expect(await origin("store", [], { AGENTAUTH_STORE: "memory" })).toBe("AGENTAUTH_STORE\tmemory\n");
+    expect(await origin("base_url", ["--base-url", "https://flag.example"])).toBe("--base-url\thttps://flag.example\n");
+    expect(await origin("api_token", [], { AGENTAUTH_API_TOKEN: "tok_0123456789" })).toBe(
+      "AGENTAUTH_API_TOKEN\t(set)\n",
+    );
+    expect(await origin("account")).toBe("");
+    const { stdout } = await run(["config", "list", "--show-origin"]);
+    expect(linesOf(stdout)).toContain(`pool\tpool_x\tprofile default: line 6 of ${path}`);
+    expect(linesOf(stdout)[0]).toBe(`profile\tdefault\tline 3 of ${path}`);
+  });
+});
+
 describe("what comes first", () => {
   it("a flag, then the environment, then the profile", async () => {
     await set("base_url", "https://profile.example");
@@ -194,8 +263,8 @@ describe("profiles", () => {
     await run(["config", "set", "api_token", "-", "--profile", "staging"], { stdin: "tok_0123456" });
     const names = async () => linesOf((await run(["profile", "list"])).stdout).map((line) => line.split("\t"));
     expect(await names()).toEqual([
-      ["default", "true", ""],
-      ["staging", "false", "https://staging.example"],
+      ["default", "true", "", "settings file"],
+      ["staging", "false", "https://staging.example", ""],
     ]);
     expect((await run(["profile", "use", "staging"])).code).toBe(0);
     expect((await names()).map(([name, used]) => [name, used])).toEqual([
@@ -204,8 +273,24 @@ describe("profiles", () => {
     ]);
     expect((await run(["config", "get", "base_url"])).stdout).toBe("https://staging.example\n");
     expect((await run(["profile", "delete", "staging"])).code).toBe(0);
-    expect(await names()).toEqual([["default", "true", ""]]);
+    expect(await names()).toEqual([["default", "true", "", "settings file"]]);
     expect(existsSync(join(home, "tokens", "staging"))).toBe(false);
+  });
+
+  it("say which one is used, and why, also where it does not exist", async () => {
+    await set("pool", "p", "--profile", "staging");
+    const used = async (args: string[], env: Record<string, string> = {}) => {
+      const { stdout, stderr } = await run(["profile", "list", "-o", "json", ...args], { env });
+      const rows = JSON.parse(stdout) as { name: string; current: boolean; source?: string }[];
+      return [rows.filter(({ current }) => current).map(({ name, source }) => `${name}: ${source}`), stderr];
+    };
+    expect(await used([])).toEqual([["default: settings file"], ""]);
+    expect(await used([], { AGENTAUTH_PROFILE: "staging" })).toEqual([["staging: AGENTAUTH_PROFILE"], ""]);
+    expect(await used(["--profile", "staging"])).toEqual([["staging: --profile"], ""]);
+    expect(await used([], { AGENTAUTH_PROFILE: "stagin" })).toEqual([
+      [],
+      expect.stringContaining('AGENTAUTH_PROFILE names the profile "stagin", and there is none of that name'),
+    ]);
   });
 
   it("that do not exist are told with those that do", async () => {

@@ -97,7 +97,7 @@ describe("unavailable: exit 5", () => {
     await expectError(
       args,
       { exit_code: 5, code: "dns_failed", class: "unavailable" },
-      [/agentauth\.invalid: the host name could not be resolved/, /hint: check the host name in the base URL/],
+      [/agentauth\.invalid: the host name could not be resolved/, /hint: check the host name and the network/],
       // The sandbox's own would go nowhere but to this machine.
       { AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" },
     );
@@ -107,7 +107,7 @@ describe("unavailable: exit 5", () => {
     const args = [...bench.devices, "--base-url", bench.sandbox.baseUrl.replace("http:", "https:"), ...NO_RETRY];
     await expectError(args, { exit_code: 5, code: "tls_failed", class: "unavailable", retryable: false }, [
       /TLS failed/,
-      /hint: --ca-file/,
+      /hint: check the port: the server speaks no TLS there/,
     ]);
   });
 

@@ -144,8 +144,37 @@ describe("choosing", () => {
     const args = ["--status", "active", "--limit", "3", "--page-size", "10", "--concurrency", "1", "-o", "id"];
     const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
     expect(linesOf(stdout)).toEqual(active.slice(0, 3).map(({ id }) => id));
-    expect(stderr).toMatch(/^the first 3 match/);
+    expect(stderr).toMatch(/^the first 3 match \(--status: chosen here, after reading\); go on with: .* --limit 3\n$/);
     expect(bench.asked() - before).toBeLessThan(6);
+  });
+
+  it("--limit on what matches goes on exactly behind the last item that was shown", async () => {
+    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+    const expected = all.filter(({ session_type }) => session_type === "mcp").map(({ id }) => id);
+    const found: (string | undefined)[] = [];
+    let args: readonly string[] = [...bench.devices, "--session-type", "mcp", "--limit", "7", "-o", "id"];
+    for (let parts = 0; parts <= expected.length / 7; parts++) {
+      const { stdout, stderr } = await bench.run(args);
+      found.push(...linesOf(stdout));
+      const next = /; go on with: agentauth (.*)\n$/.exec(stderr)?.[1];
+      if (next === undefined) break;
+      args = next.split(" ");
+    }
+    expect(found).toEqual(expected);
+  });
+
+  it("where the limit ends with the list, nothing is left to go on with", async () => {
+    const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+    const last = all.at(-1)?.title ?? "";
+    const args = ["--title", last.replace(/[^a-z]/gi, "?"), "--offset", "59", "--limit", "1", "-o", "id"];
+    const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
+    expect([linesOf(stdout), stderr]).toEqual([[all.at(-1)?.id], expect.stringMatching(/^1 of 1 match \([^;]*\)\n$/)]);
+  });
+
+  it("a value that nothing has is told, and what was meant", async () => {
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "--status", "actve", "-o", "json"]);
+    expect([code, stdout]).toEqual([0, "[]\n"]);
+    expect(stderr).toContain('warning: --status "actve": nothing has this status; did you mean "active"?');
   });
 
   it("--columns, --no-header and --jq", async () => {

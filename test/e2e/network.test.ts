@@ -1,51 +1,17 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
-import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
+import { runCli } from "../helpers/cli.js";
 
-const openssl = hasOpenssl();
-if (!openssl) process.stderr.write("SKIPPED: the tests of proxies and TLS need the program openssl\n");
+const openssl = hasOpenssl("the tests of proxies and TLS");
 
-function hasOpenssl(): boolean {
-  try {
-    execFileSync("openssl", ["version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const folder = temporaryFolder();
-const KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-const run = (...args: string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "ignore" });
-
-/** A certificate authority of its own, and what it signed for `service.test` and this machine. */
-function makeCertificates(): void {
-  for (const name of ["ca", "stranger"]) {
-    run(
-      "req",
-      "-x509",
-      ...KEY,
-      "-keyout",
-      `${name}.key`,
-      "-out",
-      `${name}.pem`,
-      "-days",
-      "2",
-      "-subj",
-      `/CN=${name} of a test`,
-    );
-  }
-  run("req", ...KEY, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=service.test");
-  writeFileSync(join(folder, "names"), "subjectAltName=DNS:service.test,IP:127.0.0.1\n");
-  const signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"];
-  run("x509", "-req", "-in", "server.csr", "-out", "server.pem", ...signed);
-}
+let authority: ReturnType<typeof makeAuthority>;
+/** Its own authority, and that of somebody else. */
+let CA: string;
+let STRANGER: string;
 
 const PAGE = JSON.stringify({ status: "success", summaries: [{ id: "dev_1", type: "device" }] });
 
@@ -90,9 +56,12 @@ async function listening<T extends Server>(server: T): Promise<T> {
 
 beforeAll(async () => {
   if (!openssl) return;
-  makeCertificates();
-  const [key, cert] = ["server.key", "server.pem"].map((name) => readFileSync(join(folder, name)));
-  service = await listening(createTlsServer({ key, cert }, serve) as unknown as Server);
+  authority = makeAuthority();
+  CA = authority.ca;
+  STRANGER = makeAuthority("stranger").ca;
+  authority.sign({ name: "server", subject: "/CN=service.test", names: "DNS:service.test,IP:127.0.0.1" });
+  const own = { key: authority.read("server.key"), cert: authority.read("server.pem") };
+  service = await listening(createTlsServer(own, serve) as unknown as Server);
   proxy = await listening(createServer((_request, response) => response.writeHead(400).end()).on("connect", tunnel));
 });
 beforeEach(() => {
@@ -107,7 +76,6 @@ afterAll(() => {
 
 const TOKEN = "tok_0123456789abcdef";
 const PASSWORD = "s3cret-of-the-proxy";
-const CA = join(folder, "ca.pem");
 
 /** Lists the devices of `https://service.test`, without repetitions. */
 function list(args: readonly string[] = [], env: Record<string, string> = {}) {
@@ -212,7 +180,9 @@ describe.skipIf(!openssl)("TLS", () => {
   it("with an authority that nobody knows: exit 5, and the token stays here", async () => {
     const { code, stdout, stderr } = await list(["--proxy", proxyUrl()]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
-    expect(stderr).toMatch(/^error: service\.test: TLS failed \(.*\nhint: --ca-file <file> trusts/);
+    expect(stderr).toMatch(
+      /^error: service\.test: TLS failed: its certificate comes from "ca of a test, Testers", which is not trusted here \(.*\nhint: --ca-file <file> trusts/,
+    );
     expect(served).toEqual([]);
   });
 
@@ -235,10 +205,10 @@ describe.skipIf(!openssl)("TLS", () => {
     const env = { NODE_EXTRA_CA_CERTS: CA };
     expect(await list(["--base-url", `https://127.0.0.1:${portOf(service)}`], env)).toMatchObject(works);
     expect(await list(["--proxy", proxyUrl()], env)).toMatchObject(works);
-    expect(await list(["--proxy", proxyUrl(), "--ca-file", join(folder, "stranger.pem")], env)).toMatchObject(works);
+    expect(await list(["--proxy", proxyUrl(), "--ca-file", STRANGER], env)).toMatchObject(works);
   });
 
   it("does not trust a stranger's authority", async () => {
-    expect((await list(["--proxy", proxyUrl(), "--ca-file", join(folder, "stranger.pem")])).code).toBe(5);
+    expect((await list(["--proxy", proxyUrl(), "--ca-file", STRANGER])).code).toBe(5);
   });
 });

@@ -31,7 +31,7 @@ afterAll(() => bench.sandbox.close());
 /** Runs the program with a terminal as its stdin, stdout and stderr. */
 async function onTerminal(args: readonly string[], env: Record<string, string> = {}, redirect = "") {
   const command = `${[process.execPath, BIN, ...args].map(shellWord).join(" ")} ${redirect}`;
-  const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", ...bench.env, ...env });
+  const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", PAGER: "cat", ...bench.env, ...env });
   const child = spawn("script", ["-qec", command, "/dev/null"], { env: all, stdio: "pipe" });
   const out = collect(child.stdout);
   const [code] = (await once(child, "close")) as [number | null];
@@ -78,11 +78,13 @@ describe.skipIf(!script)("on a terminal", () => {
     expect((await onTerminal(bench.devices, { TERM: "dumb" })).raw).not.toContain(ESC);
   });
 
-  it("a table fits the width, and what is left out is told", async () => {
-    const { lines } = await onTerminal([...bench.devices, "--limit", "5", "-q"], { COLUMNS: "60" });
+  it("a table fits the width, and where it cannot, items are records with every column", async () => {
+    const { lines } = await onTerminal([...bench.devices, "--limit", "5", "-q"], { COLUMNS: "80" });
     expect(lines).toHaveLength(6);
-    const narrow = await onTerminal([...bench.devices, "--limit", "5"], { COLUMNS: "60" });
-    expect(narrow.lines.join("\n")).toContain("not shown for lack of room: ");
+    expect(lines[0]).toMatch(/CITY$/);
+    const narrow = await onTerminal([...bench.devices, "--limit", "2", "-q"], { COLUMNS: "60" });
+    expect(narrow.lines.filter((line) => line.startsWith("id: "))).toHaveLength(2);
+    expect(narrow.lines.filter((line) => line.startsWith("last_seen.city: "))).toHaveLength(2);
   });
 
   it("json is indented, and a command's exit code is its own", async () => {

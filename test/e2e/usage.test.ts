@@ -14,6 +14,12 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     ],
     ["an unknown command", ["device", "list"], "unknown command 'device'", "did you mean devices?"],
     ["an unknown verb", ["devices", "lst"], "unknown command 'lst'", "did you mean list?"],
+    [
+      "a value that an operand cannot have",
+      ["completion", "bsh"],
+      'shell "bsh" must be one of bash, zsh, fish, powershell',
+      "did you mean bash?",
+    ],
     ["an unknown topic", ["help", "exit-code"], 'there is no help for "exit-code"', "did you mean exit-codes?"],
     [
       "an unknown format",
@@ -154,6 +160,8 @@ describe("errors as JSON", () => {
     ["-ojson", [...LIST, "--lmit", "-ojson"], {}],
     ["--output=ndjson", [...LIST, "--output=ndjson", "--lmit"], {}],
     ["--json", [...LIST, "--json", "--lmit"], {}],
+    ["--format json", [...LIST, "--lmit", "--format", "json"], {}],
+    ["-qo json", [...LIST, "--lmit", "-qo", "json"], {}],
     ["AGENTAUTH_ERRORS", [...LIST, "--lmit"], { AGENTAUTH_ERRORS: "json" }],
   ])("also of the parser, with %s", async (_what, args, env) => {
     const { code, stdout, stderr } = await runCli(args, { env });

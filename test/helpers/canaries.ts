@@ -121,7 +121,7 @@ function secretsIn(text: string): string[] {
 function allowed({ args }: Run): readonly string[] {
   const command = args.find((word) => !word.startsWith("-"));
   if (args.includes("--show-secrets")) return ["client_secret"];
-  if (command === "token") return ["access_token"];
+  if (command === "token" || command === "exchange") return ["access_token"];
   // The ready line has what a script needs to use a sandbox, whose secrets belong to nobody.
   if (command === "sandbox") return ["AGENTAUTH_API_TOKEN"];
   // Their output is another program's, or another server's; what is masked in it has tests of its own.

@@ -35,7 +35,7 @@ describe("a failure of the network", () => {
       url: "https://no-such-service.invalid/api/v1/pool",
     });
     expect(error.message).toMatch(/^no-such-service\.invalid: the host name could not be resolved \(E/);
-    expect(error.hint).toContain("base URL");
+    expect(error.hint).toContain("host name");
   });
 
   it("is `connection_refused` when nothing listens, after three attempts", async () => {
@@ -61,6 +61,7 @@ describe("a failure of the network", () => {
     const server = await startServer((response) => sendJson(response, {}));
     const { error, attempts } = await failure(server.origin.replace("http:", "https:"));
     expect(error.code).toBe("tls_failed");
+    expect(error.hint).toContain("speaks no TLS");
     expect(attempts).toBe(1);
   });
 
@@ -99,6 +100,29 @@ describe("a failure of the network", () => {
     const error = networkError(cause, "https://agentauth.example/x?y#z");
     expect(error).toMatchObject({ code, retryable, class: "unavailable", url: "https://agentauth.example/x", cause });
     expect(error.message).toContain(`(${systemCode}: why)`);
+  });
+
+  it("is `network_failed` for a port that fetch keeps clear of, after one attempt, with what helps", async () => {
+    const { error, attempts } = await failure("http://127.0.0.1:25/");
+    expect(error).toMatchObject({ code: "network_failed", retryable: false, hint: expect.stringContaining("port") });
+    expect(attempts).toBe(1);
+  });
+
+  it.each([
+    ["CERT_HAS_EXPIRED", "clock"],
+    ["CERT_NOT_YET_VALID", "clock"],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", "host name"],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "port"],
+    ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "client certificate"],
+    ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "NODE_EXTRA_CA_CERTS"],
+  ])("with the system's code %s is helped by what concerns the %s", (systemCode, word) => {
+    expect(networkError(thrown(systemCode), "https://a.example").hint).toContain(word);
+  });
+
+  it("in TLS shows the words of OpenSSL without what surrounds them", () => {
+    const words = "80EC66C0D17F0000:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:a.c:350:\n";
+    const { message } = networkError(thrown("ERR_SSL_WRONG_VERSION_NUMBER", words), "https://a.example");
+    expect(message).toBe("a.example: TLS failed (ERR_SSL_WRONG_VERSION_NUMBER: wrong version number)");
   });
 
   it("is found in the first of several causes, one for each address that was tried", () => {

@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import { type AgentFlags, addAgentFlags, addOverrides } from "../agent-flags.js";
 import { addOutputFlags, wholeNumber } from "../flags.js";
+import { addMachineFlags } from "../machine-flags.js";
 import type { Registry } from "../program.js";
 import type { OutputFlags } from "./lists.js";
 
@@ -50,6 +51,7 @@ Examples:
   $ curl -H "Authorization: Bearer $(agentauth token https://mcp.example/mcp)" …
   $ agentauth token https://mcp.example/mcp --format headers-json
   $ eval "$(agentauth token https://mcp.example/mcp --format env)"
+  $ agentauth token https://mcp.example/mcp --grant client-credentials --client-id my-service
   $ git config credential.https://mcp.example.helper '!agentauth token https://mcp.example/mcp --format git'`,
     )
     .action(
@@ -80,7 +82,9 @@ Examples:
         "url",
       ),
     );
-  addOutputFlags(root.command("logout").helpGroup(GROUP).description("forget a login, and tell the issuer"))
+  addOutputFlags(
+    addMachineFlags(root.command("logout").helpGroup(GROUP).description("forget a login, and tell the issuer")),
+  )
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "every login of the profile")
     .option("--account-hint <account>", ACCOUNT)
@@ -135,7 +139,11 @@ Examples:
         "url",
       ),
     );
-  addOutputFlags(root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"))
+  addOutputFlags(
+    addMachineFlags(
+      root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"),
+    ),
+  )
     .argument("<mcp_url>", "the MCP server")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")

@@ -8,7 +8,11 @@ import type { OutputFlags } from "./lists.js";
 export interface ConfigOptions extends GlobalFlags, OutputFlags {
   key: string;
   value: string;
+  /** Whether the line of the settings file is told too. */
+  showOrigin?: boolean;
 }
+
+const KEY = "the setting; agentauth config --help has them all";
 
 /** `config get|set|unset|list|path`. */
 export function declareConfig(registry: Registry): void {
@@ -26,14 +30,27 @@ export function declareConfig(registry: Registry): void {
       },
       ...positional,
     );
-  addOutputFlags(group.command("list").description("show every setting in force, and where it comes from")).action(
-    run("list"),
-  );
-  group.command("get").description("print one setting of the profile").argument("<key>").action(run("get", "key"));
+  addOutputFlags(group.command("list").description("show every setting in force, and where it comes from"))
+    .option("--show-origin", "tell the line of the settings file too")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ agentauth config list --profile staging\n  $ agentauth config list --show-origin",
+    )
+    .action(run("list"));
+  group
+    .command("get")
+    .description("print one setting of the profile")
+    .argument("<key>", KEY)
+    .option("--show-origin", "print the setting in force, after what decided it and a tab")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ agentauth config get base_url\n  $ agentauth config get base_url --show-origin",
+    )
+    .action(run("get", "key"));
   group
     .command("set")
     .description("change one setting of the profile")
-    .argument("<key>")
+    .argument("<key>", KEY)
     .argument("<value>", "the value; for api_token env:NAME, file:PATH, or - to read the token from stdin")
     .addHelpText(
       "after",
@@ -48,7 +65,12 @@ Examples:
   group
     .command("unset")
     .description("remove one setting from the profile")
-    .argument("<key>")
+    .argument("<key>", KEY)
+    .addHelpText("after", "\nExample:\n  $ agentauth config unset pool")
     .action(run("unset", "key"));
-  group.command("path").description("print where the settings file is").action(run("path"));
+  group
+    .command("path")
+    .description("print where the settings file is")
+    .addHelpText("after", '\nExample:\n  $ cat "$(agentauth config path)"')
+    .action(run("path"));
 }

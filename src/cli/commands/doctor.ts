@@ -36,7 +36,9 @@ export function declareDoctor(registry: Registry): void {
     .addHelpText(
       "after",
       `
-Asks nothing over the network but with --online or an MCP server, and changes nothing.
+Asks nothing over the network but with --online or an MCP server, and changes nothing. Each
+request is made once and given 10 seconds, unless --retries and --timeout say otherwise.
+Where logins are sealed with a key in the keychain, that is asked too, unless --no-input is given.
 What it prints holds no secret, and can be pasted into a bug report.
 
 Ends with 0 when nothing failed; with 2 when a setting or this machine is wrong; else

@@ -1,21 +1,6 @@
+import { ENVIRONMENT } from "../environment-variables.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../exit-codes.js";
 import type { Registry } from "../program.js";
-
-const ENVIRONMENT: readonly (readonly [string, string])[] = [
-  ["AGENTAUTH_BASE_URL", "the service's base address"],
-  ["AGENTAUTH_API_TOKEN", "the API token of the management interface"],
-  ["AGENTAUTH_CLIENT_SECRET", "the secret of the client that --client-id names"],
-  ["AGENTAUTH_PROFILE", "the profile to use"],
-  ["AGENTAUTH_HOME", "the folder that all files are kept in"],
-  ["AGENTAUTH_STORE", "where logins are kept: file, keyring or memory"],
-  ["AGENTAUTH_NO_INPUT", "never ask, as --no-input"],
-  ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
-  ["HTTPS_PROXY, HTTP_PROXY, ALL_PROXY", "the proxy for requests"],
-  ["NO_PROXY", "hosts that are reached without it"],
-  ["NODE_EXTRA_CA_CERTS", "certificate authorities to trust too"],
-  ["NO_COLOR, FORCE_COLOR", "colours off or on; NO_COLOR wins"],
-  ["COLUMNS", "the width to print tables for"],
-];
 
 const FORMATS: readonly (readonly [string, string])[] = [
   ["table", "aligned columns that fit the terminal, relative times"],
@@ -27,6 +12,21 @@ const FORMATS: readonly (readonly [string, string])[] = [
   ["yaml", "a sequence of mappings"],
   ["id", "one identifier a line"],
 ];
+
+const AGENTS = `Where an AI agent runs agentauth, and nothing else is said:
+  - lists, status and the like are printed as JSON, as with -o json; token is still the bare token
+  - errors are one line of JSON on stderr, the last one there
+  - nobody is asked, no browser is opened and no pager started, as with --no-input --browser none
+
+A line on stderr says so. Flags, and the output setting of a profile, come first: -o table prints a table.
+Agents are known by the marks they leave in the environment; CI alone is none.
+AGENTAUTH_AGENT=0 turns it off, AGENTAUTH_AGENT=1 on.
+
+A person signs in with two commands, between which the agent is free:
+  agentauth login <mcp_url> --no-wait --json       prints where to sign in, and ends
+  agentauth login <mcp_url> --wait <login_id>      waits until that is done
+
+Every command with its flags as data: agentauth commands --json; what it prints: agentauth schema`;
 
 function table(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([name]) => name.length));
@@ -45,6 +45,11 @@ const TOPICS: readonly { name: string; about: string; text: () => string }[] = [
     about: "the environment variables that count",
     text: () =>
       `Environment variables:\n${table(ENVIRONMENT)}\n\nA flag comes before the environment, the environment before the profile.\nAn empty variable counts as unset.`,
+  },
+  {
+    name: "agents",
+    about: "how it behaves where an AI agent runs it",
+    text: () => AGENTS,
   },
   { name: "formats", about: "the output formats", text: () => `Output formats (-o):\n${table(FORMATS)}` },
 ];

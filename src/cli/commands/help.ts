@@ -11,8 +11,10 @@ export function declareHelp(registry: Registry): void {
   const { root } = registry;
   root
     .command("help")
+    .helpGroup("Help:")
     .description("show help for a command or a topic")
     .argument("[command...]", "a command such as devices list, or a topic")
+    .addHelpText("after", "\nExamples:\n  $ agentauth help devices list\n  $ agentauth help exit-codes")
     .action(
       registry.action<{ words: string[] }>(async ({ words }) => {
         words.reduce<Command>(commandUnder, root).outputHelp();

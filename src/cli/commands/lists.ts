@@ -4,6 +4,7 @@ import type { FilterFlags } from "../filters.js";
 import { addListFlags, addOutputFlags } from "../flags.js";
 import type { Format } from "../output/formats.js";
 import type { Registry } from "../program.js";
+import { duration } from "../watch/duration.js";
 
 /** What the output flags of a command say. */
 export interface OutputFlags {
@@ -24,6 +25,13 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   offset?: number;
   concurrency?: number;
   strict?: boolean;
+  /** `false` for `--no-pager`. */
+  pager?: boolean;
+  /** The interval in milliseconds. */
+  watch?: number;
+  until?: string;
+  /** Milliseconds. */
+  watchTimeout?: number;
 }
 
 /** One kind of list: its noun, and the scope that it needs. */
@@ -60,7 +68,9 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   $ agentauth devices list --pool <pool_id>
   $ agentauth devices list --pool <pool_id> --sort last_seen:desc --limit 20
   $ agentauth devices list --pool <pool_id> --status revoked -o csv > revoked.csv
-  $ agentauth devices list --pool <pool_id> -o ndjson --jq .last_seen.country_code`,
+  $ agentauth devices list --pool <pool_id> -o ndjson --jq .last_seen.country_code
+  $ agentauth devices list --pool <pool_id> --watch
+  $ agentauth devices list --pool <pool_id> --watch=2s --until 'length > 0' --watch-timeout 5m`,
   },
 ];
 
@@ -72,11 +82,16 @@ export function declareLists(registry: Registry): void {
       .helpGroup("Lists:")
       .description(`list ${kind.about}`)
       .addHelpText("after", `\n${kind.of}`);
-    const list = addListFlags(group.command("list").description(`list ${kind.about}`))
+    const list = addWatchFlags(addListFlags(group.command("list").description(`list ${kind.about}`)))
+      .addOption(pagerOption())
       .option(`--${kind.scope} <${kind.scope}_id>`, `the ${kind.scope} (default: the profile's)`)
       .addHelpText("after", `\nExamples:${kind.examples}`)
       .action(
         registry.action<ListFlags>(async (options, deps) => {
+          if (isAboutWatching(options)) {
+            const { runWatch } = await import("../watch/run-watch.js");
+            return runWatch(kind, options, deps);
+          }
           const { runList } = await import("../run-list.js");
           return runList(kind, options, deps);
         }),
@@ -86,6 +101,37 @@ export function declareLists(registry: Registry): void {
       declareGet(group, registry);
     }
   }
+}
+
+function isAboutWatching({ watch, until, watchTimeout }: ListFlags): boolean {
+  return watch !== undefined || until !== undefined || watchTimeout !== undefined;
+}
+
+function pagerOption(): Option {
+  return new Option("--no-pager", "print on a terminal without a pager (AGENTAUTH_PAGER, PAGER, less)").helpGroup(
+    "Output:",
+  );
+}
+
+function addWatchFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--watch [interval]", "show it again and again, every 5s or as given; in a pipe, a JSON event a line")
+        .preset("5s")
+        .argParser(duration)
+        .helpGroup("Watching:"),
+    )
+    .addOption(
+      new Option(
+        "--until <expression>",
+        "watch until this jq expression over the array of items is neither false nor null",
+      ).helpGroup("Watching:"),
+    )
+    .addOption(
+      new Option("--watch-timeout <time>", "watch no longer than this (5m, or seconds), then end with exit code 5")
+        .argParser(duration)
+        .helpGroup("Watching:"),
+    );
 }
 
 function addDeviceFilters(list: Command): void {
@@ -107,6 +153,7 @@ function declareGet(group: Command, registry: Registry): void {
   addOutputFlags(group.command("get").description("show one device of a pool (found by listing the pool)"))
     .argument("<device_id>", "the device")
     .option("--pool <pool_id>", "the pool (default: the profile's)")
+    .addOption(pagerOption())
     .addHelpText("after", "\nExample:\n  $ agentauth devices get <device_id> --pool <pool_id> -o json")
     .action(
       registry.action<ListFlags & { id: string }>(async (options, deps) => {

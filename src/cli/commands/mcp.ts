@@ -1,18 +1,32 @@
+import type { Command } from "commander";
 import { type AgentFlags, addAgentFlags } from "../agent-flags.js";
 import { addOutputFlags } from "../flags.js";
 import type { Registry } from "../program.js";
 import type { OutputFlags } from "./lists.js";
+import { declareMcpConfig } from "./mcp-config.js";
 
-/** What an `mcp` command was told. */
+/** What `mcp tools` or `mcp call` was told. */
 export interface McpFlags extends AgentFlags, OutputFlags {
   url: string;
   tool: string;
   args?: string;
 }
 
-/** `mcp tools`, `mcp call`. */
+/** What `mcp proxy` was told. */
+export interface ProxyFlags extends Omit<AgentFlags, "output"> {
+  url: string;
+}
+
+/** `mcp tools`, `mcp call`, `mcp proxy`, `mcp config`. */
 export function declareMcp(registry: Registry): void {
   const group = registry.root.command("mcp").helpGroup("Tokens:").description("use an MCP server with its token");
+  declareTools(group, registry);
+  declareCall(group, registry);
+  declareProxy(group, registry);
+  declareMcpConfig(group, registry);
+}
+
+function declareTools(group: Command, registry: Registry): void {
   addOutputFlags(addAgentFlags(group.command("tools").description("list the tools of an MCP server")))
     .argument("<mcp_url>", "the MCP server")
     .option("--login", "sign in if that is needed, also where nobody seems to be there")
@@ -24,6 +38,9 @@ export function declareMcp(registry: Registry): void {
         "url",
       ),
     );
+}
+
+function declareCall(group: Command, registry: Registry): void {
   addOutputFlags(addAgentFlags(group.command("call").description("call a tool of an MCP server")))
     .argument("<mcp_url>", "the MCP server")
     .argument("<tool>", "the tool")
@@ -36,6 +53,35 @@ export function declareMcp(registry: Registry): void {
         async (options, deps) => (await import("../run-mcp.js")).runCall(options, deps),
         "url",
         "tool",
+      ),
+    );
+}
+
+function declareProxy(group: Command, registry: Registry): void {
+  addAgentFlags(group.command("proxy").description("bring an MCP server to a host that only starts commands"))
+    .argument("<mcp_url>", "the MCP server")
+    .option("--login", "sign in if that is needed, in a browser that is started for it")
+    .option("--no-login", "never sign in")
+    .addHelpText(
+      "after",
+      `
+A host starts it and speaks MCP over its standard input and output; every message
+goes to the server and back as it is, with a token that is renewed as needed.
+Unless --login or --browser is given nobody is asked to sign in: the host is told
+the command that does it, and it ends with 4.
+
+It ends with 0 when the host closes standard input. -v tells on stderr which
+messages pass.
+
+Examples:
+  $ agentauth login https://mcp.example/mcp
+  $ agentauth mcp config claude-code https://mcp.example/mcp
+  $ agentauth mcp proxy https://mcp.example/mcp`,
+    )
+    .action(
+      registry.action<ProxyFlags>(
+        async (options, deps) => (await import("../run-mcp-proxy.js")).runProxy(options, deps),
+        "url",
       ),
     );
 }

@@ -28,11 +28,19 @@ The profile "sandbox" always stands for the sandbox that is running.`,
       },
       ...positional,
     );
-  addOutputFlags(group.command("list").description("show the profiles and which one is used")).action(run("list"));
-  group.command("use").description("use a profile from now on").argument("<name>").action(run("use", "name"));
+  addOutputFlags(group.command("list").description("show the profiles and which one is used"))
+    .addHelpText("after", "\nExample:\n  $ agentauth profile list")
+    .action(run("list"));
+  group
+    .command("use")
+    .description("use a profile from now on")
+    .argument("<name>", "the profile")
+    .addHelpText("after", "\nExample:\n  $ agentauth profile use staging")
+    .action(run("use", "name"));
   group
     .command("delete")
     .description("delete a profile and its settings")
-    .argument("<name>")
+    .argument("<name>", "the profile")
+    .addHelpText("after", "\nExample:\n  $ agentauth profile delete staging")
     .action(run("delete", "name"));
 }

@@ -22,6 +22,7 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   autoApprove?: boolean;
   iss?: boolean;
   deviceFlow?: boolean;
+  machineGrants?: boolean;
   opaque?: boolean;
   accessTokenTtl?: number;
   change?: string;
@@ -31,7 +32,7 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
 export function declareSandbox(registry: Registry): void {
   const group = registry.root
     .command("sandbox")
-    .helpGroup("Try it:")
+    .helpGroup("Sandbox:")
     .description("run the whole service on this machine, with made-up data")
     .addHelpText(
       "after",
@@ -42,7 +43,7 @@ While it runs, --profile sandbox reaches it:
   $ agentauth sandbox fault 503:times=2
   $ agentauth sandbox stop`,
     );
-  const run = (verb: "start" | "status" | "stop" | "fault" | "clock", ...positional: ("faults" | "change")[]) =>
+  const run = (verb: keyof typeof import("../run-sandbox.js").SANDBOX_RUNS, ...positional: ("faults" | "change")[]) =>
     registry.action<SandboxCommandOptions>(
       async (options, deps) => {
         const { SANDBOX_RUNS } = await import("../run-sandbox.js");
@@ -70,26 +71,52 @@ While it runs, --profile sandbox reaches it:
     .option("--auto-approve", "let every sign-in succeed without asking a person")
     .option("--iss", "name the issuer in every authorization answer, and promise to (RFC 9207)")
     .option("--device-flow", "offer sign-in on another device (RFC 8628)")
+    .option("--machine-grants", "offer tokens that need no person; see sandbox machine")
     .option("--opaque", "issue access tokens that only introspection can read")
     .option("--access-token-ttl <seconds>", "the life of an access token (default 3600)", wholeNumber(1))
     .option("--host <address>", "the address to listen on (default 127.0.0.1)")
     .option("--allow-non-loopback", "listen where other machines can reach it")
     .addOption(output())
     .addOption(json())
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ agentauth sandbox start
+  $ agentauth sandbox start --devices 5000 --auto-approve
+  $ agentauth sandbox start --fault 503:times=2 -o json`,
+    )
     .action(run("start"));
   group
     .command("status")
     .description("tell whether it runs, and where")
     .addOption(output())
     .addOption(json())
+    .addHelpText("after", "\nEnds with 5 where none runs.\n\nExample:\n  $ agentauth sandbox status --json")
     .action(run("status"));
-  group.command("stop").description("stop it").action(run("stop"));
+  group
+    .command("stop")
+    .description("stop it")
+    .addHelpText("after", "\nExample:\n  $ agentauth sandbox stop")
+    .action(run("stop"));
   group
     .command("clock")
     .description("show its clock, or set it forward")
     .argument("[change]", "such as +90s, +30m, +1h or +2d")
     .addHelpText("after", "\nExample:\n  $ agentauth sandbox clock +1h")
     .action(run("clock", "change"));
+  group
+    .command("machine")
+    .description("print what programs get tokens with that run without a person, as JSON; secrets")
+    .addHelpText(
+      "after",
+      `
+Of a sandbox that was started with --machine-grants.
+
+Example:
+  $ agentauth sandbox machine > machine.json`,
+    )
+    .action(run("machine"));
   group
     .command("fault")
     .description("make it do something wrong; without a fault, list the kinds and what is set")

@@ -53,7 +53,8 @@ export function skipped(found: string, hint?: string): Finding {
 }
 
 /**
- * Asks every question, one after the other. A check that throws has failed, and the others are asked all the same.
+ * Asks every question: those that go over the network at once, so that they are waited for together, and the others one
+ * after the other. A check that throws has failed, and the others are asked all the same.
  *
  * @returns the findings in order, and 0 or the exit code of the gravest failure
  * @throws `AgentAuthError` `aborted` when the signal fires
@@ -64,8 +65,9 @@ export async function runChecks(
 ): Promise<{ results: CheckResult[]; exitCode: number }> {
   const results: CheckResult[] = [];
   const broken = new Set<Area>();
+  const asked = new Map(checks.flatMap((check) => (check.area === "online" ? [[check, attempt(check)] as const] : [])));
   for (const check of checks) {
-    const { finding, area } = await attempt(check);
+    const { finding, area } = await (asked.get(check) ?? attempt(check));
     if (signal.aborted) throw abortedError(signal);
     results.push({ name: check.name, ...finding });
     if (finding.state === "failed") broken.add(area);
@@ -74,15 +76,24 @@ export async function runChecks(
   return { results, exitCode: gravest?.[1] ?? EXIT_CODES.ok };
 }
 
+/** What helps where an error does not say so itself. */
+const OTHERWISE: Readonly<Record<Area, string>> = {
+  settings: "agentauth config list --show-origin tells where it is set",
+  store: "set AGENTAUTH_HOME to a folder that you can write to",
+  online: "run it again with --verbose, which tells each request",
+};
+
 async function attempt({ area, run }: Check): Promise<{ finding: Finding; area: Area }> {
   try {
     return { finding: await run(), area };
   } catch (thrown) {
     if (!isAgentAuthError(thrown)) {
-      return { finding: failed(`this check broke off: ${thrown instanceof Error ? thrown.message : "?"}`), area };
+      const why = thrown instanceof Error ? thrown.message : "?";
+      return { finding: failed(`this check broke off: ${why}`, "this is a bug in agentauth: please report it"), area };
     }
     const { message, hint } = cliHint(thrown);
-    return { finding: failed(message, hint), area: areaOf(thrown.class) ?? area };
+    const about = areaOf(thrown.class) ?? area;
+    return { finding: failed(message, hint ?? OTHERWISE[about]), area: about };
   }
 }
 

@@ -1,13 +1,16 @@
 import { shellWord } from "../../redact.js";
 import { agentOf } from "../agent-context.js";
+import { agentNetwork } from "../agent-network.js";
 import type { DoctorFlags } from "../commands/doctor.js";
-import type { Deps } from "../context.js";
-import { type Check, type Finding, ok, warning } from "./check.js";
+import { type Deps, networkOptions, settingsOf } from "../context.js";
+import { type Check, type Finding, ok, skipped, warning } from "./check.js";
+import { dateOf, judgeClock } from "./online.js";
 
 /** The checks of one MCP server: whether its issuer is found, and whether somebody is signed in there. */
 export function mcpChecks(url: string, flags: DoctorFlags, deps: Deps): Check[] {
   const agent = () => agentOf(flags, deps, "when-present");
   return [
+    { name: "server clock", area: "online", run: () => serverClock(url, flags, deps) },
     {
       name: "discovery",
       area: "online",
@@ -26,6 +29,24 @@ export function mcpChecks(url: string, flags: DoctorFlags, deps: Deps): Check[] 
       },
     },
   ];
+}
+
+/** Asks the server once, without a token, and looks at nothing but the time of its answer. */
+async function serverClock(url: string, flags: DoctorFlags, deps: Deps): Promise<Finding> {
+  try {
+    const options = networkOptions(flags, settingsOf(flags, deps), deps);
+    const way = (await agentNetwork(options, deps.redactor)).wayTo(
+      new URL(url),
+      flags.allowPrivateNetwork ? "all" : new Set(),
+    );
+    const limit = AbortSignal.timeout((flags.timeout ?? 10) * 1000);
+    const signal = AbortSignal.any([deps.signal, limit]);
+    const response = await way.fetch(url, { redirect: "manual", signal });
+    await response.body?.cancel();
+    return judgeClock("the MCP server", { date: dateOf(response), now: deps.now() });
+  } catch {
+    return skipped("the MCP server gave no answer");
+  }
 }
 
 function judge(

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { MASK, quote } from "../../redact.js";
-import type { Sourced } from "../settings.js";
+import { certificateFiles, readClientCertificate } from "../client-certificate.js";
+import type { Settings, Sourced } from "../settings.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -71,6 +72,31 @@ export function checkProxy({ https, http }: ProxySettings): Finding {
   if (wrong) return failed(`${wrong.source} is not an http:// or https:// address`, `correct or unset ${wrong.source}`);
   const addresses = new Set(set.map(({ value, source }) => `${shownProxy(value)} (${source})`));
   return ok(addresses.size === 0 ? "none" : [...addresses].join(", "));
+}
+
+const DAY_MS = 86_400_000;
+const SOON_DAYS = 14;
+
+/**
+ * Whether the client certificate and its key can be used, and for how long.
+ *
+ * @param now milliseconds since the epoch
+ * @throws `AgentAuthError` `usage` or `store_failed`
+ */
+export async function checkClientCertificate(
+  settings: Pick<Settings, "clientCert" | "clientKey">,
+  now: number,
+): Promise<Finding> {
+  const files = certificateFiles(settings);
+  if (files === undefined) return ok("none");
+  const { cert } = await readClientCertificate(files);
+  const { X509Certificate } = await import("node:crypto");
+  const { subject, validTo } = new X509Certificate(cert);
+  const days = Math.floor((Date.parse(validTo) - now) / DAY_MS);
+  const told = `${quote(subject.replaceAll("\n", ", "))} in ${files.cert.value} (${files.cert.source})`;
+  if (days < 0) return failed(`${told} ended on ${validTo}`, "have a new one issued");
+  const finding = `${told}, good until ${validTo}`;
+  return days < SOON_DAYS ? warning(finding, "have a new one issued") : ok(finding);
 }
 
 /** Whether the files of certificate authorities can be read and hold certificates. */

@@ -38,7 +38,7 @@ export function onlineChecks(flags: DoctorFlags, settings: Settings, deps: Deps)
       if (error) throw error;
       return ok(told);
     }),
-    check("clock", judgeClock),
+    check("clock", (reached) => judgeClock("the service", reached)),
   ];
 }
 
@@ -91,7 +91,8 @@ async function withoutScope(
   }
 }
 
-function dateOf(response: Response | undefined): number | undefined {
+/** What the clock of a server said, in milliseconds since the epoch. */
+export function dateOf(response: Response | undefined): number | undefined {
   const time = Date.parse(response?.headers.get("date") ?? "");
   return Number.isNaN(time) ? undefined : time;
 }
@@ -101,11 +102,12 @@ const UNNOTICED_S = 30;
 /** Beyond this, tokens look ended or not yet begun to whoever checks them. */
 const HARMFUL_S = 300;
 
-function judgeClock({ date, now }: Reached): Finding {
-  if (date === undefined) return skipped("the service did not tell the time");
+/** How far this machine's clock is from that of whoever answered. */
+export function judgeClock(whose: string, { date, now }: Pick<Reached, "date" | "now">): Finding {
+  if (date === undefined) return skipped(`${whose} did not tell the time`);
   const ahead = Math.round((now - date) / 1000);
-  const told = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} the service`;
+  const told = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} ${whose}`;
   const hint = "set the clock of this machine, by NTP at best";
-  if (Math.abs(ahead) <= UNNOTICED_S) return ok("that of the service, within 30 s");
+  if (Math.abs(ahead) <= UNNOTICED_S) return ok(`that of ${whose}, within 30 s`);
   return Math.abs(ahead) > HARMFUL_S ? failed(told, hint) : warning(told, hint);
 }

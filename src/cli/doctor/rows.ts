@@ -72,7 +72,7 @@ function serviceRows({ settings, config, wrongBaseUrl, flags }: RowContext): Set
   ];
 }
 
-function networkRows({ flags, env }: RowContext): SettingRow[] {
+function networkRows({ flags, env, settings }: RowContext): SettingRow[] {
   const { https, http, except } = proxiesOf(flags.proxy, env);
   const shown = (proxy: Sourced | undefined) =>
     proxy && { value: shownProxy(proxy.value) ?? "(not usable)", source: proxy.source };
@@ -83,6 +83,8 @@ function networkRows({ flags, env }: RowContext): SettingRow[] {
     row("http_proxy", shown(http)),
     row("no_proxy", except),
     row("ca_file", flagged(flags.caFile, "--ca-file")),
+    row("client_cert", settings.clientCert),
+    row("client_key", settings.clientKey),
     row("extra_ca_certs", variable("NODE_EXTRA_CA_CERTS", env)),
   ];
 }

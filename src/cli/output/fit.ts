@@ -1,4 +1,4 @@
-/** How wide the columns of a table are on a terminal, and how many of them it has room for. */
+/** How wide the columns of a table are on a terminal. */
 
 /** The blanks between two columns. */
 export const GAP = 2;
@@ -9,22 +9,12 @@ export interface ColumnWish {
   minimum: number;
 }
 
-/** Below so many columns, records read better than a table. */
-const FEWEST = 3;
-
-/**
- * The widths of the columns that fit, from the left; fewer widths than wishes mean that the last columns are left
- * out. `undefined` when fewer than three columns would remain.
- */
+/** The widths of the columns; `undefined` where they do not all fit. */
 export function fitColumns(wishes: readonly ColumnWish[], available: number): number[] | undefined {
-  const widths: number[] = [];
-  for (const { minimum } of wishes) {
-    if (total([...widths, minimum]) > available) break;
-    widths.push(minimum);
-  }
-  if (widths.length < Math.min(FEWEST, wishes.length)) return undefined;
+  const least = wishes.map(({ minimum }) => minimum);
+  if (total(least) > available) return undefined;
   return growColumns(
-    widths,
+    least,
     wishes.map(({ natural }) => natural),
     available,
   );

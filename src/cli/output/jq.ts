@@ -22,7 +22,8 @@ const loadJqWasm: LoadJq = async () => (await import("jq-wasm")).loadJq();
 
 /**
  * Runs the expression on each item (`each`), or once on the whole array when the list has ended; an aborted array is
- * never shown to it. Strings come out raw, one a line, other values as JSON on one line.
+ * never shown to it. Strings come out without quotes, their line breaks and tabs as they are and all else that acts on a
+ * terminal escaped; other values as JSON on one line.
  *
  * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with what jq says about the expression
  */
@@ -48,17 +49,23 @@ export function jqWriter(
   };
 }
 
-/** The expression as a function from JSON texts to its outputs. */
-export function jqFilter(expression: string, load: LoadJq = loadJqWasm): (input: string) => Promise<unknown[]> {
+/** The expression, which `flag` gave, as a function from JSON texts to its outputs. */
+export function jqFilter(
+  expression: string,
+  load: LoadJq = loadJqWasm,
+  flag = "--jq",
+): (input: string) => Promise<unknown[]> {
   let loading: Promise<Jq> | undefined;
   return async (input) => {
-    loading ??= load().catch(notInstalled);
+    loading ??= load().catch((cause) => {
+      throw notInstalled(cause, flag);
+    });
     const jq = await loading;
     try {
       // jq would take an expression that begins with "-" for an option.
       return jq.json(input, expression.startsWith("-") ? ` ${expression}` : expression);
     } catch (error) {
-      throw refused(error);
+      throw refused(error, flag);
     }
   };
 }
@@ -78,24 +85,32 @@ export function refuseJqWith(format: Format): void {
 
 /** Prints what jq gave. */
 export async function printResults(results: readonly unknown[], io: Io): Promise<void> {
-  const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
   const lines = results.map((value) => (typeof value === "string" ? shown(value) : escapeJson(JSON.stringify(value))));
   if (lines.length > 0) await io.stdout.write(`${lines.join("\n")}\n`);
 }
 
-function notInstalled(cause: unknown): never {
-  throw new AgentAuthError("usage", "--jq needs the optional package jq-wasm, which is not installed", {
+/** What an expression lays out in lines and columns (`@tsv`) stays so; a pipe may end on a terminal too. */
+function shown(text: string): string {
+  return text.replace(/[^\n\t]+/g, escapeText);
+}
+
+function notInstalled(cause: unknown, flag: string): AgentAuthError {
+  return new AgentAuthError("usage", `${flag} needs the optional package jq-wasm, which is not installed`, {
     class: "usage",
     hint: INSTALL,
     cause,
   });
 }
 
-function refused(error: unknown): AgentAuthError {
+function refused(error: unknown, flag: string): AgentAuthError {
   const said = error instanceof Error ? error.message : String(error);
-  return new AgentAuthError("usage", `--jq: ${escapeText(said.replace(/^jq: error: /, "").split("\n")[0] ?? "")}`, {
-    class: "usage",
-    hint: "the expression is one of jq 1.8: https://jqlang.org/manual/v1.8/",
-    cause: error,
-  });
+  return new AgentAuthError(
+    "usage",
+    `${flag}: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
+    {
+      class: "usage",
+      hint: "the expression is one of jq 1.8: https://jqlang.org/manual/v1.8/",
+      cause: error,
+    },
+  );
 }

@@ -2,6 +2,7 @@
 
 import type { Writable } from "node:stream";
 import picocolors from "picocolors";
+import { COLUMNS, terminalSize } from "./terminal-size.js";
 import { writeAll } from "./write-all.js";
 
 export { PipeClosed } from "./write-all.js";
@@ -15,6 +16,8 @@ export interface OutStream {
   readonly isTTY: boolean;
   /** The width of the terminal in columns, 20 to 1000; 80 when nothing tells. */
   readonly columns: number;
+  /** The height of the terminal in lines, 2 to 1000; 24 when nothing tells. */
+  readonly rows: number;
   /** The formatting functions of this stream; `isColorSupported` says whether they do anything. */
   readonly colors: Colors;
   /**
@@ -26,7 +29,7 @@ export interface OutStream {
 }
 
 /** A `Writable` that may be a terminal, such as `process.stdout`. */
-export type TerminalStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+export type TerminalStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
 /** What decides about a stream beside the stream itself. */
 export interface StreamSettings {
@@ -45,7 +48,10 @@ export function outStream(stream: TerminalStream, settings: StreamSettings): Out
   return {
     isTTY,
     get columns() {
-      return terminalColumns(settings.env["COLUMNS"], stream.columns);
+      return terminalSize(settings.env["COLUMNS"], stream.columns, COLUMNS);
+    },
+    get rows() {
+      return terminalSize(settings.env["LINES"], stream.rows, { usual: 24, least: 2 });
     },
     colors: picocolors.createColors(settings.color && wantsColor(settings.env, isTTY)),
     async write(text) {
@@ -63,9 +69,4 @@ function wantsColor(env: StreamSettings["env"], isTTY: boolean): boolean {
   const force = env["FORCE_COLOR"];
   if (force) return force !== "0" && force !== "false";
   return isTTY && env["TERM"] !== "dumb";
-}
-
-function terminalColumns(setting: string | undefined, reported: number | undefined): number {
-  const wanted = /^\d+$/.test(setting ?? "") ? Number(setting) : 0;
-  return Math.min(1000, Math.max(20, wanted || reported || 80));
 }

@@ -11,11 +11,12 @@ import { cutText, textWidth } from "./width.js";
 /** Rows measured together. The first ones decide the widths. */
 const CHUNK = 200;
 /** A column of long text stays readable down to this width. */
-const NARROW = 10;
+const NARROW = 6;
 
 /**
- * Rows under a heading. With `fit`, a terminal's width decides: cells are cut, the last columns are left out, and
- * stderr says so once; with room for fewer than three columns, items come as records. In a pipe nothing is cut.
+ * Rows under a heading. With `fit`, a terminal's width decides: cells of long text are cut, and stderr says so once;
+ * where not every column has room, items come as records, since nobody misses a column that is not there. In a pipe
+ * nothing is cut.
  */
 export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): Writer {
   const { io, columns } = context;
@@ -31,7 +32,7 @@ export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): 
   };
   const finish = async () => {
     await flush();
-    print.tellWhatIsHidden();
+    print.tellWhatIsCut();
   };
   return {
     async write(items) {
@@ -89,16 +90,11 @@ function rowPrinter({ io, columns, header }: WriterContext, available: number) {
     );
     return `${first ? "" : "\n"}${blocks.join("\n")}`;
   };
-  const tellWhatIsHidden = () => {
-    if (widths === undefined || widths.length === 0) return;
-    const missing = columns.slice(widths.length).map(({ path }) => path);
-    if (missing.length > 0) io.say(`not shown for lack of room: ${missing.join(", ")} (see them with ${WAYS})`);
-    if (cut) io.say(`cells that end with … are cut (see them whole with ${WAYS})`);
+  const tellWhatIsCut = () => {
+    if (cut) io.say("cells that end with … are cut (see them whole with -o wide, -o plain or --columns)");
   };
-  return { rows, tellWhatIsHidden };
+  return { rows, tellWhatIsCut };
 }
-
-const WAYS = "-o wide, -o plain or --columns";
 
 function wishes(columns: readonly Column[], measured: readonly number[], headings: readonly string[]): ColumnWish[] {
   return columns.map(({ path, kind }, index) => {

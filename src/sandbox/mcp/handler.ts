@@ -1,15 +1,10 @@
 import type { AuthInfo, CallToolResult, McpHttpHandler, Tool } from "@modelcontextprotocol/server";
-import type { Answer, Exchange } from "../exchange.js";
-import type { TokenFacts } from "../oauth/verify.js";
 
 /** The tool that needs more than a token. */
 export const REPORTS_TOOL = "admin_report";
 
 /** What it needs. */
 export const REPORTS_SCOPE = "reports:read";
-
-/** A token that was accepted. */
-export type AcceptedToken = TokenFacts & { token: string };
 
 const TOOLS: readonly Tool[] = [
   {
@@ -35,19 +30,13 @@ const TOOLS: readonly Tool[] = [
   },
 ];
 
-/** Headers that belong to the connection, or that another side writes anew. */
-const DROPPED = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "host", "expect"]);
-
 let handler: Promise<McpHttpHandler> | undefined;
 
 /** Answers a request to an MCP server whose token was accepted, by the official SDK, which is loaded for the first. */
-export async function handleMcp(resource: string, exchange: Exchange, token: AcceptedToken): Promise<Answer> {
+export async function handleMcp(request: Request, authInfo: AuthInfo): Promise<Response> {
   handler ??= createHandler();
   const { fetch } = await handler;
-  const response = await fetch(webRequest(resource, exchange), { authInfo: authInfoOf(resource, token) });
-  const headers = [...response.headers].filter(([name]) => !DROPPED.has(name));
-  const body = Buffer.from(await response.arrayBuffer());
-  return { status: response.status, headers: Object.fromEntries(headers), body };
+  return fetch(request, { authInfo });
 }
 
 /** It keeps nothing between requests, so that one serves every sandbox of the process. */
@@ -83,17 +72,4 @@ function callTool(name: string, given: Record<string, unknown>, auth: AuthInfo |
 
 function text(content: string) {
   return { type: "text" as const, text: content };
-}
-
-function authInfoOf(resource: string, { token, subject, clientId, scopes, expiresAt }: AcceptedToken): AuthInfo {
-  return { token, clientId, scopes, expiresAt, resource: new URL(resource), extra: { subject } };
-}
-
-function webRequest(resource: string, { method, request, body }: Exchange): Request {
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(request.headersDistinct)) {
-    if (!DROPPED.has(name)) for (const value of values ?? []) headers.append(name, value);
-  }
-  const hasBody = body !== undefined && body.length > 0 && method !== "GET" && method !== "HEAD";
-  return new Request(resource, { method, headers, ...(hasBody && { body: new Uint8Array(body) }) });
 }

@@ -1,6 +1,9 @@
 import { type Answer, json } from "../exchange.js";
+import { JWT_BEARER } from "./jwt-bearer.js";
+import { SIGNING_ALG } from "./keys.js";
+import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { OAuthSettings } from "./settings.js";
-import type { TokenFacts } from "./verify.js";
+import { isMachine, type TokenFacts } from "./verify.js";
 
 type Json = Record<string, unknown>;
 
@@ -21,6 +24,8 @@ const GRANT_TYPES = [
   "refresh_token",
   "urn:ietf:params:oauth:grant-type:token-exchange",
   "urn:ietf:params:oauth:grant-type:device_code",
+  "client_credentials",
+  JWT_BEARER,
 ] as const;
 
 /** The metadata of an authorization server: of what oidc-provider says, what the service documents. */
@@ -44,6 +49,10 @@ export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
     ...(oauth.revocation && { revocation_endpoint: said["revocation_endpoint"] }),
     ...(oauth.deviceFlow && { device_authorization_endpoint: said["device_authorization_endpoint"] }),
     ...(oauth.iss && { authorization_response_iss_parameter_supported: true }),
+    ...(oauth.machineGrants && {
+      token_endpoint_auth_methods_supported: MACHINE_AUTH_METHODS,
+      token_endpoint_auth_signing_alg_values_supported: [SIGNING_ALG],
+    }),
   });
 }
 
@@ -84,7 +93,8 @@ export async function introspectionAnswer(answer: Answer, introspection: Introsp
 
 async function introspectJwt({ issuer, form, inspect, hasGrant }: Introspection): Promise<Json> {
   const facts = await inspect(form.get("token") ?? "");
-  if (facts?.grantId === undefined || !hasGrant(facts.grantId)) return { active: false };
+  if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && hasGrant(facts.grantId))))
+    return { active: false };
   // A client without a secret is anybody: it learns of its own tokens only.
   const isPublic = form.has("client_id") && !form.has("client_secret");
   if (isPublic && form.get("client_id") !== facts.clientId) return { active: false };

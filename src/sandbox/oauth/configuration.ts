@@ -5,6 +5,8 @@ import { dueOf } from "../faults/controller.js";
 import { findPerson } from "./accounts.js";
 import { dueFor } from "./inject.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
+import type { Machines } from "./machine.js";
+import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
 import type { OAuthSettings } from "./settings.js";
 import type { SignIns } from "./sign-ins.js";
@@ -25,6 +27,8 @@ export interface ConfigurationSettings {
   key: SigningKey;
   store: OAuthStore;
   signIns: SignIns;
+  /** Who gets tokens without a person; `undefined` where nobody does. */
+  machines: Machines | undefined;
   errors: OidcErrors;
   /** The path that the server is mounted at. */
   path: string;
@@ -34,7 +38,7 @@ export interface ConfigurationSettings {
 
 /** What oidc-provider is told. Whatever it would ask to be changed is given, so that it has nothing to print. */
 export function configurationOf(settings: ConfigurationSettings): object {
-  const { oauth, key, store, path } = settings;
+  const { oauth, key, store, path, machines } = settings;
   return {
     adapter: (kind: string) => store.adapter(kind),
     jwks: { keys: [key.jwk] },
@@ -45,7 +49,8 @@ export function configurationOf(settings: ConfigurationSettings): object {
     },
     scopes: STATIC_SCOPES,
     responseTypes: ["code"],
-    clientAuthMethods: ["client_secret_basic", "client_secret_post", "none"],
+    clientAuthMethods: MACHINE_AUTH_METHODS.filter((method) => machines || method !== "private_key_jwt"),
+    clients: machines ? machineClients(machines) : [],
     clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
     // A moved clock is to be exact.
     clockTolerance: 0,
@@ -119,6 +124,7 @@ function featuresOf(settings: ConfigurationSettings) {
     pushedAuthorizationRequests: { enabled: false },
     userinfo: { enabled: false },
     registration: { enabled: true, issueRegistrationAccessToken: false },
+    clientCredentials: { enabled: settings.machines !== undefined },
     introspection: { enabled: true, allowedPolicy: ofAuthenticated },
     revocation: {
       enabled: oauth.revocation,

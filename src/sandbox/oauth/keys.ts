@@ -1,9 +1,10 @@
-import { createHash, generateKeyPairSync, type JsonWebKey, type KeyObject } from "node:crypto";
+import { createHash, generateKeyPairSync, type JsonWebKey, type KeyObject, sign, verify } from "node:crypto";
 
 /** The key with which an authorization server signs. */
 export interface SigningKey {
   kid: string;
   publicKey: KeyObject;
+  privateKey: KeyObject;
   /** With the private part. */
   jwk: JsonWebKey & { kid: string };
 }
@@ -20,5 +21,40 @@ export function createSigningKey(): SigningKey {
   const { crv, kty, x, y, d } = privateKey.export({ format: "jwk" }) as Record<"crv" | "kty" | "x" | "y" | "d", string>;
   // RFC 7638: these members, in this order.
   const kid = createHash("sha256").update(JSON.stringify({ crv, kty, x, y })).digest("base64url");
-  return { kid, publicKey, jwk: { kid, use: "sig", alg: SIGNING_ALG, crv, kty, x, y, d } };
+  return { kid, publicKey, privateKey, jwk: { kid, use: "sig", alg: SIGNING_ALG, crv, kty, x, y, d } };
+}
+
+type Json = Record<string, unknown>;
+
+/** A JWT signed with a key. */
+export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: Json): string {
+  const text = [{ alg: SIGNING_ALG, kid, typ }, claims].map(encode).join(".");
+  const signature = sign("sha256", Buffer.from(text), { key: privateKey, dsaEncoding: "ieee-p1363" });
+  return `${text}.${signature.toString("base64url")}`;
+}
+
+/** What a JWT says that a key has signed; `undefined` where it has not. */
+export function openJwt(token: string, { kid, publicKey }: SigningKey): { header: Json; claims: Json } | undefined {
+  const [head = "", body = "", signature = "", ...rest] = token.split(".");
+  const [header, claims] = [decode(head), decode(body)];
+  if (rest.length > 0 || !claims || header?.["alg"] !== SIGNING_ALG || header["kid"] !== kid) return undefined;
+  const bytes = Buffer.from(signature, "base64url");
+  const isSigned = verify(
+    "sha256",
+    Buffer.from(`${head}.${body}`),
+    { key: publicKey, dsaEncoding: "ieee-p1363" },
+    bytes,
+  );
+  return isSigned ? { header, claims } : undefined;
+}
+
+const encode = (value: Json) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+function decode(part: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Json) : undefined;
+  } catch {
+    return undefined;
+  }
 }

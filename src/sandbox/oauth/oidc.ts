@@ -23,6 +23,7 @@ export interface OidcProvider {
   interactionFinished(request: IncomingMessage, response: ServerResponse, result: InteractionResult): Promise<void>;
   Grant: GrantModel;
   AccessToken: AccessTokenModel;
+  ClientCredentials: ClientCredentialsModel;
   Interaction: { find(uid: string): Promise<Interaction | undefined> };
   Client: { find(id: string): Promise<OidcClient | undefined> };
   ResourceServer: new (identifier: string, info: ResourceServerInfo) => object;
@@ -106,6 +107,14 @@ interface AccessTokenModel {
   new (fields: { accountId: string; client: OidcClient; grantId: string; gty: string }): AccessToken;
   find(value: string): Promise<AccessToken | undefined>;
 }
+
+interface ClientCredentialsModel {
+  new (fields: { client: OidcClient }): ClientToken;
+  find(value: string): Promise<ClientToken | undefined>;
+}
+
+/** A client's own access token. */
+export type ClientToken = Omit<AccessToken, "accountId" | "grantId">;
 
 /** A person at the pages in the middle of an authorization. */
 export interface Interaction {

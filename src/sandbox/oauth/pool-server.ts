@@ -4,8 +4,17 @@ import type { SandboxData } from "../data.js";
 import type { Answer } from "../exchange.js";
 import { configurationOf, describeResource } from "./configuration.js";
 import { type InnerRequest, inject } from "./inject.js";
+import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
-import { type AccessToken, loadOidc, type OidcContext, type OidcErrors, type OidcProvider } from "./oidc.js";
+import type { Machines } from "./machine.js";
+import {
+  type AccessToken,
+  type ClientToken,
+  loadOidc,
+  type OidcContext,
+  type OidcErrors,
+  type OidcProvider,
+} from "./oidc.js";
 import type { OAuthSettings } from "./settings.js";
 import { SignIns } from "./sign-ins.js";
 import { OAuthStore } from "./store.js";
@@ -21,6 +30,8 @@ export interface PoolServerSettings {
   oauth: OAuthSettings;
   clock: Clock;
   data: SandboxData;
+  /** Who gets tokens without a person; `undefined` where nobody does. */
+  machines: Machines | undefined;
 }
 
 /** The authorization server at work. */
@@ -67,7 +78,9 @@ export class PoolServer {
     if (facts) return { ...facts, ...this.#grantOf(facts.id) };
     const { provider } = await this.run();
     const found = await provider.AccessToken.find(token);
-    return found?.isValid ? opaqueFacts(found, clock.skew) : undefined;
+    if (found) return found.isValid ? opaqueFacts(found, clock.skew) : undefined;
+    const own = await provider.ClientCredentials.find(token);
+    return own?.isValid ? opaqueFacts({ ...fieldsOf(own), accountId: own.clientId }, clock.skew) : undefined;
   }
 
   #grantOf(tokenId = ""): { grantId?: string } {
@@ -76,7 +89,7 @@ export class PoolServer {
   }
 
   async #start(): Promise<Running> {
-    const { oauth, clock, resources } = this.#settings;
+    const { oauth, clock, resources, machines } = this.#settings;
     const { Provider, errors } = await loadOidc();
     const store = new OAuthStore({
       clock,
@@ -93,6 +106,7 @@ export class PoolServer {
         errors,
         path: this.path,
         key: this.#key,
+        machines,
         signIns: this.#signIns,
       }),
     );
@@ -121,12 +135,17 @@ export class PoolServer {
         for (const oldest of this.#grants.keys()) return void this.#grants.delete(oldest);
     });
     provider.on("grant.success", (ctx: OidcContext) => this.#noteSignIn(ctx));
+    const { oauth, machines, resources } = this.#settings;
+    const describe = (audience: string, scope: string) => describeResource(oauth, audience, scope);
     addTokenExchange(provider, {
       errors,
       inspect: (token) => this.inspect(token),
       hasGrant: (id) => store.hasGrant(id),
-      describeResource: (audience, scope) => describeResource(this.#settings.oauth, audience, scope),
+      audiences: oauth.exchangeAudiences,
+      describeResource: describe,
     });
+    if (machines)
+      addJwtBearer(provider, { errors, machines, issuer: this.issuer, resources, describeResource: describe });
   }
 
   #noteSignIn({ req, oidc }: OidcContext): void {
@@ -142,10 +161,19 @@ function userAgentOf(request: IncomingMessage): string {
   return request.headers["user-agent"] ?? "unknown";
 }
 
-function opaqueFacts(token: AccessToken, skew: number): TokenFacts {
+type Fields = Pick<AccessToken, "accountId" | "clientId" | "scope" | "aud" | "exp" | "jti" | "expiration"> &
+  Partial<Pick<AccessToken, "grantId">>;
+
+/** Some of them are getters. */
+function fieldsOf({ clientId, scope, aud, exp, jti, expiration }: ClientToken): Omit<Fields, "accountId"> {
+  return { clientId, exp, jti, expiration, ...(scope !== undefined && { scope }), ...(aud !== undefined && { aud }) };
+}
+
+function opaqueFacts(token: Fields, skew: number): TokenFacts {
   const { accountId, clientId, scope = "", aud = "", exp, grantId, jti } = token;
   const expiresAt = exp + skew;
   const issuedAt = expiresAt - token.expiration;
   const scopes = scope === "" ? [] : scope.split(" ");
-  return { subject: accountId, clientId, scopes, audience: aud, issuedAt, expiresAt, grantId, id: jti };
+  const grant = grantId === undefined ? {} : { grantId };
+  return { subject: accountId, clientId, scopes, audience: aud, issuedAt, expiresAt, id: jti, ...grant };
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.js";
 import type { SandboxData } from "../data.js";
+import type { Machines } from "./machine.js";
 import { PoolServer } from "./pool-server.js";
 import type { OAuthSettings } from "./settings.js";
 
@@ -9,6 +10,8 @@ export interface PoolServersSettings {
   oauth: OAuthSettings;
   clock: Clock;
   data: SandboxData;
+  /** Who gets tokens without a person; `undefined` where nobody does. */
+  machines: Machines | undefined;
 }
 
 /** The path of the first pool's MCP server. */
@@ -36,6 +39,12 @@ export class PoolServers {
     });
     this.#servers.set(poolId, server);
     return server;
+  }
+
+  /** Whether an issuer is that of a pool. */
+  knows(issuer: string): boolean {
+    const { origin } = this.#settings;
+    return issuer.startsWith(`${origin}/`) && this.find(issuer.slice(origin.length + 1)) !== undefined;
   }
 
   /** The server of the pool that the MCP server at a path belongs to; `undefined` where there is none. */

@@ -33,6 +33,13 @@ export interface OAuthOptions {
   requireOfflineAccess?: boolean;
   /** `scopes_supported` in the metadata of the MCP servers. Default: the field is left out. */
   scopesSupported?: readonly string[];
+  /**
+   * Offers the grants that need no person (client credentials, JWT bearer), to clients that are there from the start, and
+   * an identity provider; advertises them with the ways in which clients may prove themselves. Default false.
+   */
+  machineGrants?: boolean;
+  /** For whom tokens can be exchanged (RFC 8693). Default: for anybody. */
+  exchangeAudiences?: readonly string[];
 }
 
 /** {@link OAuthOptions}, checked and filled in. */
@@ -48,6 +55,8 @@ export interface OAuthSettings {
   refreshReuseGrace: number;
   requireOfflineAccess: boolean;
   scopesSupported: readonly string[] | undefined;
+  machineGrants: boolean;
+  exchangeAudiences: readonly string[] | undefined;
 }
 
 const MAX_SECONDS = 315_360_000;
@@ -56,7 +65,7 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** Checks the options and fills in what is not given. @throws AgentAuthError `usage` */
 export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
-  const { iss, deviceFlow, revocation, opaque, requireOfflineAccess } = options;
+  const { iss, deviceFlow, revocation, opaque, requireOfflineAccess, machineGrants, exchangeAudiences } = options;
   return {
     autoApprove: readAccount(options.autoApprove),
     iss: iss ?? false,
@@ -68,6 +77,8 @@ export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
     refreshReuseGrace: seconds("refreshReuseGrace", options.refreshReuseGrace, 0, 0),
     requireOfflineAccess: requireOfflineAccess ?? false,
     scopesSupported: readScopes(options.scopesSupported),
+    machineGrants: machineGrants ?? false,
+    exchangeAudiences: exchangeAudiences && [...exchangeAudiences],
   };
 }
 

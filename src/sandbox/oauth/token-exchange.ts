@@ -1,8 +1,8 @@
 import type { OidcContext, OidcErrors, OidcProvider, ResourceServerInfo } from "./oidc.js";
-import type { TokenFacts } from "./verify.js";
+import { isMachine, type TokenFacts } from "./verify.js";
 
 /** RFC 8693, section 2.1. */
-const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 const SUBJECT_TYPES: readonly unknown[] = [ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt"];
@@ -14,12 +14,14 @@ export interface ExchangeSettings {
   /** The facts of an access token that this server issued, if it is good. */
   inspect(token: string): Promise<TokenFacts | undefined>;
   hasGrant(id: string): boolean;
+  /** For whom tokens can be exchanged; `undefined` for anybody. */
+  audiences: readonly string[] | undefined;
   describeResource(audience: string, scope: string): ResourceServerInfo;
 }
 
 /**
  * Adds the token exchange grant (RFC 8693): an access token of this server for another one, with the same subject, for
- * any other audience, and with at most the same scopes.
+ * another audience, and with at most the same scopes. A client's own token is exchanged for that client alone.
  */
 export function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): void {
   const { errors } = settings;
@@ -27,17 +29,17 @@ export function addTokenExchange(provider: OidcProvider, settings: ExchangeSetti
     TOKEN_EXCHANGE,
     async (ctx) => {
       const subject = await readSubject(ctx, settings);
-      const audience = readAudience(ctx, errors);
+      const audience = readAudience(ctx, settings);
       const scope = narrow(subject.scopes, text(ctx, "scope"), errors);
-      const token = new provider.AccessToken({
-        accountId: subject.subject,
-        client: ctx.oidc.client,
-        grantId: subject.grantId,
-        gty: "token_exchange",
-      });
+      const { client } = ctx.oidc;
+      const { grantId, subject: accountId } = subject;
+      const token =
+        grantId === undefined
+          ? new provider.ClientCredentials({ client })
+          : new provider.AccessToken({ accountId, client, grantId, gty: "token_exchange" });
       token.resourceServer = new provider.ResourceServer(audience, settings.describeResource(audience, scope));
       token.scope = scope;
-      ctx.oidc.entity("AccessToken", token);
+      ctx.oidc.entity(grantId === undefined ? "ClientCredentials" : "AccessToken", token);
       ctx.body = {
         access_token: await token.save(),
         issued_token_type: ACCESS_TOKEN_TYPE,
@@ -61,13 +63,14 @@ async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: Exch
     throw new errors.InvalidRequest(`requested_token_type must be ${ACCESS_TOKEN_TYPE}`);
   }
   const subject = await inspect(token);
-  if (subject?.grantId === undefined || !hasGrant(subject.grantId)) {
+  const isOwn = subject && isMachine(subject) && subject.clientId === ctx.oidc.client.clientId;
+  if (!isOwn && (subject?.grantId === undefined || !hasGrant(subject.grantId))) {
     throw new errors.InvalidRequest("subject_token is not a current access token of this server");
   }
-  return { ...subject, grantId: subject.grantId };
+  return subject;
 }
 
-function readAudience(ctx: OidcContext, errors: OidcErrors): string {
+function readAudience(ctx: OidcContext, { errors, audiences }: ExchangeSettings): string {
   const [audience, resource] = [text(ctx, "audience"), text(ctx, "resource")];
   if (audience !== undefined && resource !== undefined && audience !== resource) {
     throw new errors.InvalidTarget("audience and resource must name the same target");
@@ -77,6 +80,7 @@ function readAudience(ctx: OidcContext, errors: OidcErrors): string {
   }
   const target = resource ?? audience;
   if (target === undefined) throw new errors.InvalidTarget("give the audience or the resource");
+  if (audiences && !audiences.includes(target)) throw new errors.InvalidTarget("no tokens are exchanged for this one");
   return target;
 }
 

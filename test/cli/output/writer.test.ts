@@ -148,6 +148,25 @@ describe("--columns", () => {
     },
   );
 
+  it.each([
+    ["last_seen.citty", "did you mean last_seen.city?"],
+    ["dynamic_client_details.titel", "did you mean dynamic_client_details.title?"],
+    ["titel", "did you mean title?"],
+    ["city", "did you mean last_seen.city or first_seen.city?"],
+    ["pkce_required", "did you mean dynamic_client_details.pkce_required?"],
+  ])("tells for %j what it may have meant", (columnsFlag, hint) => {
+    expect(() => createWriter("table", { ...DEVICE, columnsFlag }, createMemoryIo())).toThrow(
+      expect.objectContaining({
+        message: `--columns: there is no field "${columnsFlag}"`,
+        hint: expect.stringContaining(hint),
+      }),
+    );
+  });
+
+  it.each(["last_seen.isp", "last_seen.lat_long.0", "last_seen.region_code"])("lets %j pass", (columnsFlag) => {
+    expect(() => createWriter("table", { ...DEVICE, columnsFlag }, createMemoryIo())).not.toThrow();
+  });
+
   it("knows every field that the sets show", () => {
     for (const set of [POOL, DOMAIN, DEVICE]) {
       const all = [...set.columns, ...set.wideColumns].map(({ path }) => path).join(",");

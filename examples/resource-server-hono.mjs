@@ -1,0 +1,32 @@
+// A protected MCP server on Hono, with opaque tokens that the issuer is asked about.
+//
+//   RESOURCE=http://127.0.0.1:3000/mcp ISSUER=https://auth.example/pool_1 CLIENT_ID=… CLIENT_SECRET=… \
+//     node examples/resource-server-hono.mjs
+import { serve } from "@hono/node-server";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { createResourceServer } from "agentauth/resource-server";
+import { Hono } from "hono";
+
+const { RESOURCE: resource = "", ISSUER: issuer = "", CLIENT_ID: clientId, CLIENT_SECRET: clientSecret } = process.env;
+const server = createResourceServer({
+  resource,
+  authorizationServers: [issuer],
+  introspection: { clientId, clientSecret },
+});
+
+const mcp = createMcpHandler(({ authInfo }) => {
+  const made = new McpServer({ name: "example", version: "1.0.0" });
+  made.registerTool("whoami", { description: "Tells who is asking." }, () => ({
+    content: [{ type: "text", text: `${authInfo.extra.subject} by ${authInfo.clientId}` }],
+  }));
+  return made;
+});
+
+const app = new Hono();
+app.use(server.hono());
+app.all(new URL(resource).pathname, (context) =>
+  mcp.fetch(context.req.raw, { authInfo: context.get("auth").authInfo }),
+);
+
+const { port } = new URL(resource);
+serve({ fetch: app.fetch, hostname: "127.0.0.1", port: Number(port) }, () => console.log(`listening at ${resource}`));

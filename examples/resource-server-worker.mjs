@@ -1,0 +1,23 @@
+// A protected MCP server for runtimes that export a fetch handler: workers, Deno, Bun. RESOURCE and ISSUER are bindings.
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { createResourceServer } from "agentauth/resource-server";
+
+const mcp = createMcpHandler(({ authInfo }) => {
+  const made = new McpServer({ name: "example", version: "1.0.0" });
+  made.registerTool("whoami", { description: "Tells who is asking." }, () => ({
+    content: [{ type: "text", text: `${authInfo.extra.subject} by ${authInfo.clientId}` }],
+  }));
+  return made;
+});
+
+// Made once, so that the issuer's keys are kept between requests.
+let handle;
+
+export default {
+  fetch(request, { RESOURCE: resource, ISSUER: issuer }) {
+    handle ??= createResourceServer({ resource, authorizationServers: [issuer] }).protect((asked, { authInfo }) =>
+      mcp.fetch(asked, { authInfo }),
+    );
+    return handle(request);
+  },
+};

@@ -1,0 +1,41 @@
+// The JSON Schemas of pools, domains and devices as the command line prints them: what the service documents, without
+// the rules that it may break and that only --strict holds it to.
+
+const NAMES = { pool: "Pool_Summary", domain: "Domain_Summary", device: "Device_Summary" };
+
+/** The text of the module that a contract gives. */
+export function serviceSchemasText(contract, source) {
+  const { schemas } = contract.components;
+  const entries = Object.entries(NAMES).map(
+    ([name, key]) => `  ${name}: ${JSON.stringify(loosen(schemas[key], schemas), null, 2).replaceAll("\n", "\n  ")},\n`,
+  );
+  return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const SERVICE_SCHEMAS = {\n${entries.join("")}} as const;\n`;
+}
+
+/** The schema with its references resolved, known values as examples, and nothing but types as rules. */
+function loosen(schema, schemas) {
+  if (schema.$ref !== undefined) return loosen(schemas[schema.$ref.replace("#/components/schemas/", "")], schemas);
+  if (schema.anyOf !== undefined) {
+    const forms = schema.anyOf.filter(({ type }) => type !== "null").map((form) => loosen(form, schemas));
+    const [form] = forms;
+    if (forms.length !== 1) throw new Error("a field has one form, or null");
+    return { ...form, ...described(schema), type: [form.type, "null"].flat() };
+  }
+  const values = schema.enum?.filter((value) => value !== null);
+  return {
+    type: schema.type,
+    ...described(schema),
+    ...(values && { examples: values }),
+    ...(schema.items && { items: loosen(schema.items, schemas) }),
+    ...(schema.properties && {
+      properties: Object.fromEntries(
+        Object.entries(schema.properties).map(([name, part]) => [name, loosen(part, schemas)]),
+      ),
+    }),
+  };
+}
+
+/** Without what we chose when reading the service's description: that is about requests, not about output. */
+function described({ description }) {
+  return description === undefined ? {} : { description: description.replace(/ Our choice: .*$/s, "") };
+}

@@ -1,0 +1,89 @@
+// The table of shapes: what a page of the service is checked against, in a form that costs nothing to load.
+
+const ANNOTATIONS = ["description", "examples", "x-nullable-by-service"];
+const CONSTRAINTS = ["pattern", "minimum", "format", "minItems", "maxItems"];
+const KEYWORDS = [...ANNOTATIONS, ...CONSTRAINTS, "type", "enum", "items", "properties"];
+
+/** The text of the table that a contract gives. */
+export function shapesText(contract, source) {
+  const schemas = contract.components.schemas;
+  const shape = (schema, at) => toShape(schema, at, schemas);
+  const shapes = {
+    pool: shape(schemas.Pool_Summary, "Pool_Summary"),
+    domain: shape(schemas.Domain_Summary, "Domain_Summary"),
+    device: shape(schemas.Device_Summary, "Device_Summary"),
+    pagination: shape(schemas.PaginationOutput, "PaginationOutput"),
+    sorting: shape(schemas.Sorting, "Sorting"),
+    deviceSorting: shape(schemas.Device_List.properties.sorting, "Device_List.sorting"),
+  };
+  const entries = Object.entries(shapes).map(([name, one]) => `  ${name}: ${print(one, "  ")},\n`);
+  return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const shapes = {\n${entries.join("")}} as const;\n`;
+}
+
+/**
+ * The constraints of a schema with its references resolved. Null is left out where only our leniency allows it.
+ *
+ * @param at where the schema stands, for the message about a keyword that the table could not carry
+ */
+function toShape(schema, at, schemas) {
+  if (schema.$ref !== undefined) {
+    only(schema, ["$ref"], at);
+    const name = schema.$ref.replace("#/components/schemas/", "");
+    return toShape(schemas[name], name, schemas);
+  }
+  if (schema.anyOf !== undefined) {
+    only(schema, [...ANNOTATIONS, "anyOf"], at);
+    const forms = schema.anyOf.filter((form) => form.type !== "null");
+    if (forms.length !== 1) throw new Error(`${at}: a shape has one form, or null`);
+    return { ...toShape(forms[0], at, schemas), ...nullable(schema) };
+  }
+  if (schema.allOf !== undefined) {
+    only(schema, [...ANNOTATIONS, "allOf"], at);
+    return schema.allOf.map((part) => toShape(part, at, schemas)).reduce(intersect);
+  }
+  return toPlainShape(schema, at, schemas);
+}
+
+function toPlainShape(schema, at, schemas) {
+  only(schema, KEYWORDS, at);
+  const types = [schema.type].flat().filter((type) => type !== "null");
+  if (types.length !== 1 || types[0] === undefined) throw new Error(`${at}: a shape has one type, or null`);
+  const shape = { type: types[0], ...nullable(schema) };
+  if (schema.enum) shape.enum = schema.enum.filter((value) => value !== null);
+  for (const keyword of CONSTRAINTS) if (keyword in schema) shape[keyword] = schema[keyword];
+  if (schema.items) shape.items = toShape(schema.items, `${at}[]`, schemas);
+  if (schema.properties) {
+    const properties = Object.entries(schema.properties);
+    shape.properties = Object.fromEntries(
+      properties.map(([name, part]) => [name, toShape(part, `${at}.${name}`, schemas)]),
+    );
+  }
+  return shape;
+}
+
+function nullable(schema) {
+  return schema["x-nullable-by-service"] === true ? { nullable: true } : {};
+}
+
+function intersect(left, right) {
+  const properties = { ...left.properties };
+  for (const [name, part] of Object.entries(right.properties ?? {}))
+    properties[name] = { ...properties[name], ...part };
+  return { ...left, ...right, properties };
+}
+
+function only(schema, keywords, at) {
+  const unknown = Object.keys(schema).find((keyword) => !keywords.includes(keyword));
+  if (unknown !== undefined) throw new Error(`${at}: the table of shapes cannot carry "${unknown}"`);
+}
+
+/** One line a property. */
+function print({ properties, ...own }, indent) {
+  const head = JSON.stringify(own);
+  if (properties === undefined) return head;
+  const inner = `${indent}  `;
+  const lines = Object.entries(properties).map(
+    ([name, shape]) => `${inner}${JSON.stringify(name)}: ${print(shape, inner)},\n`,
+  );
+  return `${head.slice(0, -1)},"properties":{\n${lines.join("")}${indent}}}`;
+}

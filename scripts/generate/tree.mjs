@@ -1,0 +1,40 @@
+// The command tree of the sources: the program is bundled as far as declaring its commands needs it, and asked.
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+
+const ENTRY = `
+import { buildProgram } from "./src/cli/program.ts";
+import { describeProgram } from "./src/cli/command-tree.ts";
+const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" });
+export const tree = describeProgram(root);
+`;
+
+/** The commands as data. */
+export async function readTree(root) {
+  const folder = join(root, "node_modules", `.agentauth-tree-${process.pid}`);
+  const outfile = join(folder, "program.mjs");
+  mkdirSync(folder);
+  try {
+    await build({
+      absWorkingDir: root,
+      stdin: { contents: ENTRY, resolveDir: root, loader: "ts" },
+      outfile,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      logLevel: "error",
+      plugins: [{ name: "declared-only", setup: leaveOutWhatRuns }],
+    });
+    return (await import(pathToFileURL(outfile).href)).tree;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What a command loads when it runs is not needed to describe it. */
+function leaveOutWhatRuns({ onResolve }) {
+  onResolve({ filter: /^\./ }, ({ kind, path }) => (kind === "dynamic-import" ? { path, external: true } : undefined));
+}

@@ -1,0 +1,35 @@
+import type { Registry } from "../program.js";
+import { OUTPUT_TYPES } from "../schemas/types.js";
+
+/** What `schema` was told. */
+export interface SchemaOptions {
+  type?: string;
+}
+
+/** `schema [type]`: the JSON Schema of what is printed as JSON. */
+export function declareSchema(registry: Registry): void {
+  const rows = Object.entries(OUTPUT_TYPES).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
+  registry.root
+    .command("schema")
+    .helpGroup("Help:")
+    .description("print the JSON Schema of what a command prints as JSON")
+    .argument("[type]", "the type; without it the types are listed")
+    .addHelpText(
+      "after",
+      `
+Types:
+${rows.join("\n")}
+
+A list prints an array of the type it names, with -o ndjson one a line. More fields may come in any version.
+
+Examples:
+  $ agentauth schema
+  $ agentauth schema device > device.schema.json`,
+    )
+    .action(
+      registry.action<SchemaOptions>(
+        async (options, deps) => (await import("../run-schema.js")).runSchema(options, deps),
+        "type",
+      ),
+    );
+}

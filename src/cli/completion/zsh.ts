@@ -1,0 +1,32 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are the shell's.
+
+/** The script for zsh. What is offered may have colons in it, as addresses do. */
+export const ZSH_SCRIPT = [
+  "#compdef agentauth",
+  "# zsh completion for agentauth: source <(agentauth completion zsh), after compinit",
+  "_agentauth() {",
+  "    local line value about directive=4",
+  "    local -a typed described",
+  '    typed=("${(@)words[2,CURRENT]}")',
+  "    typed[-1]=$PREFIX",
+  "    if [[ $PREFIX == --*=* ]]; then compset -P 1 '*='; fi",
+  "    while IFS= read -r line; do",
+  "        if [[ $line == :* ]]; then",
+  "            directive=${line#:}",
+  "            continue",
+  "        fi",
+  "        value=${line%%$'\\t'*}",
+  "        about=${line#*$'\\t'}",
+  "        # What comes after a colon is taken for the description.",
+  '        described+=("${value//:/\\\\:}${about:+:$about}")',
+  '    done < <(agentauth complete -- "${typed[@]}" 2>/dev/null </dev/null)',
+  "    if ((${#described})); then",
+  "        _describe -t agentauth agentauth described",
+  "    elif ((directive == 0)); then",
+  "        _files",
+  "    fi",
+  "}",
+  "# Loaded from a folder of $fpath it is to complete at once, sourced it is to be known.",
+  'if [[ ${funcstack[1]} == _agentauth ]]; then _agentauth "$@"; else compdef _agentauth agentauth; fi',
+  "",
+].join("\n");

@@ -1,0 +1,22 @@
+/** The environment variables that count, each with what it does: for the help, the pages and `agentauth commands`. */
+export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = [
+  ["AGENTAUTH_BASE_URL", "the service's base address"],
+  ["AGENTAUTH_API_TOKEN", "the API token of the management interface"],
+  ["AGENTAUTH_CLIENT_SECRET", "the secret of the client that --client-id names"],
+  ["AGENTAUTH_ID_TOKEN", "the id token of a person, for --grant id-jag"],
+  ["AGENTAUTH_IDP_CLIENT_SECRET", "the secret of the client that --idp-client-id names"],
+  ["AGENTAUTH_SUBJECT_TOKEN", "the token to exchange, in place of the server's own"],
+  ["AGENTAUTH_PROFILE", "the profile to use"],
+  ["AGENTAUTH_HOME", "the folder that all files are kept in"],
+  ["AGENTAUTH_STORE", "where logins are kept: file, keyring or memory"],
+  ["AGENTAUTH_NO_INPUT", "never ask, as --no-input"],
+  ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
+  ["AGENTAUTH_AGENT", "0: no AI agent runs this, 1: one does (default: found out); see help agents"],
+  ["AGENTAUTH_PAGER, PAGER", "the pager for lists that are longer than the screen; cat for none"],
+  ["BROWSER", "the browser to sign in with, or none"],
+  ["HTTPS_PROXY, HTTP_PROXY, ALL_PROXY", "the proxy for requests"],
+  ["NO_PROXY", "hosts that are reached without it"],
+  ["NODE_EXTRA_CA_CERTS", "certificate authorities to trust too"],
+  ["NO_COLOR, FORCE_COLOR", "colours off or on; NO_COLOR wins"],
+  ["COLUMNS", "the width to print tables for"],
+];

@@ -1,0 +1,16 @@
+/** How many columns a text has where nothing tells how wide the terminal is, and the fewest that are taken for true. */
+export const COLUMNS = { usual: 80, least: 20 };
+
+/**
+ * The size to print for: what the environment says, else what the terminal reports, else the usual one; at most 1000.
+ *
+ * @param setting the value of a variable such as `COLUMNS`
+ */
+export function terminalSize(
+  setting: string | undefined,
+  reported: number | undefined,
+  { usual, least }: { usual: number; least: number },
+): number {
+  const wanted = /^\d+$/.test(setting ?? "") ? Number(setting) : 0;
+  return Math.min(1000, Math.max(least, wanted || reported || usual));
+}

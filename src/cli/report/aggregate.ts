@@ -1,0 +1,162 @@
+import { createCounter } from "./counter.js";
+import { createDays } from "./days.js";
+import { type Facts, readFacts } from "./fields.js";
+import type { Finding, Report, Tally } from "./model.js";
+import { countText } from "./numbers.js";
+import { createPlaces } from "./places.js";
+import { RULES, type Rule } from "./rules.js";
+import { createSharedOrigins } from "./shared-origins.js";
+
+/** Devices named as examples of a finding. */
+const MOST_EXAMPLES = 10;
+/** Values of a field in the report: all countries that there are, and of what has no end the most frequent. */
+const MOST_COUNTRIES = 26 * 26;
+const MOST_VALUES = 50;
+const MOST_PLACES = 500;
+const MOST_ROUTES = 60;
+const DAY_SECONDS = 86_400;
+
+/** What the numbers do not say of themselves. */
+export interface Circumstances {
+  poolId: string;
+  complete: boolean;
+  /** Devices read, with those that the filters left out. */
+  read: number;
+  /** Devices of the pool, where the service says so. */
+  total: number | undefined;
+  notes: readonly string[];
+}
+
+/** Devices in numbers. Each device is looked at once and not held; memory is bounded however many there are. */
+export interface Aggregate {
+  add(device: object): void;
+  report(about: Circumstances): Report;
+}
+
+/**
+ * An aggregate of no devices.
+ *
+ * @param now milliseconds since the epoch, for what is judged by its age
+ */
+export function createAggregate(now: number): Aggregate {
+  const seconds = now / 1000;
+  const counters = createCounters();
+  const [firstSeen, lastSeen, places] = [createDays(), createDays(), createPlaces()];
+  const findings = createFindings(seconds);
+  const counts = { counted: 0, seen_within_7_days: 0, seen_within_30_days: 0 };
+  return {
+    add(device) {
+      const facts = readFacts(device, seconds);
+      const { first, last } = facts;
+      const age = last.at === undefined ? Number.POSITIVE_INFINITY : seconds - last.at;
+      counts.counted++;
+      if (age <= 7 * DAY_SECONDS) counts.seen_within_7_days++;
+      if (age <= 30 * DAY_SECONDS) counts.seen_within_30_days++;
+      counters.add(facts);
+      firstSeen.add(first.at);
+      lastSeen.add(last.at);
+      places.add(first, last);
+      findings.add(facts);
+    },
+    report({ poolId, complete, read, total, notes }) {
+      const { fields, full } = counters.tallies();
+      const found = findings.report();
+      return {
+        type: "device_report",
+        pool_id: poolId,
+        generated_at: new Date(now).toISOString(),
+        complete,
+        notes: [...notes, ...full, ...found.full],
+        devices: { read, total: total ?? null, ...counts },
+        ...fields,
+        first_seen: firstSeen.series(),
+        last_seen: lastSeen.series(),
+        places: places.places(MOST_PLACES),
+        routes: places.routes(MOST_ROUTES),
+        findings: found.findings,
+      };
+    },
+  };
+}
+
+function createCounters() {
+  const counters = {
+    status: createCounter(),
+    session_type: createCounter(),
+    auth_profile: createCounter(),
+    networks: createCounter(),
+    clients: createCounter(),
+    fingerprints: createCounter(),
+  };
+  const countries = { first_seen: createCounter(), last_seen: createCounter() };
+  return {
+    add({ status, sessionType, authProfile, client, first, last }: Facts) {
+      counters.status.add(status);
+      counters.session_type.add(sessionType);
+      counters.auth_profile.add(authProfile);
+      counters.networks.add(last.asn === undefined ? undefined : `AS${last.asn}`);
+      counters.clients.add(client);
+      counters.fingerprints.add(last.fingerprint);
+      countries.first_seen.add(first.country);
+      countries.last_seen.add(last.country);
+    },
+    tallies() {
+      const entries = Object.entries(counters).map(([name, counter]) => [name, counter.tally(MOST_VALUES)] as const);
+      const fields = {
+        ...(Object.fromEntries(entries) as Record<keyof typeof counters, Tally>),
+        countries: {
+          first_seen: countries.first_seen.tally(MOST_COUNTRIES),
+          last_seen: countries.last_seen.tally(MOST_COUNTRIES),
+        },
+      };
+      return { fields, full: entries.flatMap(([name, { uncounted }]) => fullNote(name.replace("_", " "), uncounted)) };
+    },
+  };
+}
+
+function createFindings(now: number) {
+  const rules = RULES.map(createRuleCount);
+  const origins = createSharedOrigins(MOST_EXAMPLES);
+  return {
+    add(facts: Facts) {
+      for (const rule of rules) rule.add(facts, now);
+      origins.add(facts);
+    },
+    report() {
+      const { finding, uncounted } = origins.finding();
+      return {
+        findings: [...rules.map((rule) => rule.finding()), finding],
+        full: fullNote("addresses with a fingerprint", uncounted),
+      };
+    },
+  };
+}
+
+function fullNote(what: string, uncounted: number): string[] {
+  if (uncounted === 0) return [];
+  return [
+    `there are more different ${what} than are held: ${countText(uncounted, "device")} came too late to be counted`,
+  ];
+}
+
+function createRuleCount({ code, title, why, judge }: Rule) {
+  const finding: Finding = { code, title, why, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
+  return {
+    add(facts: Facts, now: number) {
+      const judgement = judge(facts, now);
+      if (judgement === undefined) {
+        finding.not_judged++;
+        return;
+      }
+      finding.judged++;
+      if (judgement === false) return;
+      finding.count++;
+      if (facts.status === "active") finding.active++;
+      const { id } = facts;
+      if (id !== undefined && finding.examples.length < MOST_EXAMPLES) {
+        finding.examples.push({ id, detail: judgement });
+      }
+    },
+    finding: (): Finding => ({ ...finding, examples: [...finding.examples] }),
+  };
+}

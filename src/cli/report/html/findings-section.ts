@@ -1,0 +1,38 @@
+import type { Finding } from "../model.js";
+import { activeText, countText, numberText } from "../numbers.js";
+import { foreign, html, type Markup } from "./markup.js";
+
+/** What is worth a look, with its reasons and examples; and what was looked for in vain. */
+export function findingsSection(findings: readonly Finding[]): Markup {
+  const found = findings.filter(({ count }) => count > 0);
+  const clear = findings.filter(({ count }) => count === 0);
+  const cards = found.length > 0 ? html`<div class="two">${found.map(card)}</div>` : "";
+  return html`<section aria-labelledby="findings"><h2 id="findings">Worth a look</h2>
+${cards}${clear.length > 0 ? clearList(clear) : ""}</section>
+`;
+}
+
+function card(finding: Finding): Markup {
+  const { title, why, count, examples } = finding;
+  return html`<article class="card found"><p class="count">${numberText(count)}</p><h3>${title}</h3>
+<p class="of">${activeText(finding)}${notJudged(finding)}</p><p>${why}</p>${exampleList(examples)}</article>
+`;
+}
+
+function exampleList(examples: Finding["examples"]): Markup | string {
+  if (examples.length === 0) return "";
+  const rows = examples.map(({ id, detail }) => {
+    return html`<tr><th scope="row"><code>${foreign(id)}</code></th><td>${foreign(detail)}</td></tr>`;
+  });
+  return html`<details class="examples"><summary>${countText(examples.length, "example")}</summary><table><thead><tr><th scope="col">Device</th><th scope="col">What was found</th></tr></thead><tbody>${rows}</tbody></table></details>`;
+}
+
+function clearList(clear: readonly Finding[]): Markup {
+  const items = clear.map((finding) => html`<li>${finding.title}${notJudged(finding)}</li>`);
+  return html`<div class="clear"><p>Looked for, and found on no device:</p><ul>${items}</ul></div>`;
+}
+
+function notJudged({ judged, not_judged }: Finding): string {
+  if (not_judged === 0) return "";
+  return `; ${numberText(not_judged)} of ${numberText(judged + not_judged)} devices lack what it takes to judge`;
+}

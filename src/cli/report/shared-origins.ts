@@ -1,0 +1,87 @@
+import type { Facts } from "./fields.js";
+import type { Finding } from "./model.js";
+
+/** From so many devices on, an address with its fingerprint is worth a look. */
+const MANY = 5;
+/** Different origins that are held. */
+const MOST_ORIGINS = 50_000;
+
+interface Origin {
+  address: string;
+  fingerprint: string;
+  count: number;
+  active: number;
+  ids: string[];
+}
+
+/** Devices by where they come from. */
+export interface SharedOrigins {
+  add(facts: Facts): void;
+  /** What was found, and of how many devices nothing could be said since too many origins came before. */
+  finding(): { finding: Finding; uncounted: number };
+}
+
+/**
+ * Finds many devices of one origin: an address together with a TLS fingerprint. The fingerprint alone names a program,
+ * not a machine, and thousands of devices rightly share it.
+ *
+ * @param mostExamples device ids that are kept
+ */
+export function createSharedOrigins(mostExamples: number, mostOrigins = MOST_ORIGINS): SharedOrigins {
+  const origins = new Map<string, Origin>();
+  let judged = 0;
+  let unknown = 0;
+  let uncounted = 0;
+  return {
+    add({ id, status, last: { address, fingerprint } }) {
+      if (address === undefined || fingerprint === undefined) {
+        unknown++;
+        return;
+      }
+      const key = JSON.stringify([address, fingerprint]);
+      const known = origins.get(key);
+      if (known === undefined && origins.size >= mostOrigins) {
+        uncounted++;
+        return;
+      }
+      judged++;
+      const origin = known ?? { address, fingerprint, count: 0, active: 0, ids: [] };
+      if (known === undefined) origins.set(key, origin);
+      origin.count++;
+      if (status === "active") origin.active++;
+      if (id !== undefined && origin.ids.length < mostExamples) origin.ids.push(id);
+    },
+    finding() {
+      const shared = [...origins.values()].filter(({ count }) => count >= MANY);
+      shared.sort((a, b) => b.count - a.count);
+      const finding: Finding = {
+        code: "shared_fingerprint",
+        title: "Many devices from one fingerprint",
+        why: `At least ${MANY} devices share one address and one TLS fingerprint. Mostly it is one program that registers anew at each start; it can be a script that makes devices.`,
+        count: sum(shared, "count"),
+        active: sum(shared, "active"),
+        judged,
+        not_judged: unknown + uncounted,
+        examples: examplesOf(shared, mostExamples),
+      };
+      return { finding, uncounted };
+    },
+  };
+}
+
+function sum(origins: readonly Origin[], key: "count" | "active"): number {
+  return origins.reduce((total, origin) => total + origin[key], 0);
+}
+
+/** One device of each origin before a second one of any. */
+function examplesOf(origins: readonly Origin[], most: number): Finding["examples"] {
+  const examples: Finding["examples"] = [];
+  for (let turn = 0; turn < most && examples.length < most; turn++) {
+    for (const { ids, count, address, fingerprint } of origins.slice(0, most)) {
+      const id = ids[turn];
+      if (id === undefined || examples.length >= most) continue;
+      examples.push({ id, detail: `${count} from ${address} with ${fingerprint}` });
+    }
+  }
+  return examples;
+}

@@ -1,0 +1,147 @@
+/** The schemas of what commands about logins and tokens print. */
+
+import { address, flag, integer, type JsonSchema, listOf, oneOf, orNull, record, text, time } from "./json-schema.js";
+
+const LOGIN = {
+  profile: text("the profile that it belongs to"),
+  server: address("the MCP server"),
+  account: orNull(text("the account that the login was asked for; null when none was named")),
+  grant: oneOf(["sign-in", "client-credentials", "jwt-bearer", "id-jag"], "how its tokens come"),
+  resource: text("the resource that the token is for, as it was sent"),
+  issuer: address("the authorization server"),
+  client_id: text("the client that the issuer knows"),
+  scope: orNull(text("the scopes, separated by blanks; null when the issuer did not tell")),
+  expires_at: orNull(time("the end of the access token; null when the issuer did not tell")),
+  signed_in_at: time("when a person signed in"),
+  state: oneOf(["valid", "expired", "over"], "over: only a new sign-in helps"),
+  refreshable: flag("whether the token can be renewed without a person"),
+  reason: orNull(text("why it is over")),
+  stored_in: text("where it is kept"),
+};
+
+const STATUS = record(LOGIN);
+
+const TOKEN = record({
+  access_token: text("the token; a secret"),
+  token_type: { type: "string", const: "Bearer" },
+  expires_at: orNull(time("its end; null when the issuer did not tell")),
+  expires_in: orNull(integer("seconds until its end, when it was printed")),
+  scope: orNull(text("its scopes, separated by blanks; null when the issuer did not tell")),
+  resource: text("the resource that it is for"),
+  issuer: address("the authorization server"),
+});
+
+const EXCHANGED = record({
+  access_token: text("the token, whatever its type; a secret"),
+  issued_token_type: text("what it is (RFC 8693 section 3)"),
+  token_type: text("how it is used: Bearer, or N_A for one that is no access token"),
+  expires_at: orNull(time("its end; null when the issuer did not tell")),
+  expires_in: orNull(integer("seconds until its end, when it was printed")),
+  scope: orNull(text("its scopes, separated by blanks; null when the issuer did not tell")),
+  issuer: address("the authorization server"),
+});
+
+const LOGIN_BEGUN = record({
+  login_id: text("for login --wait"),
+  url: address("where a person signs in"),
+  expires_at: time("until when that is possible"),
+  finish: text("the command that finishes the login"),
+});
+
+const LOGOUT = record({
+  server: address("the MCP server"),
+  profile: text("the profile"),
+  removed: flag("whether a login was kept here and is gone"),
+  told: orNull(flag("whether the issuer took it; null where it has no way to be told, or was not asked")),
+  error: orNull(text("why it is still kept, or why the issuer could not be told")),
+});
+
+const STEP = record(
+  {
+    step: text("the step of the discovery"),
+    method: text("the HTTP method"),
+    url: address("what was asked"),
+    status: integer("the HTTP status; absent where there was no answer"),
+    used: flag("whether the answer was used"),
+    why: text("why, or why not"),
+  },
+  { optional: ["status"] },
+);
+
+const strings = (description: string) => listOf({ type: "string" }, description);
+
+const RESOURCE = record(
+  {
+    resource: text("the resource, as it is sent"),
+    authorizationServers: strings("its issuers, in its order"),
+    scopesSupported: strings("the scopes that it names"),
+    url: address("where its metadata was found"),
+  },
+  { optional: ["scopesSupported"], description: "RFC 9728" },
+);
+
+const ISSUER_ALWAYS = {
+  issuer: address("its identifier"),
+  authorizationEndpoint: address("where a person signs in"),
+  tokenEndpoint: address("where tokens come from"),
+  promisesIss: flag("whether it names itself in every authorization answer (RFC 9207)"),
+  takesClientIdDocuments: flag("whether a client id may be the address of a client's metadata"),
+  url: address("where its metadata was found"),
+};
+const ISSUER_SOMETIMES = {
+  registrationEndpoint: address("RFC 7591"),
+  introspectionEndpoint: address("RFC 7662"),
+  revocationEndpoint: address("RFC 7009"),
+  endSessionEndpoint: address("OpenID Connect RP-initiated logout"),
+  deviceAuthorizationEndpoint: address("RFC 8628"),
+  jwksUri: address("its keys"),
+  scopesSupported: strings("the scopes that it names"),
+  grantTypesSupported: strings("the grants that it names"),
+  tokenEndpointAuthMethods: strings("how clients may prove who they are"),
+};
+const ISSUER = record(
+  { ...ISSUER_ALWAYS, ...ISSUER_SOMETIMES },
+  { optional: Object.keys(ISSUER_SOMETIMES), description: "RFC 8414" },
+);
+
+const DISCOVER = record(
+  {
+    server: address("the MCP server"),
+    resource: RESOURCE,
+    issuer: ISSUER,
+    trace: listOf(STEP, "every request, in order"),
+  },
+  { optional: ["resource"] },
+);
+
+const INTROSPECTION: JsonSchema = {
+  ...record({ active: flag("whether the issuer takes the token") }),
+  description: "RFC 7662 section 2.2; what else the issuer says stands beside it",
+  additionalProperties: true,
+};
+
+const TOOL: JsonSchema = {
+  ...record(
+    {
+      name: text("its name"),
+      description: text("what it does"),
+      inputSchema: { type: "object", additionalProperties: true },
+    },
+    { optional: ["description"] },
+  ),
+  description: "as the server describes it",
+  additionalProperties: true,
+};
+
+/** By the names of the types. */
+export const LOGIN_SCHEMAS = {
+  token: TOKEN,
+  exchanged: EXCHANGED,
+  login: record({ signed_in: { type: "boolean", const: true }, ...LOGIN }),
+  "login-begun": LOGIN_BEGUN,
+  status: STATUS,
+  logout: LOGOUT,
+  discover: DISCOVER,
+  introspection: INTROSPECTION,
+  tool: TOOL,
+} as const;

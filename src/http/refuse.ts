@@ -1,0 +1,25 @@
+import { AgentAuthError } from "../errors.js";
+import { quote } from "../redact.js";
+
+/** What was wrong with something that a peer said. */
+export interface Complaint {
+  /** The member or parameter, such as `issuer`. */
+  field: string;
+  /** What it was. */
+  value: unknown;
+  /** Where it came from. */
+  from: string;
+  /** The rule it breaks, to be read after the value: `must be the address it was asked from (RFC 8414 section 3.3)`. */
+  rule: string;
+  /** The one flag that lifts the rule, where there is one. */
+  override?: string | undefined;
+}
+
+/** The error for a peer that broke a rule: it names the field, the value, where it came from, the rule, the override. */
+export function refused(code: string, { field, value, from, rule, override }: Complaint): AgentAuthError {
+  const shown = value === undefined ? "is missing and" : `${quote(value)}`;
+  return new AgentAuthError(code, `${field} ${shown} (from ${quote(from)}) ${rule}`, {
+    class: "refused",
+    hint: override === undefined ? undefined : `if you trust this server, ${override} lifts this rule for it`,
+  });
+}

@@ -1,0 +1,38 @@
+import { refusal, saysJson } from "./body.js";
+import type { Reply } from "./reply.js";
+import { isJsonObject, parseStrictJson } from "./strict-json.js";
+
+/**
+ * Reads JSON as the OAuth documents must be: of a JSON media type, each name once, not too deep.
+ *
+ * @throws `AgentAuthError` `bad_content_type`, `bad_json`, `bad_envelope`
+ */
+export function strictObject(reply: Reply): Record<string, unknown> {
+  if (!saysJson(reply.response.headers)) {
+    const type = reply.response.headers.get("content-type") ?? "nothing";
+    throw refusal("bad_content_type", `the answer says it is ${type.slice(0, 80)}, not application/json`, {
+      ...reply,
+      hint: "a proxy or a login page may have answered instead",
+    });
+  }
+  let value: unknown;
+  try {
+    value = parseStrictJson(reply.text);
+  } catch (cause) {
+    throw refusal("bad_json", `not acceptable JSON: ${cause instanceof Error ? cause.message : ""}`, {
+      ...reply,
+      cause,
+    });
+  }
+  if (!isJsonObject(value)) {
+    throw refusal("bad_envelope", "the body is not a JSON object", reply);
+  }
+  return value;
+}
+
+/** The reply, unless it is compressed: that was not asked for, and is not what was asked for. */
+export function uncompressed(reply: Reply): Reply {
+  const coding = reply.response.headers.get("content-encoding");
+  if (coding === null || coding === "identity") return reply;
+  throw refusal("bad_content_type", "the answer is compressed although that was not asked for", reply);
+}

@@ -1,0 +1,74 @@
+import { SdkHttpError } from "@modelcontextprotocol/client";
+import { isAgentAuthError } from "../errors.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { escapeText, quote } from "../redact.js";
+import { RPC_CODES, type RpcError } from "./rpc.js";
+
+/** What is said of a failure. */
+export interface TroubleContext {
+  /** The server, as it was named. */
+  url: string;
+  /** Whether the request belonged to a session. */
+  hasSession: boolean;
+  /** Masks secrets in a text. */
+  mask(text: string): string;
+}
+
+/**
+ * What a host is told of a request that brought no answer: the failure that the server itself described, where it did,
+ * else what went wrong, with the command that helps.
+ */
+export function explain(error: unknown, { url, hasSession, mask }: TroubleContext): RpcError {
+  if (isAgentAuthError(error)) {
+    const { message, hint, ...rest } = error.toJSON();
+    const shown = { message: shownText(message, mask), ...(hint !== undefined && { hint: shownText(hint, mask) }) };
+    return {
+      code: RPC_CODES.internal,
+      message: [shown.message, shown.hint?.replace(/^(?=agentauth )/, "run: ")].filter(Boolean).join("; "),
+      data: { ...rest, ...shown },
+    };
+  }
+  if (error instanceof SdkHttpError) return explainStatus(error, { url, hasSession, mask });
+  const why = error instanceof Error ? error.message : String(error);
+  return internal(`the MCP server ${quote(url)}: ${shownText(why, mask)}`);
+}
+
+function explainStatus(error: SdkHttpError, { url, hasSession, mask }: TroubleContext): RpcError {
+  const { status } = error;
+  const { text } = error.data as { text?: unknown };
+  if (status === 404 && hasSession) {
+    return internal(
+      `the MCP server ${quote(url)} has ended the session, or was started anew (HTTP 404): restart this server in the host to begin a new session`,
+      { status },
+    );
+  }
+  const told = typeof text === "string" ? toldError(text, mask) : undefined;
+  if (told) return told;
+  const body = typeof text === "string" && text.trim() !== "" ? `: ${quote(mask(text), 300)}` : "";
+  return internal(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
+}
+
+/** The failure in a body that is a JSON-RPC answer. */
+function toldError(body: string, mask: (text: string) => string): RpcError | undefined {
+  try {
+    const answer: unknown = JSON.parse(mask(body));
+    const error = isJsonObject(answer) && answer["jsonrpc"] === "2.0" ? answer["error"] : undefined;
+    if (!isJsonObject(error) || typeof error["message"] !== "string" || !Number.isInteger(error["code"]))
+      return undefined;
+    return {
+      code: error["code"] as number,
+      message: error["message"],
+      ...("data" in error && { data: error["data"] }),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function internal(message: string, data?: unknown): RpcError {
+  return { code: RPC_CODES.internal, message, ...(data !== undefined && { data }) };
+}
+
+function shownText(text: string, mask: (text: string) => string): string {
+  return escapeText(mask(text)).slice(0, 1000);
+}

@@ -1,0 +1,7 @@
+/** What this machine shows a server that asks for a certificate in the TLS handshake, PEM. */
+export interface ClientCertificate {
+  /** The certificate, with those between it and its authority where there are any. */
+  cert: string;
+  /** Its private key, not encrypted. */
+  key: string;
+}

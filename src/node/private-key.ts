@@ -1,0 +1,105 @@
+import { createPrivateKey, type JsonWebKey, type KeyObject, webcrypto } from "node:crypto";
+import { AgentAuthError } from "../errors.js";
+import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import type { ClientKey, SigningAlgorithm } from "../oauth/client-auth.js";
+import { quote } from "../redact.js";
+
+const MIN_RSA_BITS = 2048;
+const KINDS = "an RSA key of 2048 bits or more, an EC key on P-256 or P-384, or an Ed25519 key";
+const FORMS = "PEM (PKCS #8, PKCS #1 or SEC 1) or a JWK";
+
+/** How a key is told apart from others that the issuer knows. */
+export interface PrivateKeyOptions {
+  /** Default: the `kid` of a JWK. */
+  keyId?: string | undefined;
+  /** Where the key comes from, for messages. Default "the private key". */
+  from?: string | undefined;
+}
+
+/**
+ * Reads the private key by which a client proves itself, for `client.privateKey` of an `AgentClient`: PEM (PKCS #8,
+ * PKCS #1, SEC 1) or a JWK. The algorithm is that of the key: RS256, ES256, ES384 or EdDSA, or what `alg` of a JWK says.
+ *
+ * @throws `AgentAuthError` `usage` for what is none, or is encrypted; the text is never shown
+ */
+export async function readPrivateKey(text: string, options: PrivateKeyOptions = {}): Promise<ClientKey> {
+  const { from = "the private key" } = options;
+  const jwk = text.trimStart().startsWith("{") ? readJwk(text, from) : undefined;
+  const key = keyOf(jwk ?? text, from);
+  const algorithm = algorithmOf(key, jwk, from);
+  const keyId = options.keyId ?? (typeof jwk?.["kid"] === "string" ? jwk["kid"] : undefined);
+  const { subtle } = webcrypto;
+  const members = key.export({ format: "jwk" });
+  const imported = await subtle.importKey("jwk", members, PARAMETERS[algorithm], false, ["sign"]);
+  return { key: imported, algorithm, ...(keyId !== undefined && { keyId }) };
+}
+
+const PARAMETERS: Readonly<Record<SigningAlgorithm, { name: string; hash?: string; namedCurve?: string }>> = {
+  RS256: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+  PS256: { name: "RSA-PSS", hash: "SHA-256" },
+  ES256: { name: "ECDSA", namedCurve: "P-256" },
+  ES384: { name: "ECDSA", namedCurve: "P-384" },
+  EdDSA: { name: "Ed25519" },
+  Ed25519: { name: "Ed25519" },
+};
+
+function readJwk(text: string, from: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = parseStrictJson(text);
+  } catch {
+    throw usage(`${from} is no JSON, although it begins like a JWK`, `give ${FORMS}`);
+  }
+  if (!isJsonObject(value) || typeof value["kty"] !== "string" || value["kty"] === "oct") {
+    throw usage(`${from} is no JWK of a private key (RFC 7517)`, `give one key, as ${FORMS}`);
+  }
+  if (value["d"] === undefined)
+    throw usage(`${from} is a public key`, "give the private one, whose JWK has a member d");
+  return value;
+}
+
+function keyOf(given: Record<string, unknown> | string, from: string): KeyObject {
+  if (typeof given === "string") checkPem(given, from);
+  try {
+    return typeof given === "string"
+      ? createPrivateKey(given)
+      : createPrivateKey({ key: { ...given } as JsonWebKey, format: "jwk" });
+  } catch {
+    // Without its cause: what it quotes may be of the key.
+    throw usage(`${from} cannot be read as a private key`, `give ${KINDS}, as ${FORMS}`);
+  }
+}
+
+function checkPem(text: string, from: string): void {
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text)) {
+    throw usage(
+      `${from} is encrypted, and there is nobody to give its passphrase`,
+      "openssl pkey -in <file> -out <new file> writes it without one; chmod 600 <new file>",
+    );
+  }
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return;
+  const isPublic = /-----BEGIN ([A-Z ]*PUBLIC KEY|CERTIFICATE)-----/.test(text);
+  if (isPublic) throw usage(`${from} is a public key or a certificate`, "give the private key that belongs to it");
+  throw usage(`${from} is no private key`, `give ${KINDS}, as ${FORMS}`);
+}
+
+function algorithmOf(key: KeyObject, jwk: Record<string, unknown> | undefined, from: string): SigningAlgorithm {
+  const possible = possibleFor(key);
+  if (possible.length === 0) throw usage(`${from} is of a kind that is not supported`, `give ${KINDS}`);
+  const wanted = jwk?.["alg"];
+  const chosen = wanted === undefined ? possible[0] : possible.find((one) => one === wanted);
+  if (chosen !== undefined) return chosen;
+  throw usage(`${from}: alg ${quote(wanted, 40)} is not one of ${possible.join(", ")}`, "correct or remove alg");
+}
+
+function possibleFor({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): SigningAlgorithm[] {
+  if (type === "ed25519") return ["EdDSA", "Ed25519"];
+  if (type === "rsa") return (details?.modulusLength ?? 0) >= MIN_RSA_BITS ? ["RS256", "PS256"] : [];
+  if (type !== "ec") return [];
+  if (details?.namedCurve === "prime256v1") return ["ES256"];
+  return details?.namedCurve === "secp384r1" ? ["ES384"] : [];
+}
+
+function usage(message: string, hint: string): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}

@@ -1,0 +1,34 @@
+import { discoverIssuer } from "./discovery.js";
+import type { Grant } from "./grant.js";
+import { knownClient, type PreRegisteredClient, secretOf } from "./known-client.js";
+import type { LoginContext } from "./login-context.js";
+import type { TokenCall } from "./token.js";
+
+/** A request that is made by a client, until it is said for how long. */
+export type ClientCall = Omit<TokenCall, "signal">;
+
+/** A request with the client of a grant, and with what is not kept of it where it is the client that was given. */
+export function callOf(
+  { issuer, endpoints, client }: Grant,
+  given: PreRegisteredClient | undefined,
+  by: Pick<TokenCall, "http" | "clock">,
+): ClientCall {
+  const isGiven = given?.clientId === client.clientId && client.source === "pre-registered";
+  const clientSecret = client.clientSecret ?? (isGiven ? secretOf(given) : undefined);
+  const privateKey = isGiven ? given.privateKey : undefined;
+  return { ...by, issuer, tokenEndpoint: endpoints.token, client: { ...client, clientSecret }, privateKey };
+}
+
+/** A request with the client that was given, at the issuer that a server names; undefined where none was given. */
+export async function callOfClient(
+  context: LoginContext,
+  mcpUrl: string,
+  signal: AbortSignal | undefined,
+): Promise<ClientCall | undefined> {
+  const { preRegistered: given, http, clock } = context;
+  if (given === undefined) return undefined;
+  const { issuer: server } = await discoverIssuer(context, mcpUrl, undefined, signal);
+  const client = await knownClient({ ...context, client: given, server, isMachine: true });
+  const { issuer, tokenEndpoint } = server;
+  return { http, clock, issuer, tokenEndpoint, client, privateKey: given.privateKey };
+}

@@ -1,0 +1,81 @@
+import { AgentAuthError } from "../errors.js";
+import type { Clock } from "../http/deadline.js";
+import { quote, Secret, shellWord } from "../redact.js";
+import type { ClientCall } from "./agent-calls.js";
+import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./exchange.js";
+import { Flights } from "./flights.js";
+import type { Grant } from "./grant.js";
+import { sha256 } from "./machine-grant.js";
+
+/** What `agent.exchange` asks for: as {@link ExchangeRequest}, with the server's own access token where none is given. */
+export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
+  /** Default: the access token of the MCP server. It is never stored. */
+  subjectToken?: string | Secret | undefined;
+  /** Whether a person may be asked to sign in for the server's own token. Default: whether the client has a way to. */
+  login?: boolean | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** What an exchange needs of its agent. */
+export interface ExchangeContext {
+  clock: Pick<Clock, "epoch">;
+  /** The server's own grant, good for use. */
+  grant(options: Pick<ExchangeOptions, "login" | "signal">): Promise<Grant>;
+  /** Who asks at the server's issuer, where the token does not come from there; undefined where no client is known. */
+  client(signal: AbortSignal | undefined): Promise<ClientCall | undefined>;
+  /** How a request with the client of a grant is made. */
+  callOf(grant: Grant): ClientCall;
+}
+
+/** An exchanged token is not given out any more when it ends within this time. */
+const MARGIN_MS = 60_000;
+const MAX_KEPT = 256;
+
+/** Exchanges tokens, and remembers in this process what they were exchanged for. */
+export class Exchanges {
+  readonly #kept = new Map<string, ExchangedToken>();
+  readonly #flights = new Flights<ExchangedToken>();
+
+  /** @throws as `exchangeTokens`, and `login_required` where no client is known that could ask */
+  async get(server: string, options: ExchangeOptions, context: ExchangeContext): Promise<ExchangedToken> {
+    const { subjectToken, login, signal, ...rest } = options;
+    const grant = subjectToken === undefined ? await context.grant({ login, signal }) : undefined;
+    const call = grant ? context.callOf(grant) : await context.client(signal);
+    if (call === undefined) throw noClient(server);
+    const subject = grant ? grant.tokens.accessToken : subjectToken;
+    const request: ExchangeRequest = { ...rest, subjectToken: subject ?? "" };
+    const name = await nameOf(call, request);
+    const kept = this.#kept.get(name);
+    if (kept?.expiresAt !== undefined && kept.expiresAt.getTime() - MARGIN_MS > context.clock.epoch()) return kept;
+    this.#kept.delete(name);
+    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request);
+    const token = await this.#flights.join(name, work, signal);
+    this.#keep(name, token);
+    return token;
+  }
+
+  #keep(name: string, token: ExchangedToken): void {
+    if (token.expiresAt === undefined) return;
+    this.#kept.set(name, token);
+    if (this.#kept.size > MAX_KEPT) for (const oldest of this.#kept.keys()) return void this.#kept.delete(oldest);
+  }
+}
+
+/** All that an exchanged token depends on, as one hash: the tokens themselves are not remembered. */
+function nameOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
+  const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType } = request;
+  const plain = (token: string | Secret | undefined) => (token instanceof Secret ? token.reveal() : token);
+  const tokens = [plain(subjectToken), subjectTokenType, plain(actorToken), actorTokenType, requestedTokenType];
+  const wanted = [request.audience, request.resource, request.scope];
+  // JSON would write what is not there as it writes null.
+  const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...wanted];
+  return sha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
+}
+
+function noClient(server: string): AgentAuthError {
+  return new AgentAuthError(
+    "login_required",
+    `an exchange at the issuer of ${quote(server)} needs a client that it knows, and nobody has signed in there yet`,
+    { class: "auth", hint: `name one with --client-id, or sign in first: agentauth login ${shellWord(server)}` },
+  );
+}

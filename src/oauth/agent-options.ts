@@ -1,0 +1,53 @@
+import type { Network } from "../http/network.js";
+import type { Overrides } from "./discovery.js";
+import type { GrantStore } from "./grant-store.js";
+import type { OAuthHttpOptions, TraceEntry } from "./http.js";
+import type { PreRegisteredClient } from "./known-client.js";
+import type { LoginMethod } from "./login.js";
+import type { MachineGrant } from "./machine-grant.js";
+import type { Progress } from "./refresh.js";
+
+/** How an `AgentClient` works. */
+export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
+  /** Where grants are kept. */
+  store: GrantStore;
+  /** How a person signs in; without it nobody is ever asked, and a needed login is an error. */
+  login?: LoginMethod | undefined;
+  /** What the client is called where a person gives consent. Default "agentauth". */
+  clientName?: string | undefined;
+  /**
+   * What judges addresses by where their names lead, such as `nodeNetwork()` of `agentauth/node`; it takes the place of
+   * `fetch`. Without it an address is judged by how it is written.
+   */
+  network?: Network | undefined;
+  /** Keeps several accounts apart. Default "default". */
+  profile?: string | undefined;
+  /** A client that the issuer already knows. */
+  client?: PreRegisteredClient | undefined;
+  /**
+   * How tokens come without a person, for the client that is named by `client`. Nobody is ever asked to sign in then, and
+   * what it gives is kept apart from the logins of people.
+   */
+  grant?: MachineGrant | undefined;
+  /** Whether requests to issuers show a client certificate, for which they may have other addresses (RFC 8705 section 5). */
+  mutualTls?: boolean | undefined;
+  /** The https address of this client's metadata document. */
+  clientMetadataUrl?: string | undefined;
+  /** Replaces the `resource` that the server's metadata names. */
+  resource?: string | undefined;
+  /** How a person signs in. Default "browser". */
+  flow?: "browser" | "device" | undefined;
+  /** Which account is meant. */
+  loginHint?: string | undefined;
+  /** Hears of every request of the flow and what became of its answer. */
+  onTrace?: ((entry: TraceEntry) => void) | undefined;
+  /** Hears what goes on beyond single requests: whom it waits for, what is renewed. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** A program that contradicts itself is told so before anything is asked. */
+export function checkOptions({ grant, client, loginHint }: AgentClientOptions): void {
+  if (grant === undefined) return;
+  if (client === undefined) throw new TypeError("grant needs a client that the issuer knows: give client.clientId");
+  if (loginHint !== undefined) throw new TypeError("grant and loginHint do not go together: a machine is no account");
+}

@@ -1,0 +1,85 @@
+import { AgentAuthError } from "../errors.js";
+import { quote, Secret } from "../redact.js";
+import { type ClientKey, checkMethod } from "./client-auth.js";
+import type { AuthMethod, ClientRecord } from "./grant.js";
+import type { GrantStore } from "./grant-store.js";
+import type { IssuerMetadata } from "./server-metadata.js";
+
+/** A client that somebody registered with the issuer beforehand. */
+export interface PreRegisteredClient {
+  clientId: string;
+  clientSecret?: string | Secret | undefined;
+  /** What it signs with where it proves itself by `private_key_jwt`. It is never stored. */
+  privateKey?: ClientKey | undefined;
+  /** Default: `private_key_jwt` with a key, the first of Basic and Post that the issuer lists with a secret, else `none`. */
+  authMethod?: AuthMethod | undefined;
+  /** The issuer that it belongs to; used with no other. Default: whichever issuer the first login meets. */
+  issuer?: string | undefined;
+}
+
+/** The secret of a client, in the form that does not print. */
+export function secretOf({ clientSecret }: Pick<PreRegisteredClient, "clientSecret">): Secret | undefined {
+  return typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
+}
+
+/** What using a client depends on that was registered beforehand. */
+export interface KnownClient {
+  client: PreRegisteredClient;
+  server: IssuerMetadata;
+  store: GrantStore;
+  profile: string;
+  /** Whether our requests to issuers show a client certificate. */
+  mutualTls?: boolean | undefined;
+  /** Whether it is a machine's, which is held against what the issuer lists in any case. */
+  isMachine?: boolean;
+}
+
+/**
+ * The record of a client that was registered beforehand, at the issuer that it belongs to.
+ *
+ * @throws `AgentAuthError` `issuer_changed`, `client_auth_unsupported`
+ */
+export async function knownClient(known: KnownClient): Promise<ClientRecord> {
+  const { client, server, mutualTls } = known;
+  const { clientId, privateKey } = client;
+  const issuer = client.issuer ?? (await firstIssuer(known, clientId));
+  if (issuer !== undefined && issuer !== server.issuer) throw foreignClient(clientId, issuer, server.issuer);
+  const authMethod = client.authMethod ?? defaultMethod(client, server);
+  if (authMethod === "private_key_jwt" || known.isMachine) {
+    const isGiven = client.authMethod !== undefined;
+    checkMethod(server, { method: authMethod, isGiven, algorithm: privateKey?.algorithm, mutualTls });
+  }
+  const base = { issuer: server.issuer, redirectUri: undefined, secretExpiresAt: undefined } as const;
+  return { ...base, clientId, clientSecret: secretOf(client), authMethod, source: "pre-registered" };
+}
+
+function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server: IssuerMetadata): AuthMethod {
+  if (privateKey !== undefined) return "private_key_jwt";
+  return clientSecret === undefined ? "none" : preferredMethod(server);
+}
+
+/** The issuer that a client was used with before, if its owner did not say which one it belongs to. */
+async function firstIssuer({ store, profile }: KnownClient, clientId: string): Promise<string | undefined> {
+  const grants = await store.list();
+  return grants.find(({ client, ...grant }) => {
+    return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
+  })?.issuer;
+}
+
+/** What a client can be that we register ourselves. */
+export const SUPPORTED: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
+
+/** The way to authenticate that the issuer lists; Basic where it lists nothing (RFC 8414 section 2). */
+export function preferredMethod(server: IssuerMetadata): AuthMethod {
+  const listed = server.tokenEndpointAuthMethods;
+  if (!listed) return "client_secret_basic";
+  return SUPPORTED.find((method) => listed.includes(method)) ?? "client_secret_basic";
+}
+
+function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
+  return new AgentAuthError(
+    "issuer_changed",
+    `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
+    { class: "auth", hint: "give a client of the new authorization server with --client-id, or sign out there first" },
+  );
+}

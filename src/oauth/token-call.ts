@@ -1,0 +1,66 @@
+import { AgentAuthError } from "../errors.js";
+import { isLoopbackHost } from "../http/address.js";
+import { systemClock } from "../http/deadline.js";
+import { quote } from "../redact.js";
+import type { ClientRecord } from "./grant.js";
+import { type PreRegisteredClient, secretOf } from "./known-client.js";
+import type { TokenCall } from "./token.js";
+import { type WayOptions, Ways } from "./way.js";
+
+/** Where a request for a token goes, and who asks. */
+export interface TokenCallOptions extends WayOptions {
+  /** The issuer identifier. A client that proves itself by a key names it as the audience. */
+  issuer: string;
+  /** https, or http to this machine. */
+  tokenEndpoint: string;
+  client: PreRegisteredClient;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * What the functions that make one request to a token endpoint are given. An `AgentClient` does it all by itself; this is
+ * for programs that know the endpoint and keep what comes of it themselves.
+ *
+ * @example
+ * const call = tokenCall({ issuer, tokenEndpoint, client: { clientId, clientSecret } });
+ * const { accessToken } = await clientCredentialsTokens(call, { resource });
+ * @throws `AgentAuthError` `usage`, `bad_address`
+ */
+export function tokenCall(options: TokenCallOptions): TokenCall {
+  const { issuer, tokenEndpoint, client, signal, clock = systemClock } = options;
+  checkEndpoint(issuer, "the issuer");
+  checkEndpoint(tokenEndpoint, "the token endpoint");
+  const { http } = new Ways(options).to(tokenEndpoint);
+  const record = recordOf(client, issuer);
+  return { http, clock, issuer, tokenEndpoint, client: record, privateKey: client.privateKey, signal };
+}
+
+/** The record of a client whose issuer lists nothing. */
+export function recordOf(client: PreRegisteredClient, issuer: string): ClientRecord {
+  const clientSecret = secretOf(client);
+  const method = clientSecret === undefined ? "none" : "client_secret_basic";
+  return {
+    issuer,
+    clientId: client.clientId,
+    clientSecret,
+    secretExpiresAt: undefined,
+    authMethod: client.authMethod ?? (client.privateKey === undefined ? method : "private_key_jwt"),
+    source: "pre-registered",
+    redirectUri: undefined,
+  };
+}
+
+/**
+ * Checks an address that our own user gives, to which secrets will be sent: over TLS, or not off this machine.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function checkEndpoint(address: string, what: string, hint?: string): void {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isPlain = url?.username === "" && url.password === "" && url.hash === "";
+  if (isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)))) return;
+  throw new AgentAuthError("usage", `${what}, ${quote(address)}, must be https, or http to this machine`, {
+    class: "usage",
+    hint,
+  });
+}

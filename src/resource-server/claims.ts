@@ -1,0 +1,106 @@
+import { isScopeToken } from "../http/scope-token.js";
+import { quote } from "../redact.js";
+import { TokenRefusal } from "./events.js";
+
+/** What a token, or an issuer asked about one, says. */
+export interface TokenClaims {
+  iss?: string;
+  sub?: string;
+  aud?: string | string[];
+  /** Unix seconds. */
+  exp?: number;
+  /** Unix seconds. */
+  nbf?: number;
+  /** Unix seconds. */
+  iat?: number;
+  jti?: string;
+  client_id?: string;
+  scope?: string;
+  [claim: string]: unknown;
+}
+
+/** What claims are held against. */
+export interface ClaimRules {
+  issuer: string;
+  audiences: readonly string[];
+  /** Unix seconds. */
+  now: number;
+  /** Seconds that clocks may differ. */
+  skew: number;
+}
+
+/** What is left of claims that break no rule. */
+export interface TokenFacts {
+  subject: string | undefined;
+  clientId: string | undefined;
+  scopes: readonly string[];
+  audience: readonly string[];
+  /** Unix seconds. */
+  expiresAt: number;
+}
+
+// The end of the year 9999. What lies beyond is milliseconds, or nonsense.
+const MAX_TIME = 253_402_300_799;
+
+/** Holds claims against the rules of the service and of RFC 9068 section 4, however they came. @throws TokenRefusal */
+export function judgeClaims(claims: Readonly<Record<string, unknown>>, rules: ClaimRules): TokenFacts {
+  const { iss, sub, client_id, azp, cnf } = claims;
+  if (iss !== rules.issuer) throw new TokenRefusal("issuer", `iss ${quote(iss)} must be ${quote(rules.issuer)}`);
+  const audience = readAudience(claims["aud"], rules);
+  const expiresAt = checkTimes(claims, rules);
+  // Whoever holds such a token must prove a key, which nobody is asked for here.
+  if (cnf !== undefined) throw new TokenRefusal("bound", "the token is bound to a key (RFC 7800), no bearer token");
+  return {
+    subject: text("sub", sub),
+    clientId: text("client_id", client_id ?? azp),
+    scopes: readTokenScopes(claims),
+    audience,
+    expiresAt,
+  };
+}
+
+function readAudience(aud: unknown, { audiences }: ClaimRules): readonly string[] {
+  const named: unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (!named.every((one) => typeof one === "string")) {
+    throw new TokenRefusal("audience", `aud ${quote(aud)} must be a text or a list of texts`);
+  }
+  if (!named.some((one) => audiences.includes(one))) {
+    throw new TokenRefusal("audience", `aud ${quote(aud)} must have ${quote(audiences)} exactly (RFC 8707)`);
+  }
+  return named;
+}
+
+function checkTimes(claims: Readonly<Record<string, unknown>>, { now, skew }: ClaimRules): number {
+  const expiresAt = time("exp", claims["exp"]);
+  if (expiresAt === undefined) throw new TokenRefusal("claims", "exp is missing, and no token is good for ever");
+  if (now >= expiresAt + skew) throw new TokenRefusal("expired", `exp ${expiresAt} is over, it is ${Math.floor(now)}`);
+  for (const name of ["nbf", "iat"]) {
+    const from = time(name, claims[name]);
+    // Rounded up, since whoever wrote whole seconds may have done so too.
+    if (from !== undefined && from > Math.ceil(now) + skew) {
+      throw new TokenRefusal("not_yet", `${name} ${from} is to come, it is ${Math.floor(now)}`);
+    }
+  }
+  return expiresAt;
+}
+
+function time(name: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && value >= 0 && value <= MAX_TIME) return value;
+  throw new TokenRefusal("claims", `${name} ${quote(value)} must be a number of seconds`);
+}
+
+function text(name: string, value: unknown): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw new TokenRefusal("claims", `${name} ${quote(value)} must be a text`);
+}
+
+/**
+ * The scopes of a token: `scope` with blanks between (RFC 9068 section 2.2.3), or `scp`, or a list in either. What is no
+ * scope token is none of them: nothing is split at tabs, nothing is trimmed.
+ */
+function readTokenScopes({ scope, scp }: Readonly<Record<string, unknown>>): readonly string[] {
+  const said = scope ?? scp;
+  const parts: unknown[] = typeof said === "string" ? said.split(" ") : Array.isArray(said) ? said : [];
+  return [...new Set(parts.filter((part): part is string => typeof part === "string" && isScopeToken(part)))];
+}

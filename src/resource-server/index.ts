@@ -1,0 +1,15 @@
+/**
+ * `agentauth/resource-server`: verifies bearer tokens, answers requests without a good one, and serves the metadata
+ * document of a protected server. Web-standard interfaces only.
+ *
+ * @module
+ */
+export type { TokenClaims } from "./claims.js";
+export type { RefusalReason, ResourceServerEvent } from "./events.js";
+export type { Admission, HonoContext, HonoMiddleware, ProtectedHandler } from "./fetch-handlers.js";
+export type { Scopes } from "./gate.js";
+export type { ResourceMetadataDocument } from "./metadata.js";
+export type { NodeMiddleware, NodeRequest, NodeResponse } from "./node-middleware.js";
+export type { IntrospectionOptions, ResourceServerOptions } from "./options.js";
+export { createResourceServer, type ResourceServer } from "./resource-server.js";
+export type { AuthInfo, VerifiedToken } from "./verified-token.js";

@@ -1,0 +1,65 @@
+import type { Answer } from "./answer.js";
+import type { Gate, Scopes } from "./gate.js";
+import { answerMetadata, type Metadata } from "./metadata.js";
+import { type AuthInfo, authInfoOf } from "./verified-token.js";
+
+/** What is needed of a request of Node's `http`, of Express or Connect. */
+export interface NodeRequest {
+  method?: string | undefined;
+  url?: string | undefined;
+  /** The path before a router took its own part away. */
+  originalUrl?: string | undefined;
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Names and values in turn, as they were sent. */
+  rawHeaders?: readonly string[] | undefined;
+  /** The token that was taken, in the form that the official MCP SDK looks for here. */
+  auth?: unknown;
+}
+
+/** What is needed of a response of Node's `http`. */
+export interface NodeResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(body?: string): unknown;
+}
+
+/** A middleware for Express, Connect, or a handler of Node's `http`; it settles with what `next` gave back. */
+export type NodeMiddleware<R extends NodeRequest = NodeRequest> = (
+  request: R,
+  response: NodeResponse,
+  next: (error?: unknown) => unknown,
+) => Promise<void>;
+
+/** Makes a middleware that lets only requests with a good token through, and gives the metadata to everybody. */
+export function createMiddleware<R extends NodeRequest>(
+  gate: Gate,
+  metadata: Metadata,
+  scopes: Scopes<R> | undefined,
+): NodeMiddleware<R> {
+  return async (request, response, next) => {
+    let auth: AuthInfo | undefined;
+    try {
+      const [path] = (request.originalUrl ?? request.url ?? "/").split("?");
+      if (path === metadata.path) return write(response, answerMetadata(metadata, request.method ?? "GET"));
+      const { verified, answer } = await gate.pass(authorizationOf(request), request, scopes);
+      if (answer) return write(response, answer);
+      auth = authInfoOf(verified, metadata.document.resource);
+    } catch (error) {
+      return void next(error);
+    }
+    request.auth = auth;
+    await next();
+  };
+}
+
+/** Every `Authorization` header: `headers` keeps the first of several and hides the others. */
+function authorizationOf({ headers, rawHeaders }: NodeRequest): string[] {
+  if (!rawHeaders) return [headers["authorization"] ?? []].flat();
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "authorization");
+}
+
+function write(response: NodeResponse, { status, headers, body }: Answer): void {
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.end(body);
+}

@@ -1,0 +1,68 @@
+import { Secret } from "../redact.js";
+import type { TokenClaims, TokenFacts } from "./claims.js";
+
+/** A token that broke no rule. It does not print the token itself. */
+export interface VerifiedToken {
+  /** For whom the token speaks; undefined where it does not say. */
+  readonly subject: string | undefined;
+  /** The client that it was issued to; undefined where it does not say. */
+  readonly clientId: string | undefined;
+  /** What it allows. */
+  readonly scopes: readonly string[];
+  /** When it ends. */
+  readonly expiresAt: Date;
+  /** Who issued it: one of the configured issuers. */
+  readonly issuer: string;
+  /** Whom it is for: this server, and perhaps others. */
+  readonly audience: readonly string[];
+  /** Everything that it says, or that its issuer says of it. */
+  readonly claims: Readonly<TokenClaims>;
+  /** The token, which does not print: for exchanging it (RFC 8693). It is not to be sent on to anybody else. */
+  readonly token: Secret;
+}
+
+/** A token in the form in which the official MCP SDK hands it to tools as `authInfo`. */
+export interface AuthInfo {
+  /** The token; inspecting and serialising leave it out. */
+  token: string;
+  /** Empty where the token does not say. */
+  clientId: string;
+  scopes: string[];
+  /** Unix seconds. */
+  expiresAt: number;
+  resource: URL;
+  /** What the SDK has no member for. */
+  extra: { subject: string | undefined; issuer: string; claims: Readonly<TokenClaims> };
+}
+
+/** Puts together what is known of a token. */
+export function verifiedToken(token: string, issuer: string, facts: TokenFacts, claims: TokenClaims): VerifiedToken {
+  const { subject, clientId, scopes, audience, expiresAt } = facts;
+  return Object.freeze({
+    subject,
+    clientId,
+    scopes,
+    expiresAt: new Date(expiresAt * 1000),
+    issuer,
+    audience,
+    claims,
+    token: new Secret(token),
+  });
+}
+
+/**
+ * A verified token as the official MCP SDK wants it: `handler.fetch(request, { authInfo })`, `req.auth`.
+ *
+ * @param resource the address of the protected server
+ */
+export function authInfoOf(verified: VerifiedToken, resource: string): AuthInfo {
+  const { subject, clientId = "", scopes, expiresAt, issuer, claims, token } = verified;
+  const info = {
+    clientId,
+    scopes: [...scopes],
+    expiresAt: Math.floor(expiresAt.getTime() / 1000),
+    resource: new URL(resource),
+    extra: { subject, issuer, claims },
+  };
+  return Object.defineProperty(info, "token", { get: () => token.reveal() }) as AuthInfo;
+}

@@ -1,0 +1,31 @@
+import type { Issuer } from "../../resource-server/issuer.js";
+import type { PoolServer } from "./pool-server.js";
+
+/**
+ * The authorization server of a pool as its MCP servers see it. They ask it inside of the process: neither are they struck
+ * by faults, nor do they stand in the request log.
+ */
+export function innerIssuer(server: PoolServer): Issuer {
+  return {
+    issuer: server.issuer,
+    async keys() {
+      const { answer } = await server.run();
+      const { body } = await answer({ method: "GET", url: "/jwks", headers: {}, body: Buffer.alloc(0), due: [] });
+      return JSON.parse(body.toString()) as Record<string, unknown>;
+    },
+    async introspect(token) {
+      const facts = await server.inspect(token);
+      if (!facts) return { active: false };
+      return {
+        active: true,
+        iss: server.issuer,
+        sub: facts.subject,
+        client_id: facts.clientId,
+        aud: facts.audience,
+        exp: facts.expiresAt,
+        iat: facts.issuedAt,
+        scope: facts.scopes.join(" "),
+      };
+    },
+  };
+}

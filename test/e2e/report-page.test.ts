@@ -1,0 +1,153 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type BrowserLog, CHROMIUM, startChromium } from "../helpers/chromium.js";
+import { type Bench, startBench, temporaryFolder } from "../helpers/cli.js";
+
+const HOSTILE = `"'><script>document.title="taken"</script><img src=x onerror=alert(1)></style>\u202e`;
+const SIZES = [
+  { width: 1280, height: 900 },
+  { width: 390, height: 844 },
+];
+
+describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser", () => {
+  let bench: Bench;
+  let server: Server;
+  let context: BrowserContext;
+  let log: BrowserLog;
+  let page: Page;
+  let path: string;
+
+  beforeAll(async () => {
+    bench = await startBench({ devices: 3000 });
+    const { sandbox } = bench;
+    const client = {
+      auth_profile: "mcp",
+      client_secret: "<CLIENT_SECRET>",
+      pkce_required: false,
+      redirect_uris: [HOSTILE],
+    };
+    const hostile = { title: HOSTILE, dynamic_client_details: { ...client, title: HOSTILE } };
+    sandbox.data.insertDevice(sandbox.ids.pool, { ...hostile, status: HOSTILE as "active" } as never);
+    path = join(temporaryFolder(), "report.html");
+    const { code } = await bench.run(["devices", "report", "--pool", sandbox.ids.pool, "--html", path]);
+    expect(code).toBe(0);
+    server = createServer((_, response) => response.setHeader("content-type", "text/html").end(readFileSync(path)));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    ({ context, log } = await startChromium());
+    page = await context.newPage();
+  });
+  afterAll(async () => {
+    await context.close();
+    server.close();
+    await bench.sandbox.close();
+  });
+
+  it("loads from a server and from a disk without one more request, and without a complaint", async () => {
+    const served = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    for (const address of [served, pathToFileURL(path).href]) {
+      log.requested.length = 0;
+      await page.goto(address, { waitUntil: "networkidle" });
+      expect(log.requested.map(({ href }) => href)).toEqual([address]);
+    }
+    expect(log.complaints).toEqual([]);
+    expect(await page.title()).toBe(`Devices of pool ${bench.sandbox.ids.pool}`);
+    expect(await page.locator("script, img, iframe, [style], [onerror]").count()).toBe(0);
+    expect(await page.getByText("<script>document.title").count()).toBeGreaterThan(0);
+  });
+
+  it.each(SIZES)(
+    "fits a screen of $width by $height: nothing is cut off or has to be pushed sideways",
+    async (size) => {
+      await page.setViewportSize(size);
+      await page.goto(pathToFileURL(path).href);
+      const wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+      expect(wide).toBe(0);
+      // One of the two sizes of each chart is there to be seen.
+      const charts = page.locator("svg.chart:visible");
+      expect(await charts.count()).toBe(3);
+      for (const chart of await charts.all()) {
+        const box = await chart.boundingBox();
+        expect(box?.width).toBeGreaterThan(300 * Math.min(1, size.width / 390) - 30);
+        expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= size.width).toBe(true);
+      }
+    },
+  );
+
+  it.each(SIZES)("has no two labels of a chart over each other at $width by $height", async (size) => {
+    await page.setViewportSize(size);
+    await page.goto(pathToFileURL(path).href);
+    for (const chart of await page.locator("svg.chart:visible").all()) {
+      const boxes = await Promise.all((await chart.locator("text").all()).map((text) => text.boundingBox()));
+      const clashes = boxes.flatMap((a, at) =>
+        boxes.slice(at + 1).filter((b) => {
+          if (!a || !b) return false;
+          return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+        }),
+      );
+      expect(clashes).toEqual([]);
+    }
+  });
+
+  it("is dark where people like it dark, and light on paper all the same", async () => {
+    await page.goto(pathToFileURL(path).href);
+    const look = async (options: Parameters<Page["emulateMedia"]>[0]) => {
+      await page.emulateMedia(options);
+      const of = (selector: string, property: string) =>
+        page.evaluate(
+          `getComputedStyle(document.querySelector(${JSON.stringify(selector)}))[${JSON.stringify(property)}]`,
+        );
+      return Promise.all([
+        of("body", "backgroundColor"),
+        of("body", "color"),
+        of("svg.map path", "fill"),
+        of("svg.chart text", "fill"),
+      ]);
+    };
+    const light = await look({ media: "screen", colorScheme: "light" });
+    const dark = await look({ media: "screen", colorScheme: "dark" });
+    for (const [index, color] of light.entries()) expect(dark[index]).not.toBe(color);
+    const paper = await look({ media: "print", colorScheme: "dark" });
+    expect(paper.slice(0, 2)).toEqual(["rgb(255, 255, 255)", "rgb(0, 0, 0)"]);
+    expect(paper[2]).toBe(light[2]);
+    await page.emulateMedia({ media: "screen", colorScheme: "light" });
+  });
+
+  it("prints to a PDF of a few pages", async () => {
+    const pdf = (await page.pdf({ format: "A4" })).toString("latin1");
+    const pages = pdf.match(/\/Type \/Page\b/g)?.length ?? 0;
+    expect(pages).toBeGreaterThan(2);
+    expect(pages).toBeLessThan(15);
+  });
+
+  it("has headings in order, and a name and a description for each picture", async () => {
+    const levels = await page
+      .locator("h1, h2, h3")
+      .evaluateAll((all: { tagName: string }[]) => all.map(({ tagName }) => Number(tagName[1])));
+    expect(levels.filter((level) => level === 1)).toHaveLength(1);
+    expect(levels.filter((level, at) => level - (levels[at - 1] ?? 0) > 1)).toEqual([]);
+    const names = await page.getByRole("img", { name: /^(?:First seen|Last seen|World map)/ }).count();
+    expect(names).toBe(3);
+  });
+
+  const pictures = process.env["AGENTAUTH_SCREENSHOTS"] === "1";
+  it.runIf(pictures)("is photographed for the documentation", async () => {
+    const tame = bench.sandbox.data.pools(bench.sandbox.ids.domain)[1]?.id ?? "";
+    const bare = join(temporaryFolder(), "report.html");
+    await bench.run(["devices", "report", "--pool", tame, "--html", bare]);
+    await page.setViewportSize({ width: 1160, height: 1000 });
+    await page.goto(pathToFileURL(bare).href);
+    const session = await context.newCDPSession(page);
+    const clip = { x: 0, y: 0, width: 1160, height: 1940, scale: 0.75 };
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const picture = fileURLToPath(new URL(`../../docs/images/report-${colorScheme}.png`, import.meta.url));
+      const { data } = await session.send("Page.captureScreenshot", { clip, captureBeyondViewport: true });
+      writeFileSync(picture, Buffer.from(data, "base64"));
+    }
+  });
+});

@@ -1,0 +1,203 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Report } from "../../src/cli/report/model.js";
+import { type Bench, linesOf, runHint, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+
+let bench: Bench;
+let report: string[];
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 500 });
+  report = ["devices", "report", "--pool", bench.sandbox.ids.pool];
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+const broken = { kind: "status", status: 503, path: "device", times: 0 } as const;
+const untilBroken = ["--page-size", "30", "--retries", "0", "--concurrency", "1"];
+
+async function numbers(...flags: string[]): Promise<Report> {
+  const { code, stdout, stderr } = await bench.run([...report, "-o", "json", ...flags]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return JSON.parse(stdout) as Report;
+}
+
+describe("agentauth devices report", () => {
+  it("counts what a list of the same devices holds", async () => {
+    const devices = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
+    const count = (test: (device: (typeof devices)[number]) => boolean) => devices.filter(test).length;
+    const { status, session_type, countries, devices: told, complete, findings, last_seen } = await numbers();
+    expect([complete, told.counted, told.read, told.total]).toEqual([true, 500, 500, 500]);
+    for (const { value, count: counted } of status.top) expect(counted).toBe(count((one) => one.status === value));
+    for (const { value, count: counted } of session_type.top) {
+      expect(counted).toBe(count((one) => one.session_type === value));
+    }
+    for (const { value, count: counted } of countries.last_seen.top) {
+      expect(counted).toBe(count((one) => one.last_seen?.country_code === value));
+    }
+    expect(countries.last_seen.top.reduce((sum, one) => sum + one.count, 0)).toBe(500);
+    expect(last_seen.days.reduce((sum, day) => sum + day.count, 0)).toBe(500);
+    const changed = count((one) => one.first_seen?.country_code !== one.last_seen?.country_code);
+    expect(findings.find(({ code }) => code === "country_changed")?.count).toBe(changed);
+    expect(changed).toBeGreaterThan(0);
+  });
+
+  it("prints a text that fits, without an escape code in a pipe and with colours where they are forced", async () => {
+    const plain = await bench.run(report, { env: { COLUMNS: "100" } });
+    expect([plain.code, plain.stderr]).toEqual([0, ""]);
+    expect(plain.stdout).not.toContain("\u001b");
+    expect(plain.stdout).toMatch(/^STATUS +SESSION TYPE$/m);
+    expect(plain.stdout).toMatch(/^FINDINGS$/m);
+    const forced = await bench.run(report, { env: { COLUMNS: "100", FORCE_COLOR: "1" } });
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours
+    const bare = forced.stdout.replace(/\u001b\[\d+m/g, "");
+    expect(bare.replace(/read \S+ \S+/, "")).toBe(plain.stdout.replace(/read \S+ \S+/, ""));
+    expect(forced.stdout.length).toBeGreaterThan(bare.length);
+    const ascii = await bench.run(report, { env: { LANG: "C" } });
+    expect(ascii.stdout).toMatch(/^active +#+ +\d+ +\d+%$/m);
+  });
+
+  it("takes the filters and the limits of a list, and says so", async () => {
+    const active = await numbers("--status", "active", "--session-type", "mcp");
+    expect(active.status.top).toEqual([{ value: "active", count: active.devices.counted }]);
+    expect(active.devices.counted).toBeLessThan(500);
+    expect(active.notes).toEqual([
+      `${active.devices.counted} of 500 devices match --status active, --session-type mcp`,
+    ]);
+    const few = await numbers("--limit", "40", "--offset", "10");
+    expect([few.devices.counted, few.complete]).toEqual([40, true]);
+    expect(few.notes).toEqual([
+      "begun at offset 10: what stands before it is not counted",
+      "ended at --limit 40: the pool has more devices",
+    ]);
+    const both = await numbers("--status", "revoked", "--limit", "5", "--sort", "last_seen:desc");
+    expect([both.devices.counted, both.status.top]).toEqual([5, [{ value: "revoked", count: 5 }]]);
+    expect(both.notes).toContain("ended at --limit 5: the pool has more devices");
+  });
+
+  it("gives its numbers to jq, and as yaml", async () => {
+    const counted = await bench.run([...report, "--jq", ".devices.counted"]);
+    expect([counted.code, counted.stdout]).toEqual([0, "500\n"]);
+    expect((await bench.run([...report, "-o", "yaml"])).stdout).toMatch(/^type: device_report$/m);
+  });
+
+  it("holds no secret, whatever it prints", async () => {
+    for (const flags of [[], ["-o", "json"], ["--html", "-"]]) {
+      const { stdout } = await bench.run([...report, ...flags]);
+      expect(stdout).not.toMatch(/client_secret|CLIENT_SECRET|\*{4}/);
+    }
+  });
+
+  it("complains of what it does not know, and offers what was meant", async () => {
+    const wrong = await bench.run([...report, "-o", "csv"]);
+    expect([wrong.code, wrong.stdout]).toEqual([2, ""]);
+    expect(wrong.stderr).toMatch(/^error: --output "csv" must be one of table, plain, json, ndjson, yaml$/m);
+    const none = await bench.run([...report, "--status", "actve"]);
+    expect(none.stderr).toContain('did you mean "active"?');
+    const lost = await bench.run(["devices", "report"]);
+    expect(lost.stderr).toContain("hint: agentauth devices report --pool <pool_id>");
+  });
+});
+
+describe("agentauth devices report --html", () => {
+  it("writes one page, says where, and prints nothing else", async () => {
+    const cwd = temporaryFolder();
+    const { code, stdout, stderr } = await bench.run([...report, "--html", "out.html"], { cwd });
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: 'wrote "out.html": 500 devices\n' });
+    expect(readdirSync(cwd)).toEqual(["out.html"]);
+    const page = readFileSync(join(cwd, "out.html"), "utf8");
+    expect(page).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(page.length).toBeLessThan(400_000);
+    expect(unsafeIn(page)).toEqual([]);
+  });
+
+  it("prints the page for -, and the numbers beside the file where they are asked for", async () => {
+    const printed = await bench.run([...report, "--html", "-"]);
+    expect([printed.code, printed.stderr]).toEqual([0, ""]);
+    expect(printed.stdout).toMatch(/<\/html>\n$/);
+    const cwd = temporaryFolder();
+    const both = await bench.run([...report, "--html", "out.html", "--json"], { cwd });
+    expect([JSON.parse(both.stdout).devices.counted, readdirSync(cwd)]).toEqual([500, ["out.html"]]);
+    const neither = await bench.run([...report, "--html", "-", "--json"]);
+    expect([neither.code, neither.stdout]).toEqual([2, ""]);
+  });
+
+  it("leaves a file that is there alone, before it asks for anything", async () => {
+    const cwd = temporaryFolder();
+    writeFileSync(join(cwd, "out.html"), "mine");
+    const before = bench.asked();
+    const { code, stderr } = await bench.run([...report, "--html", "out.html"], { cwd });
+    expect(code).toBe(2);
+    expect(stderr).toBe(
+      'error: --html "out.html" is there already\nhint: name another file, or replace it with --force\n',
+    );
+    expect([bench.asked(), readFileSync(join(cwd, "out.html"), "utf8")]).toEqual([before, "mine"]);
+    expect((await bench.run([...report, "--html", "out.html", "--force"], { cwd })).code).toBe(0);
+    expect(readFileSync(join(cwd, "out.html"), "utf8")).toContain("<!doctype html>");
+  });
+
+  it("refuses a place that no file can be in, and --force without a file", async () => {
+    const cwd = temporaryFolder();
+    const lost = await bench.run([...report, "--html", "gone/out.html"], { cwd });
+    expect([lost.code, lost.stderr]).toEqual([
+      2,
+      'error: --html "gone/out.html" is in a folder that does not exist\nhint: name another file, or - for standard output\n',
+    ]);
+    const forced = await bench.run([...report, "--force"]);
+    expect([forced.code, forced.stdout]).toEqual([2, ""]);
+  });
+});
+
+describe("a report on a pool that could not be read to its end: exit 7", () => {
+  it("says so on its face, and names the command that reports on the rest", async () => {
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stdout, stderr } = await bench.run([...report, ...untilBroken]);
+    expect(code).toBe(7);
+    expect(stdout).toMatch(/^INCOMPLETE: not all of the devices are in these numbers$/m);
+    expect(stdout).toMatch(/^90 devices /m);
+    expect(stdout).toMatch(/^note: the listing ended early: 90 devices of the 500 of the pool could be read$/m);
+    bench.sandbox.faults.clear();
+    const rest = await runHint(stderr, bench.env);
+    expect(rest.code).toBe(0);
+    expect(rest.stdout).toMatch(/^410 devices /m);
+  });
+
+  it("as JSON and as a page as well, and the rest goes into another file", async () => {
+    const cwd = temporaryFolder();
+    const path = join(cwd, "out.html");
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stdout, stderr } = await bench.run([...report, ...untilBroken, "-o", "json", "--html", path]);
+    expect(code).toBe(7);
+    expect(JSON.parse(stdout)).toMatchObject({ complete: false, devices: { counted: 90, total: 500 } });
+    expect(readFileSync(path, "utf8")).toContain("Incomplete: not all of the devices are in these numbers.");
+    expect(JSON.parse(stderr.split("\n").find((line) => line.startsWith("{")) ?? "").error).toMatchObject({
+      class: "partial",
+      exit_code: 7,
+      resume: 90,
+    });
+    bench.sandbox.faults.clear();
+    const hint = linesOf(stderr).find((line) => line.startsWith("{")) ?? "";
+    expect((await runHint(hint, bench.env)).code).toBe(0);
+    expect(readFileSync(join(cwd, "out-from-90.html"), "utf8")).toContain("410 devices");
+    expect(readFileSync(path, "utf8")).toContain("90 devices");
+  });
+
+  it("makes nothing where nothing could be read", async () => {
+    bench.sandbox.faults.add(broken);
+    const path = join(temporaryFolder(), "out.html");
+    const { code, stdout } = await bench.run([...report, "--retries", "0", "--html", path]);
+    expect({ code, stdout, made: existsSync(path) }).toEqual({ code: 5, stdout: "", made: false });
+  });
+
+  it("makes nothing where it was interrupted", async () => {
+    bench.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "device", times: 0 });
+    const path = join(temporaryFolder(), "out.html");
+    const child = bench.start([...report, "--html", path]);
+    const before = bench.asked();
+    await expect.poll(() => bench.asked(), { timeout: 20_000 }).toBeGreaterThan(before);
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    child.kill("SIGINT");
+    expect([await ended, existsSync(path)]).toEqual([130, false]);
+  });
+});

@@ -1,0 +1,51 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { BIN, cleanEnv, runCli, temporaryFolder } from "../helpers/cli.js";
+
+const dist = join(dirname(dirname(BIN)), "dist");
+const WAYS = [[], ["--help"], ["-h"], ["help"]];
+
+/** A copy of the built program of which nothing is left but what answers the simplest questions. */
+function quickPartOnly(): string {
+  const copy = temporaryFolder();
+  mkdirSync(join(copy, "dist/cli"), { recursive: true });
+  writeFileSync(join(copy, "package.json"), '{"type":"module"}');
+  cpSync(dirname(BIN), join(copy, "bin"), { recursive: true });
+  for (const file of ["main.js", "help-80.txt", "help-100.txt"]) {
+    cpSync(join(dist, "cli", file), join(copy, "dist/cli", file));
+  }
+  return join(copy, "bin/agentauth.js");
+}
+
+describe("the help of the program itself", () => {
+  it.each(["", "80", "100", "250", "60", "99"])("is what the parser prints, for COLUMNS=%s", async (COLUMNS) => {
+    const env = { COLUMNS };
+    // Two words are left to the parser.
+    const parsed = await runCli(["--help", "--help"], { env });
+    expect(parsed).toMatchObject({ code: 0, stderr: "" });
+    for (const words of WAYS) expect(await runCli(words, { env })).toEqual(parsed);
+  });
+
+  it.each(["", "80", "100", "250"])("loads nothing of the program, for COLUMNS=%s", (COLUMNS) => {
+    const quick = quickPartOnly();
+    for (const words of WAYS) {
+      const run = spawnSync(process.execPath, [quick, ...words], { env: cleanEnv({ COLUMNS }), encoding: "utf8" });
+      const width = COLUMNS === "" || COLUMNS === "80" ? 80 : 100;
+      expect({ code: run.status, stdout: run.stdout, stderr: run.stderr }).toEqual({
+        code: 0,
+        stdout: readFileSync(join(dist, "cli", `help-${width}.txt`), "utf8"),
+        stderr: "",
+      });
+    }
+  });
+
+  it("ends well where nobody reads it, and says so where it cannot be written", () => {
+    const closed = spawnSync("sh", ["-c", `"$0" "$1" --help | true; echo $?`, process.execPath, BIN], {
+      env: cleanEnv(),
+      encoding: "utf8",
+    });
+    expect([closed.stdout, closed.stderr]).toEqual(["0\n", ""]);
+  });
+});

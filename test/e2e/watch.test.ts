@@ -1,0 +1,339 @@
+import { once } from "node:events";
+import { createServer, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { MASK } from "../../src/redact.js";
+import { allIds, type Bench, collect, linesOf, startBench, startCli, unsafeIn, until } from "../helpers/cli.js";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+interface Event {
+  type: "added" | "modified" | "removed";
+  object: { id: string; status?: string; title?: string };
+  time: string;
+}
+
+/** Watches until the test has seen enough. */
+function watch(args: readonly string[], env: Record<string, string> = {}, here: Bench = bench) {
+  const child = startCli([...here.devices, "--watch=1s", ...args], { env: { ...here.env, ...env } });
+  const out = collect(child.stdout);
+  const err = collect(child.stderr);
+  const ended = once(child, "close") as Promise<[number | null]>;
+  const lines = () => linesOf(out().slice(0, out().lastIndexOf("\n") + 1));
+  const events = () => lines().map((line) => JSON.parse(line) as Event);
+  return {
+    child,
+    events,
+    out,
+    err,
+    /** Waits for what must come while the program runs. */
+    async until(holds: () => boolean) {
+      await until(() => holds() || child.exitCode !== null);
+      expect(child.exitCode, err()).toBeNull();
+    },
+    async end(signal: NodeJS.Signals = "SIGINT") {
+      child.kill(signal);
+      return (await ended)[0];
+    },
+    ended: ended.then(([code]) => code),
+  };
+}
+
+/** How many readings of the whole list have begun. */
+function readings(here: Bench = bench): number {
+  return here.sandbox.requests.filter(
+    ({ path, query }) => path === "/api/v1/device" && Number(query["pagination[offset]"] ?? 0) === 0,
+  ).length;
+}
+
+/** A way to the service that can be closed: connections are refused then. */
+async function openWay(origin: string) {
+  let server: Server;
+  const open = async (port: number) => {
+    server = createServer((asked, answer) => {
+      const headers = { ...asked.headers, host: new URL(origin).host };
+      const passed = request(`${origin}${asked.url}`, { headers }, (given) => {
+        answer.writeHead(given.statusCode ?? 500, given.headers);
+        given.pipe(answer);
+      });
+      passed.end();
+    });
+    await once(server.listen(port, "127.0.0.1"), "listening");
+    return (server.address() as AddressInfo).port;
+  };
+  const port = await open(0);
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    reopen: () => open(port),
+    async close() {
+      const closed = once(server.close(), "close");
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+describe("--watch in a pipe", () => {
+  it("tells every item as added, then nothing while nothing changes", async () => {
+    const before = readings();
+    const run = watch([]);
+    await run.until(() => readings() >= before + 3);
+    expect(run.events().map(({ type, object }) => [type, object.id])).toEqual(
+      allIds(bench.sandbox).map((id) => ["added", id]),
+    );
+    for (const { time } of run.events()) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect([await run.end(), run.err()]).toEqual([130, ""]);
+    expect(run.events()).toHaveLength(60);
+  });
+
+  it("SIGTERM ends it with 143, and no event is made up", async () => {
+    const run = watch([]);
+    await run.until(() => run.events().length === 60);
+    expect([await run.end("SIGTERM"), run.err(), run.events().length]).toEqual([143, "", 60]);
+  });
+
+  it.each([
+    ["one answer", []],
+    ["several answers", ["--page-size", "20"]],
+  ])("what is deleted, added and changed is told: a list in %s", async (_what, more) => {
+    const { data, ids } = bench.sandbox;
+    const run = watch(more);
+    await run.until(() => run.events().length === 60);
+    const gone = data.device(ids.pool, 30);
+    data.deleteDevice(ids.pool, gone?.id ?? "");
+    await run.until(() => run.events().length === 61);
+    const added = data.insertDevice(ids.pool);
+    await run.until(() => run.events().length === 62);
+    data.updateDevice(ids.pool, added.id, { title: "renamed" });
+    await run.until(() => run.events().length === 63);
+    data.deleteDevice(ids.pool, added.id);
+    data.insertDevice(ids.pool, gone);
+    expect([await run.end(), run.err()]).toEqual([130, ""]);
+    expect(run.events().slice(60)).toMatchObject([
+      { type: "removed", object: { id: gone?.id, title: gone?.title } },
+      { type: "added", object: { id: added.id } },
+      { type: "modified", object: { id: added.id, title: "renamed" } },
+    ]);
+  });
+
+  it("hostile text is told harmlessly", async () => {
+    const run = watch(["--columns", "id,title"]);
+    await run.until(() => run.events().length === 60);
+    bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
+    await run.until(() => run.events().length > 60);
+    expect(await run.end()).toBe(130);
+    const change = run.events()[60];
+    expect([change?.type, Object.keys(change?.object ?? {})]).toEqual(["modified", ["id", "title"]]);
+    expect(unsafeIn(run.out())).toEqual([]);
+  });
+
+  it("--columns leaves other changes untold", async () => {
+    const run = watch(["--columns", "id,session_type"]);
+    await run.until(() => run.events().length === 60);
+    const before = readings();
+    bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
+    await run.until(() => readings() >= before + 2);
+    expect([await run.end(), run.events().length]).toEqual([130, 60]);
+  });
+
+  it("an item that no longer matches the filter is removed, with what it is now", async () => {
+    const active = bench.service.devices.list({ pool_id: bench.sandbox.ids.pool });
+    const expected = (await active.toArray()).filter(({ status }) => status === "active").length;
+    const run = watch(["--status", "active"]);
+    await run.until(() => run.events().length === expected);
+    bench.sandbox.faults.add({ kind: "unknown-enum", times: 0 });
+    await run.until(() => run.events().length > expected);
+    expect(await run.end()).toBe(130);
+    const removed = run.events().slice(expected);
+    expect(new Set(removed.map(({ type }) => type))).toEqual(new Set(["removed"]));
+    expect(removed[0]?.object.status).toBe("paused");
+  });
+
+  it("--jq sees each event", async () => {
+    const run = watch(["--jq", '"\\(.type) \\(.object.id)"']);
+    await run.until(() => linesOf(run.out()).length === 60);
+    expect(await run.end()).toBe(130);
+    expect(linesOf(run.out())).toEqual(allIds(bench.sandbox).map((id) => `added ${id}`));
+  });
+
+  it("client secrets are masked", async () => {
+    const run = watch(["--columns", "id,dynamic_client_details"]);
+    await run.until(() => run.events().length === 60);
+    await run.end();
+    expect(run.out()).toContain(`"client_secret":"${MASK}"`);
+    expect(run.out()).not.toContain("<CLIENT_SECRET>");
+  });
+
+  it.each([
+    ["pools", "--domain"],
+    ["domains", "--account"],
+  ])("works for %s", async (noun) => {
+    const args = noun === "pools" ? bench.pools : bench.domains;
+    const { code, stdout } = await bench.run([...args, "--watch", "--until", "length > 0"]);
+    expect(code).toBe(0);
+    expect(linesOf(stdout).map((line) => (JSON.parse(line) as Event).type)).toEqual(["added", "added"]);
+  });
+});
+
+describe("--until", () => {
+  it("ends with exit 0 at once where it holds already", async () => {
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "--watch", "--until", "length == 60"]);
+    expect({ code, lines: linesOf(stdout).length, stderr }).toEqual({ code: 0, lines: 60, stderr: "" });
+  });
+
+  it("ends once it holds for the whole list", async () => {
+    const { data, ids } = bench.sandbox;
+    const run = watch(["--page-size", "20", "--until", "length > 60"]);
+    await run.until(() => run.events().length === 60);
+    const { id } = data.insertDevice(ids.pool);
+    expect([await run.ended, run.err()]).toEqual([0, ""]);
+    expect(run.events().slice(60)).toMatchObject([{ type: "added", object: { id } }]);
+    data.deleteDevice(ids.pool, id);
+  });
+
+  it("sees what the filter lets through", async () => {
+    const args = [...bench.devices, "--watch", "--until", 'all(.[]; .status == "revoked")', "--status", "revoked"];
+    expect((await bench.run(args)).code).toBe(0);
+  });
+
+  it.each(["false", "null", "empty", "true, false"])("%s does not hold", async (expression) => {
+    const before = readings();
+    const run = watch(["--until", expression]);
+    await run.until(() => readings() >= before + 2);
+    expect([await run.end(), run.events().length]).toEqual([130, 60]);
+  });
+
+  it("--watch-timeout ends it with exit 5, and says so", async () => {
+    const args = [...bench.devices, "--watch=1", "--until", "false", "--watch-timeout", "3", "-o", "ndjson"];
+    const { code, stderr } = await bench.run(args);
+    expect(code).toBe(5);
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code: "timeout",
+      class: "unavailable",
+      message: "--watch-timeout 3s is over, and the list is not as --until wants it",
+      hint: expect.stringContaining("--watch-timeout"),
+    });
+  });
+
+  it("an expression that is none is told before anything is asked", async () => {
+    const before = bench.asked();
+    const { code, stdout, stderr } = await bench.run([...bench.devices, "--watch", "--until", "length >"]);
+    expect([code, stdout, bench.asked()]).toEqual([2, "", before]);
+    expect(stderr).toMatch(/^error: --until: syntax error/);
+  });
+
+  it("an expression that fails on the list ends the watch", async () => {
+    const { code, stderr } = await bench.run([...bench.devices, "--watch", "--until", ".nope"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("error: --until: Cannot index array")]);
+  });
+});
+
+describe("between two readings", () => {
+  const quick = ["--retries", "0"];
+
+  it.each<[string, Parameters<Bench["sandbox"]["faults"]["add"]>[0]]>([
+    ["503", { kind: "status", status: 503, times: 2 }],
+    ["429", { kind: "status", status: 429, retryAfter: "1", times: 2 }],
+    ["a connection that breaks", { kind: "reset-mid-body", times: 2 }],
+  ])("%s is survived, told once, and nothing is removed by it", async (_what, fault) => {
+    const run = watch(["--page-size", "20", ...quick]);
+    await run.until(() => run.events().length === 60);
+    bench.sandbox.faults.add(fault);
+    await run.until(() => run.err().includes("the list can be read again"));
+    expect(await run.end()).toBe(130);
+    expect(run.err()).toMatch(
+      /^warning: the list cannot be read: .*; trying again, in \ds first\nthe list can be read again\n$/,
+    );
+    expect(run.events()).toHaveLength(60);
+  });
+
+  it("Retry-After is waited for, however short the interval", async () => {
+    const run = watch(quick);
+    await run.until(() => run.events().length === 60);
+    bench.sandbox.faults.add({ kind: "status", status: 429, retryAfter: "4", times: 1 });
+    await run.until(() => run.err().includes("trying again, in 4s first"));
+    await run.until(() => run.err().includes("can be read again"));
+    await run.end();
+    const log = bench.sandbox.requests;
+    const refused = log.findLastIndex(({ status }) => status === 429);
+    expect((log[refused + 1]?.at ?? 0) - (log[refused]?.at ?? 0)).toBeGreaterThanOrEqual(4000);
+  });
+
+  it("a service that goes away and comes back is survived", async () => {
+    const way = await openWay(bench.sandbox.origin);
+    const run = watch(quick, { AGENTAUTH_BASE_URL: bench.sandbox.baseUrl.replace(bench.sandbox.origin, way.origin) });
+    await run.until(() => run.events().length === 60);
+    await way.close();
+    await run.until(() => run.err().includes("cannot be read"));
+    await way.reopen();
+    await run.until(() => run.err().includes("can be read again"));
+    expect([await run.end(), run.events().length]).toEqual([130, 60]);
+    await way.close();
+  });
+
+  it.each<[string, Parameters<Bench["sandbox"]["faults"]["add"]>[0]]>([
+    ["a list that changes while it is read", { kind: "delete", count: 1, times: 0 }],
+    ["a list with items that have no id", { kind: "missing-fields", fields: ["id"], after: 1, times: 0 }],
+  ])("%s removes nothing that it may only have missed", async (_what, fault) => {
+    const here = await startBench({ devices: 60 });
+    try {
+      const run = watch(["--page-size", "20", "--concurrency", "1"], here.env, here);
+      await run.until(() => run.events().length === 60);
+      here.sandbox.faults.add(fault);
+      const before = readings(here);
+      await run.until(() => readings(here) >= before + 4);
+      expect(await run.end()).toBe(130);
+      expect(run.events().map(({ type }) => type)).not.toContain("removed");
+    } finally {
+      await here.sandbox.close();
+    }
+  });
+
+  it("a refused token ends it with exit 4", async () => {
+    const run = watch(quick);
+    await run.until(() => run.events().length === 60);
+    bench.sandbox.faults.add({ kind: "status", status: 401, times: 0 });
+    expect(await run.ended).toBe(4);
+    expect(run.err()).toMatch(/^error: .*HTTP 401/);
+  });
+
+  it("a service that cannot be read at first is an error at once", async () => {
+    bench.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
+    const { code, stdout } = await bench.run([...bench.devices, "--watch", ...quick]);
+    expect([code, stdout]).toEqual([5, ""]);
+  });
+
+  it("--watch-timeout also ends a reading that hangs", async () => {
+    bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
+    const { code, stderr } = await bench.run([...bench.devices, "--watch", "--watch-timeout", "1"]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("--watch-timeout 1s is over")]);
+  });
+});
+
+describe("flags that make no sense with --watch", () => {
+  it.each<[string, string[], string]>([
+    ["--until alone", ["--until", "true"], "--until is about a list that is watched"],
+    ["--watch-timeout alone", ["--watch-timeout", "5"], "--watch-timeout is about a list that is watched"],
+    ["-o csv", ["--watch", "-o", "csv"], "-o csv does not work with --watch"],
+    ["--json", ["--watch", "--json"], "--json does not work with --watch"],
+    ["-o table in a pipe", ["--watch", "-o", "table"], "-o table with --watch needs a terminal"],
+    ["--offset", ["--watch", "--offset", "3"], "--offset does not work with --watch"],
+    ["--limit for events", ["--watch", "--limit", "3"], "--limit does not work with --watch"],
+    ["--csv-raw", ["--watch", "--csv-raw"], "--csv-raw does not work with --watch"],
+    ["--until of nothing", ["--watch", "--until", ""], "--until is empty"],
+    ["an interval below a second", ["--watch=0.5"], '--watch "0.5" must be a time such as 5s'],
+    ["an interval that is none", ["--watch=soon"], '--watch "soon" must be a time such as 5s'],
+  ])("%s is a usage error that names it", async (_what, args, message) => {
+    const before = bench.asked();
+    const { code, stdout, stderr } = await bench.run([...bench.devices, ...args]);
+    expect([code, stdout, bench.asked()]).toEqual([2, "", before]);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain("hint");
+  });
+});

@@ -1,0 +1,18 @@
+import { createMemoryIo } from "../../src/cli/io.js";
+import { buildProgram } from "../../src/cli/program.js";
+import { Redactor } from "../../src/redact.js";
+
+/** The command tree as the program declares it, for a command line; nothing in it is run. */
+export function declaredProgram(argv: readonly string[] = []) {
+  const deps = {
+    io: createMemoryIo(),
+    signal: new AbortController().signal,
+    argv,
+    redactor: new Redactor(),
+    now: Date.now,
+    lend: () => {
+      throw new Error("nothing is run here");
+    },
+  };
+  return buildProgram(deps, { text: "", error: "" }).root;
+}

@@ -1,0 +1,180 @@
+import { readFileSync } from "node:fs";
+import { createServer as createHttpServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:https";
+import { type AddressInfo, connect, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { AgentAuthError } from "../../src/errors.js";
+import { networkError } from "../../src/http/network-error.js";
+import { createOutlet, type OutletOptions } from "../../src/node/outlet.js";
+import { explainingTls } from "../../src/node/tls-failure.js";
+import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
+import { rejection } from "../helpers/service.js";
+
+const openssl = hasOpenssl("the tests of TLS failures");
+
+let authority: ReturnType<typeof makeAuthority>;
+let service: Server;
+/** The same service through tunnels, with and without TLS on the way to the proxy. */
+let proxy: Server;
+let tlsProxy: Server;
+let served = 0;
+let tunnels: { target: string; credentials: string | undefined }[] = [];
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+const open: Socket[] = [];
+
+async function listening<T extends Server>(server: T): Promise<T> {
+  server.on("connection", (socket: Socket) => open.push(socket));
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  return server;
+}
+
+function tunnel(request: IncomingMessage, socket: Duplex): void {
+  tunnels.push({ target: request.url ?? "", credentials: request.headers["proxy-authorization"] });
+  const upstream = connect(portOf(service), "127.0.0.1", () => {
+    socket.write("HTTP/1.1 200 OK\r\n\r\n");
+    upstream.pipe(socket).pipe(upstream);
+  });
+  for (const end of [socket, upstream]) end.on("error", () => undefined);
+}
+
+beforeAll(async () => {
+  if (!openssl) return;
+  authority = makeAuthority();
+  const { cert, key } = authority.sign({
+    name: "server",
+    subject: "/CN=service.test",
+    names: "DNS:service.test,IP:127.0.0.1",
+  });
+  const own = { cert: readFileSync(cert), key: readFileSync(key) };
+  service = await listening(
+    createServer(own, (_request, response) => {
+      served++;
+      response.end("well");
+    }),
+  );
+  proxy = await listening(createHttpServer().on("connect", tunnel));
+  tlsProxy = await listening(createServer(own).on("connect", tunnel));
+});
+beforeEach(() => {
+  served = 0;
+  tunnels = [];
+});
+afterAll(() => {
+  for (const server of [service, proxy, tlsProxy]) server?.close();
+  for (const socket of open) socket.destroy();
+});
+
+const CREDENTIALS = "me:s3cret";
+const BASIC = `Basic ${Buffer.from(CREDENTIALS).toString("base64")}`;
+
+async function failure(options: OutletOptions, url: string): Promise<AgentAuthError> {
+  return networkError(await rejection(createOutlet(options, undefined)(url)), url);
+}
+
+const untrusted = (whose: string) =>
+  expect.stringMatching(
+    new RegExp(`: TLS failed: ${whose} certificate comes from "ca of a test, Testers", which is not trusted here \\(`),
+  );
+
+describe.skipIf(!openssl)("a certificate that is not trusted is told with who issued it", () => {
+  it("straight, and through Node's own fetch", async () => {
+    const url = `https://127.0.0.1:${portOf(service)}/x?y`;
+    const plain = explainingTls(
+      (input, init) => fetch(input, init),
+      () => ({}),
+    );
+    for (const error of [await failure({}, url), (await rejection(plain(url))) as AgentAuthError]) {
+      expect(error).toMatchObject({
+        code: "tls_failed",
+        class: "unavailable",
+        retryable: false,
+        url: `https://127.0.0.1:${portOf(service)}/x`,
+        message: untrusted("its"),
+        hint: expect.stringContaining("authority"),
+      });
+    }
+    expect(served).toBe(0);
+  });
+
+  it("through a proxy, which gets its password for that too", async () => {
+    const proxies = { https: `http://${CREDENTIALS}@127.0.0.1:${portOf(proxy)}` };
+    expect((await failure({ proxies }, "https://service.test/")).message).toEqual(untrusted("its"));
+    expect(tunnels.map(({ target }) => target)).toEqual(["service.test:443", "service.test:443"]);
+    expect(new Set(tunnels.map(({ credentials }) => credentials))).toEqual(new Set([BASIC]));
+    expect(served).toBe(0);
+  });
+
+  it("of the proxy itself, which then gets neither password nor request", async () => {
+    const proxies = { https: `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}` };
+    expect((await failure({ proxies }, "https://service.test/")).message).toEqual(untrusted("the proxy's"));
+    expect([tunnels, served]).toEqual([[], 0]);
+  });
+
+  it("that vouches for itself", async () => {
+    authority.openssl("req", "-x509", "-key", "server.key", "-out", "self.pem", "-days", "2", "-subj", "/CN=myself");
+    const own = { cert: authority.read("self.pem"), key: authority.read("server.key") };
+    const server = await listening(createServer(own));
+    const { message } = await failure({}, `https://127.0.0.1:${portOf(server)}/`);
+    server.close();
+    expect(message).toContain('TLS failed: its certificate vouches for itself, as "myself", which is not trusted here');
+  });
+
+  it("with what is in its name escaped", async () => {
+    const name = "/CN=\u001b[2Jevil\u202e/O=x";
+    authority.openssl("req", "-x509", "-utf8", "-key", "server.key", "-out", "evil.pem", "-days", "2", "-subj", name);
+    const own = { cert: authority.read("evil.pem"), key: authority.read("server.key") };
+    const server = await listening(createServer(own));
+    const { message } = await failure({}, `https://127.0.0.1:${portOf(server)}/`);
+    server.close();
+    expect(message).toContain("evil");
+    expect(["\u001b", "\u202e"].filter((character) => message.includes(character))).toEqual([]);
+  });
+});
+
+describe.skipIf(!openssl)("other failures of TLS say what helps with them", () => {
+  const attempt = async (wish: { names?: string; days?: number }) => {
+    const { cert, key } = authority.sign({ name: "odd", subject: "/CN=odd", ...wish });
+    const server = await listening(createServer({ cert: readFileSync(cert), key: readFileSync(key) }));
+    const error = await failure({ ca: [authority.read("ca.pem")] }, `https://127.0.0.1:${portOf(server)}/`);
+    server.close();
+    return error;
+  };
+
+  it("a certificate that has ended", async () => {
+    expect(await attempt({ names: "IP:127.0.0.1", days: -1 })).toMatchObject({
+      code: "tls_failed",
+      message: expect.stringContaining("CERT_HAS_EXPIRED"),
+      hint: expect.stringContaining("clock"),
+    });
+  });
+
+  it("a certificate for another name", async () => {
+    expect(await attempt({ names: "DNS:other.test" })).toMatchObject({
+      code: "tls_failed",
+      message: expect.stringContaining("ERR_TLS_CERT_ALTNAME_INVALID"),
+      hint: expect.stringContaining("check the host name"),
+    });
+  });
+
+  it("no TLS at all", async () => {
+    const server = await listening(createHttpServer());
+    expect(await failure({}, `https://127.0.0.1:${portOf(server)}/`)).toMatchObject({
+      code: "tls_failed",
+      message: expect.stringMatching(/TLS failed \(ERR_SSL_WRONG_VERSION_NUMBER: wrong version number\)$/),
+      hint: expect.stringContaining("check the port"),
+    });
+    server.close();
+  });
+
+  it("a server that hangs up for another reason stays what it was", async () => {
+    const { cert, key } = { cert: authority.read("server.pem"), key: authority.read("server.key") };
+    const server = await listening(createServer({ cert, key }, (request) => request.socket.destroy()));
+    const error = await failure({ ca: [authority.read("ca.pem")] }, `https://127.0.0.1:${portOf(server)}/`);
+    server.close();
+    for (const socket of open) socket.destroy();
+    expect(error).toMatchObject({ code: "connection_reset", retryable: true });
+  });
+});

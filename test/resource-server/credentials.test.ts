@@ -1,0 +1,79 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type HeadersLike, METADATA_URL, outcome, REFUSED, type Server, type Signer, startSigner } from "./support.js";
+
+let signer: Signer;
+let server: Server;
+let good: string;
+beforeEach(async () => {
+  signer = await startSigner();
+  server = signer.server();
+  good = await signer.sign();
+});
+
+const CHALLENGE = `Bearer resource_metadata="${METADATA_URL}"`;
+
+describe("requests without a token (V1)", () => {
+  it.each<[string, HeadersLike]>([
+    ["no header", {}],
+    ["an empty header", { authorization: "" }],
+    ["a blank one", { authorization: "  " }],
+    ["the scheme alone", { authorization: "bearer" }],
+    ["the scheme and blanks", { authorization: "Bearer   " }],
+    ["another scheme", { authorization: "Basic YTpi" }],
+    ["a scheme that only begins like it", { authorization: "BearerX abc" }],
+  ])("are asked for one and told no error: %s", async (_what, headers) => {
+    const response = await server.ask(headers);
+    expect(outcome(response)).toEqual([401, CHALLENGE]);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(await response.json()).toEqual({ error: "unauthorized" });
+  });
+
+  it("are told the scopes that every request needs", async () => {
+    const response = await signer.server({ requiredScopes: ["mcp", "files"] }).ask();
+    expect(outcome(response)).toEqual([401, `Bearer scope="mcp files", resource_metadata="${METADATA_URL}"`]);
+  });
+
+  it("have none in the query or the body", async () => {
+    const handler = server.protect(() => new Response("in"));
+    const body = new URLSearchParams({ access_token: good });
+    for (const request of [
+      new Request(`https://mcp.example/mcp?access_token=${good}`),
+      new Request("https://mcp.example/mcp", { method: "POST", body }),
+    ]) {
+      expect(outcome(await handler(request))).toEqual([401, CHALLENGE]);
+    }
+    expect(signer.issuer.requests).toEqual([]);
+  });
+});
+
+describe("requests whose credentials are not one token (V1)", () => {
+  it.each<[string, (token: string) => [string, string][]]>([
+    ["two headers", (token) => [1, 2].map(() => ["authorization", `Bearer ${token}`])],
+    ["two tokens in one", (token) => [["authorization", `Bearer ${token} ${token}`]]],
+    ["characters that no token has", (token) => [["authorization", `Bearer "${token}"`]]],
+    ["two schemes", (token) => [["authorization", `Bearer ${token}, Basic YTpi`]]],
+  ])("are refused: %s", async (_what, headers) => {
+    expect(outcome(await server.ask(headers(good)))).toEqual([401, REFUSED]);
+    expect(server.reasons()).toEqual(["malformed"]);
+  });
+});
+
+it("the scheme is read in any case", async () => {
+  for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+    expect((await server.ask({ authorization: `${scheme} ${good}` })).status).toBe(200);
+  }
+});
+
+it("a good token is told to the handler, without the token", async () => {
+  const shown = (await (await server.ask(good)).json()) as Record<string, unknown>;
+  expect(shown).toMatchObject({
+    subject: "alice",
+    clientId: "agent",
+    scopes: ["mcp"],
+    issuer: signer.issuer.issuer,
+    audience: ["https://mcp.example/mcp"],
+    token: "********",
+    claims: { jti: "id-1" },
+  });
+  expect(shown["expiresAt"]).toBe(new Date(signer.clock.epoch() + 300_000).toISOString());
+});

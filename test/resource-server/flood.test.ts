@@ -1,0 +1,76 @@
+import { expect, it } from "vitest";
+import { createIntrospect } from "../../src/resource-server/introspection.js";
+import { digestOf, TokenCache } from "../../src/resource-server/token-cache.js";
+import { FakeClock } from "../helpers/clock.js";
+import { createService } from "./introspection-service.js";
+import { countOf, INTROSPECTION, startSigner } from "./support.js";
+
+it("a thousand distinct bad tokens leave what is known of good ones as it is (V15)", async () => {
+  const signer = await startSigner();
+  createService(signer, { good: signer.claims() });
+  const server = signer.server({ introspection: INTROSPECTION });
+  await server.verify("good");
+  for (let done = 0; done < 1000; done += 50) {
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => server.ask(`bad-${done + at}`)));
+    expect(answers.every(({ status }) => status === 401)).toBe(true);
+  }
+  expect(countOf(signer, "/introspect")).toBe(1001);
+  await server.verify("good");
+  expect(countOf(signer, "/introspect")).toBe(1001);
+});
+
+it("a thousand JWTs with made-up keys, issuers and signatures send nobody anywhere (V15)", async () => {
+  const signer = await startSigner();
+  const server = signer.server();
+  const [head, body] = (await signer.sign()).split(".");
+  await server.ask(await signer.sign());
+  const sent = signer.issuer.requests.length;
+  for (let at = 0; at < 1000; at++) {
+    const kid = Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", kid: `k${at}` })).toString("base64url");
+    const signature = Buffer.from(`signature ${at}`).toString("base64url");
+    await server.ask(at % 2 === 0 ? `${kid}.${body}.${signature}` : `${head}.${body}.${signature}`);
+  }
+  expect(signer.issuer.requests).toHaveLength(sent);
+});
+
+it("what is remembered of bad tokens is a thousand of them at most (V15)", async () => {
+  const clock = new FakeClock();
+  let asked = 0;
+  const introspect = createIntrospect(
+    {
+      issuer: "https://as.example",
+      keys: async () => ({}),
+      introspect: async () => {
+        asked++;
+        return { active: false };
+      },
+    },
+    { cacheTtl: 30, clock },
+  );
+  const refuse = (token: string) => expect(introspect(token, undefined)).rejects.toMatchObject({ reason: "inactive" });
+  await refuse("first");
+  for (let at = 0; at < 999; at++) await refuse(`bad-${at}`);
+  await refuse("bad-998");
+  expect(asked).toBe(1000);
+  // The one that came first makes room for the next.
+  await refuse("another");
+  await refuse("first");
+  expect(asked).toBe(1002);
+});
+
+it("a cache never holds more than it may, and forgets what was not used for the longest time", () => {
+  const cache = new TokenCache<number>(3);
+  for (let at = 0; at < 3; at++) cache.put(`t${at}`, at, 100);
+  expect(cache.get("t0", 0)).toBe(0);
+  cache.put("t3", 3, 100);
+  expect(cache.size).toBe(3);
+  expect(["t0", "t1", "t2", "t3"].map((name) => cache.get(name, 99))).toEqual([0, undefined, 2, 3]);
+  expect(cache.get("t0", 100)).toBeUndefined();
+  expect(cache.size).toBe(2);
+  cache.put("t2", 22, 200);
+  expect([cache.size, cache.get("t2", 150)]).toEqual([2, 22]);
+});
+
+it("a token is known by its SHA-256", async () => {
+  expect(await digestOf("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+});

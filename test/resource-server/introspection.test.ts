@@ -1,0 +1,199 @@
+import { inspect } from "node:util";
+import { beforeEach, describe, expect, it } from "vitest";
+import { Secret } from "../../src/redact.js";
+import type { SeenRequest } from "../helpers/server.js";
+import { createService } from "./introspection-service.js";
+import { countOf, INTROSPECTION, outcome, pass, REFUSED, type Server, type Signer, startSigner } from "./support.js";
+
+let signer: Signer;
+let server: Server;
+beforeEach(async () => {
+  signer = await startSigner();
+  createService(signer, { good: signer.claims() });
+  server = signer.server({ introspection: INTROSPECTION });
+});
+
+const asked = () => countOf(signer, "/introspect");
+
+describe("asking the issuer", () => {
+  it("takes a token that it calls active", async () => {
+    expect(await server.verify("good")).toMatchObject({ subject: "alice", clientId: "agent", scopes: ["mcp"] });
+    const [request] = signer.issuer.to("/pool/introspect") as [SeenRequest];
+    expect(request.headers["authorization"]).toBe(`Basic ${btoa("resource+server:pa%3Ass+word")}`);
+    expect(request.headers["content-type"]).toBe("application/x-www-form-urlencoded");
+    expect(Object.fromEntries(new URLSearchParams(request.body))).toEqual({
+      token: "good",
+      token_type_hint: "access_token",
+    });
+  });
+
+  it("can be authenticated in other ways", async () => {
+    const introspection = {
+      async authenticate({ headers, form }: { headers: Headers; form: URLSearchParams }) {
+        headers.set("authorization", "Bearer of-the-server");
+        form.set("client_id", "rs");
+      },
+    };
+    await signer.server({ introspection }).verify("good");
+    await signer.server({ introspection: { clientId: "rs", clientSecret: new Secret("hidden") } }).verify("good");
+    const [other, basic] = signer.issuer.to("/pool/introspect");
+    expect(other?.headers["authorization"]).toBe("Bearer of-the-server");
+    expect(new URLSearchParams(other?.body).get("client_id")).toBe("rs");
+    expect(basic?.headers["authorization"]).toBe(`Basic ${btoa("rs:hidden")}`);
+  });
+
+  it("is for other tokens than JWTs where both are taken: those are checked here", async () => {
+    expect((await server.ask(await signer.sign())).status).toBe(200);
+    expect((await server.ask(await signer.sign({ aud: "other" }))).status).toBe(401);
+    expect(asked()).toBe(0);
+  });
+
+  it("is for JWTs too where the options say so, and then they may be of any kind", async () => {
+    const token = await signer.sign({}, { typ: "JWT" });
+    createService(signer, { [token]: signer.claims() });
+    const always = signer.server({ introspection: INTROSPECTION, tokens: "introspection" });
+    expect((await always.ask(token)).status).toBe(200);
+    expect([asked(), countOf(signer, "/jwks")]).toEqual([1, 0]);
+  });
+
+  it("is not done without credentials for it", async () => {
+    const jwtOnly = signer.server();
+    expect(outcome(await jwtOnly.ask("good"))).toEqual([401, REFUSED]);
+    expect(asked()).toBe(0);
+  });
+});
+
+describe("what an issuer says (V7, V8)", () => {
+  it.each<[string, Record<string, unknown>, string]>([
+    ["active is missing", { active: undefined }, "inactive"],
+    ["active is a text", { active: "true" }, "inactive"],
+    ["active is 1", { active: 1 }, "inactive"],
+    ["active is null", { active: null }, "inactive"],
+    ["active is a list", { active: [true] }, "inactive"],
+    ["active is false", { active: false }, "inactive"],
+    ["aud is missing", { aud: undefined }, "audience"],
+    ["aud is another", { aud: "https://mcp.example/" }, "audience"],
+    ["iss is another", { iss: "https://elsewhere.example" }, "issuer"],
+    ["exp is missing", { exp: undefined }, "claims"],
+    ["exp is over", { exp: 1 }, "expired"],
+    ["exp is a text", { exp: "9999999999" }, "claims"],
+    ["nbf is to come", { nbf: 9_999_999_999 }, "not_yet"],
+    ["cnf binds it to a key", { cnf: { jkt: "AAAA" } }, "bound"],
+  ])("refuses a token of which %s", async (_what, over, reason) => {
+    createService(signer, { odd: signer.claims(over) });
+    expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
+    expect(server.reasons()).toEqual([reason]);
+    await expect(server.verify("odd")).rejects.toMatchObject({ code: "invalid_token" });
+  });
+
+  it("needs no iss: nobody else was asked", async () => {
+    createService(signer, { plain: signer.claims({ iss: undefined }) });
+    expect((await server.verify("plain")).issuer).toBe(signer.issuer.issuer);
+  });
+
+  it("needs the scopes", async () => {
+    expect((await server.ask("good", { scopes: ["admin"] })).status).toBe(403);
+  });
+
+  it.each<[string, Parameters<typeof createService>[2]]>([
+    ["a page", { headers: { "content-type": "text/html" }, text: "<html>active: true</html>" }],
+    ["nothing", { text: "" }],
+    ["an empty JSON body", { headers: { "content-type": "application/json" }, text: "" }],
+    ["broken JSON", { headers: { "content-type": "application/json" }, text: '{"active":true' }],
+    ["true", { json: true }],
+    ["a list", { json: [{ active: true }] }],
+    [
+      "members that come twice",
+      { headers: { "content-type": "application/json" }, text: '{"active":false,"active":true}' },
+    ],
+    ["a JWT", { headers: { "content-type": "application/token-introspection+jwt" }, text: "eyJ.eyJ.AAAA" }],
+    ["half a megabyte", { json: { active: true, filler: "x".repeat(500_000) } }],
+    ["a redirect", { status: 302, headers: { location: "/elsewhere" }, text: "" }],
+    ["401: it does not know the resource server", { status: 401, json: { error: "invalid_client" } }],
+    ["400", { status: 400, json: { active: true } }],
+  ])("takes no token on the strength of %s, and does not call it bad either", async (_what, reply) => {
+    createService(signer, { good: signer.claims() }, reply);
+    const response = await server.ask("good");
+    expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(server.log).toMatchObject([{ type: "unavailable", issuer: signer.issuer.issuer }]);
+  });
+});
+
+describe("what is remembered", () => {
+  it("is asked for once by all who come at the same time, and again after half a minute", async () => {
+    await Promise.all(Array.from({ length: 20 }, () => server.verify("good")));
+    expect(asked()).toBe(1);
+    await pass(signer, 29);
+    await server.verify("good");
+    expect(asked()).toBe(1);
+    await pass(signer, 1);
+    await server.verify("good");
+    expect(asked()).toBe(2);
+  });
+
+  it("is no longer good than the token", async () => {
+    const now = Math.floor(signer.clock.epoch() / 1000);
+    createService(signer, { short: signer.claims({ exp: now + 5 }) });
+    const exact = signer.server({ introspection: INTROSPECTION, clockSkew: 0 });
+    expect((await exact.ask("short")).status).toBe(200);
+    await pass(signer, 5);
+    expect((await exact.ask("short")).status).toBe(401);
+    expect([exact.reasons(), asked()]).toEqual([["expired"], 1]);
+  });
+
+  it("is a refusal for ten seconds", async () => {
+    for (const seconds of [0, 9]) {
+      await pass(signer, seconds);
+      expect((await server.ask("unknown")).status).toBe(401);
+    }
+    expect(asked()).toBe(1);
+    createService(signer, { unknown: signer.claims() });
+    await pass(signer, 1);
+    expect((await server.ask("unknown")).status).toBe(200);
+  });
+
+  it("is nothing where the options say so", async () => {
+    const server = signer.server({ introspection: { ...INTROSPECTION, cacheTtl: 0 } });
+    await server.verify("good");
+    createService(signer, {});
+    expect((await server.ask("good")).status).toBe(401);
+    createService(signer, { good: signer.claims() });
+    expect((await server.ask("good")).status).toBe(200);
+  });
+
+  it("is not what was known of another token", async () => {
+    createService(signer, { good: signer.claims(), other: signer.claims({ sub: "bob" }) });
+    expect((await server.verify("good")).subject).toBe("alice");
+    expect((await server.verify("other")).subject).toBe("bob");
+  });
+
+  it("shows no token, also where the issuer repeats it", async () => {
+    const token = "canary-of-this-test";
+    createService(signer, { [token]: signer.claims({ token, deep: [{ seen: `it is ${token}` }] }) });
+    const verified = await server.verify(token);
+    expect(verified.token.reveal()).toBe(token);
+    expect(verified.claims).toMatchObject({ token: "********", deep: [{ seen: "it is ********" }] });
+    const options = { depth: 20, showHidden: true } as const;
+    const shown = [inspect(verified, options), JSON.stringify(verified), inspect(server, options)];
+    createService(signer, { [token]: { active: token } });
+    await pass(signer, 30);
+    await server.ask(token);
+    expect(server.reasons()).toEqual(["inactive"]);
+    shown.push(JSON.stringify(server.log));
+    expect(shown.join()).not.toContain(token);
+    expect(shown.join()).not.toContain("pa:ss word");
+  });
+});
+
+describe("several issuers", () => {
+  it("leave no doubt which of them may see the tokens", async () => {
+    const other = await startSigner("other", "/other");
+    const authorizationServers = [other.issuer.issuer, signer.issuer.issuer];
+    const introspection = { ...INTROSPECTION, issuer: signer.issuer.issuer };
+    await signer.server({ authorizationServers, introspection }).verify("good");
+    expect(other.issuer.requests).toEqual([]);
+    expect(() => signer.server({ authorizationServers, introspection: INTROSPECTION })).toThrow(
+      /introspection\.issuer/,
+    );
+  });
+});

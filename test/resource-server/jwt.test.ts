@@ -1,0 +1,324 @@
+import { createHmac } from "node:crypto";
+import { deflateRawSync } from "node:zlib";
+import { CompactEncrypt, exportJWK, exportSPKI } from "jose";
+import { beforeEach, describe, expect, it } from "vitest";
+import { startServer } from "../helpers/server.js";
+import {
+  assemble,
+  type Claims,
+  countOf,
+  makeKey,
+  outcome,
+  pass,
+  REFUSED,
+  RESOURCE,
+  type Server,
+  type Signer,
+  startSigner,
+} from "./support.js";
+
+let signer: Signer;
+let server: Server;
+beforeEach(async () => {
+  signer = await startSigner();
+  server = signer.server();
+  // The same tests are of no use where a good token is not taken.
+  expect((await server.ask(await signer.sign())).status).toBe(200);
+});
+
+async function refused(token: string, reason: string, by: Server = server): Promise<void> {
+  expect(outcome(await by.ask(token))).toEqual([401, REFUSED]);
+  expect(by.reasons()).toEqual([reason]);
+}
+
+describe("algorithms (V2)", () => {
+  it.each(["none", "None", "nOnE", "HS256", "ES256K", "RSA-OAEP", "", 5, undefined])("refuses alg %j", async (alg) => {
+    const header = { typ: "at+jwt", kid: "key-1", alg };
+    for (const signature of ["", "AAAA"]) {
+      server.log.length = 0;
+      await refused(assemble(header, signer.claims(), signature), "algorithm");
+    }
+  });
+
+  it("takes no public key for the secret of an HMAC", async () => {
+    const rsa = await makeKey("rsa", "RS256");
+    signer.keys.push(rsa.jwk);
+    const fresh = signer.server();
+    const unsigned = assemble({ alg: "HS256", typ: "at+jwt", kid: "rsa" }, signer.claims()).slice(0, -1);
+    for (const secret of [await exportSPKI(rsa.publicKey), JSON.stringify(rsa.jwk)]) {
+      fresh.log.length = 0;
+      const signature = createHmac("sha256", secret).update(unsigned).digest("base64url");
+      await refused(`${unsigned}.${signature}`, "algorithm", fresh);
+    }
+  });
+
+  it("takes the algorithms of the options alone, also for a key that names none", async () => {
+    const rsa = await makeKey("rsa", "RS256");
+    const { alg: _, ...bare } = rsa.jwk;
+    signer.keys.push(bare);
+    const token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa);
+    expect((await signer.server({ algorithms: ["RS256"] }).ask(token)).status).toBe(200);
+    await refused(token, "algorithm", signer.server({ algorithms: ["PS256", "ES256"] }));
+  });
+
+  it("takes no algorithm that the key is not for", async () => {
+    const rsa = await makeKey("rsa", "RS256");
+    signer.keys.push({ ...rsa.jwk, alg: "PS256" });
+    await refused(await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa), "key", signer.server());
+  });
+
+  it.each([["none"], ["HS256"], ["ES256", "HS512"], []])("lets nobody ask for %j", (...algorithms) => {
+    expect(() => signer.server({ algorithms })).toThrow(TypeError);
+  });
+});
+
+describe("headers of a token (V3)", () => {
+  it("lead nowhere: no key is fetched from an address in a token, and none is taken out of it", async () => {
+    const mine = await makeKey("mine");
+    const trap = await startServer((response) => response.end(JSON.stringify({ keys: [mine.jwk] })));
+    const headers: Record<string, unknown>[] = [
+      { jku: `${trap.origin}/keys`, kid: "mine" },
+      { x5u: `${trap.origin}/cert`, kid: "mine" },
+      { jwk: await exportJWK(mine.publicKey), kid: "mine" },
+      { x5c: ["AAAA"], kid: "mine" },
+      { jku: `${trap.origin}/keys`, kid: "key-1" },
+    ];
+    for (const header of headers) {
+      const response = await server.ask(await signer.sign({}, header, mine));
+      expect(outcome(response)).toEqual([401, REFUSED]);
+    }
+    expect(trap.requests).toEqual([]);
+  });
+
+  it.each(["../../../etc/passwd", "' OR 1=1 --", "key-1\u0000", "KEY-1", ""])("refuses the kid %j", async (kid) => {
+    await refused(await signer.sign({}, { kid }, await makeKey()), "key");
+    expect(countOf(signer, "/jwks")).toBe(1);
+  });
+
+  it("must not be critical, not even where the algorithm library would understand them", async () => {
+    const extended = { alg: "ES256", typ: "at+jwt", kid: "key-1" };
+    for (const crit of [["exp"], ["b64"], ["unknown"], [], "unknown"]) {
+      server.log.length = 0;
+      await refused(assemble({ ...extended, crit, b64: true, unknown: 1 }, signer.claims(), "AAAA"), "critical");
+    }
+  });
+
+  it("must come once each", async () => {
+    const token = assemble('{"alg":"none","alg":"ES256","typ":"at+jwt","kid":"key-1"}', signer.claims(), "AAAA");
+    await refused(token, "not_a_jwt");
+  });
+});
+
+describe("tokens that are no signed JWTs (V3)", () => {
+  it("refuses an encrypted one", async () => {
+    const key = await makeKey("enc", "ECDH-ES");
+    const encrypted = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(signer.claims())))
+      .setProtectedHeader({ alg: "ECDH-ES", enc: "A256GCM", typ: "at+jwt" })
+      .encrypt(key.publicKey);
+    await refused(encrypted, "encrypted");
+  });
+
+  it("refuses a compressed one, and inflates nothing", async () => {
+    const bomb = deflateRawSync(Buffer.alloc(1_000_000, "a")).toString("base64url");
+    const head = Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", zip: "DEF" })).toString("base64url");
+    await refused(`${head}.${bomb}.AAAA`, "not_a_jwt");
+  });
+
+  it.each(["x", "..", "a.b.c", "a.b.c.d", "eyJhbGciOiJFUzI1NiJ9..", `${"e30.".repeat(2)}`, "[].{}.AAAA"])(
+    "refuses %j",
+    async (token) => {
+      const response = await server.ask({ authorization: `Bearer ${token}` });
+      expect(outcome(response)).toEqual([401, REFUSED]);
+    },
+  );
+
+  it("looks at no token of a megabyte, however it comes", async () => {
+    const token = `${await signer.sign()}${"A".repeat(1_000_000)}`;
+    await refused(token, "too_large");
+    server.log.length = 0;
+    await expect(server.verify(token)).rejects.toMatchObject({ code: "invalid_token", status: 401 });
+    expect(server.reasons()).toEqual(["too_large"]);
+  });
+
+  it("refuses claims that come twice, or are nested without end", async () => {
+    const [head = "", , signature = ""] = (await signer.sign()).split(".");
+    const body = (text: string) => Buffer.from(text).toString("base64url");
+    await refused(`${head}.${body('{"iss":"a","iss":"b"}')}.${signature}`, "not_a_jwt");
+    server.log.length = 0;
+    await refused(`${head}.${body(`${'{"a":'.repeat(1000)}1${"}".repeat(1000)}`)}.${signature}`, "not_a_jwt");
+  });
+});
+
+describe("signatures", () => {
+  it("must be those of the issuer's key", async () => {
+    await refused(await signer.sign({}, {}, await makeKey()), "signature");
+  });
+
+  it("are of these very claims", async () => {
+    const [head, , signature] = (await signer.sign()).split(".");
+    const body = Buffer.from(JSON.stringify(signer.claims({ scope: "mcp admin" }))).toString("base64url");
+    await refused(`${head}.${body}.${signature}`, "signature");
+  });
+
+  it("are tried with each key where the token names none", async () => {
+    const second = await makeKey("key-2");
+    signer.keys.push(second.jwk);
+    const fresh = signer.server();
+    for (const key of [signer.key, second]) {
+      expect((await fresh.ask(await signer.sign({}, { kid: undefined }, key))).status).toBe(200);
+    }
+    await refused(await signer.sign({}, { kid: undefined }, await makeKey()), "signature", fresh);
+  });
+
+  it("are not tried with a key that is for encryption, is symmetric or is short", async () => {
+    const rsa = await makeKey("rsa", "RS256");
+    signer.keys = [
+      { ...signer.key.jwk, use: "enc" },
+      { kty: "oct", k: "AAAA", kid: "key-1", alg: "HS256" },
+      { ...rsa.jwk, n: String(rsa.jwk.n).slice(0, 100) },
+    ];
+    const fresh = signer.server();
+    expect((await fresh.ask(await signer.sign())).status).toBe(401);
+    expect((await fresh.ask(await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa))).status).toBe(401);
+    expect(fresh.reasons()).toEqual(["key", "signature"]);
+  });
+});
+
+describe("the type of a token (V4)", () => {
+  it.each(["JWT", "id_token", "dpop+jwt", "logout+jwt", "at+jwtx", "text/at+jwt", ""])("refuses %j", async (typ) => {
+    await refused(await signer.sign({}, { typ }), "typ");
+  });
+
+  it("refuses none, and takes the one of RFC 9068 in any case and with its prefix", async () => {
+    for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt"]) {
+      expect((await server.ask(await signer.sign({}, { typ }))).status).toBe(200);
+    }
+    await refused(await signer.sign({}, { typ: undefined }), "typ");
+  });
+
+  it("may be that of other JWTs where the options say so, but ID tokens stay out", async () => {
+    const legacy = signer.server({ typ: "legacy" });
+    for (const typ of ["JWT", "jwt", undefined, "at+jwt"]) {
+      expect((await legacy.ask(await signer.sign({}, { typ }))).status).toBe(200);
+    }
+    await refused(await signer.sign({}, { typ: "logout+jwt" }), "typ", legacy);
+    legacy.log.length = 0;
+    await refused(await signer.sign({ at_hash: "AAAA" }, { typ: "JWT" }), "typ", legacy);
+  });
+});
+
+describe("whom a token is for (V5)", () => {
+  it.each([
+    undefined,
+    "",
+    "https://elsewhere.example/mcp",
+    "https://mcp.example",
+    "https://mcp.example/",
+    "https://mcp.example/mcp/",
+    "https://mcp.example/mcp/tools",
+    "https://mcp.example/mc",
+    "https://MCP.example/mcp",
+    "https://mcp.example:443/mcp",
+    "http://mcp.example/mcp",
+    "https://mcp.example/mcp?",
+    `${RESOURCE} https://elsewhere.example`,
+    [],
+    ["https://elsewhere.example"],
+    [RESOURCE, 5],
+    [[RESOURCE]],
+    { [RESOURCE]: true },
+    5,
+    null,
+  ])("refuses aud %j", async (aud) => {
+    await refused(await signer.sign({ aud }), "audience");
+  });
+
+  it("takes a list that has this server among others", async () => {
+    const aud = ["https://elsewhere.example", RESOURCE];
+    const verified = await server.verify(await signer.sign({ aud }));
+    expect(verified.audience).toEqual(aud);
+  });
+
+  it("can be named otherwise by the options, in place of the resource", async () => {
+    const named = signer.server({ audience: ["api://mcp", "urn:mcp"] });
+    expect((await named.ask(await signer.sign({ aud: "urn:mcp" }))).status).toBe(200);
+    await refused(await signer.sign(), "audience", named);
+  });
+});
+
+describe("who issued a token (V6)", () => {
+  it.each<[string, (issuer: string) => unknown]>([
+    ["a slash at the end", (issuer) => `${issuer}/`],
+    ["upper case", (issuer) => issuer.toUpperCase()],
+    ["another pool", (issuer) => issuer.replace("/pool", "/other")],
+    ["the origin", (issuer) => new URL(issuer).origin],
+    ["nobody", () => undefined],
+    ["a list", (issuer) => [issuer]],
+    ["the name of a member of every object", () => "__proto__"],
+  ])("refuses %s, and asks nobody", async (_what, iss) => {
+    const fresh = signer.server();
+    await refused(await signer.sign({ iss: iss(signer.issuer.issuer) }), "issuer", fresh);
+    expect(countOf(signer, "/jwks")).toBe(1);
+  });
+
+  it("takes the keys of one issuer for its own tokens alone", async () => {
+    const other = await startSigner("other", "/other");
+    const both = [signer.issuer.issuer, other.issuer.issuer];
+    const server = signer.server({ authorizationServers: both });
+    expect((await server.ask(await signer.sign())).status).toBe(200);
+    expect((await server.ask(await other.sign())).status).toBe(200);
+    await refused(await other.sign({ iss: signer.issuer.issuer }), "signature", server);
+  });
+});
+
+describe("times (V10)", () => {
+  it.each<[string, (now: number) => Claims, string | undefined]>([
+    ["exp a minute ago", (now) => ({ exp: now - 60 }), "expired"],
+    ["exp 59 s ago", (now) => ({ exp: now - 59 }), undefined],
+    ["exp 0", () => ({ exp: 0 }), "expired"],
+    ["no exp", () => ({ exp: undefined }), "claims"],
+    ["exp a text", (now) => ({ exp: String(now + 300) }), "claims"],
+    ["exp 1e300", () => ({ exp: 1e300 }), "claims"],
+    ["exp in milliseconds", (now) => ({ exp: (now + 300) * 1000 }), "claims"],
+    ["exp negative", () => ({ exp: -1 }), "claims"],
+    ["exp null", () => ({ exp: null }), "claims"],
+    ["exp a list", (now) => ({ exp: [now + 300] }), "claims"],
+    ["exp a fraction", (now) => ({ exp: now + 0.5 }), undefined],
+    ["nbf in 61 s", (now) => ({ nbf: now + 61 }), "not_yet"],
+    ["nbf in 60 s", (now) => ({ nbf: now + 60 }), undefined],
+    ["nbf a text", () => ({ nbf: "0" }), "claims"],
+    ["iat in 61 s", (now) => ({ iat: now + 61 }), "not_yet"],
+    ["iat in 60 s", (now) => ({ iat: now + 60 }), undefined],
+    ["iat a boolean", () => ({ iat: true }), "claims"],
+    ["no iat", () => ({ iat: undefined }), undefined],
+  ])("%s", async (_what, over, reason) => {
+    const token = await signer.sign(over(Math.floor(signer.clock.epoch() / 1000)));
+    if (reason === undefined) expect((await server.ask(token)).status).toBe(200);
+    else await refused(token, reason);
+  });
+
+  it("are held exactly where clocks must not differ", async () => {
+    const exact = signer.server({ clockSkew: 0 });
+    const token = await signer.sign();
+    await pass(signer, 299);
+    expect((await exact.ask(token)).status).toBe(200);
+    await pass(signer, 1);
+    await refused(token, "expired", exact);
+  });
+});
+
+describe("other claims", () => {
+  it.each<[Claims, string]>([
+    [{ sub: 5 }, "claims"],
+    [{ client_id: ["agent"] }, "claims"],
+    [{ cnf: { jkt: "AAAA" } }, "bound"],
+    [{ cnf: { "x5t#S256": "AAAA" } }, "bound"],
+  ])("refuses %j", async (over, reason) => {
+    await refused(await signer.sign(over), reason);
+  });
+
+  it("may be missing where nothing depends on them", async () => {
+    const token = await signer.sign({ sub: undefined, client_id: undefined, azp: "app", jti: undefined });
+    expect(await server.verify(token)).toMatchObject({ subject: undefined, clientId: "app" });
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { createResourceServer } from "../../src/resource-server/index.js";
+
+const ISSUER = "https://as.example/pool";
+const serverAt = (resource: string, options = {}) =>
+  createResourceServer({ resource, authorizationServers: [ISSUER], ...options });
+
+describe("the metadata of a resource server", () => {
+  it.each([
+    ["https://mcp.example/mcp", "/.well-known/oauth-protected-resource/mcp"],
+    ["https://mcp.example", "/.well-known/oauth-protected-resource"],
+    ["https://mcp.example/", "/.well-known/oauth-protected-resource"],
+    ["https://mcp.example/a/b/", "/.well-known/oauth-protected-resource/a/b/"],
+    ["http://127.0.0.1:3000/mcp", "/.well-known/oauth-protected-resource/mcp"],
+  ])("of %s lies at %s", async (resource, path) => {
+    const server = serverAt(resource);
+    expect(server.metadataPath).toBe(path);
+    const challenge = await server.protect(() => new Response())(new Request(resource));
+    const address = `Bearer resource_metadata="${new URL(resource).origin}${path}"`;
+    expect(challenge.headers.get("www-authenticate")).toBe(address);
+  });
+
+  it("says who issues tokens, which scopes there are, and what else it is told to", async () => {
+    const server = serverAt("https://mcp.example/mcp", {
+      requiredScopes: ["mcp"],
+      metadata: { resource_name: "Example", resource: "https://evil.example", scopes_supported: ["evil"] },
+    });
+    const document = {
+      resource: "https://mcp.example/mcp",
+      authorization_servers: [ISSUER],
+      scopes_supported: ["mcp"],
+      resource_name: "Example",
+    };
+    expect(server.metadata()).toEqual(document);
+    const response = server.handleMetadata(new Request(`https://mcp.example${server.metadataPath}?x=y`));
+    expect(await response?.json()).toEqual(document);
+    expect(serverAt("https://mcp.example", { scopesSupported: [] }).metadata()["scopes_supported"]).toEqual([]);
+    expect(serverAt("https://mcp.example").metadata()).not.toHaveProperty("scopes_supported");
+  });
+
+  it("is given to everybody, from any web page, without a token and without changing anything", async () => {
+    const server = serverAt("https://mcp.example/mcp");
+    const handler = server.protect(() => new Response("in"));
+    const ask = (method: string) => handler(new Request(`https://mcp.example${server.metadataPath}`, { method }));
+    const got = await ask("GET");
+    expect([got.status, got.headers.get("content-type"), got.headers.get("access-control-allow-origin")]).toEqual([
+      200,
+      "application/json",
+      "*",
+    ]);
+    const head = await ask("HEAD");
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    const preflight = await ask("OPTIONS");
+    expect([preflight.status, preflight.headers.get("access-control-allow-headers")]).toEqual([204, "*"]);
+    const post = await ask("POST");
+    expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+  });
+
+  it("is at no other path", () => {
+    const server = serverAt("https://mcp.example/mcp");
+    for (const path of ["/mcp", "/.well-known/oauth-protected-resource", `${server.metadataPath}/`, "/x"]) {
+      expect(server.handleMetadata(new Request(`https://mcp.example${path}`))).toBeUndefined();
+    }
+  });
+
+  it("cannot be changed through what is handed out", () => {
+    const server = serverAt("https://mcp.example/mcp");
+    Object.assign(server.metadata(), { resource: "https://evil.example" });
+    (server.metadata().authorization_servers as string[]).push("https://evil.example");
+    expect(server.metadata()).toEqual({ resource: "https://mcp.example/mcp", authorization_servers: [ISSUER] });
+  });
+});

@@ -1,0 +1,138 @@
+import { createServer, type IncomingMessage, type RequestListener, request as send } from "node:http";
+import { createRequire } from "node:module";
+import { inspect } from "node:util";
+import { Hono, type MiddlewareHandler } from "hono";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
+import { listening } from "./listening.js";
+import { METADATA_URL, outcome, REFUSED, RESOURCE, type Signer, startSigner } from "./support.js";
+
+let signer: Signer;
+beforeEach(async () => {
+  signer = await startSigner();
+});
+
+type Authenticated = IncomingMessage & { auth?: AuthInfo; body?: { admin?: boolean } };
+
+/** What is used of Express, which brings no types of its own. */
+type Handler = (request: Authenticated, response: { json(body: unknown): void }, next: () => void) => unknown;
+type Middleware = (request: never, response: never, next: never) => unknown;
+const express = createRequire(import.meta.url)("express") as {
+  (): RequestListener & { get(path: string, handler: Handler): void; use(path: string, ...all: Middleware[]): void };
+  json(): Handler;
+};
+
+describe("the middleware on Node's http", () => {
+  async function start(options?: Parameters<ReturnType<Signer["server"]>["middleware"]>[0]): Promise<string> {
+    const guard = signer.server().middleware(options);
+    return listening(
+      createServer((request: Authenticated, response) =>
+        guard(request, response, (error) => {
+          if (error) return response.writeHead(500).end();
+          return response.end(JSON.stringify([request.auth, request.auth?.token, inspect(request.auth)]));
+        }),
+      ),
+    );
+  }
+
+  it("lets a good token through and tells who is asking, in the form of the MCP SDK", async () => {
+    const token = await signer.sign();
+    const response = await fetch(`${await start()}/mcp`, { headers: { authorization: `Bearer ${token}` } });
+    const [auth, revealed, inspected] = (await response.json()) as [Record<string, unknown>, string, string];
+    expect(auth).toEqual({
+      clientId: "agent",
+      scopes: ["mcp"],
+      expiresAt: signer.claims()["exp"],
+      resource: RESOURCE,
+      extra: { subject: "alice", issuer: signer.issuer.issuer, claims: signer.claims() },
+    });
+    expect(revealed).toBe(token);
+    expect(inspected).not.toContain(token);
+  });
+
+  it("answers by itself where there is none, and where it is not good", async () => {
+    const origin = await start();
+    expect(outcome(await fetch(`${origin}/mcp`))).toEqual([401, `Bearer resource_metadata="${METADATA_URL}"`]);
+    const bad = await fetch(`${origin}/mcp`, { headers: { authorization: "Bearer bad" } });
+    expect(outcome(bad)).toEqual([401, REFUSED]);
+    expect(await bad.json()).toEqual({
+      error: "invalid_token",
+      error_description: "the access token was not accepted",
+    });
+  });
+
+  it("sees two headers as two, of which Node shows one (V1)", async () => {
+    const token = await signer.sign();
+    const { hostname, port } = new URL(await start());
+    const headers = ["Host", "mcp.example", "Authorization", `Bearer ${token}`, "authorization", "Bearer other"];
+    const status = await new Promise((resolve, reject) => {
+      const sent = send({ hostname, port, path: "/mcp", headers }, (answer) => {
+        answer.resume();
+        resolve([answer.statusCode, answer.headers["www-authenticate"]]);
+      });
+      sent.on("error", reject).end();
+    });
+    expect(status).toEqual([401, REFUSED]);
+  });
+
+  it("gives the metadata", async () => {
+    const response = await fetch(`${await start()}/.well-known/oauth-protected-resource/mcp?a=b`);
+    expect(await response.json()).toEqual({ resource: RESOURCE, authorization_servers: [signer.issuer.issuer] });
+  });
+
+  it("hands over what a program gets wrong while it names scopes", async () => {
+    const origin = await start({
+      scopes: () => {
+        throw new Error("a bug");
+      },
+    });
+    const authorization = `Bearer ${await signer.sign()}`;
+    expect((await fetch(`${origin}/mcp`, { headers: { authorization } })).status).toBe(500);
+  });
+});
+
+describe("the middleware on Express", () => {
+  it("protects what comes after it, below a path too, with scopes that depend on the body", async () => {
+    const server = signer.server();
+    const app = express();
+    const scopes = ({ body }: Authenticated) => (body?.admin ? ["admin"] : []);
+    app.get("/open", (_request, response) => response.json("open"));
+    app.use(server.metadataPath, server.middleware());
+    const answer: Handler = (request, response) => response.json(request.auth?.clientId);
+    app.use("/mcp", express.json(), server.middleware({ scopes }), answer);
+    const origin = await listening(createServer(app));
+    const headers = { authorization: `Bearer ${await signer.sign()}`, "content-type": "application/json" };
+    const post = (body: object) => fetch(`${origin}/mcp`, { method: "POST", headers, body: JSON.stringify(body) });
+    expect((await fetch(`${origin}/open`)).status).toBe(200);
+    expect((await fetch(`${origin}/mcp`)).status).toBe(401);
+    expect(await (await post({})).json()).toBe("agent");
+    expect((await post({ admin: true })).status).toBe(403);
+    const metadata = await fetch(origin + server.metadataPath);
+    expect(await metadata.json()).toMatchObject({ resource: RESOURCE });
+  });
+});
+
+describe("Hono", () => {
+  it("takes the middleware as one of its own", async () => {
+    const app = new Hono<{ Variables: { auth: Admission } }>();
+    const guard: MiddlewareHandler<{ Variables: { auth: Admission } }> = signer.server().hono({ scopes: ["mcp"] });
+    app.use("/mcp", guard);
+    app.use("/.well-known/*", guard);
+    app.all("/mcp", (context) => context.json(context.get("auth").verified.subject));
+    const ask = (token?: string) =>
+      app.request(RESOURCE, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+    expect(outcome(await ask())[0]).toBe(401);
+    expect(outcome(await ask(await signer.sign({ scope: "" })))[0]).toBe(403);
+    expect(await (await ask(await signer.sign())).json()).toBe("alice");
+    expect(await (await app.request(METADATA_URL)).json()).toMatchObject({ resource: RESOURCE });
+  });
+
+  it("takes the protected handler as well", async () => {
+    const app = new Hono();
+    const handler = signer.server().protect((_, { authInfo }) => Response.json(authInfo.clientId));
+    app.mount("/", handler);
+    const response = await app.request(RESOURCE, { headers: { authorization: `Bearer ${await signer.sign()}` } });
+    expect(await response.json()).toBe("agent");
+    expect((await app.request(RESOURCE)).status).toBe(401);
+  });
+});

@@ -1,0 +1,231 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { reset } from "../helpers/issuer.js";
+import { until } from "../helpers/server.js";
+import { createService } from "./introspection-service.js";
+import {
+  countOf,
+  INTROSPECTION,
+  makeKey,
+  outcome,
+  pass,
+  REFUSED,
+  type Server,
+  type Signer,
+  startSigner,
+} from "./support.js";
+
+const METADATA = "/.well-known/oauth-authorization-server";
+let signer: Signer;
+let server: Server;
+beforeEach(async () => {
+  signer = await startSigner();
+  server = signer.server();
+});
+
+async function expectUnavailable(by: Server, token: string): Promise<void> {
+  const response = await by.ask(token);
+  expect(response.status).toBe(503);
+  expect(response.headers.get("retry-after")).toBe("5");
+  expect(response.headers.get("www-authenticate")).toBeNull();
+  expect(await response.json()).toEqual({
+    error: "temporarily_unavailable",
+    error_description: "the access token could not be checked",
+  });
+}
+
+function breakOff(path: string): void {
+  signer.issuer.routes[`/pool${path}`] = { status: 503, text: "down" };
+}
+
+describe("an issuer that is down (V12)", () => {
+  it.each(["/jwks", METADATA])("is no reason to call a token bad: %s answers 503", async (path) => {
+    breakOff(path);
+    await expectUnavailable(server, await signer.sign());
+    await expect(server.verify(await signer.sign())).rejects.toMatchObject({ class: "unavailable", retryable: true });
+  });
+
+  it.each<[string, Parameters<typeof createService>[2]]>([
+    ["resets", reset],
+    ["answers 500", { status: 500, text: "" }],
+    ["has too much to do", { status: 429, text: "" }],
+    ["is nowhere", { status: 404, text: "" }],
+  ])("is none either where its introspection endpoint %s", async (_what, reply) => {
+    createService(signer, {}, reply);
+    await expectUnavailable(signer.server({ introspection: INTROSPECTION }), "opaque");
+  });
+
+  it("is not asked anew by each request that comes while it is down", async () => {
+    breakOff(METADATA);
+    const token = await signer.sign();
+    await Promise.all(Array.from({ length: 20 }, () => expectUnavailable(server, token)));
+    await pass(signer, 4);
+    const asked = signer.issuer.requests.length;
+    await expectUnavailable(server, token);
+    expect(signer.issuer.requests).toHaveLength(asked);
+    await pass(signer, 1);
+    signer.issuer.routes[`/pool${METADATA}`] = { json: signer.issuer.metadata };
+    expect((await server.ask(token)).status).toBe(200);
+  });
+
+  it("does not matter for what is refused without it", async () => {
+    breakOff(METADATA);
+    expect(outcome(await server.ask(await signer.sign({ iss: "https://elsewhere.example" })))).toEqual([401, REFUSED]);
+    expect((await server.ask()).status).toBe(401);
+  });
+
+  it("goes unnoticed while its keys are good, and not after", async () => {
+    const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
+    expect((await server.ask(token)).status).toBe(200);
+    breakOff("/jwks");
+    await pass(signer, 599);
+    expect((await server.ask(token)).status).toBe(200);
+    await until(() => countOf(signer, "/jwks") > 1);
+    await pass(signer, 5);
+    await expectUnavailable(server, token);
+  });
+
+  it("has its keys renewed before they end, once, while requests go on", async () => {
+    const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
+    await server.ask(token);
+    await pass(signer, 301);
+    for (let i = 0; i < 10; i++) expect((await server.ask(token)).status).toBe(200);
+    await until(() => countOf(signer, "/jwks") === 2);
+    await pass(signer, 299);
+    breakOff("/jwks");
+    expect((await server.ask(token)).status).toBe(200);
+    expect(countOf(signer, "/jwks")).toBe(2);
+  });
+});
+
+describe("a key that is not known (V12)", () => {
+  it("is looked for once a minute, by all requests together", async () => {
+    await server.ask(await signer.sign());
+    const next = await makeKey("key-2");
+    const token = await signer.sign({}, { kid: "key-2" }, next);
+    signer.keys.push(next.jwk);
+    expect((await server.ask(token)).status).toBe(401);
+    expect(countOf(signer, "/jwks")).toBe(1);
+    await pass(signer, 60);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => server.ask(token)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    for (let i = 0; i < 50; i++) await server.ask(await signer.sign({}, { kid: `made-up-${i}` }));
+    expect(countOf(signer, "/jwks")).toBe(2);
+  });
+
+  it("may be a good one while the keys cannot be read", async () => {
+    const good = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
+    await server.ask(good);
+    const rotated = await signer.sign({}, { kid: "key-2" }, await makeKey("key-2"));
+    await pass(signer, 60);
+    breakOff("/jwks");
+    await expectUnavailable(server, rotated);
+    const asked = countOf(signer, "/jwks");
+    await pass(signer, 59);
+    await expectUnavailable(server, rotated);
+    expect(countOf(signer, "/jwks")).toBe(asked);
+    expect((await server.ask(good)).status).toBe(200);
+  });
+});
+
+describe("the documents of an issuer", () => {
+  const elsewhere = "https://elsewhere.example/pool";
+
+  it.each<[string, (issuer: string) => Record<string, unknown>, string]>([
+    ["are of another issuer", () => ({ issuer: elsewhere }), "issuer_mismatch"],
+    ["differ by a slash", (issuer) => ({ issuer: `${issuer}/` }), "issuer_mismatch"],
+    ["name no keys", () => ({ jwks_uri: undefined }), "bad_address"],
+    ["name keys on plain http elsewhere", () => ({ jwks_uri: "http://as.example/jwks" }), "bad_address"],
+    ["name keys at a metadata address", () => ({ jwks_uri: "https://169.254.169.254/jwks" }), "bad_address"],
+    ["name keys in a file", () => ({ jwks_uri: "file:///etc/passwd" }), "bad_address"],
+    ["name keys with a password", () => ({ jwks_uri: "https://user:pass@as.example/jwks" }), "bad_address"],
+  ])("are not used where they %s", async (_what, change, code) => {
+    Object.assign(signer.issuer.metadata, change(signer.issuer.issuer));
+    await expectUnavailable(server, await signer.sign());
+    expect(server.reasons()).toEqual([code]);
+  });
+
+  it.each<[string, unknown]>([
+    ["no list", { keys: "none" }],
+    ["a list of something else", { keys: [5] }],
+    ["nothing", {}],
+  ])("must hold keys: %s", async (_what, json) => {
+    signer.issuer.routes["/pool/jwks"] = { json };
+    await expectUnavailable(server, await signer.sign());
+    expect(server.reasons()).toEqual(["bad_envelope"]);
+  });
+
+  it("are found at the addresses of RFC 8414 and OpenID Connect too", async () => {
+    for (const path of [
+      "/.well-known/oauth-authorization-server/pool",
+      "/.well-known/openid-configuration/pool",
+      "/pool/.well-known/openid-configuration",
+    ]) {
+      const other = await startSigner();
+      const { routes, metadata } = other.issuer;
+      delete routes[`/pool${METADATA}`];
+      routes[path] = { json: metadata };
+      expect((await other.server().ask(await other.sign())).status).toBe(200);
+    }
+  });
+
+  it("lead nowhere nearer than the issuer is, unless that is allowed", async () => {
+    const sent: string[] = [];
+    const issuer = "https://as.example/pool";
+    const fetch: typeof globalThis.fetch = async (input) => {
+      const { url } = input as Request;
+      sent.push(url);
+      return Response.json(
+        url.endsWith("/jwks") ? { keys: signer.keys } : { issuer, jwks_uri: "https://10.0.0.1/jwks" },
+      );
+    };
+    const options = { authorizationServers: [issuer], fetch };
+    const token = await signer.sign({ iss: issuer });
+    const strict = signer.server(options);
+    await expectUnavailable(strict, token);
+    expect(strict.reasons()).toEqual(["bad_address"]);
+    expect(sent).toEqual([`${issuer}${METADATA}`]);
+    expect((await signer.server({ ...options, allowPrivateNetwork: true }).ask(token)).status).toBe(200);
+  });
+
+  it("are asked for by way of the network that the options bring, and judged by where names lead", async () => {
+    const ways: string[] = [];
+    const network = {
+      wayTo: (server: URL) => {
+        ways.push(server.href);
+        return { fetch: globalThis.fetch, reach: async () => "loopback" as const };
+      },
+    };
+    expect((await signer.server({ network }).ask(await signer.sign())).status).toBe(200);
+    expect(ways).toEqual([signer.issuer.issuer]);
+  });
+
+  it("are asked for once where nobody answers at all", async () => {
+    const fetch: typeof globalThis.fetch = async (input) => {
+      sent.push((input as Request).url);
+      throw new TypeError("fetch failed");
+    };
+    const sent: string[] = [];
+    await expectUnavailable(signer.server({ fetch }), await signer.sign());
+    expect(new Set(sent)).toEqual(new Set([`${signer.issuer.issuer}${METADATA}`]));
+  });
+});
+
+it("a caller that goes away ends its own wait alone", async () => {
+  let answer = () => {};
+  signer.issuer.routes["/pool/jwks"] = async () => {
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return { json: { keys: signer.keys } };
+  };
+  const token = await signer.sign();
+  const leaving = new AbortController();
+  const gone = server.verify(token, { signal: leaving.signal });
+  const stays = server.verify(token);
+  await until(() => countOf(signer, "/jwks") === 1);
+  leaving.abort();
+  await expect(gone).rejects.toMatchObject({ code: "aborted" });
+  answer();
+  expect((await stays).subject).toBe("alice");
+  expect(server.log).toEqual([]);
+});
