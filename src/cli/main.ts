@@ -1,4 +1,5 @@
 import { VERSION } from "../http/user-agent.js";
+import { firstSteps } from "./first-steps.js";
 import type { ProcessLike } from "./io.js";
 import { printRootHelp } from "./root-help.js";
 
@@ -27,7 +28,9 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     const exitCode = await printCachedToken(argv, host);
     if (exitCode !== undefined) return exitCode;
   }
-  if (await printRootHelp(argv, host)) return 0;
-  const { runProgram } = await import("./run.js");
-  return runProgram(argv, host);
+  const isPrinted = await printRootHelp(argv, host);
+  const exitCode = isPrinted ? 0 : await (await import("./run.js")).runProgram(argv, host);
+  const steps = argv.length === 0 ? firstSteps(host.env) : undefined;
+  if (steps !== undefined) host.stderr.write(`\n${steps}\n`);
+  return exitCode;
 }

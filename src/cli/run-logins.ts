@@ -5,6 +5,7 @@ import { agentOf, traceLine } from "./agent-context.js";
 import type { GrantFlags } from "./commands/agent.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
+import { firstSteps } from "./first-steps.js";
 import { mcpAddress } from "./mcp-address.js";
 import type { ColumnSet } from "./output/columns.js";
 import { printObject } from "./output/object.js";
@@ -64,6 +65,8 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   if (logins.length === 0) {
     const where = url === undefined ? "" : ` at ${url}`;
     io.say(`nobody is signed in${where}; agentauth login ${url === undefined ? "<mcp_url>" : shellWord(url)}`);
+    const steps = url === undefined ? firstSteps(io.env) : undefined;
+    if (steps !== undefined) io.say(steps);
   }
   return logins.some(isAlive) ? EXIT_CODES.ok : EXIT_CODES.auth;
 }

@@ -33,12 +33,20 @@ export async function runProxy(options: ProxyFlags, deps: Deps): Promise<number>
 }
 
 /** Standard input is the host's: nothing else may be read from it. */
-function checkInput({ flow, clientSecretFile }: ProxyFlags): void {
-  const taken = flow === "paste" ? "--flow paste" : clientSecretFile === "-" ? '--client-secret-file "-"' : undefined;
+function checkInput(flags: ProxyFlags): void {
+  const readers = {
+    "--flow paste": flags.flow === "paste",
+    "--client-secret-file -": flags.clientSecretFile === "-",
+    "--private-key -": flags.privateKey === "-",
+    "--idp-client-secret-file -": flags.idpClientSecretFile === "-",
+    "--id-token-file -": flags.idTokenFile === "-",
+  };
+  const taken = Object.entries(readers).find(([, isGiven]) => isGiven)?.[0];
   if (taken === undefined) return;
   throw new AgentAuthError("usage", `${taken} reads standard input, over which the MCP host speaks`, {
     class: "usage",
-    hint: "sign in beforehand with agentauth login, or give the secret in a file",
+    hint:
+      taken === "--flow paste" ? "sign in beforehand: agentauth login <mcp_url> --flow paste" : "name a private file",
   });
 }
 
@@ -62,7 +70,8 @@ async function fetchOf(url: string, options: ProxyFlags, deps: Deps): Promise<ty
       throw init?.signal?.aborted ? error : cliHint(networkError(error, url));
     });
     if (!response.ok) await learnToken(quiet, url, deps);
-    if (response.status !== 401) return response;
+    // Where nobody signs in, the server's own words tell more.
+    if (response.status !== 401 || options.grant !== undefined) return response;
     await response.body?.cancel().catch(() => undefined);
     throw loginRequired(key, "the server refuses the token (HTTP 401)");
   };

@@ -123,7 +123,7 @@ const SEPARATOR = /,(?=\s*(?:\d+\s*(?:,|$)|[A-Z][a-z]{2},))/;
  * How long the service asks to wait, in milliseconds (RFC 9110 section 10.2.3): seconds or a date, read against the
  * answer's own `Date` so that a wrong clock here does not matter. Undefined when absent or malformed.
  */
-function retryAfter(headers: Headers, epochNow: number): number | undefined {
+export function retryAfter(headers: Headers, epochNow: number): number | undefined {
   const value = headers.get("retry-after")?.trim();
   if (!value) return undefined;
   const now = httpDate(headers.get("date") ?? "") ?? epochNow;

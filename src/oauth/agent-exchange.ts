@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { quote, Secret, shellWord } from "../redact.js";
 import type { ClientCall } from "./agent-calls.js";
@@ -48,7 +48,7 @@ export class Exchanges {
     const kept = this.#kept.get(name);
     if (kept?.expiresAt !== undefined && kept.expiresAt.getTime() - MARGIN_MS > context.clock.epoch()) return kept;
     this.#kept.delete(name);
-    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request);
+    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(withHint);
     const token = await this.#flights.join(name, work, signal);
     this.#keep(name, token);
     return token;
@@ -70,6 +70,20 @@ function nameOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
   // JSON would write what is not there as it writes null.
   const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...wanted];
   return sha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  invalid_target: "ask for an audience or a resource that the issuer gives tokens for",
+  invalid_scope: "ask for scopes that the token has which is exchanged",
+  unauthorized_client: "the client has to be allowed token exchange at the issuer; --client-id names another one",
+  unsupported_grant_type:
+    "the issuer does not exchange tokens; agentauth discover <mcp_url> shows which grants it names",
+};
+
+function withHint(thrown: unknown): never {
+  if (!isAgentAuthError(thrown) || thrown.hint !== undefined || !Object.hasOwn(HINTS, thrown.code)) throw thrown;
+  const { code, message, class: kind, status, url } = thrown;
+  throw new AgentAuthError(code, message, { class: kind, status, url, hint: HINTS[code] });
 }
 
 function noClient(server: string): AgentAuthError {

@@ -32,6 +32,7 @@ export interface Registration {
 }
 
 const SIGN_OF_LIFE_MS = 15_000;
+const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /**
  * The client to use with an issuer: the one registered beforehand, else our metadata document where the issuer takes
@@ -82,16 +83,25 @@ function endsSoon(client: ClientRecord, now: number): boolean {
   return client.secretExpiresAt !== undefined && client.secretExpiresAt - now < 60_000;
 }
 
-/** Registers with the scopes, and without them where the server knows them only from the resource. */
+/** Registers with all that may be wanted; where the server does not like that, with less of it. */
 async function register(registration: Registration): Promise<ClientRecord> {
-  try {
-    return await registerOnce(registration);
-  } catch (error) {
-    const mayBeScope =
-      registration.scope.length > 0 && isAgentAuthError(error) && error.code === "invalid_client_metadata";
-    if (!mayBeScope) throw error;
-    return registerOnce({ ...registration, scope: [] });
+  const { scope, server } = registration;
+  // What the server says that it does, a login may come to need: its client is not registered a second time.
+  const exchanges = server.grantTypesSupported?.includes(TOKEN_EXCHANGE) === true;
+  const withExchange = { ...registration, moreGrants: [...(registration.moreGrants ?? []), TOKEN_EXCHANGE] };
+  // A server may know the scopes of a resource from the resource alone.
+  const withoutScope = { ...registration, scope: [] };
+  const attempts = [...(exchanges ? [withExchange] : []), registration, ...(scope.length > 0 ? [withoutScope] : [])];
+  let refusal: unknown;
+  for (const attempt of attempts) {
+    try {
+      return await registerOnce(attempt);
+    } catch (error) {
+      if (!isAgentAuthError(error) || error.code !== "invalid_client_metadata") throw error;
+      refusal = error;
+    }
   }
+  throw refusal;
 }
 
 async function registerOnce(registration: Registration): Promise<ClientRecord> {

@@ -56,8 +56,8 @@ export interface ResourceServer {
  * export default { fetch: server.protect((request, { authInfo }) => mcp.fetch(request, { authInfo })) };
  */
 export function createResourceServer(options: ResourceServerOptions): ResourceServer {
-  const { issuers, keyTtl } = readSettings(options);
   checkAddresses(options);
+  const { issuers, keyTtl } = readSettings(options);
   return resourceServerOf(
     options,
     issuers.map((issuer) => httpIssuer(issuer, options, keyTtl)),

@@ -40,13 +40,16 @@ const ALGORITHMS: readonly string[] = [
  * @throws TypeError
  */
 export function checkAddresses({ resource, authorizationServers }: ResourceServerOptions): void {
-  parseBaseUrl(resource, "resource");
+  parseBaseUrl(resource ?? "", "resource");
   const { href, origin } = new URL(resource);
   if (resource !== href && resource !== origin) {
     throw new TypeError(`resource ${quote(resource)} must be written as ${quote(href)}: tokens name it so`);
   }
+  if (!Array.isArray(authorizationServers) || authorizationServers.length === 0) {
+    throw new TypeError("authorizationServers must name at least one issuer");
+  }
   for (const issuer of authorizationServers) {
-    parseBaseUrl(issuer, "authorizationServers");
+    parseBaseUrl(issuer ?? "", "authorizationServers");
     if (reachOf(new URL(issuer).hostname) === "forbidden") {
       throw new TypeError(`authorizationServers ${quote(issuer)} is an address where nothing is ever sent`);
     }
@@ -56,9 +59,6 @@ export function checkAddresses({ resource, authorizationServers }: ResourceServe
 /** Checks the options and fills in what is not given. @throws TypeError */
 export function readSettings(options: ResourceServerOptions): Settings {
   const { resource, authorizationServers, introspection, audience = resource } = options;
-  if (!Array.isArray(authorizationServers) || authorizationServers.length === 0) {
-    throw new TypeError("authorizationServers must name at least one issuer");
-  }
   const audiences = typeof audience === "string" ? [audience] : [...audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
     throw new TypeError("audience must be a text, or a list of texts that is not empty");

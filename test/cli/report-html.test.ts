@@ -201,6 +201,7 @@ describe("the file of a page", () => {
       return "taken";
     };
     expect(refused(join(folder, "sub"))).toBe('--html "/sub" is a folder');
+    expect(refused("")).toBe('--html "" names no file');
     expect(refused(join(folder, "gone", "out.html"))).toBe(
       '--html "/gone/out.html" is in a folder that does not exist',
     );

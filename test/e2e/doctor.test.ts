@@ -202,12 +202,16 @@ describe("doctor and status at a service", () => {
     expect([plain.code, plain.stderr]).toEqual([
       4,
       `profile default (default), store file (default): ${home}, readable by you alone\n` +
-        "nobody is signed in; agentauth login <mcp_url>\n",
+        "nobody is signed in; agentauth login <mcp_url>\n" +
+        "Nothing is set up here yet. To look around without an account: agentauth demo\n" +
+        "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>\n" +
+        "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt\n",
     ]);
     await runCli(["config", "set", "pool", "p", "--profile", "work"], { env: { AGENTAUTH_HOME: home } });
     const chosen = await status({ AGENTAUTH_PROFILE: "work", AGENTAUTH_STORE: "memory" }, "--json");
     expect([chosen.code, chosen.stdout]).toEqual([4, "[]\n"]);
     expect(chosen.stderr).toMatch(/^profile work \(AGENTAUTH_PROFILE\), store memory \(AGENTAUTH_STORE\): /);
     expect((await status({}, "-q")).stderr).toBe("");
+    expect((await status({})).stderr).not.toContain("Nothing is set up");
   });
 });

@@ -194,7 +194,7 @@ describe("agentauth mcp proxy, where nobody is signed in", () => {
 
   it.each([
     [["--flow", "paste"], "--flow paste reads standard input"],
-    [["--client-id", "x", "--client-secret-file", "-"], '--client-secret-file "-" reads standard input'],
+    [["--client-id", "x", "--client-secret-file", "-"], "--client-secret-file - reads standard input"],
   ])("refuses %j, for standard input is the host's", async (flags, message) => {
     const { code, stdout, stderr } = await me.run(["mcp", "proxy", url, ...flags]);
     expect([code, stdout]).toEqual([2, ""]);

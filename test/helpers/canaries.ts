@@ -39,12 +39,19 @@ interface Run {
   stderr: Buffer[];
 }
 
+const SECRET_VARIABLES = [
+  "AGENTAUTH_API_TOKEN",
+  "AGENTAUTH_CLIENT_SECRET",
+  "AGENTAUTH_ID_TOKEN",
+  "AGENTAUTH_IDP_CLIENT_SECRET",
+  "AGENTAUTH_SUBJECT_TOKEN",
+];
+
 let runs: Run[] = [];
 
 /** Watches a child process, without reading what it says in anybody's place. */
 export function watch(child: ChildProcess, args: readonly string[], env: Readonly<Record<string, string>>): void {
-  plant("AGENTAUTH_API_TOKEN", env["AGENTAUTH_API_TOKEN"]);
-  plant("AGENTAUTH_CLIENT_SECRET", env["AGENTAUTH_CLIENT_SECRET"]);
+  for (const name of SECRET_VARIABLES) plant(name, env[name]);
   const run: Run = { args, home: env["AGENTAUTH_HOME"], stdout: [], stderr: [] };
   tap(child.stdout, run.stdout);
   tap(child.stderr, run.stderr);
@@ -123,7 +130,7 @@ function allowed({ args }: Run): readonly string[] {
   if (args.includes("--show-secrets")) return ["client_secret"];
   if (command === "token" || command === "exchange") return ["access_token"];
   // The ready line has what a script needs to use a sandbox, whose secrets belong to nobody.
-  if (command === "sandbox") return ["AGENTAUTH_API_TOKEN"];
+  if (command === "sandbox") return ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET"];
   // Their output is another program's, or another server's; what is masked in it has tests of its own.
   if (command === "exec" || command === "request") return [...new Set(secrets.values())];
   return [];

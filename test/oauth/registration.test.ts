@@ -172,6 +172,27 @@ describe("registering", () => {
     expect(registered(scene)["grant_types"]).toContain("refresh_token");
   });
 
+  it("registers for token exchange where the server says that it does that, and without where it then refuses", async () => {
+    const scene = await startScene();
+    const exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
+    scene.issuer.metadata["grant_types_supported"] = ["authorization_code", "refresh_token", exchange];
+    scene.mcp.metadata["scopes_supported"] = ["a"];
+    const sent: { grant_types: string[]; scope?: string }[] = [];
+    scene.issuer.routes["/pool/register"] = ({ body }) => {
+      sent.push(JSON.parse(body) as (typeof sent)[number]);
+      return sent.length < 3
+        ? { status: 400, json: { error: "invalid_client_metadata" } }
+        : { status: 201, json: { client_id: "made", client_secret: "hush-hush" } };
+    };
+    await login(scene);
+    const usual = ["authorization_code", "refresh_token"];
+    expect(sent.map(({ grant_types, scope }) => [grant_types, scope])).toEqual([
+      [[...usual, exchange], "a"],
+      [usual, "a"],
+      [usual, undefined],
+    ]);
+  });
+
   it.each([
     [["client_secret_post"], "client_secret_post"],
     [["none"], "none"],

@@ -2,21 +2,25 @@ import { expect, it } from "vitest";
 import { createIntrospect } from "../../src/resource-server/introspection.js";
 import { digestOf, TokenCache } from "../../src/resource-server/token-cache.js";
 import { FakeClock } from "../helpers/clock.js";
-import { createService } from "./introspection-service.js";
-import { countOf, INTROSPECTION, startSigner } from "./support.js";
+import { INTROSPECTION, startSigner } from "./support.js";
 
 it("a thousand distinct bad tokens leave what is known of good ones as it is (V15)", async () => {
   const signer = await startSigner();
-  createService(signer, { good: signer.claims() });
-  const server = signer.server({ introspection: INTROSPECTION });
+  const asked: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input) => {
+    const request = input as Request;
+    if (request.method === "GET") return Response.json(signer.issuer.metadata);
+    const token = new URLSearchParams(await request.text()).get("token") ?? "";
+    asked.push(token);
+    return Response.json(token === "good" ? { active: true, ...signer.claims() } : { active: false });
+  };
+  const server = signer.server({ introspection: INTROSPECTION, fetch });
   await server.verify("good");
-  for (let done = 0; done < 1000; done += 50) {
-    const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => server.ask(`bad-${done + at}`)));
-    expect(answers.every(({ status }) => status === 401)).toBe(true);
-  }
-  expect(countOf(signer, "/introspect")).toBe(1001);
+  const bad = Array.from({ length: 1000 }, (_, at) => `bad-${at}`);
+  const answers = await Promise.all(bad.map((token) => server.ask(token)));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   await server.verify("good");
-  expect(countOf(signer, "/introspect")).toBe(1001);
+  expect(asked.toSorted()).toEqual(["good", ...bad].toSorted());
 });
 
 it("a thousand JWTs with made-up keys, issuers and signatures send nobody anywhere (V15)", async () => {

@@ -10,6 +10,9 @@ const make = (options: Partial<ResourceServerOptions>) =>
 describe("options", () => {
   it.each<[string, Record<string, unknown>, RegExp]>([
     ["a resource that is no address", { resource: "/mcp" }, /^resource "\/mcp" is not an absolute URL/],
+    ["no resource", { resource: undefined }, /^resource "" is not an absolute URL/],
+    ["an empty one", { resource: "" }, /^resource "" is not an absolute URL/],
+    ["an issuer that is not set", { authorizationServers: [undefined] }, /^authorizationServers "" is not an absolute/],
     ["plain http elsewhere", { resource: "http://mcp.example/mcp" }, /^resource .* must begin with https:/],
     ["a resource with a query", { resource: "https://mcp.example/mcp?a=b" }, /must not contain a query/],
     ["a resource with a fragment", { resource: "https://mcp.example/mcp#x" }, /fragment/],

@@ -43,7 +43,7 @@ export function barLines({ title, tally, whole, most, name }: BarList, width: nu
     return [
       isDim ? style.colors.dim(cut) : cut,
       " ".repeat(labelWidth - textWidth(cut) + 1),
-      style.colors.cyan(bar),
+      bar === "" ? "" : style.colors.cyan(bar),
       " ".repeat(barWidth - bar.length + 1 + countWidth - (counts[index] ?? "").length),
       counts[index],
       style.colors.dim((shares[index] ?? "").padStart(shareWidth + 1)),

@@ -21,6 +21,7 @@ import { quote } from "../../redact.js";
  * @throws `AgentAuthError` `usage`
  */
 export function checkHtmlFile(path: string, force: boolean): void {
+  if (path === "") throw refused(path, "names no file", "name a file, or - for standard output");
   try {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found?.isDirectory()) throw refused(path, "is a folder", `name a file: --html ${join(path, "report.html")}`);

@@ -59,7 +59,9 @@ export async function readPool(service: AgentAuth, pool: Pool, options: ReportFl
       const count = page.pagination?.item_count;
       if (typeof count === "number") reading.total = count;
       reading.read += page.items.length;
-      progress.update(`devices: ${numberText(reading.read)} of ${reading.total ?? "?"}`);
+      progress.update(
+        `devices: ${numberText(reading.read)} of ${reading.total === undefined ? "?" : numberText(reading.total)}`,
+      );
       const { items, next } = choose(page, filter, limit - reading.counted);
       for (const item of items) take(item);
       reading.counted += items.length;

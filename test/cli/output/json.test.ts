@@ -69,14 +69,17 @@ describe("--jq", () => {
     expect((await print("table", list, { flags: { jq: "map(.id)" } })).out).toBe('["a","b"]\n');
   });
 
-  it("prints strings raw in a pipe, escaped on a terminal, and other values as JSON on one line", async () => {
+  it("prints strings with their line breaks and nothing else that acts on a terminal, other values as JSON on one line", async () => {
     const jq = ".[1].title, .[0].last_seen.at, null, {a: .[1].title}";
     const asJson = '{"a":"two\\nlines \\u001b[31m"}\n';
-    expect((await print("json", list, { flags: { jq } })).out).toBe(
-      `two\nlines \u001b[31m\n1700000000\nnull\n${asJson}`,
-    );
-    const onTerminal = await print("json", list, { flags: { jq }, io: TERMINAL });
-    expect(onTerminal.out).toBe(`two\\nlines \\e[31m\n1700000000\nnull\n${asJson}`);
+    for (const io of [undefined, TERMINAL]) {
+      const { out } = await print("json", list, { flags: { jq }, ...(io && { io }) });
+      expect(out).toBe(`two\nlines \\e[31m\n1700000000\nnull\n${asJson}`);
+    }
+  });
+
+  it("keeps the tabs of @tsv", async () => {
+    expect((await print("json", list, { flags: { jq: '.[] | [.id, "x"] | @tsv' } })).out).toBe("a\tx\nb\tx\n");
   });
 
   it("is no option of jq even when it begins like one", async () => {

@@ -1,0 +1,28 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { homeFolder } from "./home.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const FIRST_STEPS = [
+  "Nothing is set up here yet. To look around without an account: agentauth demo",
+  "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>",
+  "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt",
+].join("\n");
+
+/** What to do next, in three lines, for somebody who has no setting and no login yet; undefined for everybody else. */
+export function firstSteps(env: Env): string | undefined {
+  if (env["AGENTAUTH_BASE_URL"]) return undefined;
+  const home = homeFolder(env);
+  const isSetUp = existsSync(join(home, "config.json")) || hasFiles(join(home, "grants"));
+  return isSetUp ? undefined : FIRST_STEPS;
+}
+
+/** A folder that cannot be read may have anything in it. */
+function hasFiles(folder: string): boolean {
+  try {
+    return readdirSync(folder).length > 0;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ENOENT";
+  }
+}
