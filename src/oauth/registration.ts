@@ -89,9 +89,9 @@ async function register(registration: Registration): Promise<ClientRecord> {
   // What the server says that it does, a login may come to need: its client is not registered a second time.
   const exchanges = server.grantTypesSupported?.includes(TOKEN_EXCHANGE) === true;
   const withExchange = { ...registration, moreGrants: [...(registration.moreGrants ?? []), TOKEN_EXCHANGE] };
+  const clients = exchanges ? [withExchange, registration] : [registration];
   // A server may know the scopes of a resource from the resource alone.
-  const withoutScope = { ...registration, scope: [] };
-  const attempts = [...(exchanges ? [withExchange] : []), registration, ...(scope.length > 0 ? [withoutScope] : [])];
+  const attempts = clients.flatMap((client) => (scope.length > 0 ? [client, { ...client, scope: [] }] : [client]));
   let refusal: unknown;
   for (const attempt of attempts) {
     try {

@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { Answer } from "./answer.js";
 import { readBearer } from "./bearer.js";
@@ -60,7 +60,7 @@ export function createGate(judge: Judge, settings: Settings, metadataUrl: string
         if (typeof scopes === "function") context = { metadataUrl, scopes: needed(await scopes(request)) };
         return { verified: demand(verified, context.scopes) };
       } catch (error) {
-        const answer = isAgentAuthError(error) ? answerTo(error, context) : undefined;
+        const answer = answerTo(error, context);
         if (!answer) throw error;
         return { answer };
       }

@@ -30,7 +30,8 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[]): Jud
     // Of a token that names somebody else nothing is asked anywhere.
     const keys = typeof issuer === "string" ? known.get(issuer) : undefined;
     if (!keys || typeof issuer !== "string") throw new TokenRefusal("issuer", `iss ${quote(issuer)} is none of ours`);
-    return [issuer, await verifySignature(token, keys, settings, signal).catch(unjudged(issuer))];
+    await verifySignature(token, keys, settings, signal).catch(unjudged(issuer));
+    return [issuer, claims];
   };
   const byIssuer = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {
     if (!asked || !introspect) throw new TokenRefusal("not_a_jwt", "the token is no JWT, and no issuer is to be asked");

@@ -72,7 +72,6 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Unv
  * Checks the signature with the issuer's own keys; whatever the token says of where keys are is not heeded. A key that is
  * not there may be new: the keys are read again, once a minute at most.
  *
- * @returns the claims that were signed
  * @throws TokenRefusal `key` or `signature`, or what reading the keys threw
  */
 export async function verifySignature(
@@ -80,15 +79,11 @@ export async function verifySignature(
   keys: Keys,
   { algorithms }: Settings,
   signal: AbortSignal | undefined,
-): Promise<Json> {
-  const attempt = async (set: LocalJWKSet) => {
-    const { payload } = await compactVerify(token, set, { algorithms: [...algorithms] });
-    return payload;
-  };
+): Promise<void> {
+  const attempt = (set: LocalJWKSet): Promise<unknown> => compactVerify(token, set, { algorithms: [...algorithms] });
   const set = await keys.get(signal);
-  let payload: Uint8Array;
   try {
-    payload = await attempt(set).catch((error: unknown) => {
+    await attempt(set).catch((error: unknown) => {
       if (!(error instanceof errors.JWKSNoMatchingKey)) return amongSeveral(token, error, algorithms);
       return keys.again(signal).then((fresh) => (fresh === set ? Promise.reject(error) : attempt(fresh)));
     });
@@ -97,19 +92,17 @@ export async function verifySignature(
     const reason = error instanceof errors.JWKSNoMatchingKey ? "key" : "signature";
     throw new TokenRefusal(reason, error instanceof Error ? error.message : "the signature is not good");
   }
-  const claims = parse(payload);
-  if (!claims) throw new TokenRefusal("not_a_jwt", "the claims are no JSON object");
-  return claims;
 }
 
 /** Tries the keys that a token without a `kid` may have been signed with. */
-async function amongSeveral(token: string, error: unknown, algorithms: readonly string[]): Promise<Uint8Array> {
+async function amongSeveral(token: string, error: unknown, algorithms: readonly string[]): Promise<void> {
   if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
   let tried = 0;
   for await (const key of error) {
     if (++tried > MAX_CANDIDATES) break;
     try {
-      return (await compactVerify(token, key, { algorithms: [...algorithms] })).payload;
+      await compactVerify(token, key, { algorithms: [...algorithms] });
+      return;
     } catch (why) {
       if (!(why instanceof errors.JWSSignatureVerificationFailed)) throw why;
     }
@@ -126,15 +119,7 @@ function isAccessTokenType(typ: unknown, legacy: boolean): boolean {
 
 function decode(part: string): Json | undefined {
   try {
-    return parse(base64url.decode(part));
-  } catch {
-    return undefined;
-  }
-}
-
-function parse(bytes: Uint8Array): Json | undefined {
-  try {
-    const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(base64url.decode(part)));
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

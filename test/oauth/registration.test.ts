@@ -180,7 +180,7 @@ describe("registering", () => {
     const sent: { grant_types: string[]; scope?: string }[] = [];
     scene.issuer.routes["/pool/register"] = ({ body }) => {
       sent.push(JSON.parse(body) as (typeof sent)[number]);
-      return sent.length < 3
+      return sent.length < 4
         ? { status: 400, json: { error: "invalid_client_metadata" } }
         : { status: 201, json: { client_id: "made", client_secret: "hush-hush" } };
     };
@@ -188,6 +188,7 @@ describe("registering", () => {
     const usual = ["authorization_code", "refresh_token"];
     expect(sent.map(({ grant_types, scope }) => [grant_types, scope])).toEqual([
       [[...usual, exchange], "a"],
+      [[...usual, exchange], undefined],
       [usual, "a"],
       [usual, undefined],
     ]);

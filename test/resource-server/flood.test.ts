@@ -21,7 +21,7 @@ it("a thousand distinct bad tokens leave what is known of good ones as it is (V1
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   await server.verify("good");
   expect(asked.toSorted()).toEqual(["good", ...bad].toSorted());
-});
+}, 120_000);
 
 it("a thousand JWTs with made-up keys, issuers and signatures send nobody anywhere (V15)", async () => {
   const signer = await startSigner();
@@ -35,7 +35,7 @@ it("a thousand JWTs with made-up keys, issuers and signatures send nobody anywhe
     await server.ask(at % 2 === 0 ? `${kid}.${body}.${signature}` : `${head}.${body}.${signature}`);
   }
   expect(signer.issuer.requests).toHaveLength(sent);
-});
+}, 120_000);
 
 it("what is remembered of bad tokens is a thousand of them at most (V15)", async () => {
   const clock = new FakeClock();

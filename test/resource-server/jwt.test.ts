@@ -170,6 +170,14 @@ describe("signatures", () => {
     await refused(await signer.sign({}, { kid: undefined }, await makeKey()), "signature", fresh);
   });
 
+  it("are not tried with more than eight keys", async () => {
+    const others = await Promise.all(Array.from({ length: 8 }, (_, at) => makeKey(`other-${at}`)));
+    signer.keys = [...others.map(({ jwk }) => jwk), signer.key.jwk];
+    await refused(await signer.sign({}, { kid: undefined }), "signature", signer.server());
+    signer.keys = signer.keys.slice(1);
+    expect((await signer.server().ask(await signer.sign({}, { kid: undefined }))).status).toBe(200);
+  });
+
   it("are not tried with a key that is for encryption, is symmetric or is short", async () => {
     const rsa = await makeKey("rsa", "RS256");
     signer.keys = [

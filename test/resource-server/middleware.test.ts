@@ -75,6 +75,17 @@ describe("the middleware on Node's http", () => {
     expect(status).toEqual([401, REFUSED]);
   });
 
+  it("goes by the header fields where there are no raw ones", async () => {
+    const authorization = `Bearer ${await signer.sign()}`;
+    const request: { headers: Record<string, string>; auth?: unknown } = { headers: { authorization } };
+    const response = { statusCode: 0, setHeader: () => undefined, end: () => undefined };
+    const called: unknown[] = [];
+    await signer.server().middleware()(request, response, () => called.push(request.auth));
+    await signer.server().middleware()({ headers: {} }, response, () => called.push("never"));
+    expect(called).toMatchObject([{ clientId: "agent" }]);
+    expect(response.statusCode).toBe(401);
+  });
+
   it("gives the metadata", async () => {
     const response = await fetch(`${await start()}/.well-known/oauth-protected-resource/mcp?a=b`);
     expect(await response.json()).toEqual({ resource: RESOURCE, authorization_servers: [signer.issuer.issuer] });

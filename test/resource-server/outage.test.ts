@@ -54,6 +54,17 @@ describe("an issuer that is down (V12)", () => {
     await expectUnavailable(signer.server({ introspection: INTROSPECTION }), "opaque");
   });
 
+  it("is none either where the resource server cannot authenticate itself there", async () => {
+    createService(signer, { opaque: signer.claims() });
+    const introspection = { authenticate: () => Promise.reject(new Error("no key")) };
+    const failing = signer.server({ introspection });
+    await expectUnavailable(failing, "opaque");
+    expect(failing.log).toMatchObject([
+      { type: "unavailable", detail: expect.stringContaining("authenticate failed") },
+    ]);
+    expect(countOf(signer, "/introspect")).toBe(0);
+  });
+
   it("is not asked anew by each request that comes while it is down", async () => {
     breakOff(METADATA);
     const token = await signer.sign();
@@ -197,6 +208,19 @@ describe("the documents of an issuer", () => {
     };
     expect((await signer.server({ network }).ask(await signer.sign())).status).toBe(200);
     expect(ways).toEqual([signer.issuer.issuer]);
+  });
+
+  it("cannot be had where the network does not know the issuer's name", async () => {
+    const network = {
+      wayTo: () => ({
+        fetch: async () => Response.json({ issuer: "https://as.example/pool", jwks_uri: "https://as.example/jwks" }),
+        reach: () => Promise.reject(Object.assign(new Error("nobody"), { code: "ENOTFOUND" })),
+      }),
+    };
+    const issuer = "https://as.example/pool";
+    const lost = signer.server({ authorizationServers: [issuer], network });
+    await expectUnavailable(lost, await signer.sign({ iss: issuer }));
+    expect(lost.reasons()).toEqual(["dns_failed"]);
   });
 
   it("are asked for once where nobody answers at all", async () => {
