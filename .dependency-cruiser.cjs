@@ -16,6 +16,9 @@ const PACKAGES = {
   "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",
   open: "^src/login/browser\\.ts$",
+  echarts: "^src/cli/report/html/",
+  "topojson-client": "^src/cli/report/html/",
+  "world-atlas": "^src/cli/report/html/",
 };
 
 function forbid(name, comment, from, to) {

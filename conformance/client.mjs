@@ -1,6 +1,6 @@
 // The client under test: the built CLI as a person would use it, told only what the scenario says a person must tell it.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,14 +11,34 @@ const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT || "{}");
 const url = process.argv.at(-1) ?? "";
 
-const flags = ["--login", "--browser", `"${process.execPath}" "${join(here, "browser.mjs")}"`];
+const home = mkdtempSync(join(tmpdir(), "agentauth-conformance-"));
+const secretFile = (name, text) => {
+  const path = join(home, name);
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+};
+
+/** What says how a machine gets its token; everybody else signs in. */
+const machines = {
+  "auth/client-credentials-basic": () => ["--grant", "client-credentials"],
+  "auth/client-credentials-jwt": () => [
+    ...["--grant", "client-credentials"],
+    ...["--private-key", secretFile("key.pem", context.private_key_pem)],
+  ],
+  "auth/enterprise-managed-authorization": () => [
+    ...["--grant", "id-jag", "--id-token-file", secretFile("id-token", context.idp_id_token)],
+    ...["--idp-token-endpoint", context.idp_token_endpoint, "--idp-client-id", context.idp_client_id],
+  ],
+  "auth/wif-jwt-bearer": () => ["--grant", "jwt-bearer", "--assertion-file", secretFile("jwt", context.valid_jwt)],
+};
+const person = () => ["--login", "--browser", `"${process.execPath}" "${join(here, "browser.mjs")}"`];
+const flags = (machines[scenario] ?? person)();
 if (scenario.startsWith("auth/2025-03-26")) flags.push("--legacy-discovery", "--allow-missing-pkce-metadata");
 if (scenario === "auth/basic-cimd" || scenario === "auth/offline-access-scope") {
   flags.push("--client-metadata-url", "https://conformance-test.local/client-metadata.json");
 }
 if (context.client_id) flags.push("--client-id", context.client_id);
 
-const home = mkdtempSync(join(tmpdir(), "agentauth-conformance-"));
 const env = {
   ...process.env,
   AGENTAUTH_HOME: home,

@@ -1,5 +1,6 @@
 // Runs the official MCP conformance suite's client authorization scenarios against the built CLI, one by one: the
-// single-scenario verdict is the strict one, where any failed check, warning, timeout or exit code counts.
+// single-scenario verdict is the strict one, where any failed check, warning, timeout or exit code counts. Names of
+// scenarios as arguments run those alone.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -39,6 +40,12 @@ const DRAFT = [
   "iss-normalized",
   "metadata-issuer-mismatch",
 ];
+const EXTENSIONS = [
+  "client-credentials-basic",
+  "client-credentials-jwt",
+  "enterprise-managed-authorization",
+  "wif-jwt-bearer",
+];
 const SETS = [
   { name: "required", scenarios: REQUIRED, flags: [] },
   { name: "draft", scenarios: DRAFT, flags: [] },
@@ -47,6 +54,7 @@ const SETS = [
     scenarios: ["2025-03-26-oauth-metadata-backcompat", "2025-03-26-oauth-endpoint-fallback"],
     flags: [],
   },
+  { name: "extensions", scenarios: EXTENSIONS, flags: [] },
   { name: "revision 2026-07-28", scenarios: [...REQUIRED, ...DRAFT], flags: ["--spec-version", "2026-07-28"] },
 ];
 
@@ -59,8 +67,17 @@ if (!existsSync(join(root, "dist", "cli", "main.js"))) {
   process.exit(1);
 }
 
+const wanted = process.argv.slice(2).map((name) => name.replace(/^auth\//, ""));
+const unknown = wanted.find((name) => !SETS.some(({ scenarios }) => scenarios.includes(name)));
+if (unknown !== undefined) {
+  console.error(`there is no scenario ${unknown}`);
+  process.exit(2);
+}
+
 let failed = 0;
-for (const { name, scenarios, flags } of SETS) {
+for (const { name, scenarios: all, flags } of SETS) {
+  const scenarios = all.filter((scenario) => wanted.length === 0 || wanted.includes(scenario));
+  if (scenarios.length === 0) continue;
   const passed = (await inParallel(scenarios, 2, (scenario) => judge(scenario, flags))).filter(Boolean).length;
   failed += scenarios.length - passed;
   console.log(`${name}: ${passed} of ${scenarios.length}`);

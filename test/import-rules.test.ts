@@ -142,6 +142,9 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     { name: "openapi-fetch", home: "src/api/client.ts", elsewhere: "src/api/listing.ts" },
     { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "open", home: "src/login/browser.ts", elsewhere: "src/login/loopback.ts" },
+    { name: "echarts", home: "src/cli/report/html/a.ts", elsewhere: "src/cli/report/a.ts" },
+    { name: "topojson-client", home: "src/cli/report/html/a.ts", elsewhere: "src/cli/a.ts" },
+    { name: "world-atlas", home: "src/cli/report/html/a.ts", elsewhere: "src/cli/a.ts" },
   ].map(({ name, home, elsewhere }) => {
     const installed = {
       "package.json": JSON.stringify({ name: "made-up", dependencies: { [name]: "1" } }),

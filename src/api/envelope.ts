@@ -99,7 +99,7 @@ function classOf(code: string, status: number): ErrorClass {
 
 function hintFor(code: string, status: number): string | undefined {
   if (code === "not_authenticated") return "give an API token";
-  if (code === "bad_authtoken") return "the API token is wrong or has ended; give a valid one";
+  if (code === "bad_authtoken") return "the API token is wrong or has expired; give a valid one";
   if (status === 401) return "give a valid API token";
   if (code === "not_found") return "check the identifier; the API token may also belong to another account";
   return undefined;

@@ -7,6 +7,7 @@ import { agentNetwork } from "./agent-network.js";
 import { readConfig } from "./config.js";
 import { type Deps, homeOf, networkOptions, settingsOf } from "./context.js";
 import { machineInputs } from "./machine-inputs.js";
+import type { NetworkOptions } from "./network.js";
 import { writtenProfile } from "./profile-source.js";
 import { chooseStore, openStore } from "./store-choice.js";
 
@@ -17,16 +18,18 @@ export type Interactivity = "always" | "when-present";
  * The agent client that the flags and settings describe.
  *
  * @param interactivity `always` for `login`; `when-present` only where a person is there, or where the flags say so
+ * @param idleTimeout milliseconds without a byte of a server's answer; 0 for no end
  */
 export async function agentOf(
   flags: Omit<AgentFlags, "output">,
   deps: Deps,
   interactivity: Interactivity,
+  { idleTimeout }: Pick<NetworkOptions, "idleTimeout"> = {},
 ): Promise<AgentClient> {
   const { io } = deps;
   const settings = settingsOf(flags, deps);
   const leaving = networkOptions(flags, settings, deps);
-  const network = await agentNetwork(leaving, deps.redactor);
+  const network = await agentNetwork({ ...leaving, idleTimeout }, deps.redactor);
   const { client, grant } = await machineInputs(flags, deps);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
@@ -81,7 +84,7 @@ export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
     say: (text) => io.with({ quiet: false }).say(text),
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
-    browser: flags.browser,
+    browser: flags.browser ?? (flags.input === false ? "none" : undefined),
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
     loginTimeout: flags.loginTimeout,

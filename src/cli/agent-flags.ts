@@ -49,39 +49,43 @@ function addSignIn(command: Command): Command {
     .addOption(new Option("--flow <flow>", "how to sign in").choices(["browser", "device", "paste"]).helpGroup(SIGN_IN))
     .addOption(new Option("--browser <command>", 'the browser to start, or "none"').helpGroup(SIGN_IN))
     .addOption(
-      new Option("--redirect-host <host>", "how the callback address spells this machine")
+      new Option("--redirect-host <host>", "the host name in the callback address")
         .choices(["127.0.0.1", "localhost"])
         .helpGroup(SIGN_IN),
     )
     .addOption(
-      new Option("--redirect-port <port>", "the callback's port, and no other")
+      new Option("--redirect-port <port>", "the callback's port (default: a free one)")
         .argParser(wholeNumber(1, 65_535))
         .helpGroup(SIGN_IN),
     )
     .addOption(
-      new Option("--login-timeout <seconds>", "for the person (default 300)").argParser(seconds).helpGroup(SIGN_IN),
+      new Option("--login-timeout <seconds>", "how long the person may take (default 300)")
+        .argParser(seconds)
+        .helpGroup(SIGN_IN),
     )
-    .addOption(new Option("--account-hint <account>", "the account that is meant").helpGroup(SIGN_IN));
+    .addOption(new Option("--account-hint <account>", "the account to sign in with").helpGroup(SIGN_IN));
 }
 
 /** Adds the flags that change the rules of discovery. */
 export function addOverrides(command: Command): Command {
   return command
     .addOption(
-      new Option("--allow-missing-pkce-metadata", "go on where the issuer does not say that it does PKCE").helpGroup(
+      new Option("--allow-missing-pkce-metadata", "accept an issuer that does not say that it supports PKCE").helpGroup(
         RULES,
       ),
     )
     .addOption(
       new Option(
         "--allow-private-network",
-        "let a server elsewhere lead to this machine and into private networks",
+        "let a public server lead to this machine and into private networks",
       ).helpGroup(RULES),
     )
     .addOption(
       new Option("--allow-cross-origin-metadata", "follow resource metadata to another origin").helpGroup(RULES),
     )
-    .addOption(new Option("--legacy-discovery", "a server of the MCP revision 2025-03-26").helpGroup(RULES))
+    .addOption(
+      new Option("--legacy-discovery", "follow the discovery rules of MCP revision 2025-03-26").helpGroup(RULES),
+    )
     .addOption(
       new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES),
     );

@@ -74,9 +74,9 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     check: (value) =>
       must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
   },
-  account: { about: "the account that is meant when none is named", check: nonEmpty },
-  domain: { about: "the domain that is meant when none is named", check: nonEmpty },
-  pool: { about: "the pool that is meant when none is named", check: nonEmpty },
+  account: { about: "the default account", check: nonEmpty },
+  domain: { about: "the default domain", check: nonEmpty },
+  pool: { about: "the default pool", check: nonEmpty },
   output: {
     about: `the output format: ${FORMATS.join(", ")}`,
     check: oneOf(FORMATS),
@@ -162,14 +162,14 @@ function checkConfig(value: unknown, file: SettingsFile): Config {
   if (stranger !== undefined) throw invalid(file, `unknown key ${quote(stranger)}`, stranger);
   if (schema !== 1) throw invalid(file, `schema is ${quote(schema)}; this version reads 1`, "schema");
   if (typeof profile !== "string" || !isProfileName(profile))
-    throw invalid(file, `profile ${quote(profile)} is no profile name`, "profile");
+    throw invalid(file, `profile ${quote(profile)} is not a valid profile name`, "profile");
   if (!isJsonObject(profiles)) throw invalid(file, "profiles must be an object", "profiles");
   for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, file);
   return { schema: 1, profile, profiles: profiles as Record<string, Profile> };
 }
 
 function checkProfile(name: string, entries: unknown, file: SettingsFile): void {
-  if (!isProfileName(name)) throw invalid(file, `${quote(name)} is no profile name`, "profiles", name);
+  if (!isProfileName(name)) throw invalid(file, `${quote(name)} is not a valid profile name`, "profiles", name);
   if (name === SANDBOX_PROFILE)
     throw invalid(file, `the profile ${name} stands for the sandbox that is running`, "profiles", name);
   if (!isJsonObject(entries)) throw invalid(file, `profiles.${name} must be an object`, "profiles", name);

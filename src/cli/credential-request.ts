@@ -100,7 +100,7 @@ function uriOf(text: string): string {
   }
   const uri = isJsonObject(request) ? request["uri"] : undefined;
   if (typeof uri !== "string") throw complain('has no "uri"');
-  if (!URL.canParse(uri)) throw complain(`has the "uri" ${quote(uri)}, which is no address`);
+  if (!URL.canParse(uri)) throw complain(`has the "uri" ${quote(uri)}, which is not an address`);
   return uri;
 }
 

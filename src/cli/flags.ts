@@ -29,12 +29,12 @@ export function addGlobalFlags(program: Command): Command {
     .addOption(new Option("--profile <name>", "the profile to use").helpGroup("Which service:"))
     .addOption(new Option("--base-url <url>", "the service's base address").helpGroup("Which service:"))
     .addOption(
-      new Option("--timeout <seconds>", "for one request, each attempt (default 30)")
+      new Option("--timeout <seconds>", "for each attempt of a request (default 30)")
         .argParser(seconds)
         .helpGroup("Network:"),
     )
     .addOption(
-      new Option("--retries <n>", "repetitions of a failed request (default 2)")
+      new Option("--retries <n>", "how often a failed request is repeated (default 2)")
         .argParser(wholeNumber(0, 20))
         .helpGroup("Network:"),
     )
@@ -81,27 +81,29 @@ export function addListFlags(command: Command): Command {
     .addOption(new Option("--no-header", "leave out the heading line").helpGroup("Output:"))
     .addOption(new Option("--csv-raw", "leave spreadsheet formulas in CSV cells as they are").helpGroup("Output:"))
     .addOption(new Option("--sort <field[:asc|:desc]>", "the order, by the service").helpGroup("List:"))
-    .addOption(
-      new Option("--limit <n>", "items in all (default: every one)").argParser(wholeNumber(1)).helpGroup("List:"),
-    )
+    .addOption(new Option("--limit <n>", "items at most (default: all)").argParser(wholeNumber(1)).helpGroup("List:"))
     .addOption(
       new Option("--page-size <n>", "items in a page (default: the service's)")
         .argParser(wholeNumber(1))
         .helpGroup("List:"),
     )
     .addOption(
-      new Option("--offset <n>", "begin here, where an interrupted list told to go on")
+      new Option("--offset <n>", "start here, where an interrupted list said to go on")
         .argParser(wholeNumber(0))
         .helpGroup("List:"),
     )
     .addOption(
-      new Option("--concurrency <n>", "pages in flight; 1 is one after the other (default 4)")
+      new Option("--concurrency <n>", "pages fetched at once; 1 is one after the other (default 4)")
         .argParser(wholeNumber(1, 64))
         .helpGroup("List:"),
     )
-    .addOption(new Option("--strict", "make a list that changes, and unknown shapes, errors").helpGroup("List:"))
     .addOption(
-      new Option("--status <status>", "only these (chosen here, after reading the whole list)").helpGroup("Filters:"),
+      new Option("--strict", "fail if the list changes while it is read, or has unknown shapes").helpGroup("List:"),
     )
-    .addOption(new Option("--title <glob>", 'only titles like "Build*" (chosen here, likewise)').helpGroup("Filters:"));
+    .addOption(
+      new Option("--status <status>", "only these (filtered here, after reading the whole list)").helpGroup("Filters:"),
+    )
+    .addOption(
+      new Option("--title <glob>", 'only titles like "Build*" (filtered here, likewise)').helpGroup("Filters:"),
+    );
 }

@@ -7,7 +7,7 @@ const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or keep one: agentauth config set a
 const IN_FLAGS: Readonly<Record<string, string>> = {
   "give an API token": `give an API token: ${GIVE_TOKEN}`,
   "give a valid API token": `give a valid API token: ${GIVE_TOKEN}`,
-  "the API token is wrong or has ended; give a valid one": `the API token is wrong or has ended; ${GIVE_TOKEN}`,
+  "the API token is wrong or has expired; give a valid one": `the API token is wrong or has expired; ${GIVE_TOKEN}`,
   "a certificate of your own authority is trusted through NODE_EXTRA_CA_CERTS":
     "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
   "give a client certificate that the server accepts":

@@ -14,6 +14,8 @@ export interface NetworkOptions {
   caFile: string | undefined;
   /** What servers that ask for a certificate are shown. */
   clientCertificate?: CertificateFiles | undefined;
+  /** Milliseconds; see `OutletOptions`. */
+  idleTimeout?: number | undefined;
   env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -57,7 +59,7 @@ export function withCertificates(send: Fetch): Fetch {
     if (url.protocol !== "https:") return send(input, init);
     throw new AgentAuthError(
       "tls_failed",
-      `NODE_TLS_REJECT_UNAUTHORIZED is 0, by which anybody could pass for ${url.host} and read the tokens; nothing was sent`,
+      `NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody could pass for ${url.host} and read the tokens, so nothing was sent`,
       { class: "refused", hint: "unset it; --ca-file <file> trusts a certificate authority of your own" },
     );
   };
@@ -69,7 +71,7 @@ export function withCertificates(send: Fetch): Fetch {
  * @throws `AgentAuthError` `usage`
  */
 export async function outletOf(
-  { proxy, caFile, clientCertificate, env }: NetworkOptions,
+  { proxy, caFile, clientCertificate, idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
 ): Promise<OutletOptions & { proxies: Proxies }> {
   // Programs read these in small letters first, and an empty one is unset.
@@ -79,6 +81,7 @@ export async function outletOf(
     proxies: readProxies(proxy, read, redactor),
     noProxy: read("NO_PROXY"),
     ca,
+    idleTimeout,
     clientCertificate: clientCertificate && (await readClientCertificate(clientCertificate)),
   };
 }

@@ -41,7 +41,7 @@ function pagerWords(env: Env, io: Io): string[] {
     return words.length === 1 && words[0] === "cat" ? [] : words;
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    io.warn(`${name} ${quote(env[name])} is no command; printed without a pager`);
+    io.warn(`${name} ${quote(env[name])} is not a command; printed without a pager`);
     return [];
   }
 }

@@ -54,7 +54,7 @@ function addressOf(value: string): string {
 function methodOf({ method, data }: RequestFlags): string {
   if (method === undefined) return data === undefined ? "GET" : "POST";
   const verb = method.toUpperCase();
-  if (!TOKEN.test(verb)) throw usage(`--method ${quote(method, 80)} is no HTTP method`, "for example -X DELETE");
+  if (!TOKEN.test(verb)) throw usage(`--method ${quote(method, 80)} is not an HTTP method`, "for example -X DELETE");
   if (["CONNECT", "TRACE", "TRACK"].includes(verb)) {
     throw usage(`--method ${verb} is not possible with a token`, "for example -X DELETE");
   }

@@ -50,7 +50,7 @@ async function readObject(response: Response): Promise<object> {
   } catch {
     // Falls through to the refusal: what came is not what an interface of JSON objects gives.
   }
-  throw refusal("bad_content_type", `the answer is no JSON object, it begins with ${quote(text, 80)}`, {
+  throw refusal("bad_content_type", `the answer is not a JSON object; it begins with ${quote(text, 80)}`, {
     response,
     url: response.url,
   });

@@ -132,7 +132,7 @@ function chosenProfile(options: ConfigOptions, deps: Deps): { config: Config; na
   const name = options.profile || deps.io.env["AGENTAUTH_PROFILE"] || config.profile;
   if (isProfileName(name)) return { config, name };
   const source = options.profile ? "--profile" : "AGENTAUTH_PROFILE";
-  throw new AgentAuthError("usage", `${source} ${quote(name)} is no profile name`, {
+  throw new AgentAuthError("usage", `${source} ${quote(name)} is not a valid profile name`, {
     class: "usage",
     hint: 'use letters, digits, "-", "_" and "."',
   });

@@ -46,7 +46,7 @@ const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "sam
 function typeOf(value: string | undefined, flag: string): string | undefined {
   if (value === undefined || (URL.canParse(value) && !/\s/.test(value))) return value;
   if (SHORT.includes(value)) return TYPE + value;
-  throw usage(`${flag} ${quote(value, 80)} is no token type`, `one of ${SHORT.join(", ")}, or a URI`);
+  throw usage(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
 }
 
 function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format"]>, now: number): string {

@@ -54,7 +54,8 @@ function checkInput(flags: ProxyFlags): void {
 async function fetchOf(url: string, options: ProxyFlags, deps: Deps): Promise<typeof globalThis.fetch> {
   // Also on a terminal nobody is there to be asked: what is typed there is for the server.
   const unattended: Deps = { ...deps, io: { ...deps.io, stdin: { ...deps.io.stdin, isTTY: false } } };
-  const agent = await agentOf(options, unattended, "when-present");
+  // A tool may think for longer than any connection's usual patience, and a stream for news may have none for hours.
+  const agent = await agentOf(options, unattended, "when-present", { idleTimeout: 0 });
   // For what is no reason to sign in: the end of a session.
   const quiet = mayLogin(options, unattended, "when-present")
     ? await agentOf({ ...options, login: false }, unattended, "when-present")

@@ -70,6 +70,7 @@ async function withSession(
 ): Promise<number> {
   const url = mcpAddress(options.url);
   const agent = await agentOf(options, deps, "when-present");
+  if (options.scope !== undefined) await agent.token(url, { scope: options.scope, signal: deps.signal });
   // The SDK wraps what its fetch throws; the error that tells what to do is the one from before.
   let ours: AgentAuthError | undefined;
   const fetch: typeof globalThis.fetch = async (input, init) => {

@@ -152,7 +152,7 @@ function parseAdvance(text: string): number {
   const found = /^\+(\d{1,6})([smhd])$/.exec(text);
   const unit = UNITS_MS[found?.[2] ?? ""];
   if (found && unit !== undefined) return Number(found[1]) * unit;
-  throw new AgentAuthError("usage", `${quote(text)} is no step of the clock`, {
+  throw new AgentAuthError("usage", `${quote(text)} is not a step of the clock`, {
     class: "usage",
     hint: "give one such as +90s, +30m, +1h or +2d; the clock goes forward only",
   });

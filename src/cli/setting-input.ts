@@ -53,7 +53,7 @@ async function readToken(mayAsk: boolean, { io, redactor, signal }: Deps): Promi
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new AgentAuthError(
     "usage",
-    "what came on stdin is no API token: it is empty, or has blanks or line breaks in it",
+    "what came on stdin is not an API token: it is empty, or has blanks or line breaks in it",
     {
       class: "usage",
     },

@@ -99,7 +99,7 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   if (!isProfileName(name)) {
     throw new AgentAuthError(
       "usage",
-      `${source} ${quote(name)} is no profile name: letters, digits, "-", "_" and "."`,
+      `${source} ${quote(name)} is not a valid profile name: letters, digits, "-", "_" and "."`,
       { class: "usage" },
     );
   }

@@ -120,6 +120,6 @@ function readLogin(text: string, path: string): ReturnType<typeof decodeLogin> {
 }
 
 function pathOf(id: string, deps: Deps): string {
-  if (!/^[\w-]{12}$/.test(id)) throw new AgentAuthError("usage", `${quote(id)} is no login id`, { class: "usage" });
+  if (!/^[\w-]{12}$/.test(id)) throw new AgentAuthError("usage", `${quote(id)} is not a login id`, { class: "usage" });
   return join(homeOf(deps), "logins", `${id}.json`);
 }

@@ -32,7 +32,7 @@ export function followSameOrigin(send: Send): Send {
 function nextAddress(request: Request, location: string, reply: Reply): URL {
   const from = new URL(request.url);
   if (!URL.canParse(location, from.href))
-    throw refuse(reply, `it redirects to ${quote(location)}, which is no address`);
+    throw refuse(reply, `it redirects to ${quote(location)}, which is not an address`);
   const target = new URL(location, from);
   if (target.origin !== from.origin) {
     throw refuse(

@@ -56,7 +56,7 @@ export function detectEnvironment({ env, exists, platform }: Surroundings): Envi
 }
 
 const CI_HINT =
-  "This looks like CI, where nobody can sign in: sign in beforehand, where a person is, and bring the folder of AGENTAUTH_HOME along.";
+  "This looks like CI, where nobody can sign in: sign in elsewhere first, and bring the AGENTAUTH_HOME folder along.";
 
 /** The exact line: forwarded, the browser of the other computer reaches the listener here by the same address. */
 function sshHint(env: Surroundings["env"], redirectUri: string): string[] {

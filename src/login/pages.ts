@@ -65,7 +65,7 @@ export const NOT_FOUND = page(404, "Nothing here", "This address only takes the 
 export const ONLY_GET = page(405, "Not allowed", "This address only answers GET.", { allow: "GET" });
 export const NOT_OURS = page(
   400,
-  "Not the answer that is waited for",
+  "Not the expected answer",
   "This does not belong to the sign-in that is waiting. Nothing was changed. You can close this window.",
 );
 export const ALREADY_ANSWERED = page(

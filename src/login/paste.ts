@@ -54,7 +54,7 @@ export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
       const verdict = isOver ? undefined : judgePaste(line, options);
       if (verdict === undefined) return;
       if ("parameters" in verdict) end(() => resolve(verdict.parameters));
-      else say(`That was not taken: ${verdict.reason}. Still waiting.`);
+      else say(`That was not accepted: ${verdict.reason}. Still waiting.`);
     });
   });
 }

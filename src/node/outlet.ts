@@ -14,6 +14,8 @@ export interface OutletOptions extends ProxyOptions {
   ca?: readonly string[] | undefined;
   /** Shown to every server that asks for a certificate in the TLS handshake, never to a proxy. */
   clientCertificate?: ClientCertificate | undefined;
+  /** Milliseconds without a byte of an answer after which it is given up; 0 for never. Default 300,000. */
+  idleTimeout?: number | undefined;
 }
 
 /**
@@ -59,17 +61,18 @@ function refusalIn(thrown: unknown, depth = 0): AgentAuthError | undefined {
 
 /** Every redirect is dispatched anew, so that each hop is judged and finds its own way out. */
 function createDispatcher(
-  { ca, clientCertificate }: OutletOptions,
+  { ca, clientCertificate, idleTimeout = 300_000 }: OutletOptions,
   guard: Guard | undefined,
   viaProxy: (url: URL) => string | undefined,
 ): Dispatcher {
   // Said in so many words, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
   const tls = { rejectUnauthorized: true, ...(ca && { ca: [...ca] }) };
   const own = { ...tls, ...clientCertificate };
-  const direct = new Agent({ connect: guard ? guardedConnector(guard, own) : own });
+  const patience = { headersTimeout: idleTimeout, bodyTimeout: idleTimeout };
+  const direct = new Agent({ ...patience, connect: guard ? guardedConnector(guard, own) : own });
   const tunnels = new Map<string, Dispatcher>();
   const tunnelOf = (uri: string): Dispatcher => {
-    const known = tunnels.get(uri) ?? new ProxyAgent({ uri, requestTls: own, proxyTls: tls });
+    const known = tunnels.get(uri) ?? new ProxyAgent({ ...patience, uri, requestTls: own, proxyTls: tls });
     tunnels.set(uri, known);
     return known;
   };

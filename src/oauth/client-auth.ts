@@ -129,6 +129,6 @@ function unsupported({ issuer }: IssuerMetadata, whose: string, list: string): A
   return new AgentAuthError(
     "client_auth_unsupported",
     `the authorization server ${quote(issuer)} takes no request ${whose}: ${list}`,
-    { class: "auth", hint: "use a client that proves itself in one of these ways, or have it registered anew" },
+    { class: "auth", hint: "use a client that proves itself in one of these ways, or have it registered again" },
   );
 }

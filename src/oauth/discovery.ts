@@ -98,7 +98,7 @@ async function provoke(
     await response.body?.cancel().catch(() => undefined);
     const challenge =
       response.status === 401 || response.status === 403 ? bearerChallenge(response.headers) : undefined;
-    const why = challenge ? "it asks for a bearer token" : "it does not ask for a bearer token in so many words";
+    const why = challenge ? "it asks for a bearer token" : "it does not ask for a bearer token explicitly";
     context.trace({ ...entry, status: response.status, used: challenge !== undefined, why });
     return challenge;
   } catch (thrown) {

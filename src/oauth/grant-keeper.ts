@@ -139,7 +139,7 @@ function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefine
   if (!grant) return "nobody is signed in";
   if (grant.retired) return grant.retired.reason;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
-  return "the token has ended, and there is no refresh token";
+  return "the token has expired, and there is no refresh token";
 }
 
 function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
@@ -155,6 +155,6 @@ function storm(grant: Grant): AgentAuthError {
   return new AgentAuthError(
     "renewal_storm",
     `${quote(grant.server)} has refused three tokens within a minute, each of them new; it is not asked with another one`,
-    { class: "auth", hint: `wait a minute, or sign in anew: ${loginCommand(grant)}` },
+    { class: "auth", hint: `wait a minute, or sign in again: ${loginCommand(grant)}` },
   );
 }

@@ -148,7 +148,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
     method: "GET",
     url: found.issuer.authorizationEndpoint,
     used: false,
-    why: "the issuer no longer knows this client; it is registered anew",
+    why: "the issuer no longer knows this client; it is registered again",
   });
   await context.store.removeClient(issuer, form);
   return prepare();

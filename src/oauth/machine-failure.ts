@@ -43,7 +43,7 @@ const GRANT_HINTS: Readonly<Record<MachineGrant["type"], string | undefined>> = 
   client_credentials: undefined,
   jwt_bearer:
     "the assertion has to be current, for this issuer, and of somebody whom it trusts: --assertion-file <file>",
-  id_jag: "sign in anew at the identity provider, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
+  id_jag: "sign in again at the identity provider, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
 };
 
 function proofOf({ clientId, authMethod }: ClientRecord): string {

@@ -69,7 +69,7 @@ export async function refreshGrant(
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (current.generation !== seen.generation) return current;
       if (current.tokens.refreshToken === undefined)
-        throw loginRequired(current, "the token has ended, and there is no refresh token");
+        throw loginRequired(current, "the token has expired, and there is no refresh token");
       if (lease.waited) sameFailure(lease);
       return renew(context, refused ? noteRefusal(current, clock.epoch()) : current, lease);
     },

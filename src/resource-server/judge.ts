@@ -25,7 +25,7 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[]): Jud
   const introspect = asked && createIntrospect(asked, settings);
 
   const byJwt = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {
-    const { claims } = readJwt(token, settings);
+    const claims = readJwt(token, settings);
     const issuer = claims["iss"];
     // Of a token that names somebody else nothing is asked anywhere.
     const keys = typeof issuer === "string" ? known.get(issuer) : undefined;

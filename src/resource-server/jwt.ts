@@ -12,12 +12,6 @@ type Json = Record<string, unknown>;
 /** The keys of an issuer, ready for use. */
 export type Keys = Kept<LocalJWKSet>;
 
-/** A JWT whose signature nobody has checked yet. */
-export interface UnverifiedJwt {
-  header: Json;
-  claims: Json;
-}
-
 /** More keys than this fit no token without a `kid`: trying them all would be work that anybody could order. */
 const MAX_CANDIDATES = 8;
 
@@ -45,9 +39,10 @@ export function looksLikeJwt(token: string): boolean {
 /**
  * Reads a JWT without trusting it, and refuses what no key could make good: its type, its algorithm, extensions.
  *
+ * @returns its claims, which are to be believed once {@link verifySignature} has found the signature good
  * @throws TokenRefusal
  */
-export function readJwt(token: string, { algorithms, legacyTyp }: Settings): UnverifiedJwt {
+export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Json {
   const parts = token.split(".");
   if (parts.length === 5) throw new TokenRefusal("encrypted", "the token is encrypted (JWE), which is not taken");
   const [head = "", body = ""] = parts;
@@ -65,7 +60,7 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Unv
   // Where the type does not tell them apart, these do: they are about an access token, or a code, that came beside it.
   const ofIdToken = ["at_hash", "c_hash"].find((name) => claims[name] !== undefined);
   if (ofIdToken !== undefined) throw new TokenRefusal("typ", `${ofIdToken} is a claim of ID tokens`);
-  return { header, claims };
+  return claims;
 }
 
 /**

@@ -373,7 +373,7 @@ describe("the browser", () => {
       found: expect.stringContaining('"no-such-browser"'),
     });
     expect(checkBrowser({ ...env, BROWSER: process.execPath }, undefined).state).toBe("ok");
-    expect(checkBrowser({ ...env, BROWSER: "none" }, undefined).found).toMatch(/^none is opened: BROWSER is none/);
+    expect(checkBrowser({ ...env, BROWSER: "none" }, undefined).found).toMatch(/^not opened: BROWSER is none/);
   });
 
   it("is not opened over SSH, nor where nobody may be asked", () => {
@@ -382,7 +382,7 @@ describe("the browser", () => {
       found: expect.stringContaining("over SSH"),
       hint: expect.stringContaining("--flow paste"),
     });
-    expect(checkBrowser({ DISPLAY: ":0" }, "--no-input")).toEqual(ok("none is opened: --no-input"));
+    expect(checkBrowser({ DISPLAY: ":0" }, "--no-input")).toEqual(ok("not opened: --no-input"));
   });
 });
 

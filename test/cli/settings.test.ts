@@ -122,7 +122,7 @@ describe("profiles", () => {
 
   it.each(["", " ", "a b", "../x", "-x", "__proto__", "x".repeat(65), "a\nb"])("%j is no name", (name) => {
     if (name === "") expect(resolve({ profile: name }).profile.source).toBe("settings file");
-    else expect(() => resolve({ profile: name })).toThrow(/is no profile name/);
+    else expect(() => resolve({ profile: name })).toThrow(/is not a valid profile name/);
   });
 
   it.each(["constructor", "toString"])("%s is a name like any other", (name) => {

@@ -106,7 +106,7 @@ describe("an API token", () => {
 
   it.each(["", "\n", "two words", "two\nlines\n"])("is refused from stdin as %j", async (stdin) => {
     const { code, stderr } = await run(["config", "set", "api_token", "-"], { stdin });
-    expect([code, stderr]).toEqual([2, expect.stringContaining("what came on stdin is no API token")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("what came on stdin is not an API token")]);
     expect(existsSync(join(home, "tokens"))).toBe(false);
   });
 

@@ -67,7 +67,7 @@ describe("authentication: exit 4", () => {
     await expectError(
       bench.devices,
       { exit_code: 4, code: "bad_authtoken", class: "auth", status: 401 },
-      [/^error: .*bad_authtoken, HTTP 401/, /hint: the API token is wrong or has ended; set AGENTAUTH_API_TOKEN/],
+      [/^error: .*bad_authtoken, HTTP 401/, /hint: the API token is wrong or has expired; set AGENTAUTH_API_TOKEN/],
       { AGENTAUTH_API_TOKEN: "sandbox_wrong_token" },
     );
   });

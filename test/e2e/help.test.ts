@@ -24,7 +24,10 @@ describe("help is on stdout, exit 0", () => {
   });
 
   it("the program itself: without a word, with help, -h and --help", async () => {
-    const [plain, ...others] = await Promise.all([[], ["help"], ["-h"], ["--help"]].map((args) => runCli(args)));
+    // Whoever has set something up is told no first steps.
+    const env = { AGENTAUTH_BASE_URL: "https://agentauth.example" };
+    const words = [[], ["help"], ["-h"], ["--help"]];
+    const [plain, ...others] = await Promise.all(words.map((args) => runCli(args, { env })));
     expect(plain?.code).toBe(0);
     for (const word of ["demo", "devices", "tree", "help exit-codes", "To begin without an account: agentauth demo"]) {
       expect(plain?.stdout).toContain(word);
@@ -35,7 +38,7 @@ describe("help is on stdout, exit 0", () => {
   it("says of the filters that they are applied here", async () => {
     const { stdout } = await runCli(["devices", "list", "--help"]);
     expect(stdout.replace(/\s+/g, " ")).toMatch(
-      /--status <status> only these \(chosen here, after reading the whole list\)/,
+      /--status <status> only these \(filtered here, after reading the whole list\)/,
     );
   });
 });

@@ -5,6 +5,8 @@ import { describe, expect, it } from "vitest";
 import { BIN, cleanEnv, runCli, temporaryFolder } from "../helpers/cli.js";
 
 const dist = join(dirname(dirname(BIN)), "dist");
+/** Whoever has set something up is told no first steps. */
+const SET_UP = { AGENTAUTH_BASE_URL: "https://agentauth.example" };
 const WAYS = [[], ["--help"], ["-h"], ["help"]];
 
 /** A copy of the built program of which nothing is left but what answers the simplest questions. */
@@ -21,7 +23,7 @@ function quickPartOnly(): string {
 
 describe("the help of the program itself", () => {
   it.each(["", "80", "100", "250", "60", "99"])("is what the parser prints, for COLUMNS=%s", async (COLUMNS) => {
-    const env = { COLUMNS };
+    const env = { COLUMNS, ...SET_UP };
     // Two words are left to the parser.
     const parsed = await runCli(["--help", "--help"], { env });
     expect(parsed).toMatchObject({ code: 0, stderr: "" });
@@ -31,7 +33,10 @@ describe("the help of the program itself", () => {
   it.each(["", "80", "100", "250"])("loads nothing of the program, for COLUMNS=%s", (COLUMNS) => {
     const quick = quickPartOnly();
     for (const words of WAYS) {
-      const run = spawnSync(process.execPath, [quick, ...words], { env: cleanEnv({ COLUMNS }), encoding: "utf8" });
+      const run = spawnSync(process.execPath, [quick, ...words], {
+        env: cleanEnv({ COLUMNS, ...SET_UP }),
+        encoding: "utf8",
+      });
       const width = COLUMNS === "" || COLUMNS === "80" ? 80 : 100;
       expect({ code: run.status, stdout: run.stdout, stderr: run.stderr }).toEqual({
         code: 0,

@@ -66,7 +66,7 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     ],
     ["a direction that is none", [...LIST, "--sort", "id:down"], '--sort "id:down" is not an order', "asc or desc"],
     ["a sort of nothing", [...LIST, "--sort", ":asc"], '--sort ":asc" is not an order', "give a field"],
-    ["a time that is none", [...LIST, "--seen-after", "yesterday"], '--seen-after "yesterday" is no time', "7d"],
+    ["a time that is none", [...LIST, "--seen-after", "yesterday"], '--seen-after "yesterday" is not a time', "7d"],
     ["an unknown column", [...LIST, "--columns", "id,foo"], '--columns: there is no field "foo"', "fields: id, title"],
     ["a jq expression for CSV", [...LIST, "--jq", ".id", "-o", "csv"], "--jq does not work with -o csv", "-o ndjson"],
     [
@@ -100,7 +100,7 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       'there is no profile "stagin" (--profile)',
       "agentauth config set base_url <url> --profile stagin",
     ],
-    ["a profile that cannot be", [...LIST, "--profile", "a b"], '--profile "a b" is no profile name', ""],
+    ["a profile that cannot be", [...LIST, "--profile", "a b"], '--profile "a b" is not a valid profile name', ""],
     ["a method that is not there", ["api", "POST", "/x"], 'the method "POST" is not possible', "GET"],
     [
       "a whole address for a path",

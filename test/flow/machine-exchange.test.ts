@@ -92,7 +92,7 @@ describe("exchange", () => {
     ["an audience that the issuer does not serve", ["--audience", "other"], 6, /invalid_target/],
     ["scopes that the token does not have", ["--audience", API, "--scope", "c"], 6, /invalid_scope/],
     ["no audience", [], 2, /--audience/],
-    ["a type that is none", ["--audience", API, "--requested-token-type", "paper"], 2, /"paper" is no token type/],
+    ["a type that is none", ["--audience", API, "--requested-token-type", "paper"], 2, /"paper" is not a token type/],
     ["a type of nothing", ["--audience", API, "--subject-token-type", "jwt"], 2, /--subject-token-file/],
     ["a type of no actor", ["--audience", API, "--actor-token-type", "jwt"], 2, /--actor-token-file/],
     [

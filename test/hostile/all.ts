@@ -4,6 +4,7 @@ import { authorizeUrl } from "./cases/authorize-url.js";
 import { callback } from "./cases/callback.js";
 import { config } from "./cases/config.js";
 import { discovery } from "./cases/discovery.js";
+import { exchange } from "./cases/exchange.js";
 import { flood } from "./cases/flood.js";
 import { json } from "./cases/json.js";
 import { lists } from "./cases/lists.js";
@@ -28,6 +29,7 @@ export const allCases: readonly HostileCase[] = [
   ...flood,
   ...token,
   ...refresh,
+  ...exchange,
   ...storage,
   ...lists,
   ...output,

@@ -29,7 +29,7 @@ export interface GrantFlags extends AgentFlags, OutputFlags {
 }
 
 const GROUP = "Tokens:";
-const ACCOUNT = "the account that is meant, where several are signed in at the server";
+const ACCOUNT = "which account, where several are signed in at the server";
 
 /** `token`, `login`, `logout`, `status`, `discover`, `introspect`. */
 export function declareAgent(registry: Registry): void {
@@ -38,9 +38,11 @@ export function declareAgent(registry: Registry): void {
     .argument("<mcp_url>", "the MCP server")
     .argument("[operation]", "with --format git or bazel: get, store or erase, as they add it to a helper's words")
     .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...TOKEN_FORMATS]))
-    .addOption(new Option("--min-ttl <seconds>", "how long it must still live (default 60)").argParser(wholeNumber(0)))
-    .option("--force-refresh", "get a new one even if the one at hand is good")
-    .option("--login", "sign in if that is needed, also where nobody seems to be there")
+    .addOption(
+      new Option("--min-ttl <seconds>", "how long it must still be valid (default 60)").argParser(wholeNumber(0)),
+    )
+    .option("--force-refresh", "get a new token even if the stored one is still valid")
+    .option("--login", "sign in if needed, even without a terminal")
     .option("--no-login", "never sign in")
     .addHelpText(
       "after",

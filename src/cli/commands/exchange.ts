@@ -39,7 +39,7 @@ export function declareExchange(registry: Registry): void {
     .addOption(option("--actor-token-type <type>", "what it is (default access_token)"))
     .addOption(option("--requested-token-type <type>", "what is wanted (default: an access token or JWT)"))
     .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...EXCHANGE_FORMATS]))
-    .option("--login", "sign in if that is needed, also where nobody seems to be there")
+    .option("--login", "sign in if needed, even without a terminal")
     .option("--no-login", "never sign in")
     .addHelpText(
       "after",

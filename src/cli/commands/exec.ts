@@ -52,10 +52,12 @@ export function declareExec(registry: Registry): void {
         "env:NAME, or file:NAME for a file that is kept fresh (default env:AGENTAUTH_TOKEN)",
       ).argParser(place),
     )
-    .addOption(new Option("--min-ttl <seconds>", "how long it must still live (default 60)").argParser(wholeNumber(0)))
+    .addOption(
+      new Option("--min-ttl <seconds>", "how long it must still be valid (default 60)").argParser(wholeNumber(0)),
+    )
     .option("--mask", "mask the token in what the command prints, also on a terminal")
     .option("--no-mask", "leave what it prints as it is")
-    .option("--login", "sign in if that is needed, also where nobody seems to be there")
+    .option("--login", "sign in if needed, even without a terminal")
     .option("--no-login", "never sign in")
     .addHelpText("after", HELP)
     .action(

@@ -136,14 +136,16 @@ function addWatchFlags(command: Command): Command {
 
 function addDeviceFilters(list: Command): void {
   list
-    .addOption(new Option("--session-type <type>", "browser, api or mcp (chosen here, likewise)").helpGroup("Filters:"))
     .addOption(
-      new Option("--seen-after <time>", "last seen since 7d, 12h or a date (chosen here, likewise)").helpGroup(
+      new Option("--session-type <type>", "browser, api or mcp (filtered here, likewise)").helpGroup("Filters:"),
+    )
+    .addOption(
+      new Option("--seen-after <time>", "last seen since 7d, 12h or a date (filtered here, likewise)").helpGroup(
         "Filters:",
       ),
     )
     .addOption(
-      new Option("--seen-before <time>", "last seen before 7d, 12h or a date (chosen here, likewise)").helpGroup(
+      new Option("--seen-before <time>", "last seen before 7d, 12h or a date (filtered here, likewise)").helpGroup(
         "Filters:",
       ),
     );

@@ -39,7 +39,7 @@ export function declareMcpConfig(group: Command, registry: Registry): void {
       new Option("--style <style>", "how the host gets the token (default proxy)").choices(["proxy", "headers-helper"]),
     )
     .option("--command <path>", "how the host starts agentauth, where its PATH has it not (default agentauth)")
-    .option("--account-hint <account>", "the account that is meant, where several are signed in at the server")
+    .option("--account-hint <account>", "which account, where several are signed in at the server")
     .addHelpText("after", HELP)
     .action(
       registry.action<McpConfigFlags>(

@@ -29,7 +29,7 @@ export function declareMcp(registry: Registry): void {
 function declareTools(group: Command, registry: Registry): void {
   addOutputFlags(addAgentFlags(group.command("tools").description("list the tools of an MCP server")))
     .argument("<mcp_url>", "the MCP server")
-    .option("--login", "sign in if that is needed, also where nobody seems to be there")
+    .option("--login", "sign in if needed, even without a terminal")
     .option("--no-login", "never sign in")
     .addHelpText("after", "\nExample:\n  $ agentauth mcp tools https://mcp.example/mcp -o id")
     .action(
@@ -45,7 +45,7 @@ function declareCall(group: Command, registry: Registry): void {
     .argument("<mcp_url>", "the MCP server")
     .argument("<tool>", "the tool")
     .option("--args <json>", "its arguments, a JSON object; - reads stdin")
-    .option("--login", "sign in if that is needed, also where nobody seems to be there")
+    .option("--login", "sign in if needed, even without a terminal")
     .option("--no-login", "never sign in")
     .addHelpText("after", `\nExample:\n  $ agentauth mcp call https://mcp.example/mcp echo --args '{"text":"hello"}'`)
     .action(

@@ -26,7 +26,7 @@ export function declareRequest(registry: Registry): void {
     ])
     .option("-d, --data <text>", "the body; @file reads a file, - reads stdin")
     .option("-i, --include", "print the status line and the headers before the body")
-    .option("--login", "sign in if that is needed, also where nobody seems to be there")
+    .option("--login", "sign in if needed, even without a terminal")
     .option("--no-login", "never sign in")
     .addHelpText(
       "after",

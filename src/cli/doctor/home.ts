@@ -59,7 +59,7 @@ function ownership(where: string, home: string, stat: Stats): Finding | undefine
   const repair = `chmod 700 ${shellWord(home)}`;
   // Whoever can write there can put other settings in the place of these.
   if ((stat.mode & 0o022) !== 0) return failed(`${where} can be changed by others`, repair);
-  return (stat.mode & 0o055) === 0 ? undefined : warning(`${where} can be looked into by others`, repair);
+  return (stat.mode & 0o055) === 0 ? undefined : warning(`${where} can be read by others`, repair);
 }
 
 /**
@@ -72,7 +72,7 @@ function lookAt(path: string): Stats | undefined {
     return statSync(path);
   } catch (error) {
     if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return undefined;
-    throw storeError(`${path} cannot be looked at`, error, ELSEWHERE);
+    throw storeError(`${path} cannot be examined`, error, ELSEWHERE);
   }
 }
 
@@ -88,7 +88,7 @@ function nearestFolder(path: string): string {
  * @param link is `linkSync`, unless a test has another
  */
 export function checkWriting(home: string, link: (from: string, to: string) => void = linkSync): Finding {
-  if (lookAt(home)?.isDirectory() !== true) return skipped("there is no folder to try it in");
+  if (lookAt(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
   let folder: string | undefined;
   try {
     folder = mkdtempSync(join(home, ".doctor-"));
@@ -131,7 +131,7 @@ const MEBIBYTE = 2 ** 20;
 export function checkDisk(home: string, read: ReadRoom = statfsSync): Finding {
   const { bavail, bsize, blocks } = read(nearestFolder(home));
   // Some file systems have no size.
-  if (blocks === 0) return ok("room is not counted here");
+  if (blocks === 0) return ok("this file system does not tell its free space");
   const free = bavail * bsize;
   const told = `${Math.floor(free / MEBIBYTE).toLocaleString("en")} MiB are free`;
   if (free < MEBIBYTE) return failed(`the disk is full: ${told}`, "make room on the disk");

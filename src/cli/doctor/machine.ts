@@ -36,19 +36,19 @@ const OTHER_FLOWS = "sign in with --flow paste, or --flow device where the issue
 
 /** Whether a sign-in can open a browser before the person. */
 export function checkBrowser(env: Env, noInput: string | undefined): Finding {
-  if (noInput !== undefined) return ok(`none is opened: ${noInput}`);
+  if (noInput !== undefined) return ok(`not opened: ${noInput}`);
   const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
   const place = placeOf(environment);
   const told = place === "" ? "" : ` (${place})`;
   const command = chosenByEnvironment(env);
-  if (command === "none") return ok(`none is opened: BROWSER is none${told}`);
+  if (command === "none") return ok(`not opened: BROWSER is none${told}`);
   if (command !== undefined) {
     const [program = ""] = commandWords(command);
     if (isProgram(program, env)) return ok(`${program} (BROWSER)${told}`);
     return warning(`BROWSER names ${quote(program)}, which is not to be found${told}`, "correct or unset BROWSER");
   }
-  if (!environment.hasBrowser) return warning(`none would come up here${told}`, OTHER_FLOWS);
-  return ok(`that of the system${told}`);
+  if (!environment.hasBrowser) return warning(`no browser can be opened here${told}`, OTHER_FLOWS);
+  return ok(`the system's default${told}`);
 }
 
 function placeOf({ ssh, wsl, container, ci, headless }: Environment): string {

@@ -108,6 +108,6 @@ export function judgeClock(whose: string, { date, now }: Pick<Reached, "date" | 
   const ahead = Math.round((now - date) / 1000);
   const told = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} ${whose}`;
   const hint = "set the clock of this machine, by NTP at best";
-  if (Math.abs(ahead) <= UNNOTICED_S) return ok(`that of ${whose}, within 30 s`);
+  if (Math.abs(ahead) <= UNNOTICED_S) return ok(`agrees with ${whose} within 30 s`);
   return Math.abs(ahead) > HARMFUL_S ? failed(told, hint) : warning(told, hint);
 }

@@ -96,7 +96,7 @@ function personRows({ flags, env }: RowContext): SettingRow[] {
   const secret = env["AGENTAUTH_CLIENT_SECRET"] ? { value: "(set)", source: "AGENTAUTH_CLIENT_SECRET" } : undefined;
   return [
     row("client_secret", secret),
-    row("browser", browser === undefined ? undefined : { value: browser, source: "BROWSER" }, "that of the system"),
+    row("browser", browser === undefined ? undefined : { value: browser, source: "BROWSER" }, "the system's default"),
     row("no_input", noInput === undefined ? undefined : { value: "yes", source: noInput }, "no"),
     row("errors", errors, "text"),
     row("color", color(flags, env), "on a terminal"),

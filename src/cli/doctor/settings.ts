@@ -87,7 +87,7 @@ const SET_BASE_URL = "agentauth config set base_url <url>; to try without a serv
 /** The base address: whether there is one that can be used. Tokens for MCP servers need none. */
 export function checkBaseUrl({ settings: { baseUrl }, problems }: KnownSettings): Finding {
   if (problems.baseUrl !== undefined) throw problems.baseUrl;
-  return baseUrl ? ok(`${baseUrl.value} (${baseUrl.source})`) : skipped("none is set: lists need one", SET_BASE_URL);
+  return baseUrl ? ok(`${baseUrl.value} (${baseUrl.source})`) : skipped("not set: lists need it", SET_BASE_URL);
 }
 
 /**
@@ -99,10 +99,10 @@ export function checkApiToken({ settings }: KnownSettings, hide: (token: string)
   const { apiToken, baseUrl } = settings;
   if (apiToken === undefined) {
     const hint = "set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - < token.txt";
-    return baseUrl ? warning(`none is set for ${baseUrl.value}`, hint) : skipped("none is set: lists need one");
+    return baseUrl ? warning(`not set for ${baseUrl.value}`, hint) : skipped("not set: lists need it");
   }
   const token = apiToken.read();
   hide(token);
-  if (token === "") return failed(`the one from ${apiToken.source} is empty`, "agentauth config set api_token -");
+  if (token === "") return failed(`the token from ${apiToken.source} is empty`, "agentauth config set api_token -");
   return ok(`can be read (${apiToken.source})`);
 }

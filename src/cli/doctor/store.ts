@@ -56,7 +56,10 @@ export function checkFiles(home: string, store: StoreChoice["value"] | undefined
   if (unusable.length > 0) return unusableFinding(unusable, count);
   // Only the key in the keychain tells whether a sealed file can be used.
   if (sealed > 0 && store !== "keyring") {
-    return warning(`${sealed} of ${count} are sealed, which another store opens`, "set AGENTAUTH_STORE=keyring");
+    return warning(
+      `${sealed} of ${count} are sealed, and only the keyring store opens them`,
+      "set AGENTAUTH_STORE=keyring",
+    );
   }
   return ok(paths.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`);
 }

@@ -23,7 +23,7 @@ export function checkWatchFlags(options: ListFlags): asserts options is WatchedF
   }
   if (options.until?.trim() === "") throw usage("--until is empty", "give a jq expression, such as 'length > 0'");
   if (options.offset !== undefined) throw clash("--offset", "a watched list is read from its beginning, each time");
-  if (options.csvRaw) throw clash("--csv-raw", "a watched list is no CSV");
+  if (options.csvRaw) throw clash("--csv-raw", "a watched list cannot be CSV");
   if (options.limit !== undefined && options.until !== undefined) {
     throw usage("--limit does not work with --until", "the expression is about the whole list: leave --limit out");
   }

@@ -63,7 +63,7 @@ const files: HostileCase[] = [
     "nested deeper than 32",
   ]),
   settings("E5o", "a profile named __proto__", '{"profiles":{"__proto__":{"base_url":"https://evil.example"}}}', [
-    "is no profile name",
+    "is not a valid profile name",
   ]),
   settings("E5p", "an escape sequence in a key", '{"\\u001b]0;x\\u0007":1}', ["unknown key", "\\e]0;x"]),
 ];

@@ -224,7 +224,7 @@ const redirects: HostileCase[] = [
     arrange({ mcp }) {
       mcp.routes[PRM] = { status: 302, headers: { location: "http://[\u009b31m" } };
     },
-    says: ["which is no address"],
+    says: ["which is not an address"],
     requests: DESCRIBED,
   },
   {

@@ -1,0 +1,146 @@
+// Runs test/runtimes/sdk.mjs, against the built library and a sandbox of its own each, under several versions of Node, Bun
+// and Deno, and its management part as a page in Chromium; then holds the size of that client against its limit. A runtime
+// that cannot be had here is skipped, and the last line says how many were.
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { chromium } from "playwright-core";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const folder = join(root, "runtimes");
+const modules = join(folder, "node_modules");
+const suite = join(root, "test", "runtimes", "sdk.mjs");
+const DEVICES = 120;
+const MAX_GZIPPED = 25 * 1024;
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const DENO_FLAGS = ["run", "--no-prompt", "--no-lock", "--allow-net=127.0.0.1", "--allow-env", "--allow-read"];
+
+if (!existsSync(join(root, "dist", "index.js"))) {
+  console.error("dist/ is missing: run npm run build");
+  process.exit(1);
+}
+install();
+const { startSandbox } = await import(pathToFileURL(join(root, "dist", "sandbox", "index.js")).href);
+
+const counts = { passed: 0, failed: 0, skipped: 0 };
+for (const major of ["20", "22", "24", "26"]) await tell(`node ${major}`, runProgram(`node-${major}/bin/node`, []));
+await tell("bun", runProgram(".bin/bun", ["run"]));
+await tell("deno", runProgram(".bin/deno", DENO_FLAGS));
+await tell("chromium", runPage());
+await tell("size", measure());
+console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exitCode = counts.failed === 0 ? 0 : 1;
+
+/** Fetches the runtimes that runtimes/package-lock.json names; what was fetched stays. */
+function install() {
+  if (existsSync(join(modules, ".package-lock.json"))) return;
+  const { status } = spawnSync("npm", ["ci", "--prefix", folder, "--no-audit", "--no-fund"], { stdio: "inherit" });
+  if (status !== 0) console.error("npm could not install every runtime: what is missing is skipped");
+}
+
+async function tell(name, running) {
+  try {
+    const { skipped, said } = await running;
+    counts[skipped ? "skipped" : "passed"] += 1;
+    console.log(`${skipped ? "SKIPPED" : "pass"}  ${name}: ${said}`);
+  } catch (error) {
+    counts.failed += 1;
+    console.log(`FAIL  ${name}: ${error.message}`);
+  }
+}
+
+/** The suite as a program of a runtime. */
+async function runProgram(path, flags) {
+  const program = join(modules, path);
+  const { status, stdout } = spawnSync(program, ["--version"], { encoding: "utf8" });
+  if (status !== 0) return { skipped: true, said: "it cannot be installed or started here" };
+  const version = stdout.trim().split("\n")[0];
+  return withSandbox(async (sandbox) => {
+    const env = { ...process.env, RUNTIMES_SANDBOX: JSON.stringify(sandbox), DENO_NO_UPDATE_CHECK: "1" };
+    const { status, output } = await capture(program, [...flags, suite], env);
+    const result = /^\{"passed":.*\}$/m.exec(output)?.[0];
+    if (status !== 0 || result === undefined) throw new Error(`${version} ended with ${status}\n${output}`);
+    return { said: `${version}, ${countOf(JSON.parse(result))} checks` };
+  });
+}
+
+/** The suite's management part as a page, whose origin is the sandbox, since that answers no other. */
+async function runPage() {
+  const executablePath = CHROMIUM.find(existsSync);
+  if (!executablePath) return { skipped: true, said: "it is not installed: apt-get install -y chromium" };
+  const contents = `import { MANAGEMENT, run } from ${JSON.stringify(suite)};
+    globalThis.runSuite = (sandbox) => run(MANAGEMENT, sandbox);`;
+  const script = await bundle(contents);
+  const browser = await chromium.launch({ executablePath, headless: true, args: ["--no-sandbox", "--disable-gpu"] });
+  try {
+    return await withSandbox(async (sandbox) => {
+      const page = await browser.newPage();
+      const address = `${sandbox.origin}/page-of-the-suite`;
+      await page.route(address, (route) => route.fulfill({ contentType: "text/html", body: "<!doctype html>" }));
+      await page.goto(address);
+      await page.addScriptTag({ content: script, type: "module" });
+      await page.waitForFunction(() => globalThis.runSuite !== undefined);
+      const result = await page.evaluate((given) => globalThis.runSuite(given), sandbox);
+      return { said: `${browser.version()}, ${countOf(result)} checks of the management client` };
+    });
+  } finally {
+    await browser.close();
+  }
+}
+
+/** How many checks held, where all did. */
+function countOf({ passed, failures }) {
+  if (failures.length > 0 || passed === 0) throw new Error(`${passed} checks hold\n${failures.join("\n")}`);
+  return passed;
+}
+
+/** What a page pays for the management client alone. */
+async function measure() {
+  const script = await bundle(`import { AgentAuth } from "agentauth"; globalThis.AgentAuth = AgentAuth;`);
+  const size = gzipSync(script, { level: 9 }).length;
+  const said = `AgentAuth takes ${script.length} bytes minified, ${size} gzipped; the limit is ${MAX_GZIPPED}`;
+  if (size > MAX_GZIPPED) throw new Error(said);
+  return { said };
+}
+
+async function bundle(contents) {
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: root },
+    bundle: true,
+    minify: true,
+    treeShaking: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    write: false,
+    logLevel: "silent",
+  });
+  return outputFiles[0].text;
+}
+
+async function withSandbox(work) {
+  const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true });
+  const { origin, baseUrl, mcpUrl, apiToken, controlToken, ids } = sandbox;
+  const closed = await startSandbox();
+  await closed.close();
+  const named = { pool: ids.pool, devices: DEVICES, silentOrigin: closed.origin };
+  try {
+    return await work({ origin, baseUrl, mcpUrl, apiToken, controlToken, ...named });
+  } finally {
+    await sandbox.close();
+  }
+}
+
+function capture(command, args, env) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], timeout: 60_000 });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => (output += chunk));
+    child.on("error", (error) => resolve({ status: error.message, output }));
+    child.on("close", (status, signal) => resolve({ status: status ?? signal, output }));
+  });
+}

@@ -1,0 +1,336 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Secret } from "../../../src/redact.js";
+import { fileStore } from "../../../src/store/file.js";
+import { type HostileCase, KNOWN, unless } from "../case.js";
+import { PLANTED } from "../judge.js";
+import type { Kit } from "../kit/kit.js";
+import { type Reply, type Route, reset } from "../kit/peer.js";
+
+const TOKEN = "/pool/token";
+const ASKED_ONCE = ["as POST /pool/token"];
+const ONCE = { "as POST /pool/token": 1 } as const;
+const TYPE = "urn:ietf:params:oauth:token-type:";
+const ACCESS = `${TYPE}access_token`;
+
+/** A JWT whose signature nobody looks at. */
+function jwt(claims: Record<string, unknown>, header: Record<string, unknown> = {}): string {
+  const parts = [{ alg: "ES256", ...header }, claims].map((part) => Buffer.from(JSON.stringify(part)));
+  return [...parts, Buffer.from("a signature")].map((part) => part.toString("base64url")).join(".");
+}
+
+/** A file of the case's own, which holds a secret. */
+function plant({ folder, canaries }: Kit, name: string, text: string): string {
+  const path = join(folder, PLANTED, name);
+  mkdirSync(join(folder, PLANTED), { recursive: true });
+  writeFileSync(path, text, { mode: 0o600 });
+  canaries.add(name, text);
+  return path;
+}
+
+/** Repeats all that was sent to it, as an error. */
+const echo =
+  (error: string, status = 400): Route =>
+  ({ body, headers }) => ({
+    status,
+    json: { error, error_description: `you sent ${decodeURIComponent(body)} with ${String(headers.authorization)}` },
+  });
+const elsewhere = ({ elsewhere: { origin } }: Kit): Reply => ({ status: 307, headers: { location: `${origin}/x` } });
+
+/** An exchange of a login's token, at an issuer that answers as it wants. */
+function exchanged(
+  id: string,
+  came: string,
+  answer: Record<string, unknown> | ((kit: Kit) => Reply | Route),
+  over: Partial<HostileCase> & { flags?: readonly string[] } = {},
+): HostileCase {
+  return {
+    id,
+    came: `an exchange answered with ${came}`,
+    done: "refused, nothing printed",
+    outcome: "refused",
+    requests: ASKED_ONCE,
+    times: ONCE,
+    store: "same",
+    async arrange(kit) {
+      await kit.keep({}, { accessToken: new Secret(kit.canaries.get("access-token")) });
+      const members = { access_token: jwt({ aud: "billing" }), issued_token_type: ACCESS, refresh_token: undefined };
+      if (typeof answer === "function") kit.as.routes[TOKEN] = answer(kit);
+      else kit.as.tokenAnswer = { ...members, ...answer };
+    },
+    ...over,
+    command: ({ mcp }) => ["exchange", mcp.url, "--audience", "billing"],
+  };
+}
+
+const exchanges: HostileCase[] = [
+  exchanged("T12", "what was asked for", {}, { outcome: "ok", done: "printed, and kept nowhere" }),
+  exchanged("T12a", "no issued_token_type", { issued_token_type: undefined }, { says: ["issued_token_type"] }),
+  exchanged(
+    "T12b",
+    "another type than was asked for",
+    { issued_token_type: `${TYPE}refresh_token` },
+    {
+      says: ["issued_token_type", "refresh_token", "RFC 8693 section 2.2.1"],
+      code: "bad_token_answer",
+    },
+  ),
+  exchanged(
+    "T12c",
+    "a token for another audience",
+    { access_token: jwt({ aud: "https://evil.example" }) },
+    {
+      says: ["aud of the token", "https://evil.example"],
+      code: "bad_token_answer",
+    },
+  ),
+  exchanged("T12d", "an access token of the type N_A", { token_type: "N_A" }, { says: ["token_type", "N_A"] }),
+  exchanged(
+    "T12e",
+    "a type with escape sequences",
+    { issued_token_type: "\u001b[2J\u202e" },
+    {
+      says: ["issued_token_type", "\\e[2J"],
+    },
+  ),
+  exchanged("T12f", "a token with a line break", { access_token: "canary\r\nX-Evil: 1" }, { says: ["(not shown)"] }),
+  exchanged("T12g", "a redirect to another origin", elsewhere, {
+    code: "redirect_refused",
+    done: "not followed: the token goes to one address",
+  }),
+  exchanged("T12h", "an error that repeats the token and the client's secret", () => echo("invalid_target"), {
+    outcome: "remote",
+    code: "invalid_target",
+    done: "shown with both masked, and with what helps",
+    says: ["********", "audience or a resource"],
+  }),
+  exchanged("T12i", "nothing, and the connection cut", () => reset, {
+    outcome: "unavailable",
+    done: "an end; not sent twice",
+  }),
+];
+
+const CLIENT = ["--client-id", "machine"];
+const BY_SECRET = ["--grant", "client-credentials", ...CLIENT];
+const SEARCHED = [...KNOWN, ...ASKED_ONCE];
+
+/** A machine that asks for a token. */
+function machine(
+  id: string,
+  came: string,
+  arrange: (kit: Kit) => unknown,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+): HostileCase {
+  return {
+    id,
+    came,
+    arrange,
+    requests: SEARCHED,
+    times: ONCE,
+    command: ({ mcp }) => ["token", mcp.url, ...BY_SECRET],
+    ...over,
+  };
+}
+
+const answering = (reply: Reply | Route) => (kit: Kit) => {
+  kit.as.routes[TOKEN] = reply;
+};
+const grantsOf = async ({ home }: Kit) => fileStore(home).list();
+
+const services: HostileCase[] = [
+  machine(
+    "T17a",
+    "a refresh token and an id token for a machine",
+    ({ as }) => {
+      as.tokenAnswer = {};
+    },
+    {
+      outcome: "ok",
+      done: "neither is kept, nor the client's secret",
+      prints: ["access-token"],
+      check: async (kit) => {
+        const [grant] = await grantsOf(kit);
+        return unless({
+          "no refresh token is kept": grant?.tokens.refreshToken === undefined,
+          "no secret is kept": grant?.client.clientSecret === undefined,
+        });
+      },
+    },
+  ),
+  machine(
+    "T17b",
+    "a token endpoint that redirects a machine to another origin",
+    (kit) => {
+      kit.as.routes[TOKEN] = elsewhere(kit);
+    },
+    {
+      outcome: "refused",
+      code: "redirect_refused",
+      done: "not followed: the secret goes to one address",
+    },
+  ),
+  machine("T17c", "invalid_client with the machine's secret repeated", answering(echo("invalid_client", 401)), {
+    outcome: "auth",
+    code: "invalid_client",
+    done: "shown masked, with what to check; not asked again, and by no other grant",
+    says: ["********", '--client-id "machine"', "AGENTAUTH_CLIENT_SECRET"],
+  }),
+  machine(
+    "T17d",
+    "an issuer that lists other ways for a client to prove itself",
+    ({ as }) => {
+      as.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt\u001b[2J"];
+    },
+    {
+      outcome: "auth",
+      code: "client_auth_unsupported",
+      done: "nothing is sent; the list is named",
+      requests: KNOWN,
+      times: {},
+      says: ["client_secret_basic", "private_key_jwt\\e[2J"],
+    },
+  ),
+  machine(
+    "T17e",
+    "a token endpoint in the clear for a machine",
+    ({ as }) => {
+      as.metadata["token_endpoint"] = "http://as.example/token";
+    },
+    {
+      outcome: "refused",
+      code: "bad_address",
+      done: "nothing is sent",
+      requests: [
+        ...KNOWN,
+        "as GET /.well-known/openid-configuration/pool?",
+        "as GET /pool/.well-known/openid-configuration?",
+      ],
+      times: {},
+    },
+  ),
+  machine(
+    "T17f",
+    "an issuer without a sign-in for people",
+    ({ as }) => {
+      for (const name of ["authorization_endpoint", "code_challenge_methods_supported"]) delete as.metadata[name];
+    },
+    { outcome: "ok", done: "enough for a machine", prints: ["access-token"] },
+  ),
+  machine("T17g", "an issuer that is another than the machine's client belongs to", () => undefined, {
+    outcome: "auth",
+    code: "issuer_changed",
+    done: "the secret is not sent there",
+    requests: [
+      ...SEARCHED,
+      "other GET /pool/.well-known/oauth-authorization-server",
+      "other GET /.well-known/oauth-authorization-server/pool",
+    ],
+    store: "any",
+    async drive(kit) {
+      const args = ["token", kit.mcp.url, ...BY_SECRET];
+      await kit.run(args);
+      kit.mcp.metadata["authorization_servers"] = [kit.other.issuer];
+      kit.as.routes[TOKEN] = { status: 404, text: "" };
+      return kit.run([...args, "--force-refresh"]);
+    },
+    prints: ["access-token"],
+    times: { "as POST /pool/token": 2 },
+  }),
+];
+
+/** A machine with an assertion in a file. */
+const workloads: HostileCase[] = [
+  machine("T18a", "an error that repeats the assertion", answering(echo("invalid_grant")), {
+    outcome: "auth",
+    code: "invalid_grant",
+    done: "shown masked, with what helps; not asked again, and by no other grant",
+    says: ["********", "--assertion-file"],
+    store: "same",
+    command: (kit) => [
+      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT],
+      ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci" }))],
+    ],
+  }),
+  machine("T18b", "an assertion file with something else in it", () => undefined, {
+    outcome: "usage",
+    done: "nothing is sent, and nothing of it shown",
+    says: ["is no JWT"],
+    requests: KNOWN,
+    times: {},
+    command: (kit) => [
+      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT],
+      ...["--assertion-file", plant(kit, "something", "canary-something-else")],
+    ],
+  }),
+];
+
+/** A machine for whose person an identity provider is asked first. */
+function vouched(
+  id: string,
+  came: string,
+  reply: (kit: Kit) => Reply | Route,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+): HostileCase {
+  return machine(
+    id,
+    came,
+    (kit) => {
+      kit.other.routes["/idp"] = reply(kit);
+    },
+    {
+      requests: [...KNOWN, "other POST /idp"],
+      times: { "other POST /idp": 1 },
+      store: "same",
+      command: (kit) => [
+        ...["token", kit.mcp.url, "--grant", "id-jag", ...CLIENT, "--idp-client-id", "agent"],
+        ...["--idp-token-endpoint", `${kit.other.origin}/idp`],
+        ...["--id-token-file", plant(kit, "the id token", jwt({ iss: "idp", sub: "alice" }))],
+      ],
+      ...over,
+    },
+  );
+}
+
+const word = (
+  claims: Record<string, unknown>,
+  header: Record<string, unknown>,
+  members: Record<string, unknown> = {},
+) => ({
+  json: { access_token: jwt(claims, header), issued_token_type: `${TYPE}id-jag`, token_type: "N_A", ...members },
+});
+const TYP = { typ: "oauth-id-jag+jwt" };
+
+const people: HostileCase[] = [
+  vouched("T19a", "an identity provider's word for another issuer", () => word({ aud: "https://evil.example" }, TYP), {
+    outcome: "refused",
+    code: "bad_token_answer",
+    done: "not taken to the issuer",
+    says: ["aud of the token", "https://evil.example"],
+  }),
+  vouched("T19b", "an identity provider's word that is another JWT", ({ as }) => word({ aud: as.issuer }, {}), {
+    outcome: "refused",
+    code: "bad_token_answer",
+    done: "not taken to the issuer",
+    says: ["typ of the ID-JAG"],
+  }),
+  vouched(
+    "T19c",
+    "an identity provider's word of another type",
+    ({ as }) => word({ aud: as.issuer }, TYP, { issued_token_type: ACCESS }),
+    { outcome: "refused", code: "bad_token_answer", done: "not taken to the issuer", says: ["issued_token_type"] },
+  ),
+  vouched("T19d", "an identity provider that redirects to another origin", elsewhere, {
+    outcome: "refused",
+    code: "redirect_refused",
+    done: "not followed: the id token goes to one address",
+  }),
+  vouched("T19e", "an identity provider that repeats the id token", () => echo("invalid_grant"), {
+    outcome: "auth",
+    code: "invalid_grant",
+    done: "shown masked, with what helps; the issuer is not asked",
+    says: ["********", "AGENTAUTH_ID_TOKEN"],
+  }),
+];
+
+/** Token exchange, and grants that need nobody. */
+export const exchange: readonly HostileCase[] = [...exchanges, ...services, ...workloads, ...people];

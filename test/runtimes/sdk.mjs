@@ -1,0 +1,184 @@
+// What the SDK promises of every runtime, in interfaces that all of them have: it is given a sandbox and tells which
+// checks held. scripts/runtimes.mjs runs it in each of them.
+import { AgentAuth, AgentClient, isAgentAuthError, memoryStore } from "agentauth";
+
+/** The checks of the management client; a browser can run them, too. */
+export const MANAGEMENT = {
+  "lists every device over several pages, in order": async ({ service, pool, devices }) => {
+    const pages = [];
+    for await (const page of service.devices.list({ pool_id: pool }, { pageSize: 50 }).pages()) pages.push(page);
+    equal(pages.map((page) => page.items.length).join(), "50,50,20");
+    const ids = pages.flatMap((page) => page.items.map(({ id }) => id));
+    equal(new Set(ids).size, devices);
+    const options = { pageSize: 7, concurrency: 4 };
+    const together = await service.devices.list({ pool_id: pool }, options).toArray();
+    equal(together.map(({ id }) => id).join(), ids.join());
+  },
+  "asks again after 503": async ({ service, pool, steer, events }) => {
+    await steer("/faults", { kind: "status", status: 503, path: "device" });
+    events.length = 0;
+    equal((await service.devices.list({ pool_id: pool }, { maxItems: 1 }).toArray()).length, 1);
+    equal(events.filter(({ type }) => type === "retry").length, 1);
+  },
+  "asks again after a connection that broke in the middle of the answer": async ({ service, pool, steer, events }) => {
+    await steer("/faults", { kind: "reset-mid-body", path: "device" });
+    events.length = 0;
+    equal((await service.devices.list({ pool_id: pool }, { maxItems: 1 }).toArray()).length, 1);
+    equal(events.filter(({ type }) => type === "retry").length, 1);
+  },
+  "tells the code and the class of the service's error": async ({ service }) => {
+    const error = await failure(service.devices.list({ pool_id: "pool-that-is-not" }).toArray());
+    equal(`${error.class} ${error.status} ${error.code}`, "remote 400 unexpected_ref_type");
+    equal(JSON.parse(JSON.stringify(error)).class, "remote");
+  },
+  "says that nobody answers at an address": async ({ sandbox, token }) => {
+    const nobody = new AgentAuth({ baseUrl: sandbox.silentOrigin, token, maxAttempts: 1 });
+    equal((await failure(nobody.pools.list({ domain_id: "any" }).toArray())).class, "unavailable");
+  },
+  "ends with the caller's signal while an answer is awaited": async ({ service, pool, steer, events }) => {
+    await steer("/faults", { kind: "slow-headers", ms: 20_000, path: "device" });
+    const caller = new AbortController();
+    events.length = 0;
+    const listing = failure(service.devices.list({ pool_id: pool }, { signal: caller.signal }).toArray());
+    while (!events.some(({ type }) => type === "request")) await new Promise((resolve) => setTimeout(resolve, 5));
+    caller.abort();
+    equal((await listing).code, "aborted");
+  },
+  "gives up when an answer takes longer than the timeout": async ({ sandbox, token, pool, steer }) => {
+    await steer("/faults", { kind: "slow-headers", ms: 20_000, path: "device" });
+    const hasty = new AgentAuth({ baseUrl: sandbox.baseUrl, token, timeout: 200, maxAttempts: 1 });
+    equal((await failure(hasty.devices.list({ pool_id: pool }).toArray())).code, "timeout");
+  },
+  "never shows the API token": async ({ service, sandbox }) => {
+    equal(JSON.stringify(service).includes(sandbox.apiToken), false);
+    equal(String(service).includes(sandbox.apiToken), false);
+  },
+};
+
+/** The checks of the agent client, which build on one another. */
+export const AGENT = {
+  "needs a login, and says so, where nobody can sign in": async ({ sandbox }) => {
+    const nobody = new AgentClient({ store: memoryStore() });
+    equal((await failure(nobody.token(sandbox.mcpUrl))).class, "auth");
+  },
+  "gets a token by discovery, registration and a person": async ({ agent, sandbox, person }) => {
+    const token = await agent.token(sandbox.mcpUrl);
+    equal(token.resource, sandbox.mcpUrl);
+    equal(token.value.length > 20, true);
+    equal(person.logins, 1);
+    equal((await agent.token(sandbox.mcpUrl)).value, token.value);
+    equal(JSON.stringify(token).includes(token.value), false);
+  },
+  "refreshes without the person": async ({ agent, sandbox, person }) => {
+    const before = await agent.token(sandbox.mcpUrl);
+    const after = await agent.token(sandbox.mcpUrl, { forceRefresh: true });
+    equal(before.value === after.value, false);
+    equal(person.logins, 1);
+  },
+  "fetches with the token": async ({ agent, sandbox }) => {
+    const response = await agent.fetch(sandbox.mcpUrl, toolsRequest());
+    equal(response.status, 200);
+    equal((await response.text()).includes('"inputSchema"'), true);
+  },
+  "renews a token that the server answers with 401, and sends the request again": async (context) => {
+    const { agent, sandbox, steer, person } = context;
+    const before = await agent.token(sandbox.mcpUrl);
+    // The sandbox's time runs ahead: to the client the token is still good.
+    await steer("/clock", { advance_ms: 3_601_000 });
+    const response = await agent.fetch(sandbox.mcpUrl, toolsRequest());
+    equal(response.status, 200);
+    await response.text();
+    equal((await agent.token(sandbox.mcpUrl)).value === before.value, false);
+    equal(person.logins, 1);
+  },
+  "signs out": async ({ agent, sandbox }) => {
+    equal((await agent.logout(sandbox.mcpUrl)).removed, true);
+    equal((await agent.status()).length, 0);
+  },
+};
+
+/** Runs checks against a sandbox, one after the other. @returns how many held, and of the others what went wrong */
+export async function run(checks, sandbox) {
+  const context = contextFor(sandbox);
+  const result = { passed: 0, failures: [] };
+  for (const [title, check] of Object.entries(checks)) {
+    try {
+      await check(context);
+      result.passed += 1;
+    } catch (error) {
+      result.failures.push(`${title}: ${error?.stack ?? error}`);
+    }
+  }
+  return result;
+}
+
+function contextFor(sandbox) {
+  const events = [];
+  const token = () => sandbox.apiToken;
+  const person = createPerson();
+  return {
+    sandbox,
+    token,
+    person,
+    events,
+    pool: sandbox.pool,
+    devices: sandbox.devices,
+    service: new AgentAuth({ baseUrl: sandbox.baseUrl, token, onEvent: (event) => events.push(event) }),
+    agent: new AgentClient({ store: memoryStore(), login: person }),
+    async steer(action, body) {
+      const response = await fetch(`${sandbox.origin}/_sandbox${action}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${sandbox.controlToken}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      if (!response.ok) throw new Error(`the sandbox answered ${response.status}: ${await response.text()}`);
+      await response.text();
+    },
+  };
+}
+
+/** Signs in at once: asks the authorization address without following it, and takes where it leads. */
+function createPerson() {
+  const person = {
+    logins: 0,
+    open: async () => ({
+      redirectUri: "http://127.0.0.1:49152/callback",
+      async authorize({ url, signal }) {
+        person.logins += 1;
+        const response = await fetch(url, { redirect: "manual", signal });
+        await response.body?.cancel();
+        return new URL(response.headers.get("location") ?? "about:blank").searchParams;
+      },
+      close: async () => {},
+    }),
+  };
+  return person;
+}
+
+function toolsRequest() {
+  return {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }),
+  };
+}
+
+async function failure(promise) {
+  const error = await promise.then(
+    () => new Error("it succeeded"),
+    (reason) => reason,
+  );
+  if (!isAgentAuthError(error)) throw error;
+  return error;
+}
+
+function equal(actual, expected) {
+  if (actual !== expected) throw new Error(`${JSON.stringify(actual)} is not ${JSON.stringify(expected)}`);
+}
+
+// Started as a program; a page imports it and calls run().
+const given = globalThis.process?.env?.["RUNTIMES_SANDBOX"];
+if (given !== undefined) {
+  const result = await run({ ...MANAGEMENT, ...AGENT }, JSON.parse(given));
+  globalThis.process.stdout.write(`${JSON.stringify(result)}\n`);
+}
