@@ -1,6 +1,6 @@
 // Runs test/runtimes/sdk.mjs, against the built library and a sandbox of its own each, under several versions of Node, Bun
 // and Deno, and its management part as a page in Chromium; then holds the size of that client against its limit. A runtime
-// that cannot be had here is skipped, and the last line says how many were.
+// that cannot be had here is skipped, and the last line says how many were; with --complete that is a failure.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -32,12 +32,15 @@ await tell("deno", runProgram(".bin/deno", DENO_FLAGS));
 await tell("chromium", runPage());
 await tell("size", measure());
 console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-process.exitCode = counts.failed === 0 ? 0 : 1;
+const complete = counts.skipped === 0 || !process.argv.includes("--complete");
+process.exitCode = counts.failed === 0 && complete ? 0 : 1;
 
 /** Fetches the runtimes that runtimes/package-lock.json names; what was fetched stays. */
 function install() {
   if (existsSync(join(modules, ".package-lock.json"))) return;
-  const { status } = spawnSync("npm", ["ci", "--prefix", folder, "--no-audit", "--no-fund"], { stdio: "inherit" });
+  // Not npm ci: that wants the lock file to name the binaries for every other machine, too.
+  const args = ["install", "--no-save", "--prefix", folder, "--no-audit", "--no-fund"];
+  const { status } = spawnSync("npm", args, { stdio: "inherit" });
   if (status !== 0) console.error("npm could not install every runtime: what is missing is skipped");
 }
 

@@ -87,6 +87,8 @@ export type ClientErrorCode =
   | "renewal_storm"
   /** The token lacks scopes that the server wants. */
   | "insufficient_scope"
+  /** The token was not accepted, for a reason that only the log of the resource server has. */
+  | "invalid_token"
   /** The token was refused, and the request's body can be sent only once. */
   | "body_not_replayable"
   /** An address that a peer gave must not be used. */
@@ -174,14 +176,23 @@ export interface AgentAuthErrorOptions {
 
 /** The JSON form of an error: absent fields are left out, and nothing in it is secret. */
 export interface AgentAuthErrorJson {
+  /** The exact failure. */
   code: ErrorCode;
+  /** What kind of failure it is; the CLI's exit code follows from it. */
   class: ErrorClass;
+  /** What happened. */
   message: string;
+  /** What helps, where something is known to. */
   hint?: string;
+  /** Whether the same call can succeed later. */
   retryable: boolean;
+  /** The HTTP status, where there was an answer. */
   status?: number;
+  /** The request id that the service sent. */
   request_id?: string;
+  /** The address asked, without credentials. */
   url?: string;
+  /** The offset of the first item that a listing did not yield. */
   resume?: number;
 }
 
@@ -194,6 +205,7 @@ const BRAND = Symbol.for("agentauth.error");
  * {@link isAgentAuthError} rather than `instanceof`, which fails between two copies of the package.
  */
 export class AgentAuthError extends Error {
+  /** Tells it from other errors in traces; to tell it in code use {@link isAgentAuthError}. */
   override readonly name = "AgentAuthError";
   /** The exact failure. */
   readonly code: ErrorCode;

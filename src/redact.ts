@@ -25,14 +25,17 @@ export class Secret {
     return this.#value;
   }
 
+  /** A mask. */
   toString(): string {
     return MASK;
   }
 
+  /** A mask. */
   toJSON(): string {
     return MASK;
   }
 
+  /** A mask, for Node's `util.inspect`. */
   [INSPECT](): string {
     return MASK;
   }

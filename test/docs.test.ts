@@ -56,7 +56,7 @@ describe("the SDK page", () => {
     ["src/api/client.ts", "AgentAuthOptions"],
     ["src/http/transport.ts", "TransportOptions"],
     ["src/api/pages.ts", "ListOptions"],
-    ["src/oauth/agent.ts", "AgentClientOptions"],
+    ["src/oauth/agent-options.ts", "AgentClientOptions"],
     ["src/oauth/discovery.ts", "Overrides"],
     ["src/errors.ts", "ClientErrorCode"],
   ])("has everything that %s declares in %s", (path, name) => {

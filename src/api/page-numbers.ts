@@ -4,8 +4,11 @@ import type { Page } from "./pages.js";
 
 /** A number of the list that changed while the list was read. */
 export interface Drift {
+  /** The number that changed. */
   field: "item_count" | "page_size";
+  /** What it was on the pages before. */
   from: number;
+  /** What it is on this page. */
   to: number;
   /** The offset of the page that showed it. */
   offset: number;

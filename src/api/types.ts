@@ -31,12 +31,16 @@ export type Sorting = Wire<Schemas["Sorting"]>;
 
 /** The order of a device list. */
 export interface DeviceSorting {
+  /** What to sort by. */
   field?: "id" | "last_seen" | "status" | "title";
+  /** Ascending or descending. */
   direction?: "asc" | "desc";
 }
 
 /** The order of a pool or domain list; the service does not say which fields it sorts these by. */
 export interface OpenSorting {
+  /** What to sort by; sent as it is. */
   field?: string;
+  /** Ascending or descending. */
   direction?: "asc" | "desc";
 }

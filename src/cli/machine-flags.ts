@@ -45,7 +45,7 @@ export function addMachineFlags(command: Command): Command {
 type Name = keyof MachineFlags;
 
 /** The flag of an option, as it is typed. */
-export function flagOf(name: string): string {
+function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 

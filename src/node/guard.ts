@@ -6,7 +6,9 @@ import { quote } from "../redact.js";
 
 /** An address of a name. */
 export interface HostAddress {
+  /** An IPv4 or IPv6 address. */
   address: string;
+  /** 4 or 6. */
   family: number;
 }
 

@@ -3,7 +3,9 @@ import { passesBy } from "./no-proxy.js";
 
 /** The proxies, http:// or https://, for each scheme of the address asked; `http` also serves https where that has none. */
 export interface Proxies {
+  /** The proxy for https addresses. */
   https?: string | undefined;
+  /** The proxy for http addresses. */
   http?: string | undefined;
 }
 

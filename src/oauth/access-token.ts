@@ -29,6 +29,7 @@ export class AccessToken {
     return this.#value;
   }
 
+  /** A mask: a token that slips into a text is not shown. */
   toString(): string {
     return MASK;
   }

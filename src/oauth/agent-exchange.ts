@@ -13,6 +13,7 @@ export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
   subjectToken?: string | Secret | undefined;
   /** Whether a person may be asked to sign in for the server's own token. Default: whether the client has a way to. */
   login?: boolean | undefined;
+  /** Ends the exchange. */
   signal?: AbortSignal | undefined;
 }
 

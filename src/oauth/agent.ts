@@ -27,8 +27,11 @@ export type { AgentClientOptions } from "./agent-options.js";
 
 /** Everything that discovery did and found. */
 export interface DiscoveryReport {
+  /** What was found; undefined when it failed. */
   found: Discovered | undefined;
+  /** Every request, in order, and what became of its answer. */
   trace: readonly TraceEntry[];
+  /** Why it failed; undefined when it did not. */
   error: AgentAuthError | undefined;
 }
 

@@ -60,8 +60,11 @@ type LiftContext = Pick<DiscoveryContext, "overrides" | "remembered">;
 export interface Discovered<T extends IssuerMetadata = ServerMetadata> {
   /** The MCP server, canonical. */
   server: string;
+  /** What the server answered to a request without a token. */
   challenge: BearerChallenge | undefined;
+  /** The server's metadata; undefined for a server that has none (2025-03-26). */
   resource: ResourceMetadata | undefined;
+  /** The metadata of its authorization server. */
   issuer: T;
 }
 

@@ -59,6 +59,7 @@ export class ExchangedToken {
     return this.#value;
   }
 
+  /** A mask: a token that slips into a text is not shown. */
   toString(): string {
     return MASK;
   }

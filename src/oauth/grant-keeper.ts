@@ -19,6 +19,7 @@ export interface TokenOptions {
   forceRefresh?: boolean | undefined;
   /** Whether a person may be asked to sign in. Default: whether the client has a way to. */
   login?: boolean | undefined;
+  /** Ends the waiting of this caller. */
   signal?: AbortSignal | undefined;
 }
 

@@ -3,6 +3,7 @@ import type { Lease, LeaseOptions } from "./lease.js";
 
 /** Which grant is meant: one login of one profile, and where it has several accounts of one of them, at one MCP server. */
 export interface GrantKey {
+  /** The profile that the login belongs to. */
   readonly profile: string;
   /** The MCP server, canonical. */
   readonly server: string;
@@ -47,7 +48,9 @@ export interface GrantStore {
   list(): Promise<Grant[]>;
   /** The client registered with an issuer for a redirect form such as `http://127.0.0.1/callback`. */
   readClient(issuer: string, form: string): Promise<ClientRecord | undefined>;
+  /** Keeps a client for a redirect form. */
   saveClient(client: ClientRecord, form: string): Promise<void>;
+  /** Forgets the client of an issuer for a redirect form. */
   removeClient(issuer: string, form: string): Promise<void>;
   /**
    * Runs `work` while nobody else runs work under the same name, in any process that shares the store.

@@ -5,12 +5,17 @@ export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post" |
 
 /** A client of one issuer: who the agent is, not who the person is. */
 export interface ClientRecord {
+  /** The issuer that knows it. */
   readonly issuer: string;
+  /** Its `client_id`. */
   readonly clientId: string;
+  /** Its secret; undefined for a public client. */
   readonly clientSecret: Secret | undefined;
   /** Unix milliseconds at which the secret ends; undefined for never. */
   readonly secretExpiresAt: number | undefined;
+  /** How it proves itself. */
   readonly authMethod: AuthMethod;
+  /** How the issuer came to know it. */
   readonly source: "pre-registered" | "metadata-document" | "dynamic";
   /** The redirect address it was registered with, or last used. */
   readonly redirectUri: string | undefined;
@@ -18,17 +23,25 @@ export interface ClientRecord {
 
 /** Addresses of the issuer that later requests need. */
 export interface GrantEndpoints {
+  /** The token endpoint. */
   readonly token: string;
+  /** Where tokens are introspected (RFC 7662). */
   readonly introspection: string | undefined;
+  /** Where tokens are revoked (RFC 7009). */
   readonly revocation: string | undefined;
+  /** Where sessions are ended (OpenID Connect RP-Initiated Logout). */
   readonly endSession: string | undefined;
+  /** The issuer's keys. */
   readonly jwks: string | undefined;
 }
 
 /** The tokens of a grant. */
 export interface GrantTokens {
+  /** The token that the MCP server takes. */
   readonly accessToken: Secret;
+  /** What renews it, where the issuer gave one. */
   readonly refreshToken: Secret | undefined;
+  /** The OpenID Connect id token, where the issuer gave one. */
   readonly idToken: Secret | undefined;
   /** Unix milliseconds by the issuer's clock as it was read here; undefined when it did not say. */
   readonly expiresAt: number | undefined;
@@ -43,6 +56,7 @@ export interface GrantTokens {
  * none can forget the resource, the client or the way it authenticates.
  */
 export interface Grant {
+  /** The profile that the login belongs to. */
   readonly profile: string;
   /** The MCP server, canonical. */
   readonly server: string;
@@ -50,13 +64,17 @@ export interface Grant {
   readonly account: string | undefined;
   /** What is sent as `resource`, byte for byte as the metadata has it. */
   readonly resource: string;
+  /** The authorization server that gave the tokens. */
   readonly issuer: string;
+  /** Addresses of the issuer. */
   readonly endpoints: GrantEndpoints;
+  /** The client that the tokens were given to. */
   readonly client: ClientRecord;
   /** The scopes that were asked for. */
   readonly requestedScope: string | undefined;
   /** The rules that a person lifted for this issuer, by the names of the client's options. */
   readonly overrides: readonly string[];
+  /** The tokens of the last answer. */
   readonly tokens: GrantTokens;
   /** Unix milliseconds at which the person signed in; every generation of one login has the same. */
   readonly signedInAt: number;

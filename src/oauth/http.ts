@@ -22,8 +22,11 @@ export type Step =
 
 /** One request of the flow: what was asked, what came, and whether it was used. */
 export interface TraceEntry {
+  /** What the request was for. */
   step: Step;
+  /** The HTTP method. */
   method: string;
+  /** The address that was asked. */
   url: string;
   /** The HTTP status; undefined when there was no answer. */
   status?: number | undefined;

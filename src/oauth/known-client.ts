@@ -7,7 +7,9 @@ import type { IssuerMetadata } from "./server-metadata.js";
 
 /** A client that somebody registered with the issuer beforehand. */
 export interface PreRegisteredClient {
+  /** Its `client_id`. */
   clientId: string;
+  /** Its secret, for a confidential client. */
   clientSecret?: string | Secret | undefined;
   /** What it signs with where it proves itself by `private_key_jwt`. It is never stored. */
   privateKey?: ClientKey | undefined;

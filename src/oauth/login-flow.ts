@@ -59,12 +59,17 @@ export async function finishInSession(
 export interface PreparedLogin {
   /** The MCP server, canonical. */
   readonly server: string;
+  /** The authorization server. */
   readonly issuer: ServerMetadata;
+  /** The client that asks. */
   readonly client: ClientRecord;
+  /** The scopes that are asked for. */
   readonly scope: readonly string[];
+  /** What is sent as `resource`. */
   readonly resource: string;
   /** The rules that were lifted for this issuer, by the names of the client's options. */
   readonly overrides: readonly string[];
+  /** The authorization request, with the secrets that prove the callback to be its own. */
   readonly pending: PendingAuthorization;
 }
 

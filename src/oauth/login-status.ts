@@ -3,21 +3,33 @@ import { machineGrantOf } from "./machine-grant.js";
 
 /** A login as `status` shows it: nothing in it is secret. */
 export interface LoginStatus {
+  /** The profile that it belongs to. */
   profile: string;
+  /** The MCP server, canonical. */
   server: string;
   /** The account that the login was asked for; null when none was named. */
   account: string | null;
   /** How its tokens come: a person signed in, or a machine asks with this grant. */
   grant: "sign-in" | "client-credentials" | "jwt-bearer" | "id-jag";
+  /** What is sent as `resource`. */
   resource: string;
+  /** The authorization server. */
   issuer: string;
+  /** The client that the tokens were given to. */
   client_id: string;
+  /** The scopes granted, separated by blanks; null when nothing was said of them. */
   scope: string | null;
+  /** RFC 3339; null when the issuer did not say. */
   expires_at: string | null;
+  /** RFC 3339. */
   signed_in_at: string;
+  /** `over` when the issuer said that the grant has ended. */
   state: "valid" | "expired" | "over";
+  /** Whether it can be renewed without a person. */
   refreshable: boolean;
+  /** Why it is over; null when it is not. */
   reason: string | null;
+  /** Where the store keeps it. */
   stored_in: string;
 }
 

@@ -51,6 +51,7 @@ export interface AuthorizePrompt {
    * then those of a callback with this `state`.
    */
   allowBareCode: boolean;
+  /** Ends the login. */
   signal: AbortSignal;
 }
 

@@ -8,6 +8,7 @@ export interface IdentityProvider {
   tokenEndpoint: string;
   /** The client that it knows us by. */
   clientId: string;
+  /** That client's secret, where it has one. */
   clientSecret?: string | Secret | undefined;
   /** Its issuer identifier. Default: the origin of its token endpoint. */
   issuer?: string | undefined;

@@ -18,7 +18,7 @@ export interface TokenWish {
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /** The type of an identity assertion authorization grant, by which one server takes another's word for who somebody is. */
-export const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
+const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_JAG_TYP = "oauth-id-jag+jwt";
 const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
 

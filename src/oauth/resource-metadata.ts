@@ -12,6 +12,7 @@ export interface ResourceMetadata {
   resource: string;
   /** Issuers, in the resource's order. */
   authorizationServers: readonly string[];
+  /** The scopes that it names. */
   scopesSupported: readonly string[] | undefined;
   /** Where the document was found. */
   url: string;

@@ -6,16 +6,27 @@ import { checkForPeople, checkMetadata, type Members } from "./metadata-rules.js
 
 /** What an authorization server says of itself (RFC 8414 section 2), as far as it is used, every address checked. */
 export interface IssuerMetadata {
+  /** The issuer identifier (RFC 8414 section 2). */
   issuer: string;
+  /** Where tokens are asked for. */
   tokenEndpoint: string;
+  /** Where clients register (RFC 7591). */
   registrationEndpoint: string | undefined;
+  /** Where tokens are introspected (RFC 7662). */
   introspectionEndpoint: string | undefined;
+  /** Where tokens are revoked (RFC 7009). */
   revocationEndpoint: string | undefined;
+  /** Where sessions are ended (OpenID Connect RP-Initiated Logout). */
   endSessionEndpoint: string | undefined;
+  /** Where device logins begin (RFC 8628). */
   deviceAuthorizationEndpoint: string | undefined;
+  /** The issuer's keys. */
   jwksUri: string | undefined;
+  /** The scopes that it names. */
   scopesSupported: readonly string[] | undefined;
+  /** The grants that it names. */
   grantTypesSupported: readonly string[] | undefined;
+  /** How clients may prove themselves at the token endpoint. */
   tokenEndpointAuthMethods: readonly string[] | undefined;
   /** What clients may sign the assertions with that they prove themselves by. */
   tokenEndpointSigningAlgorithms?: readonly string[] | undefined;
@@ -29,6 +40,7 @@ export interface IssuerMetadata {
 
 /** The metadata of a server at which a person can sign in. */
 export interface ServerMetadata extends IssuerMetadata {
+  /** Where a person signs in. */
   authorizationEndpoint: string;
 }
 

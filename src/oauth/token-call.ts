@@ -13,7 +13,9 @@ export interface TokenCallOptions extends WayOptions {
   issuer: string;
   /** https, or http to this machine. */
   tokenEndpoint: string;
+  /** The client that asks. */
   client: PreRegisteredClient;
+  /** Ends the request. */
   signal?: AbortSignal | undefined;
 }
 

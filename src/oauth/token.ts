@@ -10,13 +10,19 @@ import { refused } from "./refuse.js";
 
 /** What a request to the token endpoint is made with. */
 export interface TokenCall {
+  /** How the request leaves. */
   http: OAuthHttp;
+  /** Dates answers that have no date of their own. */
   clock: Pick<Clock, "epoch">;
+  /** The issuer identifier. */
   issuer: string;
+  /** Where the request goes. */
   tokenEndpoint: string;
+  /** The client that asks. */
   client: ClientRecord;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
+  /** Ends the request. */
   signal: AbortSignal | undefined;
   /** Called right before a request leaves; what it throws keeps it from leaving. */
   beforeSend?: (() => void) | undefined;

@@ -27,7 +27,9 @@ export interface Remembered extends Pick<Grant, "issuer" | "overrides"> {
 
 /** What the ways of a client depend on. */
 export interface WayOptions extends OAuthHttpOptions {
+  /** What judges addresses by where their names lead. */
   network?: Network | undefined;
+  /** Lets requests go to addresses of private networks. */
   allowPrivateNetwork?: boolean | undefined;
 }
 

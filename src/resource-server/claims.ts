@@ -4,8 +4,11 @@ import { TokenRefusal } from "./events.js";
 
 /** What a token, or an issuer asked about one, says. */
 export interface TokenClaims {
+  /** The issuer. */
   iss?: string;
+  /** Whom the token is about. */
   sub?: string;
+  /** For whom the token is. */
   aud?: string | string[];
   /** Unix seconds. */
   exp?: number;
@@ -13,8 +16,11 @@ export interface TokenClaims {
   nbf?: number;
   /** Unix seconds. */
   iat?: number;
+  /** The token's own identifier. */
   jti?: string;
+  /** The client that it was given to. */
   client_id?: string;
+  /** Scopes, separated by blanks. */
   scope?: string;
   [claim: string]: unknown;
 }

@@ -16,7 +16,9 @@ export type ProtectedHandler = (request: Request, admission: Admission) => Respo
 
 /** What is needed of Hono's context. */
 export interface HonoContext {
+  /** The request, as `fetch` has it in `raw`. */
   req: { raw: Request };
+  /** Keeps a value for the handlers that follow. */
   set(name: string, value: unknown): void;
 }
 

@@ -5,8 +5,11 @@ import { readScopes } from "./settings.js";
 
 /** What a protected resource says of itself (RFC 9728 section 2). */
 export interface ResourceMetadataDocument {
+  /** The resource identifier. */
   resource: string;
+  /** The issuers whose tokens it takes. */
   authorization_servers: readonly string[];
+  /** The scopes that it knows. */
   scopes_supported?: readonly string[];
   [member: string]: unknown;
 }

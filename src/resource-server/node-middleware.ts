@@ -5,10 +5,13 @@ import { type AuthInfo, authInfoOf } from "./verified-token.js";
 
 /** What is needed of a request of Node's `http`, of Express or Connect. */
 export interface NodeRequest {
+  /** The HTTP method. */
   method?: string | undefined;
+  /** Path and query, as a router has left them. */
   url?: string | undefined;
   /** The path before a router took its own part away. */
   originalUrl?: string | undefined;
+  /** The headers, by their names in lower case. */
   headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Names and values in turn, as they were sent. */
   rawHeaders?: readonly string[] | undefined;
@@ -18,8 +21,11 @@ export interface NodeRequest {
 
 /** What is needed of a response of Node's `http`. */
 export interface NodeResponse {
+  /** The HTTP status that is going to be sent. */
   statusCode: number;
+  /** Sets a header. */
   setHeader(name: string, value: string): unknown;
+  /** Sends the answer. */
   end(body?: string): unknown;
 }
 

@@ -27,9 +27,11 @@ export interface AuthInfo {
   token: string;
   /** Empty where the token does not say. */
   clientId: string;
+  /** The scopes that were granted. */
   scopes: string[];
   /** Unix seconds. */
   expiresAt: number;
+  /** The resource that the token is for. */
   resource: URL;
   /** What the SDK has no member for. */
   extra: { subject: string | undefined; issuer: string; claims: Readonly<TokenClaims> };

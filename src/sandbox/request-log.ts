@@ -2,7 +2,9 @@ import { MASK, Redactor } from "../redact.js";
 
 /** A request that the sandbox received. Headers and bodies are not kept, so no credential is. */
 export interface LoggedRequest {
+  /** The HTTP method. */
   method: string;
+  /** The path, without the query. */
   path: string;
   /** The query, decoded; values of parameters that are secret are masked. */
   query: Record<string, string>;

@@ -32,6 +32,7 @@ export interface Sandbox {
   readonly apiToken: string;
   /** What the endpoints below `/_sandbox` take as a bearer token. */
   readonly controlToken: string;
+  /** Every account, in order. */
   readonly accounts: readonly Account[];
   /** The first account, its first domain, and that one's first pool. */
   readonly ids: { readonly account: string; readonly domain: string; readonly pool: string };
@@ -49,6 +50,7 @@ export interface Sandbox {
   readonly closed: Promise<void>;
   /** Stops it and ends every connection, within a second. */
   close(): Promise<void>;
+  /** As {@link Sandbox.close}. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

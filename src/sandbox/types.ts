@@ -8,23 +8,33 @@ export type ResourceName = "pool" | "domain" | "device";
 
 /** One pool of agents inside a domain. */
 export interface Pool {
+  /** The account of its domain. */
   account_id: string;
+  /** The rules by which its agents sign in. */
   authentication_ruleset_nid: string;
+  /** The domain that it is in. */
   domain_id: string;
+  /** Its identifier. */
   id: string;
   /** `active`, `paused` or `archived`. The service does not document its values. */
   status: string;
+  /** What people call it. */
   title: string;
+  /** Tells it from domains and devices. */
   type: "pool";
 }
 
 /** One domain inside an account. */
 export interface Domain {
+  /** The account that it is in. */
   account_id: string;
+  /** Its identifier. */
   id: string;
   /** `active`, `paused` or `archived`. The service does not document its values. */
   status: string;
+  /** What people call it. */
   title: string;
+  /** Tells it from pools and devices. */
   type: "domain";
 }
 
@@ -40,42 +50,61 @@ export interface InteractionDetails {
   asn: number;
   /** Unix time in seconds, with up to two decimals. */
   at: number;
+  /** The city that the address is placed in. */
   city: string;
   /** ISO 3166-1 alpha-2. */
   country_code: string;
+  /** JA4, the fingerprint of its TLS handshake. */
   ja4_fingerprint: string;
   /** Latitude and longitude in degrees. */
   lat_long: [number, number];
+  /** The region inside the country. */
   region_code: string;
   /** IPv4, always from a range reserved for documentation. */
   remote_ip: string;
   /** IANA timezone identifier. */
   timezone: string;
+  /** `User-Agent`, as it was sent. */
   user_agent: string;
 }
 
 /** The OAuth client that a device registered. */
 export interface DynamicClientDetails {
+  /** What it registered for. */
   auth_profile: "openid" | "mcp";
   /** Always the literal `<CLIENT_SECRET>`. */
   client_secret: "<CLIENT_SECRET>";
+  /** Whether it has to use PKCE. */
   pkce_required: boolean;
+  /** Where its callbacks may go. */
   redirect_uris: string[];
+  /** Its `client_name`. */
   title: string;
 }
 
 /** One device of a pool. */
 export interface Device {
+  /** The account of its domain. */
   account_id: string;
+  /** The domain of its pool. */
   domain_id: string;
+  /** The pool that it is in. */
   pool_id: string;
+  /** Its identifier. */
   id: string;
+  /** The OAuth client that it registered. */
   dynamic_client_details: DynamicClientDetails;
+  /** When and whence it came for the first time. */
   first_seen: InteractionDetails;
+  /** When and whence it came last. */
   last_seen: InteractionDetails;
+  /** How it reaches the service. */
   session_type: SessionType;
+  /** Whether it may still be used. */
   status: DeviceStatus;
+  /** What people call it. */
   title: string;
+  /** Tells it from pools and domains. */
   type: "device";
 }
 

@@ -29,7 +29,7 @@ describe("the command tree", () => {
 
   it("tells what a flag takes", () => {
     expect(flag("devices list", "--output")).toMatchObject({ short: "-o", type: "choice", choices: FORMATS });
-    expect(flag("devices list", "--limit")).toMatchObject({ type: "integer", value: "n", default: "every one" });
+    expect(flag("devices list", "--limit")).toMatchObject({ type: "integer", value: "n", default: "all" });
     expect(flag("devices list", "--watch")).toMatchObject({ value: "interval", value_optional: true });
     expect(flag("login", "--login-timeout")).toMatchObject({ type: "number", default: "300" });
     expect(flag("login", "--browser")).toMatchObject({ type: "string", env: ["BROWSER"] });

@@ -28,7 +28,17 @@ describe("a secret on the command line", () => {
     [
       "--id-token",
       ["token", "https://x.example/mcp", "--id-token", TYPED],
-      /environment, on stdin or in a private file/,
+      /AGENTAUTH_ID_TOKEN, or give --id-token-file/,
+    ],
+    [
+      "--subject-token",
+      ["exchange", "https://x.example/mcp", "--subject-token", TYPED],
+      /AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file/,
+    ],
+    [
+      "--assertion",
+      ["token", "https://x.example/mcp", "--grant", "jwt-bearer", "--assertion", TYPED],
+      /--assertion-file <file>/,
     ],
     ["--refresh-token", ["token", "https://x.example/mcp", "--refresh-token", TYPED], /agentauth login/],
     ["--code", ["login", "https://x.example/mcp", "--code", TYPED], /--flow paste/],

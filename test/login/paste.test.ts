@@ -117,8 +117,8 @@ describe("reading pasted lines", () => {
     const { input, said, pasted } = reading();
     input.write(`bare-code\n\n${URI}?code=x&state=wrong\r\n${URI}?co`);
     await expect.poll(() => said.length).toBe(2);
-    expect(said[0]).toMatch(/not taken.*bare code.*Still waiting/);
-    expect(said[1]).toMatch(/not taken.*state mismatch.*Still waiting/);
+    expect(said[0]).toMatch(/not accepted.*bare code.*Still waiting/);
+    expect(said[1]).toMatch(/not accepted.*state mismatch.*Still waiting/);
     input.write(`de=c0de-42&state=${STATE}\nignored\n`);
     expect((await pasted).get("code")).toBe("c0de-42");
     expect(said).toHaveLength(2);

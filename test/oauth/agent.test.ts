@@ -263,6 +263,7 @@ describe("status", () => {
       profile: "default",
       server: mcp.url,
       account: null,
+      grant: "sign-in",
       resource: mcp.url,
       issuer: issuer.issuer,
       client_id: "client-as-1",

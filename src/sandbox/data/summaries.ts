@@ -5,7 +5,9 @@ import { DOMAIN_TITLES, POOL_TITLES } from "./titles.js";
 
 /** An account: the service documents no more of it than its id. */
 export interface Account {
+  /** Its identifier. */
   id: string;
+  /** What people call it. */
   title: string;
 }
 

@@ -19,9 +19,13 @@ export interface FaultTarget {
 
 /** A fault as it stands: how often a request matched, and how often it struck. */
 export interface FaultState {
+  /** By which it can be removed. */
   id: number;
+  /** The fault as it was given. */
   fault: Fault;
+  /** How many requests it matched. */
   matched: number;
+  /** How many of them it struck. */
   fired: number;
 }
 
