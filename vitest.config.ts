@@ -3,10 +3,11 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    // Most of them wait for processes and sockets: one at a time for each core would leave the cores idle.
-    maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Without this a machine of two cores would use one.
+    maxWorkers: "100%",
+    // Nothing here is about speed: on a busy machine a process alone may take many seconds to start.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     reporters: ["default", ["json", { outputFile: "coverage/test-report.json" }]],
     coverage: {
       provider: "v8",

@@ -49,6 +49,9 @@ function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
+/** What must be something where it is given: an unset variable of a shell would pass for it. */
+const NAMED = ["clientId", "keyId", "idpClientId"] as const;
+
 /** What belongs to which grant. */
 const OF_GRANT: Readonly<Partial<Record<Name, MachineFlags["grant"]>>> = {
   assertionFile: "jwt-bearer",
@@ -89,6 +92,8 @@ export function stdinFlag(flags: object): string | undefined {
  */
 export function checkMachineFlags(flags: Given): void {
   const { grant } = flags;
+  const empty = NAMED.find((name) => flags[name] === "");
+  if (empty !== undefined) throw usage(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
   for (const [name, wanted] of Object.entries(OF_GRANT)) {
     if (flags[name as Name] !== undefined && grant !== wanted) throw apart(flagOf(name), `--grant ${wanted}`, grant);
   }

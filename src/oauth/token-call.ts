@@ -1,6 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import { systemClock } from "../http/deadline.js";
+import { reachOf } from "../http/reach.js";
 import { quote } from "../redact.js";
 import type { ClientRecord } from "./grant.js";
 import { type PreRegisteredClient, secretOf } from "./known-client.js";
@@ -26,7 +27,7 @@ export interface TokenCallOptions extends WayOptions {
  * @example
  * const call = tokenCall({ issuer, tokenEndpoint, client: { clientId, clientSecret } });
  * const { accessToken } = await clientCredentialsTokens(call, { resource });
- * @throws `AgentAuthError` `usage`, `bad_address`
+ * @throws `AgentAuthError` `usage`
  */
 export function tokenCall(options: TokenCallOptions): TokenCall {
   const { issuer, tokenEndpoint, client, signal, clock = systemClock } = options;
@@ -60,9 +61,10 @@ export function recordOf(client: PreRegisteredClient, issuer: string): ClientRec
 export function checkEndpoint(address: string, what: string, hint?: string): void {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isPlain = url?.username === "" && url.password === "" && url.hash === "";
-  if (isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)))) return;
-  throw new AgentAuthError("usage", `${what}, ${quote(address)}, must be https, or http to this machine`, {
-    class: "usage",
-    hint,
-  });
+  const isSafe = isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)));
+  if (isSafe && reachOf(url.hostname) !== "forbidden") return;
+  const rule = isSafe
+    ? "must not be link-local, of a metadata service or reserved"
+    : "must be https, or http to this machine";
+  throw new AgentAuthError("usage", `${what}, ${quote(address)}, ${rule}`, { class: "usage", hint });
 }

@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
   cpSync,
-  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -401,16 +400,17 @@ describe("the examples", () => {
 });
 
 describe("the generated files", () => {
+  const files = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts", "src/cli/schemas/service.gen.ts"];
   const generate = (cwd: string, ...args: string[]) =>
     spawnSync(process.execPath, [join(cwd, "scripts/generate.mjs"), ...args], { encoding: "utf8" });
   let copy: string;
 
   beforeAll(() => {
     copy = mkdtempSync(join(tmpdir(), "agentauth-contract-"));
-    for (const file of ["scripts/generate.mjs", "openapi.yaml", "package.json"])
-      cpSync(join(root, file), join(copy, file));
+    for (const file of ["scripts/generate.mjs", "scripts/generate", "src", "openapi.yaml", "package.json"])
+      cpSync(join(root, file), join(copy, file), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"), "junction");
-    mkdirSync(join(copy, "src/api"), { recursive: true });
+    for (const file of files) rmSync(join(copy, file));
   });
   afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
@@ -420,7 +420,6 @@ describe("the generated files", () => {
     expect(run.status).toBe(0);
   });
 
-  const files = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts"];
   const complaint = (file: string) => `${file} is not what openapi.yaml gives: run "npm run generate"`;
 
   it("are found missing, written, and found stale", () => {
@@ -437,7 +436,7 @@ describe("the generated files", () => {
     expect(stale.status).toBe(1);
     for (const file of files) expect(stale.stderr).toContain(complaint(file));
     for (const file of files) expect(readFileSync(join(copy, file), "utf8")).toContain("by hand");
-  });
+  }, 120_000);
 
   it("are not written from a constraint that the table of shapes cannot carry", () => {
     const pattern = "          pattern: ^[A-Z]{2}$\n";

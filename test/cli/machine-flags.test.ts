@@ -22,6 +22,9 @@ describe("the flags of a machine", () => {
   });
 
   it.each<[Flags, string, string]>([
+    [{ clientId: "" }, "--client-id", "is empty"],
+    [{ clientId: "c", privateKey: "k", keyId: "" }, "--key-id", "is empty"],
+    [{ ...ID_JAG, idpClientId: "" }, "--idp-client-id", "is empty"],
     [{ assertionFile: "f" }, "--assertion-file", "--grant jwt-bearer"],
     [{ grant: "client-credentials", clientId: "c", assertionFile: "f" }, "--assertion-file", "--grant jwt-bearer"],
     [{ grant: "jwt-bearer", clientId: "c", assertionFile: "f", idpClientId: "i" }, "--idp-client-id", "--grant id-jag"],

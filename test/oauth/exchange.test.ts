@@ -120,18 +120,19 @@ describe("a token exchange", () => {
   });
 
   it("gives the issuer's verdict, without the tokens and the secret that it repeats", async () => {
-    scene.issuer.routes[TOKEN] = ({ body }) => ({
-      status: 400,
-      json: { error: "invalid_target", error_description: `no: ${body} ${SECRET}` },
-    });
+    const error_description = `no ${SUBJECT}, no actor-token-1, no ${SECRET}`;
+    scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_target", error_description } };
     const error = await exchange({ actorToken: "actor-token-1" }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "invalid_target", class: "remote" });
     for (const secret of [SUBJECT, "actor-token-1", SECRET]) expect(inspect(error)).not.toContain(secret);
   });
 
   it("goes to no endpoint in the clear", () => {
-    const tokenEndpoint = "http://as.example/token";
-    expect(() => tokenCall({ issuer: "https://as.example", tokenEndpoint, client })).toThrow(/must be https/);
+    const to = (tokenEndpoint: string) => () => tokenCall({ issuer: "https://as.example", tokenEndpoint, client });
+    expect(to("http://as.example/token")).toThrow(/must be https/);
+    expect(to("https://user:secret@as.example/token")).toThrow(expect.objectContaining({ code: "usage" }));
+    expect(to("https://169.254.169.254/token")).toThrow(/must not be link-local/);
+    expect(to("not an address")).toThrow(/must be https/);
   });
 });
 
@@ -156,9 +157,12 @@ describe("an agent's exchange", () => {
     for (const wish of other) await agent.exchange(mcp.url, wish);
     await agent.exchange(mcp.url, { ...AUDIENCE, actorToken: "actor-token-1" });
     expect(exchanges()).toHaveLength(5);
+    for (const subjectToken of ["subject-a", "subject-b"]) await agent.exchange(mcp.url, { ...AUDIENCE, subjectToken });
+    const subjects = exchanges().map((form) => form.get("subject_token"));
+    expect(subjects.slice(-2)).toEqual(["subject-a", "subject-b"]);
     await clock.sleep(541_000, new AbortController().signal);
     await agent.exchange(mcp.url, AUDIENCE);
-    expect(exchanges()).toHaveLength(6);
+    expect(exchanges()).toHaveLength(8);
   });
 
   it("is not remembered where its end is not known", async () => {

@@ -152,6 +152,16 @@ describe("client credentials", () => {
     expect(await scene.store.list()).toEqual([]);
   });
 
+  it("take a verdict on a later request as it is, and look for no other issuer", async () => {
+    await machine().token(scene.mcp.url);
+    scene.issuer.routes[TOKEN] = { status: 401, json: { error: "invalid_client" } };
+    scene.log.length = 0;
+    await expect(machine().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+      code: "invalid_client",
+    });
+    expect(scene.log).toEqual([`as POST ${TOKEN}`]);
+  });
+
   it("show no secret that the issuer repeats", async () => {
     scene.issuer.routes[TOKEN] = ({ headers }) => ({
       status: 400,
@@ -486,6 +496,15 @@ describe("machines and people", () => {
     await expect(scene.agent({ loginHint: account }).token(mcp.url)).rejects.toMatchObject(refusal);
     await expect(machine({ login: scene.login }).login(mcp.url)).rejects.toMatchObject(refusal);
     expect(scene.log).toEqual([]);
+  });
+
+  it("do not sign in for each other where the server refuses what is kept either", async () => {
+    await machine().token(scene.mcp.url);
+    scene.mcp.accepts = () => false;
+    const account = "grant:client_credentials:machine";
+    const refusal = { code: "usage", hint: expect.stringContaining("--grant client-credentials") };
+    await expect(scene.agent({ loginHint: account }).fetch(scene.mcp.url)).rejects.toMatchObject(refusal);
+    expect(scene.log.join()).not.toMatch(/authorize/);
   });
 
   it("are told apart by the status, and signed out one by one", async () => {
