@@ -9,6 +9,7 @@ import type { ProxyFlags } from "./commands/mcp.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { cliHint } from "./hints.js";
+import { stdinFlag } from "./machine-flags.js";
 import { mcpAddress } from "./mcp-address.js";
 import { escapeJson } from "./output/safe-json.js";
 
@@ -34,14 +35,8 @@ export async function runProxy(options: ProxyFlags, deps: Deps): Promise<number>
 
 /** Standard input is the host's: nothing else may be read from it. */
 function checkInput(flags: ProxyFlags): void {
-  const readers = {
-    "--flow paste": flags.flow === "paste",
-    "--client-secret-file -": flags.clientSecretFile === "-",
-    "--private-key -": flags.privateKey === "-",
-    "--idp-client-secret-file -": flags.idpClientSecretFile === "-",
-    "--id-token-file -": flags.idTokenFile === "-",
-  };
-  const taken = Object.entries(readers).find(([, isGiven]) => isGiven)?.[0];
+  const given = stdinFlag(flags);
+  const taken = flags.flow === "paste" ? "--flow paste" : given && `${given} -`;
   if (taken === undefined) return;
   throw new AgentAuthError("usage", `${taken} reads standard input, over which the MCP host speaks`, {
     class: "usage",

@@ -46,7 +46,7 @@ export async function exchange(
     clearTimeout(timer);
     const foreign = tellRedirect(response, url, deps.io);
     await printResponse(response, options.include === true, deps.io);
-    if (response.status >= 400) throw statusError(response, url, foreign);
+    if (response.status >= 400) throw statusError(response, url, { foreign, grant: options.grant });
   } finally {
     clearTimeout(timer);
     call.release();
@@ -70,13 +70,17 @@ function tellRedirect(response: Response, url: string, io: Io): boolean {
   return foreign;
 }
 
-function statusError(response: Response, asked: string, foreign: boolean): AgentAuthError {
+function statusError(
+  response: Response,
+  asked: string,
+  { foreign, grant }: { foreign: boolean; grant: string | undefined },
+): AgentAuthError {
   const { status, headers } = response;
   const url = foreign ? response.url : asked;
   const { code, kind } = verdictOf(status, foreign);
   const wait = headers.get("retry-after") ?? "";
   const hints: Partial<Record<ErrorClass, string>> = {
-    auth: `agentauth login ${shellWord(asked)}`,
+    auth: grant === undefined ? `agentauth login ${shellWord(asked)}` : "look at what the issuer lets this client do",
     unavailable: /^\d{1,6}$/.test(wait) ? `call again in ${wait} s, as the server asks` : "call again later",
   };
   const what = kind === "auth" ? "refused the token" : "answered with an error";

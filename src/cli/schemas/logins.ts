@@ -95,6 +95,7 @@ const ISSUER_SOMETIMES = {
   endSessionEndpoint: address("OpenID Connect RP-initiated logout"),
   deviceAuthorizationEndpoint: address("RFC 8628"),
   jwksUri: address("its keys"),
+  tokenEndpointSigningAlgorithms: strings("what client assertions may be signed with"),
   scopesSupported: strings("the scopes that it names"),
   grantTypesSupported: strings("the grants that it names"),
   tokenEndpointAuthMethods: strings("how clients may prove who they are"),
