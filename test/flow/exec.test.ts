@@ -36,6 +36,14 @@ const exec = (...words: string[]) => me.run(["exec", url, ...words]);
 const sha = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
 const HASH = 'console.log(require("crypto").createHash("sha256").update(process.env.NAME).digest("hex"))';
 
+// The kernel ignores SIGTSTP in a process group that no shell of its session controls: under nohup, in some containers.
+const stopsOnRequest =
+  spawnSync("sh", [
+    "-c",
+    'sleep 5 & kill -TSTP $!; sleep 0.5; grep -q "^State:.T" /proc/$!/status; state=$?; kill -KILL $!; exit $state',
+  ]).status === 0;
+if (!stopsOnRequest) process.stderr.write("SKIPPED: exec with SIGTSTP needs a process group that can be stopped\n");
+
 describe("the command", () => {
   it("finds the token in AGENTAUTH_TOKEN, or in the variable that was named", async () => {
     for (const [flags, name] of [
@@ -269,7 +277,7 @@ describe("a signal", () => {
     expect(() => process.kill(Number(out()), 0)).toThrow("ESRCH");
   });
 
-  it("stops and continues both", async () => {
+  it.skipIf(!stopsOnRequest)("stops and continues both", async () => {
     const { child, out } = me.start(["exec", url, "--", "sh", "-c", "echo $$; exec sleep 600"]);
     await until(() => out().endsWith("\n"));
     const state = (pid: number | undefined) => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
