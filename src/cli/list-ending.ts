@@ -61,7 +61,7 @@ export function tellEnd(end: Ending, options: ListFlags, filter: Filter | undefi
   const shown = `shown ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
   if (filter) {
     const which = end.left === undefined ? `${matched} of ${yielded}` : `the first ${matched}`;
-    const told = `${which} match (${filter.flags.join(", ")}: chosen here, after reading)`;
+    const told = `${which} match (${filter.flags.join(", ")}: filtered here, after reading)`;
     io.say(`${told}${end.left === undefined ? "" : goOn(end.left, options, argv)}`);
     if (matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
   } else if (verdict?.next !== undefined) {

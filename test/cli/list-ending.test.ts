@@ -63,7 +63,7 @@ describe("what is told in the end", () => {
 
   it("has the command that goes on with what matches", async () => {
     expect(await told({ left: { offset: 23, again: 0 } }, { limit: 2 })).toBe(
-      "the first 2 match (--status: chosen here, after reading); go on with: " +
+      "the first 2 match (--status: filtered here, after reading); go on with: " +
         "agentauth devices list --status active --offset 23 --limit 2\n",
     );
   });

@@ -131,7 +131,7 @@ describe("choosing", () => {
       "id",
     ]);
     expect(linesOf(stdout)).toEqual(chosen.map(({ id }) => id));
-    expect(stderr).toBe(`${chosen.length} of 60 match (--status, --session-type: chosen here, after reading)\n`);
+    expect(stderr).toBe(`${chosen.length} of 60 match (--status, --session-type: filtered here, after reading)\n`);
     const letter = (all[0]?.title ?? "x").slice(0, 1);
     const titled = await bench.run([...bench.devices, "--title", `${letter}*`, "-o", "id"]);
     expect(linesOf(titled.stdout)).toContain(all[0]?.id);
@@ -144,7 +144,7 @@ describe("choosing", () => {
     const args = ["--status", "active", "--limit", "3", "--page-size", "10", "--concurrency", "1", "-o", "id"];
     const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
     expect(linesOf(stdout)).toEqual(active.slice(0, 3).map(({ id }) => id));
-    expect(stderr).toMatch(/^the first 3 match \(--status: chosen here, after reading\); go on with: .* --limit 3\n$/);
+    expect(stderr).toMatch(/^the first 3 match \(--status: filtered here, after reading\); go on with: .* --limit 3\n$/);
     expect(bench.asked() - before).toBeLessThan(6);
   });
 

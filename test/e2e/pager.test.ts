@@ -126,7 +126,7 @@ describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
   it("neither is one that cannot be split into words, or that fails", async () => {
     const unsplit = list(["-o", "id"], { PAGER: "less 'x" });
     expect(await unsplit.ended).toBe(0);
-    expect(unsplit.out()).toContain('warning: PAGER "less \'x" is no command');
+    expect(unsplit.out()).toContain('warning: PAGER "less \'x" is not a command');
     expect(unsplit.out()).toContain(allIds(bench.sandbox).at(-1));
     const failing = list(["-o", "id"], { PAGER: makePager("process.exit(3);").command });
     expect(await failing.ended).toBe(0);

@@ -34,7 +34,7 @@ describe("a sandbox of one's own", () => {
       `${sandbox.ready.pool_id}\n`,
     );
     const profiles = await sandbox.run(["profile", "list"]);
-    expect(profiles.stdout).toBe(`default\ttrue\t\nsandbox\tfalse\t${sandbox.ready.base_url}\n`);
+    expect(profiles.stdout).toBe(`default\ttrue\t\tdefault\nsandbox\tfalse\t${sandbox.ready.base_url}\t\n`);
   });
 
   it("has a status", async () => {

@@ -100,7 +100,7 @@ describe("a redirect", () => {
 
   it("to no address, or to one with a password, is refused without the password", async () => {
     for (const [location, said] of [
-      ["http://", "no address"],
+      ["http://", "not an address"],
       ["http://user:hunter22@{host}/x", "user name or password"],
     ] as const) {
       const { send } = await setUp((response, request) =>
