@@ -144,7 +144,9 @@ describe("choosing", () => {
     const args = ["--status", "active", "--limit", "3", "--page-size", "10", "--concurrency", "1", "-o", "id"];
     const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
     expect(linesOf(stdout)).toEqual(active.slice(0, 3).map(({ id }) => id));
-    expect(stderr).toMatch(/^the first 3 match \(--status: filtered here, after reading\); go on with: .* --limit 3\n$/);
+    expect(stderr).toMatch(
+      /^the first 3 match \(--status: filtered here, after reading\); go on with: .* --limit 3\n$/,
+    );
     expect(bench.asked() - before).toBeLessThan(6);
   });
 
