@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
-import { refused } from "../oauth/refuse.js";
+import { refused } from "../http/refuse.js";
 import { escapeText } from "../redact.js";
 
 /** The longest address that every system's opener takes, in bytes. */

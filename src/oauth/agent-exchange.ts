@@ -1,9 +1,9 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
+import { Flights } from "../http/flights.js";
 import { quote, Secret, shellWord } from "../redact.js";
 import type { ClientCall } from "./agent-calls.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./exchange.js";
-import { Flights } from "./flights.js";
 import type { Grant } from "./grant.js";
 import { sha256 } from "./machine-grant.js";
 

@@ -1,8 +1,8 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
+import { refused } from "../http/refuse.js";
 import { quote, Secret } from "../redact.js";
 import type { ClientRecord } from "./grant.js";
-import { refused } from "./refuse.js";
 import type { ServerMetadata } from "./server-metadata.js";
 import { oauthError } from "./token.js";
 

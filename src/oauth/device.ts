@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
-import { checkAddress } from "./address.js";
+import { checkAddress } from "../http/peer-address.js";
 import type { Discovered } from "./discovery.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";

@@ -1,8 +1,8 @@
 import * as oauth from "oauth4webapi";
+import { refused } from "../http/refuse.js";
 import { MASK, Secret } from "../redact.js";
 import { tokensOf } from "./grant.js";
 import { readClaims } from "./jwt-claims.js";
-import { refused } from "./refuse.js";
 import { answerOf, prepare, type TokenCall, told } from "./token.js";
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";

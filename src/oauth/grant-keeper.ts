@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
+import { Flights } from "../http/flights.js";
 import { quote } from "../redact.js";
-import { Flights } from "./flights.js";
 import { coversScope, type Grant, isFresh, isStorm } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";

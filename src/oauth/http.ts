@@ -1,12 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { refusal, saysJson } from "../http/body.js";
 import { type Clock, systemClock } from "../http/deadline.js";
+import { refused } from "../http/refuse.js";
 import type { HttpEvent, Reply } from "../http/reply.js";
-import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import { strictObject, uncompressed } from "../http/strict-object.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { DocumentCache } from "./document-cache.js";
-import { refused } from "./refuse.js";
 
 /** A step of the flow, as `discover` tells it. */
 export type Step =
@@ -75,7 +74,7 @@ export class OAuthHttp {
     const kept = this.#documents.get(url, this.#clock.epoch());
     if (kept) return kept;
     const headers = { ...this.#headers, accept: "application/json", "mcp-protocol-version": "2025-11-25" };
-    const reply = plain(await this.#metadata(new Request(url, { headers }), signal));
+    const reply = uncompressed(await this.#metadata(new Request(url, { headers }), signal));
     this.#documents.put(url, reply, this.#clock.epoch());
     return reply;
   }
@@ -107,7 +106,7 @@ export class OAuthHttp {
       const { method, body } = init;
       const request = new Request(url, { method, headers, ...(body != null && { body: body as string }) });
       beforeSend?.();
-      return readAnswer(plain(await this.#once(request, signal).catch(cutShort)));
+      return readAnswer(uncompressed(await this.#once(request, signal).catch(cutShort)));
     };
   }
 }
@@ -131,41 +130,6 @@ interface FetcherInit {
   method: string;
   headers: Record<string, string> | Headers;
   body?: unknown;
-}
-
-/** Compression was not asked for; an answer that has it anyway is not what was asked for. */
-function plain(reply: Reply): Reply {
-  const coding = reply.response.headers.get("content-encoding");
-  if (coding === null || coding === "identity") return reply;
-  throw refusal("bad_content_type", "the answer is compressed although that was not asked for", reply);
-}
-
-/**
- * Reads JSON as the OAuth documents must be: of a JSON media type, each name once, not too deep.
- *
- * @throws `AgentAuthError` `bad_content_type`, `bad_json`, `bad_envelope`
- */
-export function strictObject(reply: Reply): Record<string, unknown> {
-  if (!saysJson(reply.response.headers)) {
-    const type = reply.response.headers.get("content-type") ?? "nothing";
-    throw refusal("bad_content_type", `the answer says it is ${type.slice(0, 80)}, not application/json`, {
-      ...reply,
-      hint: "a proxy or a login page may have answered instead",
-    });
-  }
-  let value: unknown;
-  try {
-    value = parseStrictJson(reply.text);
-  } catch (cause) {
-    throw refusal("bad_json", `not acceptable JSON: ${cause instanceof Error ? cause.message : ""}`, {
-      ...reply,
-      cause,
-    });
-  }
-  if (!isJsonObject(value)) {
-    throw refusal("bad_envelope", "the body is not a JSON object", reply);
-  }
-  return value;
 }
 
 /**

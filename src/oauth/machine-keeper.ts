@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { Flights } from "../http/flights.js";
 import { quote } from "../redact.js";
 import type { FetchContext } from "./agent-fetch.js";
-import { Flights } from "./flights.js";
 import { coversScope, type Grant, isFresh, isStorm, noteRefusal } from "./grant.js";
 import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";

@@ -1,10 +1,10 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
+import { refused } from "../http/refuse.js";
 import { Secret } from "../redact.js";
 import { type ExchangedToken, exchangeTokens } from "./exchange.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "./grant.js";
 import { readClaims } from "./jwt-claims.js";
-import { refused } from "./refuse.js";
 import { answerOf, prepare, type TokenCall, told } from "./token.js";
 
 /** What a token is to be good for. */

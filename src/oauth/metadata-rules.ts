@@ -1,7 +1,7 @@
+import { checkAddress } from "../http/peer-address.js";
+import { refused } from "../http/refuse.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
-import { checkAddress } from "./address.js";
-import { refused } from "./refuse.js";
 import { parseScope } from "./scope.js";
 import type { IssuerMetadata, ServerDiscovery, ServerMetadata } from "./server-metadata.js";
 

@@ -1,12 +1,12 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
+import { refused } from "../http/refuse.js";
 import { quote, Secret } from "../redact.js";
 import type { AuthMethod, ClientRecord } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttp, TraceEntry } from "./http.js";
 import { knownClient, type PreRegisteredClient, preferredMethod, SUPPORTED } from "./known-client.js";
-import { refused } from "./refuse.js";
 import type { ServerMetadata } from "./server-metadata.js";
 import { oauthError } from "./token.js";
 

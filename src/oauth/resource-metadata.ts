@@ -1,8 +1,10 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import type { AddressPolicy } from "./address.js";
-import { checkAddress } from "./address.js";
-import { isUnavailable, type OAuthHttp, serverFailure, strictObject, type TraceEntry } from "./http.js";
-import { refused } from "./refuse.js";
+import type { AddressPolicy } from "../http/peer-address.js";
+import { checkAddress } from "../http/peer-address.js";
+import { refused } from "../http/refuse.js";
+import { strictObject } from "../http/strict-object.js";
+import { resourceMetadataAddress } from "../http/well-known.js";
+import { isUnavailable, type OAuthHttp, serverFailure, type TraceEntry } from "./http.js";
 import { coversServer } from "./resource.js";
 import { parseScope } from "./scope.js";
 
@@ -30,16 +32,13 @@ export interface ResourceDiscovery {
   signal: AbortSignal | undefined;
 }
 
-const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 const MAX_ISSUERS = 16;
 /** More addresses than this in one challenge are no mistake of a server's any more, but a way to make us ask and ask. */
 const MAX_NAMED = 8;
 
 /** Where the metadata of a resource lies when nobody says: before the path, then at the root (RFC 9728 section 3.1). */
 export function wellKnownAddresses(mcpUrl: string): string[] {
-  const { origin, pathname, search } = new URL(mcpUrl);
-  const path = pathname === "/" ? "" : pathname;
-  return [...new Set([`${origin}${WELL_KNOWN}${path}${search}`, `${origin}${WELL_KNOWN}`])];
+  return [...new Set([mcpUrl, new URL(mcpUrl).origin].map(resourceMetadataAddress))];
 }
 
 /**

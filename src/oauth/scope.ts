@@ -1,6 +1,6 @@
-import { refused } from "./refuse.js";
+import { refused } from "../http/refuse.js";
+import { isScopeToken } from "../http/scope-token.js";
 
-const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 const MAX_SCOPES = 64;
 
 /**
@@ -13,7 +13,7 @@ export function parseScope(value: unknown, field: string, from: string): string[
   const tokens: unknown = typeof value === "string" ? value.split(" ").filter(Boolean) : value;
   if (!Array.isArray(tokens)) throw complain("must be a list of scopes");
   if (tokens.length > MAX_SCOPES) throw complain(`must not have more than ${MAX_SCOPES} scopes`);
-  if (tokens.some((token) => typeof token !== "string" || token.length > 256 || !SCOPE_TOKEN.test(token))) {
+  if (tokens.some((token) => typeof token !== "string" || token.length > 256 || !isScopeToken(token))) {
     throw complain("must consist of scope tokens (RFC 6749 section 3.3)");
   }
   return [...new Set(tokens as string[])];

@@ -1,7 +1,9 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import type { AddressPolicy } from "../http/peer-address.js";
+import { strictObject } from "../http/strict-object.js";
+import { serverMetadataAddresses } from "../http/well-known.js";
 import { quote } from "../redact.js";
-import type { AddressPolicy } from "./address.js";
-import { type OAuthHttp, serverFailure, strictObject, type TraceEntry } from "./http.js";
+import { type OAuthHttp, serverFailure, type TraceEntry } from "./http.js";
 import { checkForPeople, checkMetadata, type Members } from "./metadata-rules.js";
 
 /** What an authorization server says of itself (RFC 8414 section 2), as far as it is used, every address checked. */
@@ -56,25 +58,7 @@ export interface ServerDiscovery {
 }
 
 /**
- * Where an issuer's metadata may lie, in the order of trust: the service's own form and that of RFC 8414 (the same
- * address where the issuer has no path), then the two of OpenID Connect. Addresses in one group are asked at once.
- */
-function metadataAddresses(issuer: string): string[][] {
-  const { origin, pathname } = new URL(issuer);
-  const path = pathname.replace(/\/+$/, "");
-  const oauth = [
-    `${origin}${path}/.well-known/oauth-authorization-server`,
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-  ];
-  const openid = [
-    `${origin}/.well-known/openid-configuration${path}`,
-    `${origin}${path}/.well-known/openid-configuration`,
-  ];
-  return [[...new Set(oauth)], [...new Set(openid)]];
-}
-
-/**
- * Reads the metadata of an issuer. The first document in the order of {@link metadataAddresses} that is of this very
+ * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that is of this very
  * issuer and holds what a login needs is used, alone: documents are never merged.
  *
  * @throws `AgentAuthError` `issuer_mismatch`, `bad_server_metadata`, `pkce_unsupported`, `no_server_metadata`, or a
@@ -96,7 +80,7 @@ type Check<T extends IssuerMetadata> = (document: Members, url: string, discover
 
 async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: Check<T>): Promise<T> {
   const failures: unknown[] = [];
-  for (const group of metadataAddresses(discovery.issuer)) {
+  for (const group of serverMetadataAddresses(discovery.issuer)) {
     const answers = await Promise.allSettled(group.map((url) => readCandidate(url, discovery, check)));
     for (const [index, answer] of answers.entries()) {
       if (answer.status === "rejected") failures.push(answer.reason);

@@ -2,11 +2,11 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import type { Clock } from "../http/deadline.js";
+import { refused } from "../http/refuse.js";
 import { escapeText, MASK, quote, Redactor, type Secret } from "../redact.js";
 import { type ClientKey, clientAuth } from "./client-auth.js";
 import type { ClientRecord, Grant, TokenAnswer } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
-import { refused } from "./refuse.js";
 
 /** What a request to the token endpoint is made with. */
 export interface TokenCall {

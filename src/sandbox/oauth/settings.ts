@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import { isScopeToken } from "../../http/scope-token.js";
 import { quote } from "../../redact.js";
 import { findPerson, PEOPLE } from "./accounts.js";
 
@@ -60,8 +61,6 @@ export interface OAuthSettings {
 }
 
 const MAX_SECONDS = 315_360_000;
-// RFC 6749, section 3.3.
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** Checks the options and fills in what is not given. @throws AgentAuthError `usage` */
 export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
@@ -90,7 +89,7 @@ function readAccount(value: boolean | string | undefined): string | undefined {
 }
 
 function readScopes(value: readonly string[] | undefined): readonly string[] | undefined {
-  const bad = value?.find((scope) => !SCOPE.test(scope));
+  const bad = value?.find((scope) => !isScopeToken(scope));
   if (bad !== undefined) throw wrong("scopesSupported", bad, "a list of scopes");
   return value && [...value];
 }

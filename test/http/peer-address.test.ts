@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { checkAddress } from "../../src/http/peer-address.js";
 import { boundsOf, type Reach } from "../../src/http/reach.js";
-import { checkAddress } from "../../src/oauth/address.js";
 
 /** Checks what a server names that lies so far away itself. */
 const check = (value: unknown, server: Reach = "public") =>

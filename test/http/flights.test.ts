@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { abortedError } from "../../src/errors.js";
-import { Flights } from "../../src/oauth/flights.js";
+import { Flights } from "../../src/http/flights.js";
 
 /** Work that ends when a test says so, or when its signal fires. */
 function work() {
