@@ -45,6 +45,8 @@ const EXTENSIONS = [
   "client-credentials-jwt",
   "enterprise-managed-authorization",
   "wif-jwt-bearer",
+  "dpop",
+  "dpop-nonce",
 ];
 const SETS = [
   { name: "required", scenarios: REQUIRED, flags: [] },

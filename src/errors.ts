@@ -89,7 +89,7 @@ export type ClientErrorCode =
   | "insufficient_scope"
   /** The token was not accepted, for a reason that only the log of the resource server has. */
   | "invalid_token"
-  /** The token was refused, and the request's body can be sent only once. */
+  /** The server wants the request once more, and its body can be sent only once. */
   | "body_not_replayable"
   /** An address that a peer gave must not be used. */
   | "bad_address"
@@ -111,6 +111,8 @@ export type ClientErrorCode =
   | "issuer_changed"
   /** The authorization server does not say that it does PKCE with S256. */
   | "pkce_unsupported"
+  /** Tokens are to be bound to a key, and the issuer does not say that it can (RFC 9449 section 5.1). */
+  | "dpop_unsupported"
   /** The authorization server registers no clients by itself. */
   | "no_registration"
   /** The authorization server does not take the way in which the client proves itself. */

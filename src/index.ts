@@ -53,6 +53,7 @@ export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { BearerChallenge } from "./oauth/challenge.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client-auth.js";
 export type { Discovered, Overrides } from "./oauth/discovery.js";
+export { type DpopPolicy, generateProofKey, type Prover, proverOf } from "./oauth/dpop.js";
 export type { RemoteLogout } from "./oauth/end-session.js";
 export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/exchange.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant.js";
@@ -80,6 +81,7 @@ export {
   jwtBearerTokens,
   type TokenWish,
 } from "./oauth/machine-tokens.js";
+export { Nonces } from "./oauth/nonces.js";
 export type { Progress } from "./oauth/refresh.js";
 export type { ResourceMetadata } from "./oauth/resource-metadata.js";
 export type { IssuerMetadata, ServerMetadata } from "./oauth/server-metadata.js";

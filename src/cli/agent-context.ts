@@ -44,6 +44,7 @@ export async function agentOf(
     network,
     clientMetadataUrl: flags.clientMetadataUrl,
     resource: flags.resource,
+    dpop: flags.dpop,
     flow: flags.flow === "device" ? "device" : "browser",
     loginHint: flags.accountHint,
     timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import type { DpopPolicy } from "../oauth/dpop.js";
 import type { GlobalFlags } from "./context.js";
 import { seconds, wholeNumber } from "./flags.js";
 import { addMachineFlags, type MachineFlags } from "./machine-flags.js";
@@ -13,6 +14,7 @@ export interface AgentFlags extends GlobalFlags, MachineFlags {
   redirectPort?: number;
   loginTimeout?: number;
   resource?: string;
+  dpop?: DpopPolicy;
   accountHint?: string;
   allowMissingPkceMetadata?: boolean;
   allowPrivateNetwork?: boolean;
@@ -63,7 +65,12 @@ function addSignIn(command: Command): Command {
         .argParser(seconds)
         .helpGroup(SIGN_IN),
     )
-    .addOption(new Option("--account-hint <account>", "the account to sign in with").helpGroup(SIGN_IN));
+    .addOption(new Option("--account-hint <account>", "the account to sign in with").helpGroup(SIGN_IN))
+    .addOption(
+      new Option("--dpop <policy>", "bind tokens to a key of this machine (default auto: where the server needs it)")
+        .choices(["off", "auto", "required"] satisfies DpopPolicy[])
+        .helpGroup(SIGN_IN),
+    );
 }
 
 /** Adds the flags that change the rules of discovery. */

@@ -54,6 +54,7 @@ export async function cachedToken(argv: readonly string[], env: Host["env"]): Pr
       return undefined;
     const grant = await fileStore(home).read({ profile, server: parseMcpUrl(asked.url).resource });
     if (!grant || !isFresh(grant, now, asked.minTtl) || !coversScope(grant, asked.scope)) return undefined;
+    if (grant.proofKey !== undefined) return undefined;
     return formatToken(asked.format, new AccessToken(grant), { now, ...UNKNOWN_ASKER });
   } catch {
     return undefined;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { AgentClient } from "../oauth/agent.js";
 import { agentOf } from "./agent-context.js";
+import { checkHandOver } from "./bound-token.js";
 import type { ExecFlags } from "./commands/exec.js";
 import { type Deps, homeOf, type LentProcess } from "./context.js";
 import { type ChildResult, runChild } from "./exec/child.js";
@@ -23,6 +24,7 @@ export async function runExec(options: ExecFlags, deps: Deps): Promise<number> {
   const ask = (more: { signal: AbortSignal; login?: false }) => agent.token(url, { scope, minTtl, ...more });
   const first = await ask({ signal: deps.signal });
   deps.signal.throwIfAborted();
+  checkHandOver(first, "exec");
   const forms = tokenForms();
   remember(first.value, forms, deps);
   const own = deps.lend();

@@ -1,6 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { escapeText, shellWord } from "../redact.js";
 import { agentOf } from "./agent-context.js";
+import { checkHandOver } from "./bound-token.js";
 import type { TokenFlags } from "./commands/agent.js";
 import type { Deps } from "./context.js";
 import { readCredentialRequest } from "./credential-request.js";
@@ -15,9 +16,10 @@ export async function runToken(options: TokenFlags, deps: Deps): Promise<undefin
   const asker = await readCredentialRequest(url, options, deps);
   if (asker === undefined) return undefined;
   const agent = await agentOf(options, deps, "when-present");
-  const { scope, minTtl, forceRefresh } = options;
+  const { scope, minTtl, forceRefresh, format = "raw" } = options;
   const token = await agent.token(url, { scope, minTtl, forceRefresh, signal: deps.signal });
-  await deps.io.stdout.write(formatToken(options.format ?? "raw", token, asker));
+  if (format !== "json") checkHandOver(token, `--format ${format}`);
+  await deps.io.stdout.write(formatToken(format, token, asker));
   return undefined;
 }
 

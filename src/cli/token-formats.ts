@@ -19,7 +19,8 @@ export interface Asker {
 export const UNKNOWN_ASKER: Omit<Asker, "now"> = { authtype: true, apiVersion: "client.authentication.k8s.io/v1" };
 
 /** What the formats need of a token. */
-type Printable = Pick<AccessToken, "value" | "expiresAt" | "scope" | "issuer"> & Partial<Pick<AccessToken, "resource">>;
+type Printable = Pick<AccessToken, "value" | "expiresAt" | "scope" | "issuer"> &
+  Partial<Pick<AccessToken, "resource">> & { readonly tokenType: string };
 
 type Format = (token: Printable, asker: Asker) => string;
 
@@ -37,7 +38,7 @@ const FORMATS: Readonly<Record<TokenFormat, Format>> = {
   json: (token, { now }) =>
     json({
       access_token: token.value,
-      token_type: "Bearer",
+      token_type: token.tokenType,
       expires_at: token.expiresAt?.toISOString() ?? null,
       expires_in:
         token.expiresAt === undefined ? null : Math.max(0, Math.floor((token.expiresAt.getTime() - now) / 1000)),

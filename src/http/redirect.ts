@@ -1,6 +1,6 @@
 import { quote } from "../redact.js";
 import { refusal } from "./body.js";
-import { type Reply, type Send, shownUrl } from "./reply.js";
+import { type Send, shownUrl } from "./reply.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;
@@ -16,39 +16,48 @@ export function followSameOrigin(send: Send): Send {
     let current = request;
     for (let hop = 0; ; hop++) {
       const reply = await send(current, call);
-      // A browser hides where a redirect leads.
-      if (reply.response.type === "opaqueredirect")
-        throw refuse(reply, "the answer is a redirect, which was not expected");
-      const location = REDIRECTS.has(reply.status) ? reply.response.headers.get("location") : null;
-      if (location === null) return reply;
-      const target = nextAddress(current, location, reply);
-      if (hop >= MAX_HOPS)
-        throw refuse(reply, `more than ${MAX_HOPS} redirects, the last to ${quote(shownUrl(target.href))}`);
-      current = new Request(target.href, { method: current.method, headers: current.headers });
+      const target = redirectTarget(reply.response, { method: current.method, url: current.url, hop });
+      if (target === undefined) return reply;
+      current = new Request(target, { method: current.method, headers: current.headers });
     }
   };
 }
 
-function nextAddress(request: Request, location: string, reply: Reply): URL {
-  const from = new URL(request.url);
-  if (!URL.canParse(location, from.href))
-    throw refuse(reply, `it redirects to ${quote(location)}, which is not an address`);
+/** The request that was answered. */
+interface Asked {
+  method: string;
+  url: string;
+  /** How many redirects led to it. */
+  hop: number;
+  /** Whether a request with a body can be sent once more, where the status says that it is to be (307, 308). */
+  mayRepeat?: boolean;
+}
+
+/**
+ * Where an answer redirects a request with a token to: inside the origin alone, and to the same method.
+ *
+ * @returns undefined for any other answer
+ * @throws `AgentAuthError` `redirect_refused`
+ */
+export function redirectTarget(response: Response, { method, url, hop, mayRepeat = false }: Asked): string | undefined {
+  const refuse = (message: string) => refusal("redirect_refused", message, { response, url });
+  // A browser hides where a redirect leads.
+  if (response.type === "opaqueredirect") throw refuse("the answer is a redirect, which was not expected");
+  const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
+  if (location === null) return undefined;
+  const from = new URL(url);
+  if (!URL.canParse(location, from.href)) throw refuse(`it redirects to ${quote(location)}, which is not an address`);
   const target = new URL(location, from);
+  const shown = quote(shownUrl(target.href));
   if (target.origin !== from.origin) {
     throw refuse(
-      reply,
       `it redirects from ${from.origin} to ${quote(target.origin)}; redirects off the origin are not followed`,
     );
   }
-  if (target.username !== "" || target.password !== "") {
-    throw refuse(reply, `it redirects to ${quote(shownUrl(target.href))} with a user name or password`);
-  }
-  if (request.method !== "GET" && request.method !== "HEAD") {
-    throw refuse(reply, `it redirects a ${request.method} request to ${quote(shownUrl(target.href))}`);
-  }
-  return target;
-}
-
-function refuse(reply: Reply, message: string) {
-  return refusal("redirect_refused", message, { response: reply.response, url: reply.url });
+  if (target.username !== "" || target.password !== "")
+    throw refuse(`it redirects to ${shown} with a user name or password`);
+  const keepsBody = mayRepeat && (response.status === 307 || response.status === 308);
+  if (method !== "GET" && method !== "HEAD" && !keepsBody) throw refuse(`it redirects a ${method} request to ${shown}`);
+  if (hop >= MAX_HOPS) throw refuse(`more than ${MAX_HOPS} redirects, the last to ${shown}`);
+  return target.href;
 }

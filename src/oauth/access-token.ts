@@ -1,11 +1,13 @@
 import { MASK } from "../redact.js";
 import type { Grant } from "./grant.js";
 
-/** A bearer token for one MCP server. It does not print: only {@link AccessToken.value} gives it. */
+/** A token for one MCP server. It does not print: only {@link AccessToken.value} gives it. */
 export class AccessToken {
   readonly #value: string;
   /** The MCP server that it is for, canonical. */
   readonly server: string;
+  /** How it is used: a `DPoP` token is good only with a proof of its key at every request, which `agent.fetch` sends. */
+  readonly tokenType: "Bearer" | "DPoP";
   /** What it was bound to (RFC 8707), as the issuer was told. */
   readonly resource: string;
   /** Who issued it. */
@@ -18,6 +20,7 @@ export class AccessToken {
   constructor(grant: Grant) {
     this.#value = grant.tokens.accessToken.reveal();
     this.server = grant.server;
+    this.tokenType = grant.proofKey === undefined ? "Bearer" : "DPoP";
     this.resource = grant.resource;
     this.issuer = grant.issuer;
     this.expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);

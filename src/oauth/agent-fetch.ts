@@ -1,8 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import { sendWithToken } from "./bound-fetch.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import type { Grant } from "./grant.js";
+import type { Nonces } from "./nonces.js";
 import { loginCommand } from "./refresh.js";
+import { replayable } from "./replay.js";
 
 /** What `fetch` needs of its agent. */
 export interface FetchContext {
@@ -21,6 +24,8 @@ export interface FetchContext {
     },
   ): Promise<Grant>;
   mayLogin: boolean;
+  /** What servers want to see in proofs, where tokens are bound to a key. */
+  nonces: Nonces;
 }
 
 /**
@@ -32,13 +37,13 @@ export async function fetchWithToken(
   input: string | URL | Request,
   init: RequestInit,
 ): Promise<Response> {
-  const url = input instanceof Request ? input.url : String(input);
   const signal = init.signal ?? (input instanceof Request ? input.signal : undefined) ?? undefined;
   const replay = replayable(input, init);
+  const { url } = replay;
   let grant = await context.grant(url, { signal });
   const tried = { renewal: false, signIn: false, stepUp: false };
   for (;;) {
-    const response = await context.fetchFor(grant)(...replay.next(grant));
+    const response = await sendWithToken(context.fetchFor(grant), replay, grant, context.nonces);
     // What another server said after a redirect is no verdict on this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);
@@ -109,33 +114,4 @@ async function renewal(
     if (isAgentAuthError(error) && error.code === "login_required" && context.mayLogin) return undefined;
     throw error;
   }
-}
-
-/** The same request again and again, as far as its body allows. */
-function replayable(input: string | URL | Request, init: RequestInit) {
-  const { body } = init;
-  const once =
-    typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
-  const request = input instanceof Request ? input : undefined;
-  return {
-    /** The arguments for `fetch`, with the grant's token. */
-    next(grant: Grant): [string | URL | Request, RequestInit] {
-      const headers = new Headers(init.headers ?? request?.headers);
-      headers.set("authorization", `Bearer ${grant.tokens.accessToken.reveal()}`);
-      // fetch takes the token along inside the origin only.
-      const options: RequestInit = { ...init, headers, redirect: init.redirect ?? request?.redirect ?? "follow" };
-      return [request?.body ? request.clone() : input, options];
-    },
-    require(): void {
-      if (!once) return;
-      throw new AgentAuthError(
-        "body_not_replayable",
-        "the server refused the token, and the request's body is a stream that can be sent only once",
-        {
-          class: "auth",
-          hint: "give the body as a string, bytes or a form",
-        },
-      );
-    },
-  };
 }

@@ -1,5 +1,6 @@
 import type { Network } from "../http/network.js";
 import type { Overrides } from "./discovery.js";
+import { DPOP_POLICIES, type DpopPolicy } from "./dpop.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttpOptions, TraceEntry } from "./http.js";
 import type { PreRegisteredClient } from "./known-client.js";
@@ -31,6 +32,12 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
   grant?: MachineGrant | undefined;
   /** Whether requests to issuers show a client certificate, for which they may have other addresses (RFC 8705 section 5). */
   mutualTls?: boolean | undefined;
+  /**
+   * Whether tokens are bound to a key of this client (RFC 9449), so that whoever steals one cannot use it. Such a token is
+   * good with {@link AgentClient.fetch} alone, which proves the key at every request. Default "auto": where the server
+   * takes no others, and its issuer can.
+   */
+  dpop?: DpopPolicy | undefined;
   /** The https address of this client's metadata document. */
   clientMetadataUrl?: string | undefined;
   /** Replaces the `resource` that the server's metadata names. */
@@ -46,7 +53,9 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
 }
 
 /** A program that contradicts itself is told so before anything is asked. */
-export function checkOptions({ grant, client, loginHint }: AgentClientOptions): void {
+export function checkOptions({ grant, client, loginHint, dpop }: AgentClientOptions): void {
+  if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
+    throw new TypeError('dpop must be "off", "auto" or "required"');
   if (grant === undefined) return;
   if (client === undefined) throw new TypeError("grant needs a client that the issuer knows: give client.clientId");
   if (loginHint !== undefined) throw new TypeError("grant and loginHint do not go together: a machine is no account");

@@ -19,6 +19,7 @@ import { finishInSession, knownRedirect, type PreparedLogin, prepareLogin, scope
 import { describeLogin, type LoginStatus } from "./login-status.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
 import { MachineKeeper } from "./machine-keeper.js";
+import { Nonces } from "./nonces.js";
 import { loginRequired } from "./refresh.js";
 import { parseMcpUrl } from "./resource.js";
 import { type Remembered, Ways } from "./way.js";
@@ -51,9 +52,10 @@ export class AgentClient {
   readonly #keeper: GrantKeeper;
   readonly #machine: MachineKeeper | undefined;
   readonly #exchanges = new Exchanges();
+  readonly #nonces = new Nonces();
 
   constructor(options: AgentClientOptions) {
-    const { store, login, timeout = DEFAULT_TIMEOUT_MS, client, onProgress } = options;
+    const { store, login, timeout = DEFAULT_TIMEOUT_MS, client, dpop = "auto", onProgress } = options;
     checkOptions(options);
     this.#options = options;
     this.#ways = new Ways(options);
@@ -65,7 +67,15 @@ export class AgentClient {
       onProgress,
     };
     const httpFor = (grant: Grant) => this.#ways.to(grant.server, grant).http;
-    this.#keeper = new GrantKeeper({ ...common, httpFor, timeout, method: login, privateKey: client?.privateKey });
+    this.#keeper = new GrantKeeper({
+      ...common,
+      httpFor,
+      timeout,
+      method: login,
+      privateKey: client?.privateKey,
+      dpop,
+      nonces: this.#nonces,
+    });
     const httpTo = (address: string) => this.#ways.to(address).http;
     this.#machine = options.grant && client && new MachineKeeper({ ...common, grant: options.grant, client, httpTo });
   }
@@ -115,6 +125,7 @@ export class AgentClient {
         renew: (grant, signal) => this.#keeper.renewRefused(grant, signal),
         replace: (refused, request) =>
           machine?.replace(refused, request) ?? this.#keeper.signIn(refused, { ...request, refused }),
+        nonces: this.#nonces,
         // A machine that has to ask anew does so where a person would sign in.
         mayLogin: machine !== undefined || this.#options.login !== undefined,
       },
@@ -243,7 +254,7 @@ export class AgentClient {
     trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
   ): LoginContext {
     const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint } = this.#options;
-    const { mutualTls } = this.#options;
+    const { mutualTls, dpop = "auto" } = this.#options;
     return {
       ...this.#ways.to(server, remembered),
       remembered,
@@ -257,6 +268,8 @@ export class AgentClient {
       preRegistered: client,
       privateKey: client?.privateKey,
       mutualTls,
+      dpop,
+      nonces: this.#nonces,
       clientMetadataUrl,
       resource,
       flow: flow ?? "browser",

@@ -31,13 +31,15 @@ export interface AuthorizationRequest {
   resource: string | undefined;
   /** Which account is meant, where the server lets us say. */
   loginHint?: string | undefined;
+  /** The hash of the key that the tokens are to be bound to: the code is then good for nobody else (RFC 9449 section 10). */
+  proofKeyThumbprint?: string | undefined;
 }
 
 const MAX_URL = 8192;
 
 /** Builds the authorization request (RFC 6749 section 4.1.1) with PKCE S256 (RFC 7636) and `resource` (RFC 8707). */
 export async function buildAuthorization(request: AuthorizationRequest): Promise<PendingAuthorization> {
-  const { server, client, redirectUri, scope, resource, loginHint } = request;
+  const { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint } = request;
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
   const url = new URL(server.authorizationEndpoint);
@@ -51,6 +53,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     ...(scope.length > 0 && { scope: scope.join(" ") }),
     ...(resource !== undefined && { resource }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
+    ...(proofKeyThumbprint !== undefined && { dpop_jkt: proofKeyThumbprint }),
     // OpenID Connect issues a refresh token for offline_access only after asking (Core section 11).
     ...(scope.includes("offline_access") && { prompt: "consent" }),
   };

@@ -81,6 +81,8 @@ export interface BearerChallenge {
   readonly scope: string | undefined;
   /** `invalid_token`, `insufficient_scope`, … */
   readonly error: string | undefined;
+  /** The schemes that the server takes, among `bearer` and `dpop` (RFC 9449 section 7.1). */
+  readonly schemes: readonly string[];
 }
 
 /** The Bearer (or DPoP) challenges of an answer in one, or undefined when it has none. */
@@ -90,5 +92,10 @@ export function bearerChallenge(headers: Headers): BearerChallenge | undefined {
   );
   if (challenges.length === 0) return undefined;
   const all = (name: string) => [...new Set(challenges.flatMap(({ params }) => params.get(name) ?? []))];
-  return { resourceMetadata: all("resource_metadata"), scope: all("scope")[0], error: all("error")[0] };
+  return {
+    resourceMetadata: all("resource_metadata"),
+    scope: all("scope")[0],
+    error: all("error")[0],
+    schemes: [...new Set(challenges.map(({ scheme }) => scheme))],
+  };
 }

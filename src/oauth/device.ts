@@ -2,10 +2,11 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
 import { checkAddress } from "../http/peer-address.js";
 import type { Discovered } from "./discovery.js";
+import type { Prover } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { obtainClient } from "./registration.js";
-import { answerOf, oauthError, prepare, told } from "./token.js";
+import { answerOf, oauthError, prepare, told, withNonce } from "./token.js";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // Nobody is sent back in this flow; a registration wants an address all the same.
@@ -17,6 +18,8 @@ interface DeviceLogin {
   scope: readonly string[];
   resource: string;
   request: LoginRequest;
+  /** Proves the key that the tokens are to be bound to. */
+  prover: Prover | undefined;
 }
 
 /**
@@ -27,7 +30,7 @@ interface DeviceLogin {
  */
 export async function deviceLogin(
   context: LoginContext,
-  { found, scope, resource, request }: DeviceLogin,
+  { found, scope, resource, request, prover }: DeviceLogin,
 ): Promise<{ client: ClientRecord; answer: TokenAnswer }> {
   const { issuer } = found;
   const endpoint = issuer.deviceAuthorizationEndpoint;
@@ -49,6 +52,7 @@ export async function deviceLogin(
   });
   const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
   const { as, client: known, auth, options } = prepare(call);
+  const bound = { ...call, prover };
   const server = { ...as, device_authorization_endpoint: endpoint };
   const device = await told({ tokenEndpoint: endpoint, client }, async () => {
     const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
@@ -69,14 +73,14 @@ export async function deviceLogin(
   while (context.clock.now() < endsAt) {
     await context.clock.sleep(interval * 1000, signal);
     try {
-      const response = await oauth.deviceCodeGrantRequest(server, known, auth, device.device_code, {
-        ...options,
-        additionalParameters: { resource },
-      });
-      return {
-        client,
-        answer: answerOf(call, response, await oauth.processDeviceCodeResponse(server, known, response)),
+      const ask = async () => {
+        const response = await oauth.deviceCodeGrantRequest(server, known, auth, device.device_code, {
+          ...prepare(bound).options,
+          additionalParameters: { resource },
+        });
+        return answerOf(bound, response, await oauth.processDeviceCodeResponse(server, known, response));
       };
+      return { client, answer: await withNonce(bound, ask) };
     } catch (thrown) {
       const error = oauthError(thrown, issuer.tokenEndpoint, [device.device_code, client.clientSecret?.reveal() ?? ""]);
       const code = error instanceof AgentAuthError ? error.code : undefined;

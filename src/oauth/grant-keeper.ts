@@ -2,6 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { Flights } from "../http/flights.js";
 import { quote } from "../redact.js";
+import { type DpopPolicy, fitsPolicy } from "./dpop.js";
 import { coversScope, type Grant, isFresh, isStorm } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
@@ -27,6 +28,8 @@ export interface TokenOptions {
 export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {
   store: GrantStore;
   clock: Clock;
+  /** Whether tokens must be bound to a key. */
+  dpop: DpopPolicy;
   /** How requests to the issuer of a grant leave. */
   httpFor(grant: Grant): OAuthHttp;
 }
@@ -62,10 +65,10 @@ export class GrantKeeper {
 
   /** A grant that is good for what is asked. */
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
-    const { clock, method } = this.#context;
+    const { clock, method, dpop } = this.#context;
     const wanted = options.scope?.split(" ").filter(Boolean);
     const grant = await this.find(key);
-    if (grant && !grant.retired && coversScope(grant, wanted)) {
+    if (grant && !grant.retired && coversScope(grant, wanted) && fitsPolicy(grant, dpop)) {
       if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl ?? 60)) return grant;
       if (grant.tokens.refreshToken) {
         const renewed = await this.#renewOrUse(grant, options);
@@ -73,7 +76,8 @@ export class GrantKeeper {
       }
     }
     if (isMachineAccount(key.account)) throw noPerson(key.account);
-    if (options.login === false || method === undefined) throw loginRequired(grant ?? key, whyLogin(grant, wanted));
+    if (options.login === false || method === undefined)
+      throw loginRequired(grant ?? key, whyLogin(grant, wanted, dpop));
     return this.signIn(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
 
@@ -136,9 +140,10 @@ function nameOf({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
-function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined): string {
+function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined, dpop: DpopPolicy): string {
   if (!grant) return "nobody is signed in";
   if (grant.retired) return grant.retired.reason;
+  if (!fitsPolicy(grant, dpop)) return `the token is ${grant.proofKey ? "" : "not "}bound to a key (DPoP)`;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
   return "the token has expired, and there is no refresh token";
 }

@@ -74,6 +74,8 @@ export interface Grant {
   readonly requestedScope: string | undefined;
   /** The rules that a person lifted for this issuer, by the names of the client's options. */
   readonly overrides: readonly string[];
+  /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
+  readonly proofKey?: Secret | undefined;
   /** The tokens of the last answer. */
   readonly tokens: GrantTokens;
   /** Unix milliseconds at which the person signed in; every generation of one login has the same. */

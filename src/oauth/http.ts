@@ -6,6 +6,7 @@ import { strictObject, uncompressed } from "../http/strict-object.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { DocumentCache } from "./document-cache.js";
+import type { Prover } from "./dpop.js";
 
 /** A step of the flow, as `discover` tells it. */
 export type Step =
@@ -94,19 +95,24 @@ export class OAuthHttp {
    * specifications give it (see {@link readAnswer}).
    *
    * @param beforeSend called right before the request leaves; what it throws keeps it from leaving
+   * @param prover proves that we have the key that the tokens are to be bound to (RFC 9449 section 5)
    */
   fetcher(
     signal: AbortSignal | undefined,
     beforeSend?: () => void,
+    prover?: Prover,
   ): (url: string, init: FetcherInit) => Promise<Response> {
     return async (url, init) => {
       const headers = new Headers(init.headers);
       for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
       if (!headers.has("accept")) headers.set("accept", "application/json");
       const { method, body } = init;
+      if (prover) headers.set("dpop", await prover.proof({ method, url }));
       const request = new Request(url, { method, headers, ...(body != null && { body: body as string }) });
       beforeSend?.();
-      return readAnswer(uncompressed(await this.#once(request, signal).catch(cutShort)));
+      const reply = await this.#once(request, signal).catch(cutShort);
+      prover?.nonces.learn(url, reply.response.headers);
+      return readAnswer(uncompressed(reply));
     };
   }
 }

@@ -1,8 +1,9 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { quote } from "../redact.js";
+import { quote, type Secret } from "../redact.js";
 import { buildAuthorization, checkCallback, type PendingAuthorization } from "./authorization.js";
 import { deviceLogin } from "./device.js";
 import { type Discovered, discover, liftedFor } from "./discovery.js";
+import { newProofKey, proverFor } from "./dpop.js";
 import { type ClientRecord, type Grant, type TokenAnswer, tokensOf } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
 import type { LoginSession } from "./login.js";
@@ -19,9 +20,11 @@ export async function loginWith(context: LoginContext, request: LoginRequest): P
   const scope = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
   if (context.flow === "device") {
-    const { client, answer } = await deviceLogin(context, { found, scope, resource, request });
+    const proofKey = await newProofKey(context.dpop, found);
+    const prover = proverFor({ proofKey }, context.nonces);
+    const { client, answer } = await deviceLogin(context, { found, scope, resource, request, prover });
     const overrides = liftedFor(found.issuer.issuer, context);
-    const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides };
+    const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides, proofKey };
     return keep(context, grantOf(context, login, answer));
   }
   const { issuer } = found.issuer;
@@ -69,6 +72,8 @@ export interface PreparedLogin {
   readonly resource: string;
   /** The rules that were lifted for this issuer, by the names of the client's options. */
   readonly overrides: readonly string[];
+  /** The key that the tokens are to be bound to. */
+  readonly proofKey: Secret | undefined;
   /** The authorization request, with the secrets that prove the callback to be its own. */
   readonly pending: PendingAuthorization;
 }
@@ -82,7 +87,8 @@ async function completeLogin(
 ): Promise<Grant> {
   const { issuer, client, pending } = login;
   const checked = checkCallback(pending, parameters);
-  const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
+  const prover = proverFor(login, context.nonces);
+  const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, prover, signal };
   const answer = await exchangeCode(call, { ...pending, parameters: checked });
   return keep(context, grantOf(context, login, answer));
 }
@@ -125,6 +131,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   const form = redirectForm(redirectUri);
   const { issuer } = found.issuer;
   const known = await context.store.readClient(issuer, form);
+  const proofKey = await newProofKey(context.dpop, found);
   const prepare = async (): Promise<PreparedLogin> => {
     const client = await obtainClient({
       ...context,
@@ -134,7 +141,9 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
       now: context.clock.epoch(),
       signal,
     });
-    const request = { server: found.issuer, client, redirectUri, scope, resource, loginHint: context.loginHint };
+    const { loginHint, nonces } = context;
+    const proofKeyThumbprint = await proverFor({ proofKey }, nonces)?.thumbprint();
+    const request = { server: found.issuer, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint };
     return {
       server: found.server,
       issuer: found.issuer,
@@ -142,6 +151,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
       scope,
       resource,
       overrides: liftedFor(issuer, context),
+      proofKey,
       pending: await buildAuthorization(request),
     };
   };
@@ -160,7 +170,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
 }
 
 function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, answer: TokenAnswer): Grant {
-  const { server, issuer, client, scope, resource, overrides } = login;
+  const { server, issuer, client, scope, resource, overrides, proofKey } = login;
   const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
   return {
     profile: context.profile,
@@ -178,6 +188,7 @@ function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, a
     client,
     requestedScope,
     overrides,
+    proofKey,
     tokens: tokensOf(answer, requestedScope),
     signedInAt: answer.at,
     refusals: [],

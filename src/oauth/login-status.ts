@@ -11,6 +11,8 @@ export interface LoginStatus {
   account: string | null;
   /** How its tokens come: a person signed in, or a machine asks with this grant. */
   grant: "sign-in" | "client-credentials" | "jwt-bearer" | "id-jag";
+  /** How its tokens are used: those of type `DPoP` are bound to a key that is kept with them. */
+  token_type: "Bearer" | "DPoP";
   /** What is sent as `resource`. */
   resource: string;
   /** The authorization server. */
@@ -50,6 +52,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     server: grant.server,
     account: grant.account ?? null,
     grant: GRANTS[machine ?? "person"],
+    token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
     resource: grant.resource,
     issuer: grant.issuer,
     client_id: grant.client.clientId,

@@ -2,6 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { Flights } from "../http/flights.js";
 import { quote } from "../redact.js";
 import type { FetchContext } from "./agent-fetch.js";
+import { fitsPolicy } from "./dpop.js";
 import { coversScope, type Grant, isFresh, isStorm, noteRefusal } from "./grant.js";
 import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
@@ -97,8 +98,9 @@ export class MachineKeeper {
     const { store, client, loginContext } = this.#context;
     const stored = await store.read(key);
     if (stored === undefined || stored.retired) return undefined;
-    const { resource = stored.resource } = loginContext(key, stored);
-    return stored.resource === resource && stored.issuer === (client.issuer ?? stored.issuer) ? stored : undefined;
+    const { resource = stored.resource, dpop } = loginContext(key, stored);
+    const isSame = stored.resource === resource && stored.issuer === (client.issuer ?? stored.issuer);
+    return isSame && fitsPolicy(stored, dpop) ? stored : undefined;
   }
 
   /** Asks once for all who want the same at the same time, in this process and in any other. */

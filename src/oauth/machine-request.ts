@@ -2,6 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { BearerChallenge } from "./challenge.js";
 import { discoverIssuer, liftedFor } from "./discovery.js";
+import { newProofKey, proverFor } from "./dpop.js";
 import type { ClientRecord, Grant, GrantTokens } from "./grant.js";
 import type { GrantKey } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
@@ -119,6 +120,7 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
     client,
     requestedScope: scope.length > 0 ? scope.join(" ") : undefined,
     overrides: liftedFor(issuer.issuer, login),
+    proofKey: await newProofKey(login.dpop, found),
   };
 }
 
@@ -137,7 +139,8 @@ async function ask(
   const { client, issuer, endpoints, resource, requestedScope: scope } = target;
   const { signal } = request;
   const { privateKey } = context.client;
-  const call = { ...login, issuer, tokenEndpoint: endpoints.token, client, privateKey, signal };
+  const prover = proverFor(target, login.nonces);
+  const call = { ...login, issuer, tokenEndpoint: endpoints.token, client, privateKey, prover, signal };
   const entry = { step: "token", method: "POST", url: endpoints.token } as const;
   try {
     const tokens = await tokensFor(context, call, { resource, scope }, request);

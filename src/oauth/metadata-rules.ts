@@ -98,6 +98,7 @@ export function checkMetadata(document: Members, url: string, discovery: ServerD
     grantTypesSupported: list("grant_types_supported"),
     tokenEndpointAuthMethods: list("token_endpoint_auth_methods_supported"),
     tokenEndpointSigningAlgorithms: list("token_endpoint_auth_signing_alg_values_supported"),
+    dpopSigningAlgorithms: list("dpop_signing_alg_values_supported"),
     promisesIss: document["authorization_response_iss_parameter_supported"] === true,
     takesClientIdDocuments: document["client_id_metadata_document_supported"] === true,
     url,
@@ -122,6 +123,7 @@ const OUR_PARAMETERS = [
   "code_challenge",
   "code_challenge_method",
   "resource",
+  "dpop_jkt",
 ];
 
 /** A parameter of ours that is already in the endpoint's query would be there twice, and which one counts is anybody's guess. */

@@ -2,10 +2,12 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, follow } from "../http/deadline.js";
 import { quote, shellWord } from "../redact.js";
 import type { ClientKey } from "./client-auth.js";
+import { proverFor } from "./dpop.js";
 import { type Grant, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
 import { type Attempt, failureOf, type Lease, leaseLost } from "./lease.js";
+import type { Nonces } from "./nonces.js";
 import { refreshTokens } from "./token.js";
 
 /** What goes on beyond single requests, in words for people. */
@@ -25,6 +27,8 @@ export interface RefreshContext {
   timeout: number;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
+  /** What issuers want to see in proofs, for grants that are bound to a key. */
+  nonces: Nonces;
   /** Grants that were renewed but could not be saved, by the token before them: the only copy of what the issuer gave. */
   unsaved: Map<string, Grant>;
   /** Hears what becomes of the refresh. */
@@ -150,8 +154,9 @@ async function post(context: RefreshContext, current: Grant, lease: Lease, time:
   tell(context, `renewing the token of ${current.server} at ${url}`);
   try {
     const { http, clock, privateKey } = context;
-    const request = { http, clock, issuer, tokenEndpoint: url, client, privateKey, signal: call.signal, beforeSend };
-    return await refreshTokens(request, current);
+    const prover = proverFor(current, context.nonces);
+    const by = { http, clock, client, privateKey, prover };
+    return await refreshTokens({ ...by, issuer, tokenEndpoint: url, signal: call.signal, beforeSend }, current);
   } finally {
     call.release();
   }

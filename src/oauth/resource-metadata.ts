@@ -16,6 +16,8 @@ export interface ResourceMetadata {
   authorizationServers: readonly string[];
   /** The scopes that it names. */
   scopesSupported: readonly string[] | undefined;
+  /** Whether it takes no tokens but those that are bound to a key (RFC 9449). */
+  dpopRequired: boolean;
   /** Where the document was found. */
   url: string;
 }
@@ -153,6 +155,7 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
     resource: named,
     authorizationServers: [...new Set(servers.map((server) => checkIssuer(server, url, policy)))],
     scopesSupported: scopes === undefined ? undefined : parseScope(scopes, "scopes_supported", url),
+    dpopRequired: document["dpop_bound_access_tokens_required"] === true,
     url,
   };
 }

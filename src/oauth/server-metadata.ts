@@ -32,6 +32,8 @@ export interface IssuerMetadata {
   tokenEndpointAuthMethods: readonly string[] | undefined;
   /** What clients may sign the assertions with that they prove themselves by. */
   tokenEndpointSigningAlgorithms?: readonly string[] | undefined;
+  /** What proofs may be signed with that tokens are bound to a key by (RFC 9449 section 5.1). */
+  dpopSigningAlgorithms?: readonly string[] | undefined;
   /** Whether it promises `iss` in its authorization responses (RFC 9207). */
   promisesIss: boolean;
   /** Whether client ids may be addresses of client metadata documents. */

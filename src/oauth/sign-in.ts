@@ -1,6 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { BearerChallenge } from "./challenge.js";
+import { fitsPolicy } from "./dpop.js";
 import { coversScope, type Grant } from "./grant.js";
 import type { GrantKey } from "./grant-store.js";
 import { failureOf, type Lease } from "./lease.js";
@@ -55,7 +56,7 @@ export function signIn(context: SignInContext, request: SignInRequest & { signal
   // What somebody else signed in since the grant that is not good enough was read.
   const newer = async () => {
     const stored = await store.read(key);
-    if (!stored || stored.retired || !coversScope(stored, wanted)) return undefined;
+    if (!stored || stored.retired || !coversScope(stored, wanted) || !fitsPolicy(stored, login.dpop)) return undefined;
     return stored.generation === before?.generation ? undefined : stored;
   };
   return store.lease(

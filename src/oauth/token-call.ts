@@ -3,6 +3,7 @@ import { isLoopbackHost } from "../http/address.js";
 import { systemClock } from "../http/deadline.js";
 import { reachOf } from "../http/reach.js";
 import { quote } from "../redact.js";
+import type { Prover } from "./dpop.js";
 import type { ClientRecord } from "./grant.js";
 import { type PreRegisteredClient, secretOf } from "./known-client.js";
 import type { TokenCall } from "./token.js";
@@ -16,6 +17,8 @@ export interface TokenCallOptions extends WayOptions {
   tokenEndpoint: string;
   /** The client that asks. */
   client: PreRegisteredClient;
+  /** Proves the key that the tokens are to be bound to; without it they are bearer tokens. */
+  prover?: Prover | undefined;
   /** Ends the request. */
   signal?: AbortSignal | undefined;
 }
@@ -30,12 +33,13 @@ export interface TokenCallOptions extends WayOptions {
  * @throws `AgentAuthError` `usage`
  */
 export function tokenCall(options: TokenCallOptions): TokenCall {
-  const { issuer, tokenEndpoint, client, signal, clock = systemClock } = options;
+  const { issuer, tokenEndpoint, client, prover, signal, clock = systemClock } = options;
   checkEndpoint(issuer, "the issuer");
   checkEndpoint(tokenEndpoint, "the token endpoint");
   const { http } = new Ways(options).to(tokenEndpoint);
   const record = recordOf(client, issuer);
-  return { http, clock, issuer, tokenEndpoint, client: record, privateKey: client.privateKey, signal };
+  const { privateKey } = client;
+  return { http, clock, issuer, tokenEndpoint, client: record, privateKey, prover, signal };
 }
 
 /** The record of a client whose issuer lists nothing. */

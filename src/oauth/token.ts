@@ -5,6 +5,7 @@ import type { Clock } from "../http/deadline.js";
 import { refused } from "../http/refuse.js";
 import { escapeText, MASK, quote, Redactor, type Secret } from "../redact.js";
 import { type ClientKey, clientAuth } from "./client-auth.js";
+import type { Prover } from "./dpop.js";
 import type { ClientRecord, Grant, TokenAnswer } from "./grant.js";
 import type { OAuthHttp } from "./http.js";
 
@@ -22,6 +23,8 @@ export interface TokenCall {
   client: ClientRecord;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
+  /** Proves the key that the tokens are to be bound to (RFC 9449); without it they are bearer tokens. */
+  prover?: Prover | undefined;
   /** Ends the request. */
   signal: AbortSignal | undefined;
   /** Called right before a request leaves; what it throws keeps it from leaving. */
@@ -86,7 +89,7 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
 
 /** What oauth4webapi wants to know of the server, the client and how requests leave. */
 export function prepare(
-  call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "signal" | "beforeSend"> & {
+  call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "prover" | "signal" | "beforeSend"> & {
     tokenEndpoint?: string;
   },
 ) {
@@ -100,7 +103,7 @@ export function prepare(
     client: { client_id: client.clientId } as oauth.Client,
     auth: clientAuth(client, call.privateKey),
     options: {
-      [oauth.customFetch]: call.http.fetcher(call.signal, call.beforeSend) as never,
+      [oauth.customFetch]: call.http.fetcher(call.signal, call.beforeSend, call.prover) as never,
       // Addresses were checked when they were read; http is left only between servers on this machine.
       [oauth.allowInsecureRequests]: isLoopbackHost(new URL(call.issuer).hostname),
     },
@@ -125,7 +128,9 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
     return value;
   };
   const { access_token, refresh_token, id_token, expires_in, scope, token_type } = answer;
-  if (token_type !== "bearer") throw complain("token_type", 'must be "Bearer" (RFC 6749 section 5.1)', token_type);
+  // A token that is not bound to the key would be another one than was asked for, and anybody's who finds it.
+  const rule = call.prover ? 'must be "DPoP" (RFC 9449 section 5)' : 'must be "Bearer" (RFC 6749 section 5.1)';
+  if (token_type !== (call.prover ? "dpop" : "bearer")) throw complain("token_type", rule, token_type);
   if (expires_in !== undefined && !(expires_in > 0))
     throw complain("expires_in", "must be a positive number of seconds", expires_in);
   const date = Date.parse(response.headers.get("date") ?? "");
@@ -153,14 +158,32 @@ function closeTo(date: number, now: number): number {
  * @param secrets what was sent: a server that repeats it in its error must not make us show it
  */
 export async function told<T>(
-  call: { tokenEndpoint: string; client?: ClientRecord },
+  call: Pick<TokenCall, "tokenEndpoint" | "prover"> & { client?: ClientRecord },
   work: () => Promise<T>,
   secrets: readonly string[] = [],
 ): Promise<T> {
   try {
-    return await work();
+    return await withNonce(call, work);
   } catch (thrown) {
     throw oauthError(thrown, call.tokenEndpoint, [...secrets, call.client?.clientSecret?.reveal() ?? ""]);
+  }
+}
+
+/**
+ * Makes a request once more where the server wants a nonce of its own in the proof (RFC 9449 section 8): it has not looked
+ * at what else was sent. Once, since a server that wants another one each time would be asked for ever.
+ */
+export async function withNonce<T>(
+  { prover, tokenEndpoint }: Pick<TokenCall, "prover" | "tokenEndpoint">,
+  work: () => Promise<T>,
+): Promise<T> {
+  const before = prover?.nonces.get(tokenEndpoint);
+  try {
+    return await work();
+  } catch (thrown) {
+    const isAsked = thrown instanceof oauth.ResponseBodyError && thrown.error === "use_dpop_nonce";
+    if (!isAsked || prover?.nonces.get(tokenEndpoint) === before) throw thrown;
+    return work();
   }
 }
 
@@ -189,6 +212,11 @@ export function oauthError(thrown: unknown, url: string, secrets: readonly strin
       class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
       status,
       url,
+      // A proof says when it was made.
+      hint:
+        error === "invalid_dpop_proof"
+          ? "agentauth doctor tells whether the clock of this machine is right"
+          : undefined,
       // Without the cause: it holds the whole answer, whatever that repeats.
     });
   }

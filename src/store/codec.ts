@@ -22,6 +22,7 @@ export function encodeGrant(grant: Grant, before?: string): string {
     kind: "grant",
     ...grant,
     client: { ...client, clientSecret: client.clientSecret?.reveal() },
+    proofKey: grant.proofKey?.reveal(),
     tokens: {
       ...tokens,
       accessToken: tokens.accessToken.reveal(),
@@ -75,6 +76,7 @@ export function decodeGrant(text: string): Grant {
     client: clientOf(object(members, "client")),
     requestedScope: optional(members, "requestedScope"),
     overrides: strings(members, "overrides"),
+    proofKey: secret(members, "proofKey"),
     tokens: {
       accessToken: new Secret(string(tokens, "accessToken")),
       refreshToken: secret(tokens, "refreshToken"),
@@ -176,6 +178,7 @@ export function encodeLogin(login: PreparedLogin & { profile: string }): string 
     kind: "login",
     ...login,
     client: { ...login.client, clientSecret: login.client.clientSecret?.reveal() },
+    proofKey: login.proofKey?.reveal(),
     pending: { ...login.pending, verifier: login.pending.verifier.reveal() },
   });
 }
@@ -191,6 +194,7 @@ export function decodeLogin(text: string): PreparedLogin & { profile: string } {
   const login = {
     ...members,
     client: clientOf(object(members, "client")),
+    proofKey: secret(members, "proofKey"),
     pending: { ...pending, verifier: new Secret(string(pending, "verifier")) },
   };
   string(members, "server");

@@ -52,10 +52,11 @@ export function madeGrant(over: Partial<Grant> = {}): Grant {
 const reveal = (secret: Secret | undefined) => secret?.reveal();
 
 /** A grant as plain data, secrets revealed, for comparing. */
-export function plainGrant({ tokens, client, ...grant }: Grant) {
+export function plainGrant({ tokens, client, proofKey, ...grant }: Grant) {
   return {
     ...grant,
     client: { ...client, clientSecret: reveal(client.clientSecret) },
+    proofKey: reveal(proofKey),
     tokens: {
       ...tokens,
       accessToken: tokens.accessToken.reveal(),

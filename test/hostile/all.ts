@@ -4,6 +4,7 @@ import { authorizeUrl } from "./cases/authorize-url.js";
 import { callback } from "./cases/callback.js";
 import { config } from "./cases/config.js";
 import { discovery } from "./cases/discovery.js";
+import { dpop } from "./cases/dpop.js";
 import { exchange } from "./cases/exchange.js";
 import { flood } from "./cases/flood.js";
 import { json } from "./cases/json.js";
@@ -30,6 +31,7 @@ export const allCases: readonly HostileCase[] = [
   ...token,
   ...refresh,
   ...exchange,
+  ...dpop,
   ...storage,
   ...lists,
   ...output,

@@ -264,6 +264,7 @@ describe("status", () => {
       server: mcp.url,
       account: null,
       grant: "sign-in",
+      token_type: "Bearer",
       resource: mcp.url,
       issuer: issuer.issuer,
       client_id: "client-as-1",

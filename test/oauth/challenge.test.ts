@@ -71,7 +71,7 @@ describe("parseChallenges", () => {
   it("is not fooled by parameters inside a quoted text", () => {
     const field =
       'Bearer error_description="use scope=admin, resource_metadata=\\"https://evil.example/\\"", scope="a"';
-    expect(met(field)).toEqual({ resourceMetadata: [], scope: "a", error: undefined });
+    expect(met(field)).toEqual({ resourceMetadata: [], scope: "a", error: undefined, schemes: ["bearer"] });
   });
 
   it("reads nothing from a field longer than 64 KB", () => {
@@ -156,7 +156,13 @@ describe("bearerChallenge", () => {
       resourceMetadata: [],
       scope: "b",
       error: "invalid_token",
+      schemes: ["bearer"],
     });
+  });
+
+  it("tells which kinds of tokens the server takes", () => {
+    expect(met('DPoP algs="ES256"')?.schemes).toEqual(["dpop"]);
+    expect(met('Bearer realm="a", DPoP algs="ES256"')?.schemes).toEqual(["bearer", "dpop"]);
   });
 
   it("gives every address of resource metadata once, in order", () => {

@@ -7,6 +7,7 @@ const LOGIN = {
   server: address("the MCP server"),
   account: orNull(text("the account that the login was asked for; null when none was named")),
   grant: oneOf(["sign-in", "client-credentials", "jwt-bearer", "id-jag"], "how its tokens come"),
+  token_type: oneOf(["Bearer", "DPoP"], "DPoP: bound to a key that is kept with it (RFC 9449)"),
   resource: text("the resource that the token is for, as it was sent"),
   issuer: address("the authorization server"),
   client_id: text("the client that the issuer knows"),
@@ -23,7 +24,7 @@ const STATUS = record(LOGIN);
 
 const TOKEN = record({
   access_token: text("the token; a secret"),
-  token_type: { type: "string", const: "Bearer" },
+  token_type: oneOf(["Bearer", "DPoP"], "DPoP: good only with a proof of its key at every request (RFC 9449)"),
   expires_at: orNull(time("its end; null when the issuer did not tell")),
   expires_in: orNull(integer("seconds until its end, when it was printed")),
   scope: orNull(text("its scopes, separated by blanks; null when the issuer did not tell")),
@@ -75,6 +76,7 @@ const RESOURCE = record(
     resource: text("the resource, as it is sent"),
     authorizationServers: strings("its issuers, in its order"),
     scopesSupported: strings("the scopes that it names"),
+    dpopRequired: flag("whether it takes no tokens but those that are bound to a key (RFC 9449)"),
     url: address("where its metadata was found"),
   },
   { optional: ["scopesSupported"], description: "RFC 9728" },
@@ -96,6 +98,7 @@ const ISSUER_SOMETIMES = {
   deviceAuthorizationEndpoint: address("RFC 8628"),
   jwksUri: address("its keys"),
   tokenEndpointSigningAlgorithms: strings("what client assertions may be signed with"),
+  dpopSigningAlgorithms: strings("what proofs may be signed with that tokens are bound by (RFC 9449)"),
   scopesSupported: strings("the scopes that it names"),
   grantTypesSupported: strings("the grants that it names"),
   tokenEndpointAuthMethods: strings("how clients may prove who they are"),

@@ -1,0 +1,24 @@
+/** What RFC 9449 section 8.1 lets a nonce be made of, and not so long that a proof outgrows what servers read. */
+const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,2048}$/;
+const MAX_ORIGINS = 256;
+
+/** The last nonce that each server gave for our proofs (RFC 9449 sections 8 and 9), for all requests of a client. */
+export class Nonces {
+  readonly #byOrigin = new Map<string, string>();
+
+  /** The nonce for a request. */
+  get(url: string): string | undefined {
+    return this.#byOrigin.get(new URL(url).origin);
+  }
+
+  /** Reads the nonce of an answer, if it brought one. */
+  learn(url: string, headers: Headers): void {
+    const nonce = headers.get("dpop-nonce");
+    if (nonce === null || !NONCE.test(nonce)) return;
+    const { origin } = new URL(url);
+    this.#byOrigin.delete(origin);
+    this.#byOrigin.set(origin, nonce);
+    const [oldest] = this.#byOrigin.keys();
+    if (this.#byOrigin.size > MAX_ORIGINS && oldest !== undefined) this.#byOrigin.delete(oldest);
+  }
+}
