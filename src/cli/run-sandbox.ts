@@ -139,9 +139,9 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
 /** The options that were given, by the names that the sandbox has for them. */
 function given(options: SandboxCommandOptions): SandboxOptions {
   const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
-  const { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl } = options;
+  const { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces } = options;
   const all = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
-  const oauth = { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl };
+  const oauth = { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces };
   return Object.fromEntries(Object.entries({ ...all, ...oauth }).filter(([, value]) => value !== undefined));
 }
 

@@ -1,4 +1,5 @@
 import { isScopeToken } from "../http/scope-token.js";
+import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 
@@ -43,26 +44,40 @@ export interface TokenFacts {
   audience: readonly string[];
   /** Unix seconds. */
   expiresAt: number;
+  /** The thumbprint of the key that the token is bound to (RFC 9449 section 6); undefined for a bearer token. */
+  boundTo: string | undefined;
 }
 
 // The end of the year 9999. What lies beyond is milliseconds, or nonsense.
 const MAX_TIME = 253_402_300_799;
+/** The SHA-256 of a key. */
+const THUMBPRINT = /^[\w-]{43}$/;
 
 /** Holds claims against the rules of the service and of RFC 9068 section 4, however they came. @throws TokenRefusal */
 export function judgeClaims(claims: Readonly<Record<string, unknown>>, rules: ClaimRules): TokenFacts {
-  const { iss, sub, client_id, azp, cnf } = claims;
+  const { iss, sub, client_id, azp } = claims;
   if (iss !== rules.issuer) throw new TokenRefusal("issuer", `iss ${quote(iss)} must be ${quote(rules.issuer)}`);
   const audience = readAudience(claims["aud"], rules);
   const expiresAt = checkTimes(claims, rules);
-  // Whoever holds such a token must prove a key, which nobody is asked for here.
-  if (cnf !== undefined) throw new TokenRefusal("bound", "the token is bound to a key (RFC 7800), no bearer token");
   return {
     subject: text("sub", sub),
     clientId: text("client_id", client_id ?? azp),
     scopes: readTokenScopes(claims),
     audience,
     expiresAt,
+    boundTo: readBinding(claims),
   };
+}
+
+/** The key that a token is bound to. A token that is bound in another way, or to more, is not taken for less than it is. */
+function readBinding({ cnf, token_type }: Readonly<Record<string, unknown>>): string | undefined {
+  if (cnf === undefined) {
+    if (typeof token_type !== "string" || token_type.toLowerCase() !== "dpop") return undefined;
+    throw new TokenRefusal("bound", "token_type is DPoP, and cnf does not say to which key the token is bound");
+  }
+  const { jkt, ...others } = isJsonObject(cnf) ? cnf : {};
+  if (typeof jkt === "string" && THUMBPRINT.test(jkt) && Object.keys(others).length === 0) return jkt;
+  throw new TokenRefusal("bound", `cnf ${quote(cnf)} must have jkt alone, a thumbprint (RFC 9449 section 6)`);
 }
 
 function readAudience(aud: unknown, { audiences }: ClaimRules): readonly string[] {

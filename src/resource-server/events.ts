@@ -16,6 +16,11 @@ export type RefusalReason =
   | "expired"
   | "not_yet"
   | "bound"
+  | "unbound"
+  | "scheme"
+  | "proof"
+  | "nonce"
+  | "replayed"
   | "inactive"
   | "scope";
 

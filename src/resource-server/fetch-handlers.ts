@@ -20,13 +20,17 @@ export interface HonoContext {
   req: { raw: Request };
   /** Keeps a value for the handlers that follow. */
   set(name: string, value: unknown): void;
+  /** Sets a header of the answer. */
+  header(name: string, value: string): void;
 }
 
 /** A middleware for Hono: it sets `auth` to the {@link Admission}. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>;
 
 /** What came of looking at a request. */
-type Met = { response: Response; admission?: undefined } | { response?: undefined; admission: Admission };
+type Met =
+  | { response: Response; admission?: undefined }
+  | { response?: undefined; admission: Admission; headers: readonly [name: string, value: string][] };
 
 async function meet(
   gate: Gate,
@@ -36,10 +40,14 @@ async function meet(
 ): Promise<Met> {
   const about = metadataResponse(metadata, request);
   if (about) return { response: about };
-  const value = request.headers.get("authorization");
-  const { verified, answer } = await gate.pass(value === null ? [] : [value], request, scopes);
-  if (answer) return { response: responseOf(answer) };
-  return { admission: { verified, authInfo: authInfoOf(verified, metadata.document.resource) } };
+  const { method, url } = request;
+  const valuesOf = (name: string) => [request.headers.get(name) ?? []].flat();
+  const brought = { authorization: valuesOf("authorization"), proof: valuesOf("dpop"), method, url };
+  const passed = await gate.pass(brought, request, scopes);
+  if (passed.answer) return { response: responseOf(passed.answer) };
+  const { verified, headers } = passed;
+  const admission = { verified, authInfo: authInfoOf(verified, metadata.document.resource) };
+  return { admission, headers: Object.entries(headers) };
 }
 
 /** The answer to a request for the metadata; undefined for any other. */
@@ -56,18 +64,32 @@ export function createProtected(
   scopes: Scopes<Request> | undefined,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
-    const { response, admission } = await meet(gate, metadata, request, scopes);
-    return response ?? handler(request, admission);
+    const met = await meet(gate, metadata, request, scopes);
+    if (met.response) return met.response;
+    return withHeaders(await handler(request, met.admission), met.headers);
   };
+}
+
+function withHeaders(response: Response, added: readonly [name: string, value: string][]): Response {
+  if (added.length === 0) return response;
+  try {
+    for (const [name, value] of added) response.headers.set(name, value);
+    return response;
+  } catch {
+    // The headers of an answer that was fetched cannot be changed.
+    const headers = new Headers([...response.headers, ...added]);
+    return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+  }
 }
 
 /** The same as a middleware for Hono. */
 export function createHono(gate: Gate, metadata: Metadata, scopes: Scopes<Request> | undefined): HonoMiddleware {
   return async (context, next) => {
-    const { response, admission } = await meet(gate, metadata, context.req.raw, scopes);
-    if (response) return response;
-    context.set("auth", admission);
+    const met = await meet(gate, metadata, context.req.raw, scopes);
+    if (met.response) return met.response;
+    context.set("auth", met.admission);
     await next();
+    for (const [name, value] of met.headers) context.header(name, value);
     return undefined;
   };
 }

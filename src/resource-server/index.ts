@@ -1,13 +1,15 @@
 /**
- * `agentauth/resource-server`: verifies bearer tokens, answers requests without a good one, and serves the metadata
- * document of a protected server. Web-standard interfaces only.
+ * `agentauth/resource-server`: verifies tokens, bearer tokens and those that are bound to a key, answers requests without a
+ * good one, and serves the metadata document of a protected server. Web-standard interfaces only.
  *
  * @module
  */
 export type { TokenClaims } from "./claims.js";
+export type { Scheme } from "./credentials.js";
+export type { Presentation } from "./dpop.js";
 export type { RefusalReason, ResourceServerEvent } from "./events.js";
 export type { Admission, HonoContext, HonoMiddleware, ProtectedHandler } from "./fetch-handlers.js";
-export type { Scopes } from "./gate.js";
+export type { Scopes, VerifyOptions } from "./gate.js";
 export type { ResourceMetadataDocument } from "./metadata.js";
 export type { NodeMiddleware, NodeRequest, NodeResponse } from "./node-middleware.js";
 export type { IntrospectionOptions, ResourceServerOptions } from "./options.js";

@@ -1,25 +1,34 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { MASK, quote } from "../redact.js";
-import { checkLength } from "./bearer.js";
-import { REFUSED, UNJUDGED } from "./challenge.js";
+import { REFUSALS, type RefusalCode, UNJUDGED } from "./challenge.js";
 import { judgeClaims, type TokenClaims } from "./claims.js";
-import { TokenRefusal } from "./events.js";
+import { checkLength } from "./credentials.js";
+import type { Dpop, Presentation } from "./dpop.js";
+import { type RefusalReason, TokenRefusal } from "./events.js";
 import { createIntrospect } from "./introspection.js";
 import type { Issuer } from "./issuer.js";
 import { keysOf, looksLikeJwt, readJwt, verifySignature } from "./jwt.js";
 import type { Settings } from "./settings.js";
 import { type VerifiedToken, verifiedToken } from "./verified-token.js";
 
+/** A token that was taken. */
+export interface Judged {
+  verified: VerifiedToken;
+  /** Whether the client is to be told the nonce that proofs need from here on. */
+  isNonceOld: boolean;
+}
+
 /**
  * Judges tokens.
  *
- * It throws an `AgentAuthError` `invalid_token` (class `auth`, status 401) whose message is the same whatever rule was
- * broken, or one of class `unavailable` (status 503) where the token could not be judged.
+ * It throws an `AgentAuthError` (class `auth`, status 401) `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce` whose
+ * message is the same whatever rule was broken, or one of class `unavailable` (status 503) where the token could not be
+ * judged.
  */
-export type Judge = (token: string, signal: AbortSignal | undefined) => Promise<VerifiedToken>;
+export type Judge = (token: string, presented: Presentation, signal: AbortSignal | undefined) => Promise<Judged>;
 
 /** Makes the judge of a resource server. */
-export function createJudge(settings: Settings, issuers: readonly Issuer[]): Judge {
+export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop: Dpop): Judge {
   const known = new Map(issuers.map((issuer) => [issuer.issuer, keysOf(issuer, settings)]));
   const asked = issuers.find(({ issuer }) => issuer === settings.introspected);
   const introspect = asked && createIntrospect(asked, settings);
@@ -37,15 +46,18 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[]): Jud
     if (!asked || !introspect) throw new TokenRefusal("not_a_jwt", "the token is no JWT, and no issuer is to be asked");
     return [asked.issuer, await introspect(token, signal).catch(unjudged(asked.issuer))];
   };
-  const judge = async (token: string, signal: AbortSignal | undefined): Promise<VerifiedToken> => {
+  const judge: Judge = async (token, presented, signal) => {
     checkLength(token);
+    const proof = await dpop.check(token, presented);
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
     const [issuer, claims] = await (isJwt ? byJwt : byIssuer)(token, signal);
     const { audiences, clockSkew: skew, clock } = settings;
     const facts = judgeClaims(claims, { issuer, audiences, now: clock.epoch() / 1000, skew });
-    return verifiedToken(token, issuer, facts, claims);
+    dpop.bind(facts.boundTo, proof);
+    return { verified: verifiedToken(token, issuer, facts, claims), isNonceOld: proof?.isNonceOld ?? false };
   };
-  return (token, signal) => judge(token, signal).catch((error: unknown) => told(error, token, settings));
+  return (token, presented, signal) =>
+    judge(token, presented, signal).catch((error: unknown) => told(error, token, settings));
 }
 
 /** An issuer that cannot be asked, with its name. */
@@ -71,7 +83,7 @@ function told(error: unknown, token: string, { log }: Settings): never {
   const shown = (detail: string) => detail.replaceAll(token, MASK);
   if (error instanceof TokenRefusal) {
     log({ type: "refused", reason: error.reason, detail: shown(error.message) });
-    throw invalidToken();
+    throw refusal(error.reason);
   }
   if (!(error instanceof Unjudged)) throw error;
   const { code, message } = error.error;
@@ -79,7 +91,14 @@ function told(error: unknown, token: string, { log }: Settings): never {
   throw new AgentAuthError(code, UNJUDGED, { class: "unavailable", status: 503, retryable: true });
 }
 
-/** The error for any token that is not taken. */
-export function invalidToken(): AgentAuthError {
-  return new AgentAuthError("invalid_token", REFUSED, { class: "auth", status: 401 });
+/** The error for any token that is not taken, which tells of its proof what its client can know by itself. */
+export function refusal(reason: RefusalReason): AgentAuthError {
+  const code = ABOUT_PROOFS[reason] ?? "invalid_token";
+  return new AgentAuthError(code, REFUSALS[code], { class: "auth", status: 401 });
 }
+
+const ABOUT_PROOFS: Partial<Record<RefusalReason, RefusalCode>> = {
+  proof: "invalid_dpop_proof",
+  replayed: "invalid_dpop_proof",
+  nonce: "use_dpop_nonce",
+};

@@ -33,7 +33,7 @@ export function keysOf(issuer: Issuer, { keyTtl, clock }: Pick<Settings, "keyTtl
 export function looksLikeJwt(token: string): boolean {
   const parts = token.split(".");
   if (parts.length !== 3 && parts.length !== 5) return false;
-  return typeof decode(parts[0] ?? "")?.["alg"] === "string";
+  return typeof decodePart(parts[0] ?? "")?.["alg"] === "string";
 }
 
 /**
@@ -46,8 +46,8 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
   const parts = token.split(".");
   if (parts.length === 5) throw new TokenRefusal("encrypted", "the token is encrypted (JWE), which is not taken");
   const [head = "", body = ""] = parts;
-  const header = decode(head);
-  const claims = decode(body);
+  const header = decodePart(head);
+  const claims = decodePart(body);
   if (parts.length !== 3 || !header || !claims) throw new TokenRefusal("not_a_jwt", "the token is no JWT");
   const { alg, typ, crit } = header;
   if (typeof alg !== "string" || !algorithms.includes(alg)) {
@@ -107,12 +107,17 @@ async function amongSeveral(token: string, error: unknown, algorithms: readonly 
 
 function isAccessTokenType(typ: unknown, legacy: boolean): boolean {
   if (typ === undefined) return legacy;
-  if (typeof typ !== "string") return false;
-  const type = typ.toLowerCase().replace(/^application\//, "");
+  const type = mediaTypeOf(typ);
   return type === "at+jwt" || (legacy && type === "jwt");
 }
 
-function decode(part: string): Json | undefined {
+/** What a JWT says that it is, as media types compare (RFC 7515 section 4.1.9). */
+export function mediaTypeOf(typ: unknown): string | undefined {
+  return typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : undefined;
+}
+
+/** One part of a JWT, where it is the JSON object that it must be. */
+export function decodePart(part: string): Json | undefined {
   try {
     const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(base64url.decode(part)));
     return isJsonObject(value) ? value : undefined;

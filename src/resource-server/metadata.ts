@@ -1,7 +1,8 @@
 import { resourceMetadataAddress } from "../http/well-known.js";
 import { type Answer, jsonAnswer } from "./answer.js";
+import { PROOF_ALGORITHMS } from "./dpop-proof.js";
 import type { ResourceServerOptions } from "./options.js";
-import { readScopes } from "./settings.js";
+import { readDpop, readScopes } from "./settings.js";
 
 /** What a protected resource says of itself (RFC 9728 section 2). */
 export interface ResourceMetadataDocument {
@@ -11,6 +12,10 @@ export interface ResourceMetadataDocument {
   authorization_servers: readonly string[];
   /** The scopes that it knows. */
   scopes_supported?: readonly string[];
+  /** The algorithms that proofs are taken with (RFC 9449); left out where tokens must not be bound to a key. */
+  dpop_signing_alg_values_supported?: readonly string[];
+  /** Whether tokens must be bound to a key. */
+  dpop_bound_access_tokens_required?: boolean;
   [member: string]: unknown;
 }
 
@@ -28,12 +33,15 @@ export function metadataOf(options: ResourceServerOptions): Metadata {
   const { resource, authorizationServers, requiredScopes, metadata } = options;
   const scopes = readScopes("scopesSupported", options.scopesSupported ?? requiredScopes);
   const isSaid = options.scopesSupported !== undefined || scopes.length > 0;
+  const dpop = readDpop(options);
   const url = resourceMetadataAddress(resource);
   const document = {
     ...metadata,
     resource,
     authorization_servers: [...authorizationServers],
     ...(isSaid && { scopes_supported: scopes }),
+    ...(dpop !== "off" && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
+    ...(dpop === "required" && { dpop_bound_access_tokens_required: true }),
   };
   return { document, url, path: new URL(url).pathname };
 }

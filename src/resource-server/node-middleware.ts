@@ -45,11 +45,14 @@ export function createMiddleware<R extends NodeRequest>(
   return async (request, response, next) => {
     let auth: AuthInfo | undefined;
     try {
-      const [path] = (request.originalUrl ?? request.url ?? "/").split("?");
-      if (path === metadata.path) return write(response, answerMetadata(metadata, request.method ?? "GET"));
-      const { verified, answer } = await gate.pass(authorizationOf(request), request, scopes);
-      if (answer) return write(response, answer);
-      auth = authInfoOf(verified, metadata.document.resource);
+      const { method = "GET", originalUrl, url: left = "/" } = request;
+      const url = originalUrl ?? left;
+      if (url.split("?")[0] === metadata.path) return write(response, answerMetadata(metadata, method));
+      const [authorization, proof] = [valuesOf(request, "authorization"), valuesOf(request, "dpop")];
+      const passed = await gate.pass({ authorization, proof, method, url }, request, scopes);
+      if (passed.answer) return write(response, passed.answer);
+      for (const [name, value] of Object.entries(passed.headers)) response.setHeader(name, value);
+      auth = authInfoOf(passed.verified, metadata.document.resource);
     } catch (error) {
       return void next(error);
     }
@@ -58,10 +61,10 @@ export function createMiddleware<R extends NodeRequest>(
   };
 }
 
-/** Every `Authorization` header: `headers` keeps the first of several and hides the others. */
-function authorizationOf({ headers, rawHeaders }: NodeRequest): string[] {
-  if (!rawHeaders) return [headers["authorization"] ?? []].flat();
-  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "authorization");
+/** Every value of a header: of several, `headers` keeps the first and hides the others, or joins them. */
+function valuesOf({ headers, rawHeaders }: NodeRequest, name: string): string[] {
+  if (!rawHeaders) return [headers[name] ?? []].flat();
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
 }
 
 function write(response: NodeResponse, { status, headers, body }: Answer): void {

@@ -43,6 +43,13 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
   algorithms?: readonly string[] | undefined;
   /** `legacy` takes JWTs of the type `JWT` and of none as well. Default `at+jwt`, as RFC 9068 has it. */
   typ?: "at+jwt" | "legacy" | undefined;
+  /**
+   * Tokens that are bound to a key of their client (RFC 9449): `supported` takes them with a proof, and others as bearer
+   * tokens; `required` takes no others; `off` takes none of them. Default `supported`.
+   */
+  dpop?: "off" | "supported" | "required" | undefined;
+  /** Wants a nonce of this server in every proof (RFC 9449 section 9). Default false. */
+  dpopNonces?: boolean | undefined;
   /** Seconds that clocks may differ. Default 60. */
   clockSkew?: number | undefined;
   /** Seconds for which an issuer's keys and metadata are used. Default 600. */

@@ -1,3 +1,4 @@
+import { createDpop } from "./dpop.js";
 import {
   createHono,
   createProtected,
@@ -5,13 +6,13 @@ import {
   metadataResponse,
   type ProtectedHandler,
 } from "./fetch-handlers.js";
-import { createGate, type Scopes } from "./gate.js";
+import { createGate, type Scopes, type VerifyOptions } from "./gate.js";
 import { httpIssuer, type Issuer } from "./issuer.js";
 import { createJudge } from "./judge.js";
 import { metadataOf, type ResourceMetadataDocument } from "./metadata.js";
 import { createMiddleware, type NodeMiddleware, type NodeRequest } from "./node-middleware.js";
 import type { ResourceServerOptions } from "./options.js";
-import { checkAddresses, readSettings } from "./settings.js";
+import { checkAddresses, readSettings, type Settings } from "./settings.js";
 import type { VerifiedToken } from "./verified-token.js";
 
 /** Protects one server: an MCP server, or any other that takes bearer tokens. */
@@ -19,11 +20,11 @@ export interface ResourceServer {
   /**
    * Judges a token.
    *
-   * @param options `scopes` that it must have beside `requiredScopes`
-   * @throws `AgentAuthError` `invalid_token` (class `auth`, status 401), `insufficient_scope` (class `auth`, status 403),
-   * or one of class `unavailable` (status 503) where the token could not be judged
+   * @throws `AgentAuthError` `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce` (class `auth`, status 401),
+   * `insufficient_scope` (class `auth`, status 403), or one of class `unavailable` (status 503) where the token could not
+   * be judged
    */
-  verify(token: string, options?: { scopes?: readonly string[]; signal?: AbortSignal }): Promise<VerifiedToken>;
+  verify(token: string, options?: VerifyOptions): Promise<VerifiedToken>;
   /**
    * A fetch-style handler that calls `handler` for requests with a good token alone. It answers 401, 403 and 503 itself,
    * and requests for the metadata.
@@ -42,6 +43,8 @@ export interface ResourceServer {
   readonly metadataPath: string;
   /** The answer to a request for the metadata; undefined for any other. For servers that protect only a part of theirs. */
   handleMetadata(request: Request): Response | undefined;
+  /** The nonce that proofs need from here on, for whoever answers `use_dpop_nonce`; undefined without `dpopNonces`. */
+  dpopNonce(): Promise<string | undefined>;
 }
 
 /**
@@ -64,18 +67,29 @@ export function createResourceServer(options: ResourceServerOptions): ResourceSe
   );
 }
 
-/** The same with issuers that are reached in another way; addresses are taken as they are. @throws TypeError */
-export function resourceServerOf(options: ResourceServerOptions, issuers: readonly Issuer[]): ResourceServer {
-  const settings = readSettings(options);
+/**
+ * The same with issuers that are reached in another way; addresses are taken as they are.
+ *
+ * @param given settings in place of those that follow from the options
+ * @throws TypeError
+ */
+export function resourceServerOf(
+  options: ResourceServerOptions,
+  issuers: readonly Issuer[],
+  given: Partial<Pick<Settings, "proofClock">> = {},
+): ResourceServer {
+  const settings = { ...readSettings(options), ...given };
   const metadata = metadataOf(options);
-  const gate = createGate(createJudge(settings, issuers), settings, metadata.url);
+  const dpop = createDpop(settings);
+  const gate = createGate(createJudge(settings, issuers, dpop), dpop, settings, metadata.url);
   return {
-    verify: (token, { scopes = [], signal } = {}) => gate.verify(token, scopes, signal),
+    verify: (token, how = {}) => gate.verify(token, how),
     protect: (handler, { scopes } = {}) => createProtected(gate, metadata, handler, scopes),
     middleware: ({ scopes } = {}) => createMiddleware(gate, metadata, scopes),
     hono: ({ scopes } = {}) => createHono(gate, metadata, scopes),
     metadata: () => structuredClone(metadata.document),
     metadataPath: metadata.path,
     handleMetadata: (request) => metadataResponse(metadata, request),
+    dpopNonce: () => dpop.nonce(),
   };
 }

@@ -17,6 +17,8 @@ export interface Settings {
   introspected: string | undefined;
   algorithms: readonly string[];
   legacyTyp: boolean;
+  dpop: "off" | "supported" | "required";
+  dpopNonces: boolean;
   /** Seconds. */
   clockSkew: number;
   /** Seconds. */
@@ -24,6 +26,8 @@ export interface Settings {
   /** Seconds. */
   keyTtl: number;
   clock: Clock;
+  /** What the clients' clocks are held against. */
+  proofClock: Pick<Clock, "epoch">;
   log: (event: ResourceServerEvent) => void;
 }
 
@@ -58,7 +62,7 @@ export function checkAddresses({ resource, authorizationServers }: ResourceServe
 
 /** Checks the options and fills in what is not given. @throws TypeError */
 export function readSettings(options: ResourceServerOptions): Settings {
-  const { resource, authorizationServers, introspection, audience = resource } = options;
+  const { resource, authorizationServers, introspection, audience = resource, clock = systemClock } = options;
   const audiences = typeof audience === "string" ? [audience] : [...audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
     throw new TypeError("audience must be a text, or a list of texts that is not empty");
@@ -73,10 +77,13 @@ export function readSettings(options: ResourceServerOptions): Settings {
     introspected: readIntrospected(options),
     algorithms: readAlgorithms(options.algorithms),
     legacyTyp: oneOf("typ", options.typ, ["at+jwt", "legacy"] as const) === "legacy",
+    dpop: readDpop(options),
+    dpopNonces: options.dpopNonces ?? false,
     clockSkew: seconds("clockSkew", options.clockSkew, 60, 600),
     cacheTtl: seconds("introspection.cacheTtl", introspection?.cacheTtl, 30, 3600),
     keyTtl: seconds("keyTtl", options.keyTtl, 600, 86_400),
-    clock: options.clock ?? systemClock,
+    clock,
+    proofClock: clock,
     log: options.log ?? (() => {}),
   };
 }
@@ -103,6 +110,12 @@ function readIntrospected({ tokens, introspection, authorizationServers }: Resou
   const asked = issuer ?? authorizationServers[0];
   if (asked !== undefined && authorizationServers.includes(asked)) return asked;
   throw new TypeError(`introspection.issuer ${quote(asked)} must be one of the authorizationServers`);
+}
+
+/** What is done about bound tokens. @throws TypeError */
+export function readDpop({ dpop, dpopNonces }: Pick<ResourceServerOptions, "dpop" | "dpopNonces">): Settings["dpop"] {
+  if (dpop === "off" && dpopNonces) throw new TypeError("dpopNonces needs proofs: dpop must not be off");
+  return oneOf("dpop", dpop, ["off", "supported", "required"] as const) ?? "supported";
 }
 
 function readAlgorithms(given: readonly string[] = ALGORITHMS): readonly string[] {

@@ -131,6 +131,10 @@ function formOf({ body }: Exchange): URLSearchParams {
 
 async function answerToken(call: Call): Promise<Answer> {
   const { due } = call.exchange;
+  // Ahead of every grant: a request without a proof uses up no code.
+  if (call.settings.oauth.dpop === "required" && call.request.headers["dpop"] === undefined) {
+    return json({ error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" }, 400);
+  }
   if (dueOf(due, "refuse-refresh")) {
     return json({ error: "invalid_grant", error_description: "the sandbox was told to refuse this" }, 400);
   }

@@ -16,6 +16,8 @@ export interface McpSettings {
   clock: Clock;
   /** What their metadata says of scopes; `undefined` says nothing. */
   scopesSupported: readonly string[] | undefined;
+  dpop: "off" | "supported" | "required";
+  dpopNonces: boolean;
 }
 
 const METADATA = "/.well-known/oauth-protected-resource";
@@ -57,7 +59,7 @@ function isMcp(path: string): boolean {
 
 /** The MCP server at a path, protected as any other would be. @throws Refusal 404 where there is none */
 function createResource(settings: McpSettings, path: string): ResourceServer {
-  const { origin, servers, clock, scopesSupported } = settings;
+  const { origin, servers, clock, scopesSupported, dpop, dpopNonces } = settings;
   const server = servers.findForMcp(path);
   if (!server) throw new Refusal(404, "not_found", "there is no such pool");
   return resourceServerOf(
@@ -65,12 +67,16 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
       resource: origin + path,
       authorizationServers: [server.issuer],
       scopesSupported,
+      dpop,
+      dpopNonces,
       // A clock that is put forward is to be exact, and what the issuer revokes is to end at once.
       clockSkew: 0,
       introspection: { authenticate: () => {}, cacheTtl: 0 },
       clock: { ...systemClock, epoch: () => clock.now() },
     },
     [innerIssuer(server)],
+    // Clients write the machine's time into their proofs, wherever the sandbox's clock was put.
+    { proofClock: systemClock },
   );
 }
 

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createService } from "./introspection-service.js";
 import { listening } from "./listening.js";
 import {
+  ASKED,
   assemble,
   INTROSPECTION,
-  METADATA_URL,
   makeKey,
   outcome,
   REFUSED,
@@ -34,7 +34,7 @@ describe("the challenge (V13)", () => {
   it("names the configured resource, whatever a request says of hosts", async () => {
     const handler = server.protect(() => new Response("in"));
     const response = await handler(new Request("https://evil.example/mcp", { headers: SPOOFED }));
-    expect(outcome(response)).toEqual([401, `Bearer resource_metadata="${METADATA_URL}"`]);
+    expect(outcome(response)).toEqual([401, ASKED]);
     const document = await handler(new Request(`https://evil.example${server.metadataPath}`, { headers: SPOOFED }));
     expect(await document.text()).not.toContain("evil");
   });
@@ -51,7 +51,7 @@ describe("the challenge (V13)", () => {
       });
       sent.on("error", reject).end();
     });
-    expect(seen).toEqual(["401", `Bearer resource_metadata="${METADATA_URL}"`]);
+    expect(seen).toEqual(["401", ASKED]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type HeadersLike, METADATA_URL, outcome, REFUSED, type Server, type Signer, startSigner } from "./support.js";
+import { ASKED, type HeadersLike, outcome, REFUSED, type Server, type Signer, startSigner } from "./support.js";
 
 let signer: Signer;
 let server: Server;
@@ -10,8 +10,6 @@ beforeEach(async () => {
   good = await signer.sign();
 });
 
-const CHALLENGE = `Bearer resource_metadata="${METADATA_URL}"`;
-
 describe("requests without a token (V1)", () => {
   it.each<[string, HeadersLike]>([
     ["no header", {}],
@@ -20,17 +18,19 @@ describe("requests without a token (V1)", () => {
     ["the scheme alone", { authorization: "bearer" }],
     ["the scheme and blanks", { authorization: "Bearer   " }],
     ["another scheme", { authorization: "Basic YTpi" }],
+    ["the scheme of bound tokens alone", { authorization: "DPoP" }],
     ["a scheme that only begins like it", { authorization: "BearerX abc" }],
   ])("are asked for one and told no error: %s", async (_what, headers) => {
     const response = await server.ask(headers);
-    expect(outcome(response)).toEqual([401, CHALLENGE]);
+    expect(outcome(response)).toEqual([401, ASKED]);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(await response.json()).toEqual({ error: "unauthorized" });
   });
 
   it("are told the scopes that every request needs", async () => {
     const response = await signer.server({ requiredScopes: ["mcp", "files"] }).ask();
-    expect(outcome(response)).toEqual([401, `Bearer scope="mcp files", resource_metadata="${METADATA_URL}"`]);
+    const asked = ASKED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');
+    expect(outcome(response)).toEqual([401, asked]);
   });
 
   it("have none in the query or the body", async () => {
@@ -40,7 +40,7 @@ describe("requests without a token (V1)", () => {
       new Request(`https://mcp.example/mcp?access_token=${good}`),
       new Request("https://mcp.example/mcp", { method: "POST", body }),
     ]) {
-      expect(outcome(await handler(request))).toEqual([401, CHALLENGE]);
+      expect(outcome(await handler(request))).toEqual([401, ASKED]);
     }
     expect(signer.issuer.requests).toEqual([]);
   });

@@ -147,7 +147,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
     expect(await callTools(allowed, "whoami")).toEqual([text("alice by agent"), text("alice by agent")]);
     expect((await send(resource, { method: "POST" })).status).toBe(401);
     const metadata = await send(new URL("/.well-known/oauth-protected-resource/mcp", resource));
-    expect(await metadata.json()).toEqual({ resource, authorization_servers: [signer.issuer.issuer] });
+    expect(await metadata.json()).toMatchObject({ resource, authorization_servers: [signer.issuer.issuer] });
   },
 };
 

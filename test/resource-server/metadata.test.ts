@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createResourceServer } from "../../src/resource-server/index.js";
 
+const PROOF_ALGORITHMS = ["ES256", "Ed25519", "EdDSA", "PS256", "RS256"];
 const ISSUER = "https://as.example/pool";
 const serverAt = (resource: string, options = {}) =>
   createResourceServer({ resource, authorizationServers: [ISSUER], ...options });
@@ -17,7 +18,7 @@ describe("the metadata of a resource server", () => {
     expect(server.metadataPath).toBe(path);
     const challenge = await server.protect(() => new Response())(new Request(resource));
     const address = `Bearer resource_metadata="${new URL(resource).origin}${path}"`;
-    expect(challenge.headers.get("www-authenticate")).toBe(address);
+    expect(challenge.headers.get("www-authenticate")).toMatch(new RegExp(`^${address}, DPoP `));
   });
 
   it("says who issues tokens, which scopes there are, and what else it is told to", async () => {
@@ -28,6 +29,7 @@ describe("the metadata of a resource server", () => {
     const document = {
       resource: "https://mcp.example/mcp",
       authorization_servers: [ISSUER],
+      dpop_signing_alg_values_supported: PROOF_ALGORITHMS,
       scopes_supported: ["mcp"],
       resource_name: "Example",
     };
@@ -67,6 +69,10 @@ describe("the metadata of a resource server", () => {
     const server = serverAt("https://mcp.example/mcp");
     Object.assign(server.metadata(), { resource: "https://evil.example" });
     (server.metadata().authorization_servers as string[]).push("https://evil.example");
-    expect(server.metadata()).toEqual({ resource: "https://mcp.example/mcp", authorization_servers: [ISSUER] });
+    expect(server.metadata()).toEqual({
+      resource: "https://mcp.example/mcp",
+      authorization_servers: [ISSUER],
+      dpop_signing_alg_values_supported: PROOF_ALGORITHMS,
+    });
   });
 });

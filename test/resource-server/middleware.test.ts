@@ -5,7 +5,7 @@ import { Hono, type MiddlewareHandler } from "hono";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
 import { listening } from "./listening.js";
-import { METADATA_URL, outcome, REFUSED, RESOURCE, type Signer, startSigner } from "./support.js";
+import { ASKED, METADATA_URL, outcome, REFUSED, RESOURCE, type Signer, startSigner } from "./support.js";
 
 let signer: Signer;
 beforeEach(async () => {
@@ -52,7 +52,7 @@ describe("the middleware on Node's http", () => {
 
   it("answers by itself where there is none, and where it is not good", async () => {
     const origin = await start();
-    expect(outcome(await fetch(`${origin}/mcp`))).toEqual([401, `Bearer resource_metadata="${METADATA_URL}"`]);
+    expect(outcome(await fetch(`${origin}/mcp`))).toEqual([401, ASKED]);
     const bad = await fetch(`${origin}/mcp`, { headers: { authorization: "Bearer bad" } });
     expect(outcome(bad)).toEqual([401, REFUSED]);
     expect(await bad.json()).toEqual({
@@ -88,7 +88,7 @@ describe("the middleware on Node's http", () => {
 
   it("gives the metadata", async () => {
     const response = await fetch(`${await start()}/.well-known/oauth-protected-resource/mcp?a=b`);
-    expect(await response.json()).toEqual({ resource: RESOURCE, authorization_servers: [signer.issuer.issuer] });
+    expect(await response.json()).toEqual(signer.server().metadata());
   });
 
   it("hands over what a program gets wrong while it names scopes", async () => {

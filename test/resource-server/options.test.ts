@@ -46,6 +46,8 @@ describe("options", () => {
       { introspection: { ...INTROSPECTION, cacheTtl: 86_400 } },
       /^introspection.cacheTtl/,
     ],
+    ["an unknown word about bound tokens", { dpop: "yes" }, /^dpop "yes" must be one of off, supported, required/],
+    ["nonces in proofs that are not taken", { dpop: "off", dpopNonces: true }, /^dpopNonces needs proofs/],
     ["no time at all", { timeout: 0 }, /^timeout/],
   ])("cannot be %s", (_what, options, message) => {
     expect(() => make(options as Partial<ResourceServerOptions>)).toThrow(TypeError);
@@ -57,6 +59,7 @@ describe("options", () => {
     expect(here.metadata()).toEqual({
       resource: "http://127.0.0.1:3000",
       authorization_servers: ["http://localhost:4000/pool/"],
+      dpop_signing_alg_values_supported: expect.any(Array),
     });
   });
 

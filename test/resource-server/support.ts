@@ -14,8 +14,12 @@ import { type Route, TestIssuer } from "../helpers/issuer.js";
 
 export const RESOURCE = "https://mcp.example/mcp";
 export const METADATA_URL = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
-/** What every token that is not taken is told. */
-export const REFUSED = `Bearer error="invalid_token", error_description="the access token was not accepted", resource_metadata="${METADATA_URL}"`;
+/** The algorithms that proofs of a key are taken with. */
+export const ALGS = "ES256 Ed25519 EdDSA PS256 RS256";
+/** What a request without a token is told. */
+export const ASKED = `Bearer resource_metadata="${METADATA_URL}", DPoP algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
+/** What every bearer token that is not taken is told. */
+export const REFUSED = `Bearer error="invalid_token", error_description="the access token was not accepted", resource_metadata="${METADATA_URL}", DPoP algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
 
 /** A key of an issuer, and its public half as the issuer publishes it. */
 export interface Key extends GenerateKeyPairResult {

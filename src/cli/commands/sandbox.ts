@@ -25,6 +25,8 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   machineGrants?: boolean;
   opaque?: boolean;
   accessTokenTtl?: number;
+  dpop?: "off" | "supported" | "required";
+  dpopNonces?: boolean;
   change?: string;
 }
 
@@ -74,6 +76,14 @@ While it runs, --profile sandbox reaches it:
     .option("--machine-grants", "offer tokens that need no person; see sandbox machine")
     .option("--opaque", "issue access tokens that only introspection can read")
     .option("--access-token-ttl <seconds>", "the life of an access token (default 3600)", wholeNumber(1))
+    .addOption(
+      new Option("--dpop <mode>", "tokens that are bound to a key (default off)").choices([
+        "off",
+        "supported",
+        "required",
+      ]),
+    )
+    .option("--dpop-nonces", "want a nonce of the server in every proof of a key")
     .option("--host <address>", "the address to listen on (default 127.0.0.1)")
     .option("--allow-non-loopback", "listen where other machines can reach it")
     .addOption(output())

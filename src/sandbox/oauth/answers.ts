@@ -3,7 +3,7 @@ import { JWT_BEARER } from "./jwt-bearer.js";
 import { SIGNING_ALG } from "./keys.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { OAuthSettings } from "./settings.js";
-import { isMachine, type TokenFacts } from "./verify.js";
+import { bindingClaims, isMachine, type TokenFacts } from "./verify.js";
 
 type Json = Record<string, unknown>;
 
@@ -52,6 +52,9 @@ export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
     ...(oauth.machineGrants && {
       token_endpoint_auth_methods_supported: MACHINE_AUTH_METHODS,
       token_endpoint_auth_signing_alg_values_supported: [SIGNING_ALG],
+    }),
+    ...(oauth.dpop !== "off" && {
+      dpop_signing_alg_values_supported: said["dpop_signing_alg_values_supported"],
     }),
   });
 }
@@ -108,7 +111,7 @@ async function introspectJwt({ issuer, form, inspect, hasGrant }: Introspection)
     jti: facts.id,
     aud: facts.audience,
     ...(facts.scopes.length > 0 && { scope: facts.scopes.join(" ") }),
-    token_type: "Bearer",
+    ...bindingClaims(facts),
   };
 }
 

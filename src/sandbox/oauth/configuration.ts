@@ -120,7 +120,11 @@ function featuresOf(settings: ConfigurationSettings) {
     client.clientAuthMethod !== "none" || token.clientId === client.clientId;
   return {
     devInteractions: { enabled: false },
-    dPoP: { enabled: false },
+    dPoP: {
+      enabled: oauth.dpop !== "off",
+      requireNonce: () => oauth.dpopNonces,
+      ...(oauth.dpopNonces && { nonceSecret: randomBytes(32) }),
+    },
     pushedAuthorizationRequests: { enabled: false },
     userinfo: { enabled: false },
     registration: { enabled: true, issueRegistrationAccessToken: false },

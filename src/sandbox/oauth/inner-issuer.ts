@@ -1,5 +1,6 @@
 import type { Issuer } from "../../resource-server/issuer.js";
 import type { PoolServer } from "./pool-server.js";
+import { bindingClaims } from "./verify.js";
 
 /**
  * The authorization server of a pool as its MCP servers see it. They ask it inside of the process: neither are they struck
@@ -25,6 +26,7 @@ export function innerIssuer(server: PoolServer): Issuer {
         exp: facts.expiresAt,
         iat: facts.issuedAt,
         scope: facts.scopes.join(" "),
+        ...bindingClaims(facts),
       };
     },
   };

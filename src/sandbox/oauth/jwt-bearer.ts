@@ -1,6 +1,6 @@
 import { openJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
-import type { OidcContext, OidcErrors, OidcProvider, ResourceServerInfo } from "./oidc.js";
+import type { OidcContext, OidcErrors, OidcProofs, OidcProvider, ResourceServerInfo } from "./oidc.js";
 
 /** RFC 7523, section 2.1. */
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -11,6 +11,7 @@ export const ID_JAG_TYP = "oauth-id-jag+jwt";
 /** What the grant needs of the authorization server. */
 export interface JwtBearerSettings {
   errors: OidcErrors;
+  proofs: OidcProofs;
   machines: Machines;
   issuer: string;
   /** The resources that tokens are issued for; the first where a request names none. */
@@ -24,6 +25,8 @@ export function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings
     JWT_BEARER,
     async (ctx) => {
       const { client } = ctx.oidc;
+      // First of all: a client that is to send a nonce comes again with the same assertion, which may be good for once.
+      const proof = await settings.proofs.read(provider, ctx);
       const resource = readResource(ctx, settings);
       const { accountId, allowed } = readAssertion(ctx, resource, settings);
       const scope = readScope(ctx, allowed, settings.errors);
@@ -32,10 +35,11 @@ export function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings
       const token = new provider.AccessToken({ accountId, client, grantId: await grant.save(), gty: "jwt_bearer" });
       token.resourceServer = new provider.ResourceServer(resource, settings.describeResource(resource, scope));
       token.scope = scope;
+      await settings.proofs.bind(provider, ctx, proof, token);
       ctx.oidc.entity("AccessToken", token);
       ctx.body = {
         access_token: await token.save(),
-        token_type: "Bearer",
+        token_type: token.tokenType,
         expires_in: token.expiration,
         ...(scope !== "" && { scope }),
       };

@@ -4,6 +4,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 export interface OidcModule {
   Provider: new (issuer: string, configuration: object) => OidcProvider;
   errors: OidcErrors;
+  proofs: OidcProofs;
+}
+
+/** How grants of one's own bind their tokens to a key (RFC 9449). */
+export interface OidcProofs {
+  /** What the proof of a request says, checked; undefined where there is none, or where none is looked at. */
+  read(provider: OidcProvider, ctx: OidcContext): Promise<object | undefined>;
+  /** Binds a token to the key of a proof, which is thereby used; without a proof nothing is done. */
+  bind(provider: OidcProvider, ctx: OidcContext, proof: object | undefined, token: object): Promise<void>;
 }
 
 /** Constructors of the errors that become OAuth error answers. */
@@ -99,6 +108,9 @@ export interface AccessToken {
   exp: number;
   expiration: number;
   isValid: boolean;
+  /** The thumbprint of the key that it is bound to. */
+  jkt?: string;
+  tokenType: "Bearer" | "DPoP";
   resourceServer: object;
   save(): Promise<string>;
 }
@@ -140,11 +152,15 @@ export interface InteractionResult {
 
 /** Loads oidc-provider: by its parts, since its entry point prints what it thinks of the version of Node.js. */
 export async function loadOidc(): Promise<OidcModule> {
-  const [{ Provider }, errors] = await Promise.all([
+  const [{ Provider }, errors, { default: read }, { applyDpopBinding: bind }] = await Promise.all([
     // @ts-expect-error: the package has no types
     import("oidc-provider/lib/provider.js") as Promise<Pick<OidcModule, "Provider">>,
     // @ts-expect-error: the package has no types
     import("oidc-provider/lib/helpers/errors.js") as Promise<OidcErrors>,
+    // @ts-expect-error: the package has no types
+    import("oidc-provider/lib/helpers/validate_dpop.js") as Promise<{ default: OidcProofs["read"] }>,
+    // @ts-expect-error: the package has no types
+    import("oidc-provider/lib/helpers/grant_common.js") as Promise<{ applyDpopBinding: OidcProofs["bind"] }>,
   ]);
-  return { Provider, errors };
+  return { Provider, errors, proofs: { read, bind } };
 }

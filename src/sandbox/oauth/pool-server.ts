@@ -13,6 +13,7 @@ import {
   loadOidc,
   type OidcContext,
   type OidcErrors,
+  type OidcProofs,
   type OidcProvider,
 } from "./oidc.js";
 import type { OAuthSettings } from "./settings.js";
@@ -90,7 +91,7 @@ export class PoolServer {
 
   async #start(): Promise<Running> {
     const { oauth, clock, resources, machines } = this.#settings;
-    const { Provider, errors } = await loadOidc();
+    const { Provider, errors, proofs } = await loadOidc();
     const store = new OAuthStore({
       clock,
       reuseGrace: oauth.refreshReuseGrace,
@@ -110,7 +111,7 @@ export class PoolServer {
         signIns: this.#signIns,
       }),
     );
-    this.#extend(provider, store, errors);
+    this.#extend(provider, store, { errors, proofs });
     const callback = provider.callback();
     const { host } = new URL(this.issuer);
     return {
@@ -126,7 +127,7 @@ export class PoolServer {
     };
   }
 
-  #extend(provider: OidcProvider, store: OAuthStore, errors: OidcErrors): void {
+  #extend(provider: OidcProvider, store: OAuthStore, parts: { errors: OidcErrors; proofs: OidcProofs }): void {
     // Koa prints what nobody listens for.
     provider.on("error", () => {});
     provider.on("access_token.issued", ({ jti, grantId }: AccessToken) => {
@@ -138,14 +139,14 @@ export class PoolServer {
     const { oauth, machines, resources } = this.#settings;
     const describe = (audience: string, scope: string) => describeResource(oauth, audience, scope);
     addTokenExchange(provider, {
-      errors,
+      ...parts,
       inspect: (token) => this.inspect(token),
       hasGrant: (id) => store.hasGrant(id),
       audiences: oauth.exchangeAudiences,
       describeResource: describe,
     });
     if (machines)
-      addJwtBearer(provider, { errors, machines, issuer: this.issuer, resources, describeResource: describe });
+      addJwtBearer(provider, { ...parts, machines, issuer: this.issuer, resources, describeResource: describe });
   }
 
   #noteSignIn({ req, oidc }: OidcContext): void {
@@ -161,19 +162,21 @@ function userAgentOf(request: IncomingMessage): string {
   return request.headers["user-agent"] ?? "unknown";
 }
 
-type Fields = Pick<AccessToken, "accountId" | "clientId" | "scope" | "aud" | "exp" | "jti" | "expiration"> &
+type Fields = Pick<AccessToken, "accountId" | "clientId" | "scope" | "aud" | "exp" | "jti" | "expiration" | "jkt"> &
   Partial<Pick<AccessToken, "grantId">>;
 
 /** Some of them are getters. */
-function fieldsOf({ clientId, scope, aud, exp, jti, expiration }: ClientToken): Omit<Fields, "accountId"> {
-  return { clientId, exp, jti, expiration, ...(scope !== undefined && { scope }), ...(aud !== undefined && { aud }) };
+function fieldsOf({ clientId, scope, aud, exp, jti, expiration, jkt }: ClientToken): Omit<Fields, "accountId"> {
+  const optional = Object.entries({ scope, aud, jkt }).filter(([, value]) => value !== undefined);
+  return { clientId, exp, jti, expiration, ...Object.fromEntries(optional) };
 }
 
 function opaqueFacts(token: Fields, skew: number): TokenFacts {
-  const { accountId, clientId, scope = "", aud = "", exp, grantId, jti } = token;
+  const { accountId, clientId, scope = "", aud = "", exp, grantId, jti, jkt } = token;
   const expiresAt = exp + skew;
   const issuedAt = expiresAt - token.expiration;
   const scopes = scope === "" ? [] : scope.split(" ");
   const grant = grantId === undefined ? {} : { grantId };
-  return { subject: accountId, clientId, scopes, audience: aud, issuedAt, expiresAt, id: jti, ...grant };
+  const binding = jkt === undefined ? {} : { boundTo: jkt };
+  return { subject: accountId, clientId, scopes, audience: aud, issuedAt, expiresAt, id: jti, ...grant, ...binding };
 }

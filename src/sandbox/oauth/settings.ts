@@ -41,6 +41,13 @@ export interface OAuthOptions {
   machineGrants?: boolean;
   /** For whom tokens can be exchanged (RFC 8693). Default: for anybody. */
   exchangeAudiences?: readonly string[];
+  /**
+   * Tokens that are bound to a key of their client (RFC 9449): `supported` issues them to whoever sends a proof, `required`
+   * to nobody else, and the MCP servers take them so. Default `off`: nothing is said of them.
+   */
+  dpop?: "off" | "supported" | "required";
+  /** Wants nonces in every proof, of the authorization servers and of the MCP servers. Default false. */
+  dpopNonces?: boolean;
 }
 
 /** {@link OAuthOptions}, checked and filled in. */
@@ -58,6 +65,8 @@ export interface OAuthSettings {
   scopesSupported: readonly string[] | undefined;
   machineGrants: boolean;
   exchangeAudiences: readonly string[] | undefined;
+  dpop: "off" | "supported" | "required";
+  dpopNonces: boolean;
 }
 
 const MAX_SECONDS = 315_360_000;
@@ -78,6 +87,8 @@ export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
     scopesSupported: readScopes(options.scopesSupported),
     machineGrants: machineGrants ?? false,
     exchangeAudiences: exchangeAudiences && [...exchangeAudiences],
+    dpop: readDpop(options),
+    dpopNonces: options.dpopNonces ?? false,
   };
 }
 
@@ -86,6 +97,12 @@ function readAccount(value: boolean | string | undefined): string | undefined {
   const person = value === true ? PEOPLE[0] : findPerson(value);
   if (person) return person.id;
   throw wrong("autoApprove", value, `true or one of ${PEOPLE.map(({ id }) => id).join(", ")}`);
+}
+
+function readDpop({ dpop = "off", dpopNonces }: OAuthOptions): OAuthSettings["dpop"] {
+  if (!["off", "supported", "required"].includes(dpop)) throw wrong("dpop", dpop, "off, supported or required");
+  if (dpop === "off" && dpopNonces) throw wrong("dpop", dpop, "supported or required where dpopNonces is set");
+  return dpop;
 }
 
 function readScopes(value: readonly string[] | undefined): readonly string[] | undefined {

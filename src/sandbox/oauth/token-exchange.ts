@@ -1,4 +1,4 @@
-import type { OidcContext, OidcErrors, OidcProvider, ResourceServerInfo } from "./oidc.js";
+import type { OidcContext, OidcErrors, OidcProofs, OidcProvider, ResourceServerInfo } from "./oidc.js";
 import { isMachine, type TokenFacts } from "./verify.js";
 
 /** RFC 8693, section 2.1. */
@@ -11,6 +11,7 @@ const PARAMETERS = ["subject_token", "subject_token_type", "requested_token_type
 /** What the exchange needs of the authorization server. */
 export interface ExchangeSettings {
   errors: OidcErrors;
+  proofs: OidcProofs;
   /** The facts of an access token that this server issued, if it is good. */
   inspect(token: string): Promise<TokenFacts | undefined>;
   hasGrant(id: string): boolean;
@@ -24,10 +25,11 @@ export interface ExchangeSettings {
  * another audience, and with at most the same scopes. A client's own token is exchanged for that client alone.
  */
 export function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): void {
-  const { errors } = settings;
+  const { errors, proofs } = settings;
   provider.registerGrantType(
     TOKEN_EXCHANGE,
     async (ctx) => {
+      const proof = await proofs.read(provider, ctx);
       const subject = await readSubject(ctx, settings);
       const audience = readAudience(ctx, settings);
       const scope = narrow(subject.scopes, text(ctx, "scope"), errors);
@@ -39,11 +41,12 @@ export function addTokenExchange(provider: OidcProvider, settings: ExchangeSetti
           : new provider.AccessToken({ accountId, client, grantId, gty: "token_exchange" });
       token.resourceServer = new provider.ResourceServer(audience, settings.describeResource(audience, scope));
       token.scope = scope;
+      await proofs.bind(provider, ctx, proof, token);
       ctx.oidc.entity(grantId === undefined ? "ClientCredentials" : "AccessToken", token);
       ctx.body = {
         access_token: await token.save(),
         issued_token_type: ACCESS_TOKEN_TYPE,
-        token_type: "Bearer",
+        token_type: token.tokenType,
         expires_in: token.expiration,
         ...(scope !== "" && { scope }),
       };

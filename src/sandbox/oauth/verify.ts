@@ -13,6 +13,13 @@ export interface TokenFacts {
   id?: string;
   /** The grant behind it, as far as it is still known. */
   grantId?: string;
+  /** The thumbprint of the key that it is bound to. */
+  boundTo?: string;
+}
+
+/** What is said of a token's key where somebody asks about the token (RFC 9449 section 6.2). */
+export function bindingClaims({ boundTo }: Pick<TokenFacts, "boundTo">): Record<string, unknown> {
+  return boundTo === undefined ? { token_type: "Bearer" } : { token_type: "DPoP", cnf: { jkt: boundTo } };
 }
 
 /** Whether a token is a client's own, behind which there is nobody's grant. */
@@ -31,7 +38,8 @@ export interface JwtRules {
 /** The facts of a JWT access token (RFC 9068); `undefined` where it is not one of this issuer, or not current. */
 export function readJwt(token: string, { issuer, key, now }: JwtRules): TokenFacts | undefined {
   const { header, claims } = openJwt(token, key) ?? {};
-  const { iss, sub, aud, exp, iat, jti, client_id, scope } = claims ?? {};
+  const { iss, sub, aud, exp, iat, jti, client_id, scope, cnf } = claims ?? {};
+  const boundTo = (cnf as { jkt?: unknown } | undefined)?.jkt;
   if (header?.["typ"] !== "at+jwt" || iss !== issuer) return undefined;
   if (typeof exp !== "number" || exp <= now || typeof iat !== "number") return undefined;
   if (typeof sub !== "string" || typeof aud !== "string" || typeof client_id !== "string") return undefined;
@@ -43,5 +51,6 @@ export function readJwt(token: string, { issuer, key, now }: JwtRules): TokenFac
     issuedAt: iat,
     expiresAt: exp,
     ...(typeof jti === "string" && { id: jti }),
+    ...(typeof boundTo === "string" && { boundTo }),
   };
 }

@@ -1,0 +1,129 @@
+import { base64url, calculateJwkThumbprint, compactVerify, EmbeddedJWK, type JWK } from "jose";
+import { isJsonObject } from "../http/strict-json.js";
+import { escapeText, quote } from "../redact.js";
+import { TokenRefusal } from "./events.js";
+import { decodePart, mediaTypeOf } from "./jwt.js";
+
+type Json = Record<string, unknown>;
+
+/** What a proof is held against. */
+export interface ProofRules {
+  /** The token that it comes with. */
+  token: string;
+  /** The HTTP method of the request. */
+  method: string;
+  /** The address of the request, as {@link requestAddress} gives it; undefined where it has none. */
+  address: string | undefined;
+  /** Unix seconds. */
+  now: number;
+  /** Seconds that `iat` may be away from it. */
+  window: number;
+}
+
+/** What is left of a proof that breaks no rule. */
+export interface ProofFacts {
+  /** The thumbprint of its key (RFC 7638). */
+  thumbprint: string;
+  /** What tells it from other proofs by the same key. */
+  jti: string;
+  /** The nonce, unjudged. */
+  nonce: unknown;
+  /** Unix seconds from which on it is too old. */
+  endsAt: number;
+}
+
+/** The algorithms that proofs are taken with, as metadata and challenges list them. */
+export const PROOF_ALGORITHMS: readonly string[] = ["ES256", "Ed25519", "EdDSA", "PS256", "RS256"];
+
+/** Room for an RSA key and its signature; what is longer is not decoded. */
+const MAX_PROOF = 8 * 1024;
+/** What is remembered of each proof is bounded by this. */
+const MAX_JTI = 256;
+const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
+
+/**
+ * Checks a proof by the rules of RFC 9449 section 4.3. Whether it was used before, its nonce and whether its key is that of
+ * the token are for the caller to judge.
+ *
+ * @param values every `DPoP` header of the request
+ * @throws TokenRefusal `proof`
+ */
+export async function readProof(values: readonly string[], rules: ProofRules): Promise<ProofFacts> {
+  const [value, ...more] = values;
+  if (value === undefined) throw bad("no DPoP header");
+  if (more.length > 0) throw bad(`${values.length} DPoP headers`);
+  if (value.length > MAX_PROOF) throw bad(`${value.length} characters, and at most ${MAX_PROOF} are looked at`);
+  const [head = "", body = "", ...rest] = value.split(".");
+  const [header, claims] = [decodePart(head), decodePart(body)];
+  if (rest.length !== 1 || !header || !claims) throw bad("the DPoP header is no JWT, or is several");
+  const jwk = readKey(header);
+  const facts = await readClaims(claims, rules);
+  try {
+    await compactVerify(value, EmbeddedJWK, { algorithms: [...PROOF_ALGORITHMS] });
+    return { ...facts, thumbprint: await calculateJwkThumbprint(jwk, "sha256") };
+  } catch (error) {
+    throw bad(escapeText(error instanceof Error ? error.message : "the signature is not good"));
+  }
+}
+
+function readKey({ typ, alg, crit, jwk }: Json): JWK {
+  if (mediaTypeOf(typ) !== "dpop+jwt") throw bad(`typ ${quote(typ)} must be dpop+jwt`);
+  if (typeof alg !== "string" || !PROOF_ALGORITHMS.includes(alg)) {
+    throw bad(`alg ${quote(alg)} is not among ${PROOF_ALGORITHMS.join(", ")}`);
+  }
+  if (crit !== undefined) throw bad(`crit ${quote(crit)} is not understood`);
+  if (!isJsonObject(jwk)) throw bad("jwk must be a key");
+  // Named, never quoted: whoever sent it has given the key away, and the log must not do so again.
+  const secret = PRIVATE_MEMBERS.find((name) => Object.hasOwn(jwk, name));
+  if (secret !== undefined) throw bad(`jwk has the private member ${secret}`);
+  return jwk;
+}
+
+async function readClaims(claims: Json, rules: ProofRules): Promise<Omit<ProofFacts, "thumbprint">> {
+  const { htm, htu, iat, jti, ath, nonce } = claims;
+  const { token, method, address, now, window } = rules;
+  if (htm !== method) throw bad(`htm ${quote(htm)} must be ${quote(method)}`);
+  if (address === undefined || normalAddress(htu) !== address) {
+    throw bad(`htu ${quote(htu)} must be ${quote(address ?? "")}`);
+  }
+  if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) {
+    throw bad(`jti must be a text of 1 to ${MAX_JTI} characters`);
+  }
+  if (typeof iat !== "number") throw bad(`iat ${quote(iat)} must be a number of seconds`);
+  // Rounded up, since whoever wrote whole seconds may have done so too.
+  if (now >= iat + window || iat > Math.ceil(now) + window) {
+    throw bad(`iat ${iat} is more than ${window} seconds away, it is ${Math.floor(now)}`);
+  }
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
+  if (ath !== base64url.encode(new Uint8Array(digest))) throw bad("ath is not the SHA-256 of the token");
+  return { jti, nonce, endsAt: iat + window };
+}
+
+/**
+ * The address that clients know a request by: the origin of the resource, since a proxy may have changed the one in the
+ * request, with the path of the request. Undefined where the request has none.
+ *
+ * @param url path and query, or a whole address
+ */
+export function requestAddress(resource: string, url: string): string | undefined {
+  const { origin } = new URL(resource);
+  if (url.startsWith("/")) return normalAddress(origin + url);
+  const path = URL.canParse(url) ? new URL(url).pathname : "";
+  return path.startsWith("/") ? normalAddress(origin + path) : undefined;
+}
+
+/** An address as RFC 3986 section 6.2.2 and 6.2.3 normalise it, without query and fragment. */
+function normalAddress(value: unknown): string | undefined {
+  if (typeof value !== "string" || !URL.canParse(value)) return undefined;
+  const url = new URL(value);
+  url.search = "";
+  url.hash = "";
+  return url.href.replace(/%[\da-f]{2}/gi, (escaped) => {
+    const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
+    return /[\w\-.~]/.test(character) ? character : escaped.toUpperCase();
+  });
+}
+
+function bad(detail: string): TokenRefusal {
+  return new TokenRefusal("proof", detail);
+}

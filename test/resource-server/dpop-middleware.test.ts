@@ -1,0 +1,121 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+  request as send,
+} from "node:http";
+import { createRequire } from "node:module";
+import { getRequestListener } from "@hono/node-server";
+import { Hono, type MiddlewareHandler } from "hono";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
+import { listening } from "./listening.js";
+import { type Holder, makeHolder } from "./proofs.js";
+import { pass, type Server, type Signer, startSigner } from "./support.js";
+
+let signer: Signer;
+let holder: Holder;
+let server: Server;
+beforeEach(async () => {
+  signer = await startSigner();
+  holder = await makeHolder(signer);
+  server = signer.server({ dpop: "required", dpopNonces: true });
+});
+
+type Authenticated = IncomingMessage & { auth?: AuthInfo };
+type Handler = (request: Authenticated, response: { json(body: unknown): void }) => unknown;
+type Middleware = (request: never, response: never, next: never) => unknown;
+const express = createRequire(import.meta.url)("express") as () => RequestListener & {
+  use(path: string, ...all: (Middleware | Handler)[]): void;
+};
+
+/** Each answers with the client's name, below the path of the resource, whatever address it is reached at. */
+const SERVERS: Record<string, () => RequestListener> = {
+  "Node's http"() {
+    const guard = server.middleware();
+    return (request: Authenticated, response: ServerResponse) =>
+      guard(request, response, () => response.end(JSON.stringify(request.auth?.clientId)));
+  },
+  Express() {
+    const app = express();
+    const answer: Handler = (request, response) => response.json(request.auth?.clientId);
+    app.use("/mcp", server.middleware(), answer);
+    return app;
+  },
+  Hono() {
+    const app = new Hono<{ Variables: { auth: Admission } }>();
+    const guard: MiddlewareHandler<{ Variables: { auth: Admission } }> = server.hono();
+    app.use("/mcp/*", guard);
+    app.all("/mcp", (context) => context.json(context.get("auth").verified.clientId));
+    return getRequestListener(app.fetch);
+  },
+  "a protected handler"() {
+    const handler = server.protect((_, { verified }) => Response.json(verified.clientId));
+    return getRequestListener(handler);
+  },
+};
+
+/** Sends a POST whose headers go out as they are. */
+async function post(
+  origin: string,
+  path: string,
+  headers: readonly string[],
+): Promise<[number | undefined, string, string]> {
+  const { hostname, port } = new URL(origin);
+  return new Promise((resolve, reject) => {
+    const all = ["host", "inner.internal", "content-length", "0", ...headers];
+    const sent = send({ hostname, port, path, method: "POST", headers: all }, async (answer) => {
+      const chunks = await answer.toArray();
+      resolve([answer.statusCode, String(answer.headers["dpop-nonce"]), Buffer.concat(chunks).toString()]);
+    });
+    sent.on("error", reject).end();
+  });
+}
+
+describe.each(Object.keys(SERVERS))("a proof that comes through %s", (name) => {
+  let origin: string;
+  let nonce: string | undefined;
+  beforeEach(async () => {
+    origin = await listening(createServer(SERVERS[name]?.()));
+    nonce = await server.dpopNonce();
+  });
+  const headers = async (claims = {}) => [
+    ...["authorization", `DPoP ${holder.token}`],
+    ...["dpop", await holder.prove({ claims: { nonce, ...claims } })],
+  ];
+
+  it("is held against the method and the address that the client knows", async () => {
+    expect(await post(origin, "/mcp?session=1", await headers())).toEqual([200, "undefined", '"agent"']);
+    for (const claims of [{ htm: "GET" }, { htu: `${origin}/mcp` }, { htu: "https://mcp.example/" }]) {
+      const [status, , body] = await post(origin, "/mcp", await headers(claims));
+      expect([status, body]).toEqual([401, expect.stringContaining("invalid_dpop_proof")]);
+    }
+  });
+
+  it("is refused where there are two, of which each is good", async () => {
+    const two = [...(await headers()), ...(await headers()).slice(2)];
+    const [status, , body] = await post(origin, "/mcp", two);
+    expect([status, body]).toEqual([401, expect.stringContaining("invalid_dpop_proof")]);
+  });
+
+  it("is answered with a nonce where its own is missing or grows old", async () => {
+    const [status, given, body] = await post(origin, "/mcp", await headers({ nonce: undefined }));
+    expect([status, given, body]).toEqual([401, nonce, expect.stringContaining("use_dpop_nonce")]);
+    await pass(signer, 300);
+    const fresh = await server.dpopNonce();
+    expect(await post(origin, "/mcp", await headers())).toEqual([200, fresh, '"agent"']);
+  });
+});
+
+it("a proof is found in the header fields where there are no raw ones", async () => {
+  const plain = signer.server();
+  const statuses: number[] = [];
+  for (const dpop of [await holder.prove(), [await holder.prove(), await holder.prove()]]) {
+    const response = { statusCode: 200, setHeader: () => undefined, end: () => undefined };
+    const headers = { authorization: `DPoP ${holder.token}`, dpop };
+    await plain.middleware()({ method: "POST", url: "/mcp", headers }, response, () => undefined);
+    statuses.push(response.statusCode);
+  }
+  expect(statuses).toEqual([200, 401]);
+});

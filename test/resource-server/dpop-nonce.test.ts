@@ -1,0 +1,104 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type Holder, makeHolder } from "./proofs.js";
+import { ALGS, METADATA_URL, outcome, pass, RESOURCE, type Server, type Signer, startSigner } from "./support.js";
+
+let signer: Signer;
+let holder: Holder;
+let server: Server;
+beforeEach(async () => {
+  signer = await startSigner();
+  holder = await makeHolder(signer);
+  server = signer.server({ dpopNonces: true });
+});
+
+const USE_NONCE = `DPoP error="use_dpop_nonce", error_description="the DPoP proof needs the nonce of this answer", algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
+const nonceOf = (response: Response) => response.headers.get("dpop-nonce");
+
+/** Asks with a good proof that has this nonce. */
+async function ask(nonce?: unknown, by = server): Promise<Response> {
+  return by.ask(await holder.headers(await holder.prove({ claims: { nonce } })));
+}
+
+describe("a server that wants nonces", () => {
+  it("gives one in its refusal, and takes it", async () => {
+    const first = await ask();
+    expect(outcome(first)).toEqual([401, USE_NONCE]);
+    expect(server.reasons()).toEqual(["nonce"]);
+    expect(nonceOf(first)).toMatch(/^[\w-]{43}$/);
+    const second = await ask(nonceOf(first));
+    expect([second.status, nonceOf(second)]).toEqual([200, null]);
+  });
+
+  it("gives one to who comes without a token, and with every other refusal", async () => {
+    const current = await server.dpopNonce();
+    for (const response of [await server.ask(), await server.ask("x"), await server.ask(await holder.headers("x"))]) {
+      expect([response.status, nonceOf(response)]).toEqual([401, current]);
+    }
+    const headers = await holder.headers(await holder.prove({ claims: { nonce: current } }));
+    const few = await server.ask(headers, { scopes: ["admin"] });
+    expect([few.status, nonceOf(few)]).toEqual([403, current]);
+  });
+
+  it.each<[string, unknown]>([
+    ["made up", "A".repeat(43)],
+    ["no text", 5],
+    ["empty", ""],
+  ])("takes none that is %s", async (_what, nonce) => {
+    expect(outcome(await ask(nonce))).toEqual([401, USE_NONCE]);
+  });
+
+  it("takes none of another server", async () => {
+    const other = signer.server({ dpopNonces: true });
+    expect((await ask(await other.dpopNonce(), other)).status).toBe(200);
+    expect(outcome(await ask(await other.dpopNonce()))).toEqual([401, USE_NONCE]);
+  });
+
+  it("takes the one before the current one, and gives the current one with its answer", async () => {
+    const early = await server.dpopNonce();
+    await pass(signer, 300);
+    const response = await ask(early);
+    const current = await server.dpopNonce();
+    expect(current).not.toBe(early);
+    expect([response.status, nonceOf(response)]).toEqual([200, current]);
+    expect((await ask(current)).status).toBe(200);
+    await pass(signer, 300);
+    expect(outcome(await ask(early))).toEqual([401, USE_NONCE]);
+  });
+
+  it("adds its nonce to an answer whose headers cannot be changed", async () => {
+    const early = await server.dpopNonce();
+    await pass(signer, 300);
+    const handler = server.protect(() => Response.redirect("https://mcp.example/elsewhere", 307));
+    const headers = await holder.headers(await holder.prove({ claims: { nonce: early } }));
+    const response = await handler(new Request(RESOURCE, { method: "POST", headers }));
+    expect([response.status, response.headers.get("location"), nonceOf(response)]).toEqual([
+      307,
+      "https://mcp.example/elsewhere",
+      await server.dpopNonce(),
+    ]);
+  });
+
+  it("wants it from a program that verifies by itself, too", async () => {
+    const claims = { nonce: await server.dpopNonce() };
+    const presentedWith = async (parts: object) =>
+      ({ scheme: "DPoP", proof: await holder.prove(parts), method: "POST", url: RESOURCE }) as const;
+    const bare = server.verify(holder.token, { presented: await presentedWith({}) });
+    await expect(bare).rejects.toMatchObject({ code: "use_dpop_nonce", class: "auth", status: 401 });
+    const good = server.verify(holder.token, { presented: await presentedWith({ claims }) });
+    await expect(good).resolves.toMatchObject({ subject: "alice" });
+  });
+
+  it("says first what else is wrong with a proof", async () => {
+    const response = await server.ask(await holder.headers(await holder.prove({ claims: { htm: "GET" } })));
+    expect(await response.json()).toMatchObject({ error: "invalid_dpop_proof" });
+  });
+});
+
+describe("a server that wants none", () => {
+  it("gives none, and does not mind one", async () => {
+    const plain = signer.server();
+    expect(await plain.dpopNonce()).toBeUndefined();
+    expect(nonceOf(await plain.ask())).toBeNull();
+    expect((await ask("somebody's", plain)).status).toBe(200);
+  });
+});

@@ -1,0 +1,205 @@
+import { generateKeyPair, generateProof } from "dpop";
+import { calculateJwkThumbprint, exportJWK } from "jose";
+import { beforeEach, describe, expect, it } from "vitest";
+import { createService } from "./introspection-service.js";
+import { digest, type Holder, makeHolder } from "./proofs.js";
+import {
+  ALGS,
+  ASKED,
+  countOf,
+  INTROSPECTION,
+  METADATA_URL,
+  outcome,
+  REFUSED,
+  RESOURCE,
+  type Server,
+  type Signer,
+  startSigner,
+} from "./support.js";
+
+let signer: Signer;
+let holder: Holder;
+let server: Server;
+beforeEach(async () => {
+  signer = await startSigner();
+  holder = await makeHolder(signer);
+  server = signer.server();
+});
+
+const OF_DPOP = `algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
+const BAD_TOKEN = `DPoP error="invalid_token", error_description="the access token was not accepted", ${OF_DPOP}`;
+
+describe("where bound tokens are supported", () => {
+  it("takes one with a proof, in any case of the scheme, and a bearer token without one", async () => {
+    for (const scheme of ["DPoP", "dpop", "DPOP"]) {
+      const headers = { ...(await holder.headers()), authorization: `${scheme} ${holder.token}` };
+      expect((await server.ask(headers)).status).toBe(200);
+    }
+    expect((await server.ask(await signer.sign())).status).toBe(200);
+    expect(server.log).toEqual([]);
+  });
+
+  it("takes the proofs of a client library", async () => {
+    const pair = await generateKeyPair("ES256");
+    const jkt = await calculateJwkThumbprint(await exportJWK(pair.publicKey));
+    const iat = Math.floor(Date.now() / 1000);
+    const token = await signer.sign({ iat, exp: iat + 300, cnf: { jkt } });
+    const today = signer.server({ clock: undefined });
+    const dpop = await generateProof(pair, RESOURCE, "POST", undefined, token);
+    expect((await today.ask({ authorization: `DPoP ${token}`, dpop })).status).toBe(200);
+  });
+
+  it("takes no bound token as a bearer token, with a proof or without", async () => {
+    const { dpop } = await holder.headers();
+    const authorization = `Bearer ${holder.token}`;
+    expect(outcome(await server.ask({ authorization }))).toEqual([401, REFUSED]);
+    expect(outcome(await server.ask({ authorization, dpop }))).toEqual([401, REFUSED]);
+    expect(server.reasons()).toEqual(["bound", "bound"]);
+  });
+
+  it("takes no bearer token as a bound one", async () => {
+    const token = await signer.sign();
+    const dpop = await holder.prove({ claims: { ath: digest(token) } });
+    expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
+    expect(server.reasons()).toEqual(["unbound"]);
+  });
+
+  it("takes no proof by another key than the token's", async () => {
+    const thief = await makeHolder(signer);
+    const dpop = await thief.prove({ claims: { ath: digest(holder.token) } });
+    expect(outcome(await server.ask({ authorization: `DPoP ${holder.token}`, dpop }))).toEqual([401, BAD_TOKEN]);
+    expect(server.reasons()).toEqual(["bound"]);
+  });
+
+  it.each<[string, unknown]>([
+    ["to a certificate", { "x5t#S256": "A".repeat(43) }],
+    ["to a certificate as well", { jkt: "", "x5t#S256": "A".repeat(43) }],
+    ["to what is no thumbprint", { jkt: 5 }],
+    ["to nothing", {}],
+    ["to null", null],
+  ])("takes no token that is bound %s", async (_what, cnf) => {
+    const bound = typeof cnf === "object" && cnf !== null && "jkt" in cnf && cnf.jkt === "";
+    const token = await signer.sign({ cnf: bound ? { ...cnf, jkt: holder.jkt } : cnf });
+    const dpop = await holder.prove({ claims: { ath: digest(token) } });
+    expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
+    expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
+    expect(server.reasons()).toEqual(["bound", "bound"]);
+  });
+
+  it("offers both ways, and says of scopes in the one that was used", async () => {
+    expect(outcome(await server.ask())).toEqual([401, ASKED]);
+    const few = await server.ask(await holder.headers(), { scopes: ["admin"] });
+    expect(outcome(few)).toEqual([403, `DPoP error="insufficient_scope", scope="admin", ${OF_DPOP}`]);
+    expect(server.metadata()).toMatchObject({ dpop_signing_alg_values_supported: ALGS.split(" ") });
+    expect(server.metadata()).not.toHaveProperty("dpop_bound_access_tokens_required");
+  });
+
+  it("tells of a proof before anything is asked about the token, and never whether that is good", async () => {
+    const proof = await holder.prove({ claims: { htm: "GET" } });
+    const answers = new Set<string>();
+    for (const token of [holder.token, "x"]) {
+      const dpop = await holder.prove({ claims: { htm: "GET", ath: digest(token) } });
+      const response = await server.ask({ authorization: `DPoP ${token}`, dpop });
+      answers.add(`${outcome(response)} ${await response.text()}`);
+    }
+    expect([...answers]).toEqual([expect.stringContaining("invalid_dpop_proof")]);
+    expect(countOf(signer, "/jwks")).toBe(0);
+    expect(JSON.stringify(server.log)).not.toContain(proof.slice(0, 40));
+  });
+});
+
+describe("where bound tokens are required", () => {
+  beforeEach(() => {
+    server = signer.server({ dpop: "required" });
+  });
+
+  it("takes no others, and offers nothing else", async () => {
+    expect((await server.ask(await holder.headers())).status).toBe(200);
+    expect(outcome(await server.ask())).toEqual([401, `DPoP ${OF_DPOP}`]);
+    expect(outcome(await server.ask(await signer.sign()))).toEqual([401, `DPoP ${OF_DPOP}`]);
+    await expect(server.verify(await signer.sign())).rejects.toMatchObject({ code: "invalid_token" });
+    expect(server.reasons()).toEqual(["missing", "missing", "scheme"]);
+  });
+
+  it("takes no unbound token with a proof", async () => {
+    const token = await signer.sign();
+    const dpop = await holder.prove({ claims: { ath: digest(token) } });
+    expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
+  });
+
+  it("says so in the metadata", () => {
+    expect(server.metadata()).toMatchObject({
+      dpop_signing_alg_values_supported: ALGS.split(" "),
+      dpop_bound_access_tokens_required: true,
+    });
+  });
+});
+
+describe("where bound tokens are off", () => {
+  it("takes none, and does not speak of them", async () => {
+    server = signer.server({ dpop: "off" });
+    const bearer = `Bearer resource_metadata="${METADATA_URL}"`;
+    expect(outcome(await server.ask(await holder.headers()))).toEqual([401, bearer]);
+    const refused = bearer.replace(
+      " ",
+      ' error="invalid_token", error_description="the access token was not accepted", ',
+    );
+    expect(outcome(await server.ask(holder.token))).toEqual([401, refused]);
+    const presented = { scheme: "DPoP", proof: await holder.prove(), method: "POST", url: RESOURCE } as const;
+    await expect(server.verify(holder.token, { presented })).rejects.toMatchObject({ code: "invalid_token" });
+    expect(server.reasons()).toEqual(["missing", "bound", "scheme"]);
+    expect(Object.keys(server.metadata())).toEqual(["resource", "authorization_servers"]);
+  });
+});
+
+describe("verify", () => {
+  it("judges a token with how it came, at the address that clients know", async () => {
+    for (const url of ["/mcp?a=b", "http://10.0.0.1:8080/mcp", RESOURCE]) {
+      const presented = { scheme: "DPoP", proof: await holder.prove(), method: "POST", url } as const;
+      expect(await server.verify(holder.token, { presented })).toMatchObject({ subject: "alice" });
+    }
+    for (const url of ["/other", "//mcp.example/mcp", "*", "mailto:mcp"]) {
+      const presented = { scheme: "DPoP", proof: await holder.prove(), method: "POST", url } as const;
+      await expect(server.verify(holder.token, { presented })).rejects.toMatchObject({
+        code: "invalid_dpop_proof",
+        class: "auth",
+        status: 401,
+      });
+    }
+  });
+
+  it("takes no proof of no address for a request that has none", async () => {
+    const proof = await holder.prove({ claims: { htu: undefined } });
+    const presented = { scheme: "DPoP", proof, method: "POST", url: "*" } as const;
+    await expect(server.verify(holder.token, { presented })).rejects.toMatchObject({ code: "invalid_dpop_proof" });
+  });
+
+  it("takes a token alone for a bearer token", async () => {
+    await expect(server.verify(holder.token)).rejects.toMatchObject({ code: "invalid_token" });
+    expect((await server.verify(await signer.sign())).subject).toBe("alice");
+  });
+});
+
+describe("a token that the issuer is asked about", () => {
+  const present = async (token: string) => ({
+    authorization: `DPoP ${token}`,
+    dpop: await holder.prove({ claims: { ath: digest(token) } }),
+  });
+
+  it("is held against the key that the issuer names", async () => {
+    const cnf = { jkt: holder.jkt };
+    createService(signer, {
+      bound: signer.claims({ cnf, token_type: "DPoP" }),
+      other: signer.claims({ cnf: { jkt: "A".repeat(43) }, token_type: "DPoP" }),
+      plain: signer.claims({ token_type: "Bearer" }),
+      unsaid: signer.claims({ token_type: "dpop" }),
+    });
+    server = signer.server({ introspection: INTROSPECTION });
+    const statuses: Record<string, number[]> = {};
+    for (const token of ["bound", "other", "plain", "unsaid"]) {
+      const answers = [await server.ask(await present(token)), await server.ask(token)];
+      statuses[token] = answers.map(({ status }) => status);
+    }
+    expect(statuses).toEqual({ bound: [200, 401], other: [401, 401], plain: [401, 200], unsaid: [401, 401] });
+  });
+});

@@ -1,0 +1,45 @@
+import { createHash, randomUUID } from "node:crypto";
+import { calculateJwkThumbprint, type JWK, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
+import { type Key, makeKey, RESOURCE, type Signer } from "./support.js";
+
+/** What a proof says in place of what a good one says. */
+export interface ProofParts {
+  claims?: Record<string, unknown>;
+  header?: Record<string, unknown>;
+  /** What it is signed with. */
+  by?: Key["privateKey"] | Uint8Array;
+}
+
+/** A client that holds a key, and a token that is bound to it. */
+export interface Holder {
+  key: Key;
+  /** The key as a proof shows it. */
+  jwk: JWK;
+  /** Its thumbprint. */
+  jkt: string;
+  token: string;
+  /** A proof for a POST to the resource, with the token. */
+  prove(parts?: ProofParts): Promise<string>;
+  /** The headers of a request with the token, and with a good proof where none is given. */
+  headers(proof?: string): Promise<{ authorization: string; dpop: string }>;
+}
+
+export async function makeHolder(signer: Signer, alg = "ES256"): Promise<Holder> {
+  const key = await makeKey(undefined, alg);
+  const { use: _, alg: __, ...jwk } = key.jwk;
+  const jkt = await calculateJwkThumbprint(jwk);
+  const token = await signer.sign({ cnf: { jkt } });
+  const prove = ({ claims, header, by = key.privateKey }: ProofParts = {}): Promise<string> => {
+    const iat = Math.floor(signer.clock.epoch() / 1000);
+    const good = { htm: "POST", htu: RESOURCE, iat, jti: randomUUID(), ath: digest(token) };
+    return new SignJWT({ ...good, ...claims } as JWTPayload)
+      .setProtectedHeader({ alg, typ: "dpop+jwt", jwk, ...header } as JWTHeaderParameters)
+      .sign(by);
+  };
+  const headers = async (proof?: string) => ({ authorization: `DPoP ${token}`, dpop: proof ?? (await prove()) });
+  return { key, jwk, jkt, token, prove, headers };
+}
+
+export function digest(token: string): string {
+  return createHash("sha256").update(token).digest("base64url");
+}
