@@ -52,6 +52,9 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** Milliseconds for a request of the flow. */
+export const DEFAULT_TIMEOUT_MS = 15_000;
+
 /** A program that contradicts itself is told so before anything is asked. */
 export function checkOptions({ grant, client, loginHint, dpop }: AgentClientOptions): void {
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))

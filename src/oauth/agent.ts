@@ -4,7 +4,7 @@ import { AccessToken } from "./access-token.js";
 import { type ClientCall, callOf, callOfClient } from "./agent-calls.js";
 import { type ExchangeOptions, Exchanges } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
-import { type AgentClientOptions, checkOptions } from "./agent-options.js";
+import { type AgentClientOptions, checkOptions, DEFAULT_TIMEOUT_MS } from "./agent-options.js";
 import { type Discovered, discover } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
 import type { ExchangedToken } from "./exchange.js";
@@ -14,7 +14,7 @@ import type { GrantKey } from "./grant-store.js";
 import type { TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
 import type { LoginSession } from "./login.js";
-import type { LoginContext } from "./login-context.js";
+import { type LoginContext, loginContextOf } from "./login-context.js";
 import { finishInSession, knownRedirect, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
 import { describeLogin, type LoginStatus } from "./login-status.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
@@ -35,8 +35,6 @@ export interface DiscoveryReport {
   /** Why it failed; undefined when it did not. */
   error: AgentAuthError | undefined;
 }
-
-const DEFAULT_TIMEOUT_MS = 15_000;
 
 /**
  * Gets bearer tokens for MCP servers: from the store, else by refresh, else by signing a person in.
@@ -253,28 +251,8 @@ export class AgentClient {
     remembered: Remembered | undefined,
     trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
   ): LoginContext {
-    const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint } = this.#options;
-    const { mutualTls, dpop = "auto" } = this.#options;
-    return {
-      ...this.#ways.to(server, remembered),
-      remembered,
-      timeout: timeout ?? DEFAULT_TIMEOUT_MS,
-      overrides: this.#options,
-      trace,
-      store,
-      clock: this.#clock,
-      profile: this.#profile(),
-      clientName: clientName ?? "agentauth",
-      preRegistered: client,
-      privateKey: client?.privateKey,
-      mutualTls,
-      dpop,
-      nonces: this.#nonces,
-      clientMetadataUrl,
-      resource,
-      flow: flow ?? "browser",
-      loginHint: account ?? loginHint,
-    };
+    const by = { clock: this.#clock, nonces: this.#nonces, profile: this.#profile(), trace };
+    return loginContextOf(this.#options, account, { ...this.#ways.to(server, remembered), ...by, remembered });
   }
 
   #callOf(grant: Grant): ClientCall {

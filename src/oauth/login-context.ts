@@ -1,4 +1,5 @@
 import type { Clock } from "../http/deadline.js";
+import { type AgentClientOptions, DEFAULT_TIMEOUT_MS } from "./agent-options.js";
 import type { BearerChallenge } from "./challenge.js";
 import type { ClientKey } from "./client-auth.js";
 import type { DiscoveryContext } from "./discovery.js";
@@ -7,6 +8,7 @@ import type { GrantStore } from "./grant-store.js";
 import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import type { Nonces } from "./nonces.js";
+import type { Way } from "./way.js";
 
 /** What every login of an agent client depends on. */
 export interface LoginContext extends DiscoveryContext {
@@ -38,4 +40,33 @@ export interface LoginRequest {
   /** The challenge of the answer that led here, if there was one. */
   challenge?: BearerChallenge | undefined;
   signal: AbortSignal;
+}
+
+/**
+ * What a client's options make of a login.
+ *
+ * @param account which account is meant; without one, that of the options
+ * @param by how its requests leave, and what goes on while it lasts
+ */
+export function loginContextOf(
+  options: AgentClientOptions,
+  account: string | undefined,
+  by: Way & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
+): LoginContext {
+  const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint, mutualTls, dpop } = options;
+  return {
+    ...by,
+    timeout: timeout ?? DEFAULT_TIMEOUT_MS,
+    overrides: options,
+    store,
+    clientName: clientName ?? "agentauth",
+    preRegistered: client,
+    privateKey: client?.privateKey,
+    mutualTls,
+    dpop: dpop ?? "auto",
+    clientMetadataUrl,
+    resource,
+    flow: flow ?? "browser",
+    loginHint: account ?? loginHint,
+  };
 }
