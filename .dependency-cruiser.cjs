@@ -67,6 +67,12 @@ module.exports = {
     forbid("api-not-oauth", "api/ and oauth/ never import each other", { path: "^src/api/" }, { path: "^src/oauth/" }),
     forbid("oauth-not-api", "api/ and oauth/ never import each other", { path: "^src/oauth/" }, { path: "^src/api/" }),
     forbid(
+      "resource-server-alone",
+      "resource-server/ is the other side of the wire: what clients are made of must not come with it",
+      { path: "^src/resource-server/" },
+      { path: "^src/(api|oauth)/" },
+    ),
+    forbid(
       "index-for-outsiders",
       "an index.ts is for users of the package: import the module that it exports from",
       { path: "^src/" },

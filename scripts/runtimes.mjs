@@ -1,6 +1,6 @@
 // Runs test/runtimes/sdk.mjs, against the built library and a sandbox of its own each, under several versions of Node, Bun
-// and Deno, and its management part as a page in Chromium; then holds the size of that client against its limit. A runtime
-// that cannot be had here is skipped, and the last line says how many were; with --complete that is a failure.
+// and Deno, and what of it a page can do in Chromium; then holds the size of the management client against its limit. A
+// runtime that cannot be had here is skipped, and the last line says how many were; with --complete that is a failure.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -70,12 +70,12 @@ async function runProgram(path, flags) {
   });
 }
 
-/** The suite's management part as a page, whose origin is the sandbox, since that answers no other. */
+/** What a page can do of the suite, whose origin is the sandbox, since that answers no other. */
 async function runPage() {
   const executablePath = CHROMIUM.find(existsSync);
   if (!executablePath) return { skipped: true, said: "it is not installed: apt-get install -y chromium" };
-  const contents = `import { MANAGEMENT, run } from ${JSON.stringify(suite)};
-    globalThis.runSuite = (sandbox) => run(MANAGEMENT, sandbox);`;
+  const contents = `import { KEYS, MANAGEMENT, run } from ${JSON.stringify(suite)};
+    globalThis.runSuite = (sandbox) => run({ ...MANAGEMENT, ...KEYS }, sandbox);`;
   const script = await bundle(contents);
   const browser = await chromium.launch({ executablePath, headless: true, args: ["--no-sandbox", "--disable-gpu"] });
   try {
@@ -87,7 +87,7 @@ async function runPage() {
       await page.addScriptTag({ content: script, type: "module" });
       await page.waitForFunction(() => globalThis.runSuite !== undefined);
       const result = await page.evaluate((given) => globalThis.runSuite(given), sandbox);
-      return { said: `${browser.version()}, ${countOf(result)} checks of the management client` };
+      return { said: `${browser.version()}, ${countOf(result)} checks of what a page can do` };
     });
   } finally {
     await browser.close();

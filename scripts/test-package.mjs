@@ -77,8 +77,10 @@ function install(name, tarball, flags) {
 }
 
 function tryLibrary(target) {
-  runProgram("library.mjs", target);
-  checkTypes("library.ts", target, { lib: ["ES2023", "DOM", "DOM.Iterable"], types: [] });
+  for (const name of ["library", "resource-server"]) {
+    runProgram(`${name}.mjs`, target);
+    checkTypes(`${name}.ts`, target, { lib: ["ES2023", "DOM", "DOM.Iterable"], types: [] });
+  }
   assert.equal(run("npx", ["--no-install", "agentauth", "--version"], target).trim(), version);
 }
 

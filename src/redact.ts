@@ -120,7 +120,8 @@ function safeJson(value: unknown): string | undefined {
 }
 
 const SECRET_SHAPES: readonly [RegExp, string][] = [
-  [/\b(bearer|basic|dpop)(\s+)[\w\-.~+/]{6,}=*/gi, `$1$2${MASK}`],
+  // What comes after the flag --dpop is a choice, and a hint that hides it helps nobody.
+  [/\b(bearer|basic|(?<!--)dpop)(\s+)[\w\-.~+/]{6,}=*/gi, `$1$2${MASK}`],
   [
     /("(?:access_token|refresh_token|id_token|client_secret|code_verifier|assertion|subject_token|actor_token)"\s*:\s*")(?:[^"\\]|\\.)*/g,
     `$1${MASK}`,

@@ -128,6 +128,23 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     fine: { "src/oauth/a.ts": ["./b.js"], "src/oauth/b.ts": [] },
   },
   {
+    rule: "resource-server-alone",
+    broken: [
+      { "src/resource-server/a.ts": ["../oauth/b.js"], "src/oauth/b.ts": [] },
+      { "src/resource-server/a.ts": ["../api/b.js"], "src/api/b.ts": [] },
+      {
+        "src/resource-server/a.ts": 'import type { X } from "../oauth/b.js";\nexport type Y = X;\n',
+        "src/oauth/b.ts": "export type X = 1;\n",
+      },
+    ],
+    fine: {
+      "src/resource-server/a.ts": ["./b.js", "../http/c.js", "../errors.js"],
+      "src/resource-server/b.ts": [],
+      "src/http/c.ts": [],
+      "src/errors.ts": [],
+    },
+  },
+  {
     rule: "index-for-outsiders",
     broken: [
       { "src/cli/a.ts": 'export const load = () => import("../sandbox/index.js");\n', "src/sandbox/index.ts": [] },

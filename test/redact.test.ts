@@ -191,6 +191,7 @@ describe("a redactor", () => {
     "https://host.example/a@b?mail=a@b",
     "error_code=12",
     "the bearer of bad news",
+    "agentauth login https://mcp.example/mcp --dpop required",
     '{"code":"bad_request"}',
     "eyJ is how they begin",
   ])("leaves alone: %s", (text) => {

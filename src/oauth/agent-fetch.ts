@@ -93,13 +93,10 @@ function remedyFor(
   );
 }
 
-/** The command that asks for what was there and what is missing; it is to be pasted, so a server writes no shell into it. */
+/** The command that asks for what was there and what is missing. */
 function stepUpCommand(grant: Grant, missing: string | undefined): string {
-  const scopes = [...new Set([...(scopesBefore(grant)?.split(" ") ?? []), ...(missing?.split(" ") ?? [])])].filter(
-    Boolean,
-  );
-  const harmless = scopes.length > 0 && scopes.every((scope) => /^[\w.:/][\w.:/-]*$/.test(scope));
-  return `${loginCommand(grant)}${harmless ? ` --scope "${scopes.join(" ")}"` : ""}`;
+  const scopes = [...(scopesBefore(grant)?.split(" ") ?? []), ...(missing?.split(" ") ?? [])].filter(Boolean);
+  return loginCommand(grant, { scope: [...new Set(scopes)].join(" ") });
 }
 
 /** A renewal that the issuer refuses leads to the next remedy. */

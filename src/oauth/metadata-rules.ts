@@ -14,8 +14,8 @@ function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
     refused("bad_server_metadata", { field, value: document[field], from: url, rule, override });
   return {
     complain,
-    address: (field: string, from: Members = document) =>
-      from[field] === undefined ? undefined : checkAddress(from[field], field, url, policy),
+    address: (field: string, from: Members = document, name = field) =>
+      from[field] === undefined ? undefined : checkAddress(from[field], name, url, policy),
     list(field: string): readonly string[] | undefined {
       const value = document[field];
       if (value === undefined) return undefined;
@@ -80,14 +80,15 @@ export function checkMetadata(document: Members, url: string, discovery: ServerD
   const aliases = discovery.mutualTls ? document["mtls_endpoint_aliases"] : undefined;
   if (aliases !== undefined && !isJsonObject(aliases))
     throw complain("mtls_endpoint_aliases", "must be an object (RFC 8705 section 5)");
-  const endpoint = (field: string) => (aliases && address(field, aliases)) ?? address(field);
+  const endpoint = (field: string) =>
+    (aliases && address(field, aliases, `mtls_endpoint_aliases.${field}`)) ?? address(field);
   const tokenEndpoint = endpoint("token_endpoint");
   if (tokenEndpoint === undefined) throw complain("token_endpoint", "is needed to get a token (RFC 8414 section 2)");
   const scopes = document["scopes_supported"];
   return {
     issuer: discovery.issuer,
     tokenEndpoint,
-    registrationEndpoint: address("registration_endpoint"),
+    registrationEndpoint: endpoint("registration_endpoint"),
     introspectionEndpoint: endpoint("introspection_endpoint"),
     revocationEndpoint: endpoint("revocation_endpoint"),
     endSessionEndpoint: address("end_session_endpoint"),

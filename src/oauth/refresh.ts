@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, follow } from "../http/deadline.js";
 import { quote, shellWord } from "../redact.js";
 import type { ClientKey } from "./client-auth.js";
-import { proverFor } from "./dpop.js";
+import { type DpopPolicy, proverFor } from "./dpop.js";
 import { type Grant, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
@@ -174,11 +174,11 @@ async function refusedRenewal(
   const reason = `the issuer refused to renew it: ${verdict.code}${lost}`;
   if (await room.save(retire(current, reason, clock.epoch()), current.generation)) {
     tell(context, reason);
-    throw loginRequired(current, reason, verdict);
+    throw loginRequired(current, reason, { cause: verdict });
   }
   const stored = await store.read(current);
   if (stored && !stored.retired) return stored;
-  throw loginRequired(current, stored?.retired?.reason ?? "it was signed out meanwhile", verdict);
+  throw loginRequired(current, stored?.retired?.reason ?? "it was signed out meanwhile", { cause: verdict });
 }
 
 function tell({ onProgress }: RefreshContext, text: string): void {
@@ -244,20 +244,41 @@ function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentA
   );
 }
 
+/** What a sign-in has to be like for its token to be good for what was asked. */
+export interface LoginWish {
+  /** Scopes, separated by blanks. */
+  scope?: string | undefined;
+  /** Whether its tokens are bound to a key. */
+  dpop?: DpopPolicy | undefined;
+}
+
 /** The error for a server that needs a person: it names the profile and the command. */
-export function loginRequired(key: GrantKey, reason: string, cause?: unknown): AgentAuthError {
+export function loginRequired(
+  key: GrantKey,
+  reason: string,
+  { cause, ...wish }: LoginWish & { cause?: unknown } = {},
+): AgentAuthError {
   const { profile, server, account } = key;
   const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
   return new AgentAuthError("login_required", `sign-in is needed for ${quote(server)} (${whose}): ${reason}`, {
     class: "auth",
-    hint: loginCommand(key),
+    hint: loginCommand(key, wish),
     cause,
   });
 }
 
-/** The command that signs in. */
-export function loginCommand({ profile, server, account }: GrantKey): string {
-  const flag = profile === "default" ? "" : ` --profile ${profile}`;
-  const hint = account === undefined ? "" : ` --account-hint ${shellWord(account)}`;
-  return `agentauth login ${shellWord(server)}${flag}${hint}`;
+/** Whether scopes, of which servers have named some, can stand in a command that is to be pasted: none of them is shell. */
+function isHarmless(scope = ""): boolean {
+  return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
+}
+
+/** The command that signs in; with the scopes that it is for, where those are fit to be pasted. */
+export function loginCommand({ profile, server, account }: GrantKey, { scope, dpop = "auto" }: LoginWish = {}): string {
+  const flags = [
+    profile === "default" ? "" : ` --profile ${profile}`,
+    account === undefined ? "" : ` --account-hint ${shellWord(account)}`,
+    isHarmless(scope) ? ` --scope "${scope}"` : "",
+    dpop === "auto" ? "" : ` --dpop ${dpop}`,
+  ];
+  return `agentauth login ${shellWord(server)}${flags.join("")}`;
 }

@@ -132,6 +132,7 @@ describe("a service that takes both kinds of tokens", () => {
     const wanted = await me.run(["token", desk.url, ...JSON_FORMAT, "--dpop", "required"]);
     expect([wanted.code, wanted.stdout]).toEqual([4, ""]);
     expect(wanted.stderr).toContain("not bound to a key (DPoP)");
+    expect(wanted.stderr).toContain(`agentauth login ${desk.url} --dpop required`);
     const bound = await me.run(["mcp", "call", desk.url, "whoami", "--dpop", "required", ...SIGN_IN]);
     expect(bound.code).toBe(0);
     expect(await me.grant()).toMatchObject({ proofKey: expect.anything() });

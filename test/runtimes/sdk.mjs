@@ -1,6 +1,7 @@
 // What the SDK promises of every runtime, in interfaces that all of them have: it is given a sandbox and tells which
 // checks held. scripts/runtimes.mjs runs it in each of them.
-import { AgentAuth, AgentClient, isAgentAuthError, memoryStore } from "agentauth";
+import { AgentAuth, AgentClient, generateProofKey, isAgentAuthError, memoryStore, proverOf } from "agentauth";
+import { createResourceServer } from "agentauth/resource-server";
 
 /** The checks of the management client; a browser can run them, too. */
 export const MANAGEMENT = {
@@ -97,6 +98,60 @@ export const AGENT = {
   },
 };
 
+/** The checks of keys and signatures, at both ends; a browser can run them, too. */
+export const KEYS = {
+  "proves the key of a token, and takes a token with the proof of its key once": async () => {
+    const { resource, sign, handler } = await createProtected();
+    const prover = proverOf(await generateProofKey());
+    const token = await sign({ cnf: { jkt: await prover.thumbprint() } });
+    const proof = await prover.proof({ method: "GET", url: resource }, token);
+    const ask = async (headers) => (await handler(new Request(resource, { headers }))).status;
+    equal(await ask({ authorization: `DPoP ${token}`, dpop: proof }), 200);
+    equal(await ask({ authorization: `DPoP ${token}`, dpop: proof }), 401);
+    const stranger = proverOf(await generateProofKey());
+    const stolen = await stranger.proof({ method: "GET", url: resource }, token);
+    equal(await ask({ authorization: `DPoP ${token}`, dpop: stolen }), 401);
+    equal(await ask({ authorization: `Bearer ${token}` }), 401);
+  },
+  "takes a good token, and neither one for another server nor one that was changed": async () => {
+    const { resource, sign, handler } = await createProtected();
+    const ask = async (token) =>
+      (await handler(new Request(resource, { headers: { authorization: `Bearer ${token}` } }))).status;
+    const good = await sign({});
+    equal(await ask(good), 200);
+    equal(await ask(await sign({ aud: "https://other.example/mcp" })), 401);
+    equal(await ask(good.replace(/\.(.)/, (_, first) => `.${first === "e" ? "f" : "e"}`)), 401);
+  },
+};
+
+/** A protected server, and what signs tokens as its issuer does. */
+async function createProtected() {
+  const [resource, issuer] = ["https://mcp.example/mcp", "https://auth.example/pool"];
+  const curve = { name: "ECDSA", namedCurve: "P-256" };
+  const { privateKey, publicKey } = await crypto.subtle.generateKey(curve, true, ["sign", "verify"]);
+  const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", publicKey);
+  const documents = {
+    [`${issuer}/.well-known/oauth-authorization-server`]: { issuer, jwks_uri: `${issuer}/jwks` },
+    [`${issuer}/jwks`]: { keys: [{ kty, crv, x, y, alg: "ES256" }] },
+  };
+  const respond = async ({ url }) =>
+    documents[url] ? Response.json(documents[url]) : new Response(null, { status: 404 });
+  const server = createResourceServer({ resource, authorizationServers: [issuer], fetch: respond });
+  const sign = async (over) => {
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { iss: issuer, aud: resource, sub: "alice", client_id: "agent", iat: now, exp: now + 300, ...over };
+    const signed = [{ alg: "ES256", typ: "at+jwt" }, claims].map((part) => base64url(JSON.stringify(part))).join(".");
+    const bytes = new TextEncoder().encode(signed);
+    const signature = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, privateKey, bytes);
+    return `${signed}.${base64url(String.fromCharCode(...new Uint8Array(signature)))}`;
+  };
+  return { resource, sign, handler: server.protect((_, { verified }) => new Response(verified.subject)) };
+}
+
+function base64url(binary) {
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
 /** Runs checks against a sandbox, one after the other. @returns how many held, and of the others what went wrong */
 export async function run(checks, sandbox) {
   const context = contextFor(sandbox);
@@ -179,6 +234,6 @@ function equal(actual, expected) {
 // Started as a program; a page imports it and calls run().
 const given = globalThis.process?.env?.["RUNTIMES_SANDBOX"];
 if (given !== undefined) {
-  const result = await run({ ...MANAGEMENT, ...AGENT }, JSON.parse(given));
+  const result = await run({ ...MANAGEMENT, ...AGENT, ...KEYS }, JSON.parse(given));
   globalThis.process.stdout.write(`${JSON.stringify(result)}\n`);
 }
