@@ -166,6 +166,14 @@ describe("registering", () => {
     expect(registered(scene)["application_type"]).toBe("native");
   });
 
+  it("registers at the address for clients with a certificate where requests show one", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    issuer.metadata["mtls_endpoint_aliases"] = { registration_endpoint: `${issuer.issuer}/mtls/register` };
+    issuer.routes["/pool/mtls/register"] = issuer.routes["/pool/register"] ?? {};
+    await agent({ mutualTls: true }).login(mcp.url);
+    expect([issuer.to("/pool/mtls/register").length, issuer.to("/pool/register").length]).toEqual([1, 0]);
+  });
+
   it("[35] registers for refresh tokens (2026-07-28)", async () => {
     const scene = await startScene();
     await login(scene);
