@@ -1,8 +1,9 @@
 import { generateKeyPair, generateProof } from "dpop";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
+import { hashOf } from "../helpers/proofs.js";
 import { createService } from "./introspection-service.js";
-import { digest, type Holder, makeHolder } from "./proofs.js";
+import { type Holder, makeHolder } from "./proofs.js";
 import {
   ALGS,
   ASKED,
@@ -59,14 +60,14 @@ describe("where bound tokens are supported", () => {
 
   it("takes no bearer token as a bound one", async () => {
     const token = await signer.sign();
-    const dpop = await holder.prove({ claims: { ath: digest(token) } });
+    const dpop = await holder.prove({ claims: { ath: hashOf(token) } });
     expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
     expect(server.reasons()).toEqual(["unbound"]);
   });
 
   it("takes no proof by another key than the token's", async () => {
     const thief = await makeHolder(signer);
-    const dpop = await thief.prove({ claims: { ath: digest(holder.token) } });
+    const dpop = await thief.prove({ claims: { ath: hashOf(holder.token) } });
     expect(outcome(await server.ask({ authorization: `DPoP ${holder.token}`, dpop }))).toEqual([401, BAD_TOKEN]);
     expect(server.reasons()).toEqual(["bound"]);
   });
@@ -80,7 +81,7 @@ describe("where bound tokens are supported", () => {
   ])("takes no token that is bound %s", async (_what, cnf) => {
     const bound = typeof cnf === "object" && cnf !== null && "jkt" in cnf && cnf.jkt === "";
     const token = await signer.sign({ cnf: bound ? { ...cnf, jkt: holder.jkt } : cnf });
-    const dpop = await holder.prove({ claims: { ath: digest(token) } });
+    const dpop = await holder.prove({ claims: { ath: hashOf(token) } });
     expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
     expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
     expect(server.reasons()).toEqual(["bound", "bound"]);
@@ -98,7 +99,7 @@ describe("where bound tokens are supported", () => {
     const proof = await holder.prove({ claims: { htm: "GET" } });
     const answers = new Set<string>();
     for (const token of [holder.token, "x"]) {
-      const dpop = await holder.prove({ claims: { htm: "GET", ath: digest(token) } });
+      const dpop = await holder.prove({ claims: { htm: "GET", ath: hashOf(token) } });
       const response = await server.ask({ authorization: `DPoP ${token}`, dpop });
       answers.add(`${outcome(response)} ${await response.text()}`);
     }
@@ -123,7 +124,7 @@ describe("where bound tokens are required", () => {
 
   it("takes no unbound token with a proof", async () => {
     const token = await signer.sign();
-    const dpop = await holder.prove({ claims: { ath: digest(token) } });
+    const dpop = await holder.prove({ claims: { ath: hashOf(token) } });
     expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
   });
 
@@ -183,7 +184,7 @@ describe("verify", () => {
 describe("a token that the issuer is asked about", () => {
   const present = async (token: string) => ({
     authorization: `DPoP ${token}`,
-    dpop: await holder.prove({ claims: { ath: digest(token) } }),
+    dpop: await holder.prove({ claims: { ath: hashOf(token) } }),
   });
 
   it("is held against the key that the issuer names", async () => {

@@ -1,5 +1,6 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { calculateJwkThumbprint, type JWK, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
+import { hashOf } from "../helpers/proofs.js";
 import { type Key, makeKey, RESOURCE, type Signer } from "./support.js";
 
 /** What a proof says in place of what a good one says. */
@@ -31,15 +32,11 @@ export async function makeHolder(signer: Signer, alg = "ES256"): Promise<Holder>
   const token = await signer.sign({ cnf: { jkt } });
   const prove = ({ claims, header, by = key.privateKey }: ProofParts = {}): Promise<string> => {
     const iat = Math.floor(signer.clock.epoch() / 1000);
-    const good = { htm: "POST", htu: RESOURCE, iat, jti: randomUUID(), ath: digest(token) };
+    const good = { htm: "POST", htu: RESOURCE, iat, jti: randomUUID(), ath: hashOf(token) };
     return new SignJWT({ ...good, ...claims } as JWTPayload)
       .setProtectedHeader({ alg, typ: "dpop+jwt", jwk, ...header } as JWTHeaderParameters)
       .sign(by);
   };
   const headers = async (proof?: string) => ({ authorization: `DPoP ${token}`, dpop: proof ?? (await prove()) });
   return { key, jwk, jkt, token, prove, headers };
-}
-
-export function digest(token: string): string {
-  return createHash("sha256").update(token).digest("base64url");
 }
