@@ -19,4 +19,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["NODE_EXTRA_CA_CERTS", "certificate authorities to trust too"],
   ["NO_COLOR, FORCE_COLOR", "colours off or on; NO_COLOR wins"],
   ["COLUMNS", "the width to print tables for"],
+  ["LINES", "the height of the screen, above which a pager is started"],
+  ["TERM", "dumb: no colours, no pager, no progress"],
+  ["CI", "set: --show-secrets needs --yes too"],
 ];

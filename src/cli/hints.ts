@@ -22,6 +22,7 @@ const IN_FLAGS: Readonly<Record<string, string>> = {
 const OTHERWISE: Readonly<Record<string, string>> = {
   timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
   proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
+  not_found: "the device must be one of that pool: agentauth devices list --pool <pool_id> -o id",
   list_changed: "run the command again; without --strict a list that changes is told as a warning",
 };
 

@@ -162,10 +162,16 @@ function readAuthorities(path: string): string {
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    throw new AgentAuthError("usage", `--ca-file ${quote(path)} cannot be read`, { class: "usage", cause });
+    throw badAuthorities(path, "cannot be read", cause);
   }
-  if (!text.includes("-----BEGIN CERTIFICATE-----")) {
-    throw new AgentAuthError("usage", `--ca-file ${quote(path)} holds no PEM certificate`, { class: "usage" });
-  }
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(path, "holds no PEM certificate");
   return text;
+}
+
+function badAuthorities(path: string, why: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", `--ca-file ${quote(path)} ${why}`, {
+    class: "usage",
+    hint: "name a file with the certificates of your authorities, in PEM form: --ca-file <file>",
+    cause,
+  });
 }

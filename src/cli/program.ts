@@ -25,6 +25,9 @@ import { WIDEST_HELP } from "./root-help.js";
 import { checkShowSecrets } from "./show-secrets.js";
 import type { ParserError } from "./usage-error.js";
 
+/** With fewer columns than this a description is not broken into lines; the parser would begin at 40 only. */
+const LEAST_TO_WRAP = 15;
+
 /** A command's work: gives its exit code, 0 when nothing is returned. */
 export type Run<Options> = (options: Options, deps: Deps) => Promise<number | undefined>;
 
@@ -66,7 +69,7 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string },
       getOutHelpWidth: () => Math.min(deps.io.stdout.columns, WIDEST_HELP),
       getErrHelpWidth: () => Math.min(deps.io.stdout.columns, WIDEST_HELP),
     })
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: shortTerm });
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: shortTerm, minWidthToWrap: LEAST_TO_WRAP });
   const registry: Registry = {
     root,
     deps,

@@ -1,8 +1,9 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { refusal } from "../http/body.js";
 import { quote } from "../redact.js";
 import type { ApiOptions } from "./commands/api.js";
 import { type Deps, serviceOf, settingsOf } from "./context.js";
+import { withHint } from "./continuation.js";
 import { printObject } from "./output/object.js";
 
 /** `api GET`: the answer's JSON as the service gave it, secrets masked. */
@@ -38,6 +39,9 @@ async function request(
   } catch (cause) {
     if (cause instanceof TypeError)
       throw usage(cause.message, "give the path alone; parameters go into -f name=value", cause);
+    if (isAgentAuthError(cause) && cause.status === 404 && !path.startsWith("/api/")) {
+      throw withHint(cause, "paths begin with /api/v1, such as /api/v1/device");
+    }
     throw cause;
   }
 }

@@ -55,7 +55,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     if (value === undefined) {
       throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
         class: "usage",
-        hint: `agentauth config set ${key} <value>; agentauth config list shows what is in force`,
+        hint: `agentauth config set ${key} <value>${name === "default" ? "" : ` --profile ${name}`}; agentauth profile list shows the profiles, agentauth config list what is in force`,
       });
     }
     const line = row?.source === undefined ? value : `${row.source}\t${value}`;

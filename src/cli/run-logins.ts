@@ -15,9 +15,9 @@ import { SIGN_OUTS, signOut, signOutOfAll } from "./sign-out.js";
 import { sourcesLine } from "./status-line.js";
 
 const COLUMNS = [
-  { path: "server", header: "SERVER" },
+  { path: "server", header: "SERVER", kind: "name" },
   { path: "state", header: "STATE" },
-  { path: "expires_at", header: "ENDS" },
+  { path: "expires_at", header: "ENDS", kind: "time" },
   { path: "refreshable", header: "RENEWABLE", kind: "bool" },
   { path: "grant", header: "GRANT" },
   { path: "scope", header: "SCOPE" },

@@ -22,7 +22,7 @@ export async function runMcpConfig(options: McpConfigFlags, deps: Deps): Promise
   await io.stdout.write(snippetText(host.language, snippet));
   io.say(`merge this into ${host.file}`);
   if (options.style === "headers-helper" && Object.keys(env).length > 0) {
-    io.say(`start the host with ${Object.keys(env).join(" and ")} as they are set here`);
+    io.say(`start the host with the same ${Object.keys(env).join(" and ")} as here`);
   }
   io.say(
     `sign in once, if that has not been done: agentauth login ${[shellWord(url), ...which(options, deps)].join(" ")}`,

@@ -2,11 +2,12 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { VERSION } from "../http/user-agent.js";
 import { type McpSession, openMcp } from "../mcp/client.js";
-import { escapeText, quote } from "../redact.js";
+import { escapeText, quote, shellWord } from "../redact.js";
 import { agentOf } from "./agent-context.js";
 import type { McpFlags } from "./commands/mcp.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
+import { stdinFlag } from "./machine-flags.js";
 import { mcpAddress } from "./mcp-address.js";
 import { textOf } from "./mcp-text.js";
 import { printObject } from "./output/object.js";
@@ -33,6 +34,7 @@ export function runTools(options: McpFlags, deps: Deps): Promise<number> {
 
 /** `mcp call`: the tool's text on a terminal, its result as JSON for programs; exit code 6 when the tool failed. */
 export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
+  checkInput(options);
   const args = await readArgs(options, deps);
   return withSession(options, deps, async (session) => {
     const result = await session.call(options.tool, args, deps.signal);
@@ -42,7 +44,27 @@ export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
     } else {
       await printObject(deps.io, format, result, { jq: options.jq });
     }
-    return result.isError === true ? EXIT_CODES.remote : EXIT_CODES.ok;
+    if (result.isError === true) throw toolFailed(options);
+    return EXIT_CODES.ok;
+  });
+}
+
+function toolFailed({ tool, url }: McpFlags): AgentAuthError {
+  return new AgentAuthError("mcp_failed", `the tool ${quote(tool, 80)} failed; standard output has what it said`, {
+    class: "remote",
+    hint: `what each tool takes: agentauth mcp tools ${shellWord(url)} --json`,
+  });
+}
+
+/** Standard input is there once. */
+function checkInput(options: McpFlags): void {
+  if (options.args !== "-") return;
+  const other = options.flow === "paste" ? "--flow paste" : stdinFlag(options);
+  if (other === undefined) return;
+  throw new AgentAuthError("usage", `--args and ${other} cannot both read standard input`, {
+    class: "usage",
+    hint:
+      other === "--flow paste" ? "write the JSON after --args" : `write the JSON after --args, or give ${other} a file`,
   });
 }
 

@@ -7,7 +7,7 @@ import { type Deps, homeOf } from "./context.js";
 import { nearest } from "./nearest.js";
 import type { ColumnSet } from "./output/columns.js";
 import { createWriter } from "./output/writer.js";
-import { profileOf } from "./profile-source.js";
+import { profileNames, profileOf } from "./profile-source.js";
 import { formatOf } from "./run-list.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { resolveSettings, type Sourced } from "./settings.js";
@@ -30,9 +30,8 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
     const config = readConfig(home);
     // A profile that does not exist must not keep anybody from seeing which ones do.
     const used = usedProfile(options, config, deps);
-    const names = [...new Set(["default", ...Object.keys(config.profiles)])];
+    const names = profileNames(config, home);
     const sandbox = readSandboxState(home);
-    if (sandbox) names.push(SANDBOX_PROFILE);
     const rows = names.map((name) => {
       const base_url = name === SANDBOX_PROFILE ? sandbox?.base_url : config.profiles[name]?.base_url;
       const current = name === used.value;
@@ -49,11 +48,12 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
   },
 
   async use(options, deps) {
+    const home = homeOf(deps);
     const change = (config: Config) => {
-      if (options.name !== SANDBOX_PROFILE) requireProfile(options.name, config);
+      if (options.name !== SANDBOX_PROFILE) requireProfile(options.name, config, profileNames(config, home));
       return { ...config, profile: options.name };
     };
-    await changeConfig(homeOf(deps), change, deps.signal);
+    await changeConfig(home, change, deps.signal);
     deps.io.say(`profile ${options.name} is used from now on`);
     const inEnv = deps.io.env["AGENTAUTH_PROFILE"];
     if (inEnv && inEnv !== options.name)
@@ -64,15 +64,17 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
   async delete(options, deps) {
     const home = homeOf(deps);
     let token: string | undefined;
+    let isWritten = false;
     const change = (config: Config) => {
-      requireProfile(options.name, config);
+      requireProfile(options.name, config, ["default", ...Object.keys(config.profiles)]);
       const { [options.name]: removed, ...profiles } = config.profiles;
       token = removed?.api_token;
+      isWritten = removed !== undefined;
       return { ...config, profile: config.profile === options.name ? "default" : config.profile, profiles };
     };
     await changeConfig(home, change, deps.signal);
     removeOwnToken(home, options.name, token);
-    deps.io.say(`profile ${options.name} is deleted`);
+    deps.io.say(`profile ${options.name} ${isWritten ? "is deleted" : "has no settings to delete"}`);
     return undefined;
   },
 };
@@ -85,9 +87,8 @@ function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, dep
   return profileOf({ value: profile, source: "settings file" }, homeOf(deps));
 }
 
-function requireProfile(name: string, config: Config): void {
+function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
-  const names = ["default", ...Object.keys(config.profiles)];
   const meant = nearest(name, names);
   throw new AgentAuthError("usage", `there is no profile ${quote(name)}`, {
     class: "usage",

@@ -3,6 +3,8 @@ import { quote } from "../redact.js";
 import type { SchemaOptions } from "./commands/schema.js";
 import type { Deps } from "./context.js";
 import { nearest } from "./nearest.js";
+import type { Column } from "./output/value.js";
+import { createWriter } from "./output/writer.js";
 import { type JsonSchema, oneOf, record, time } from "./schemas/json-schema.js";
 import { LOGIN_SCHEMAS } from "./schemas/logins.js";
 import { PROGRAM_SCHEMAS } from "./schemas/program.js";
@@ -25,13 +27,29 @@ const SCHEMAS: Readonly<Record<OutputTypeName, JsonSchema>> = {
   ...PROGRAM_SCHEMAS,
 };
 
+const TYPE_COLUMNS = [
+  { path: "name", header: "TYPE", kind: "name" },
+  { path: "version", header: "VERSION", kind: "number" },
+  { path: "$id", header: "ID" },
+  { path: "about", header: "ABOUT" },
+] as const satisfies readonly Column[];
+
 /** `schema`: one schema, or the list of types: name, version, `$id`, about. */
 export async function runSchema({ type }: SchemaOptions, { io }: Deps): Promise<undefined> {
   if (type === undefined) {
-    const rows = Object.entries(OUTPUT_TYPES).map(([name, { about, version }]) => {
-      return `${[name, version, idOf(name, version), about].join("\t")}\n`;
-    });
-    await io.stdout.write(rows.join(""));
+    // The id is for programs; a person types the name.
+    const columns = io.stdout.isTTY ? TYPE_COLUMNS.filter(({ path }) => path !== "$id") : TYPE_COLUMNS;
+    const set = { columns, wideColumns: columns, fields: columns.map(({ path }) => path) };
+    const writer = createWriter(io.stdout.isTTY ? "table" : "plain", set, io);
+    await writer.write(
+      Object.entries(OUTPUT_TYPES).map(([name, { about, version }]) => ({
+        name,
+        version,
+        $id: idOf(name, version),
+        about,
+      })),
+    );
+    await writer.end();
     return undefined;
   }
   if (!isOutputType(type)) {

@@ -7,6 +7,7 @@ import type { TreeOptions } from "./commands/tree.js";
 import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
 import type { Format } from "./output/formats.js";
 import { printObject } from "./output/object.js";
+import { withPager } from "./pager.js";
 import { formatOf } from "./run-list.js";
 
 const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
@@ -34,13 +35,15 @@ export async function runTree(options: TreeOptions, deps: Deps): Promise<undefin
   }
   const service = await serviceOf(options, settings, deps);
   const walk = new Walk(service, deps, options.concurrency ?? 4);
-  if (format === "table" || format === "plain") {
-    const domains = await walk.domains(account);
-    await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, deps).catch(endedEarly);
-  } else {
-    const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
-    await printObject(deps.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
-  }
+  await withPager(deps, { ...options, format }, async (paged) => {
+    if (format === "table" || format === "plain") {
+      const domains = await walk.domains(account);
+      await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, paged).catch(endedEarly);
+    } else {
+      const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
+      await printObject(paged.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
+    }
+  });
   return undefined;
 }
 

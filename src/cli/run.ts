@@ -86,8 +86,9 @@ async function settle(thrown: unknown, { argv, io, redactor, interruption, asked
   const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
   const error = isAgentAuthError(known) ? cliHint(known) : known;
   const json = wantsJson(argv, io, agent);
-  const shown = reportError(error, { io, json, redactor, debug: argv.includes("--debug") });
-  return interruption.exitCode() ?? exitCodeOf(shown.class);
+  const exitCode = interruption.exitCode();
+  const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });
+  return exitCode ?? exitCodeOf(shown.class);
 }
 
 /** Also a command line that cannot be parsed says in which form its errors are wanted. */

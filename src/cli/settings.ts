@@ -2,7 +2,9 @@ import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { quote } from "../redact.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./config.js";
+import { nearest } from "./nearest.js";
 import type { Format } from "./output/formats.js";
+import { profileNames } from "./profile-source.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { keepApart } from "./sandbox-token.js";
 import { readSecretFile } from "./secret-file.js";
@@ -115,9 +117,10 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   }
   // The default profile need not be written down; a name that somebody typed must be.
   if (name === "default") return {};
+  const meant = nearest(name, profileNames(config, home));
   throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
     class: "usage",
-    hint: `agentauth config set base_url <url> --profile ${name}`,
+    hint: meant === undefined ? `agentauth config set base_url <url> --profile ${name}` : `did you mean ${meant}?`,
   });
 }
 

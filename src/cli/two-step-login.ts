@@ -120,6 +120,11 @@ function readLogin(text: string, path: string): ReturnType<typeof decodeLogin> {
 }
 
 function pathOf(id: string, deps: Deps): string {
-  if (!/^[\w-]{12}$/.test(id)) throw new AgentAuthError("usage", `${quote(id)} is not a login id`, { class: "usage" });
+  if (!/^[\w-]{12}$/.test(id)) {
+    throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
+      class: "usage",
+      hint: "begin one, which prints its id: agentauth login <mcp_url> --no-wait --json",
+    });
+  }
   return join(homeOf(deps), "logins", `${id}.json`);
 }

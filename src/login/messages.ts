@@ -19,7 +19,7 @@ export function pasteText(redirectUri: string, how: { isOnly: boolean; isHidden:
     how.isOnly
       ? `After the sign-in the browser ends up at ${redirectUri}, where nothing answers: that is expected.`
       : `If the browser ends up at ${redirectUri} and cannot reach it:`,
-    `copy the whole address from its address bar, paste it here${how.isHidden ? " (it stays invisible)" : ""} and press Enter.`,
+    `${how.isOnly ? "Copy" : "copy"} the whole address from its address bar, paste it here${how.isHidden ? " (it stays invisible)" : ""} and press Enter.`,
     "Never paste that address anywhere else: whoever has it may sign in as you.",
   ].join("\n");
 }

@@ -120,7 +120,7 @@ describe("agentauth mcp config", () => {
         },
       },
     });
-    expect(err).toContain("start the host with AGENTAUTH_HOME as they are set here\n");
+    expect(err).toContain("start the host with the same AGENTAUTH_HOME as here\n");
   });
 
   it.each([

@@ -120,6 +120,16 @@ describe("profiles", () => {
     expect(resolve({}, {}, { schema: 1, profile: "default", profiles: {} }).baseUrl).toBeUndefined();
   });
 
+  it("are suggested where a name comes near one", () => {
+    const config = { schema: 1, profile: "default", profiles: { staging: {} } } as const;
+    expect(() => resolve({ profile: "stagin" }, {}, config)).toThrow(
+      expect.objectContaining({ hint: "did you mean staging?" }),
+    );
+    expect(() => resolve({ profile: "nope" }, {}, config)).toThrow(
+      expect.objectContaining({ hint: "agentauth config set base_url <url> --profile nope" }),
+    );
+  });
+
   it.each(["", " ", "a b", "../x", "-x", "__proto__", "x".repeat(65), "a\nb"])("%j is no name", (name) => {
     if (name === "") expect(resolve({ profile: name }).profile.source).toBe("settings file");
     else expect(() => resolve({ profile: name })).toThrow(/is not a valid profile name/);

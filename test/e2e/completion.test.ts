@@ -69,6 +69,7 @@ describe("agentauth complete", () => {
     ["a server that somebody is signed in at", ["token", ""], [SERVER]],
     ["the same after a flag", ["token", "--force-refresh", ""], [SERVER]],
     ["a topic of the help", ["help", "exit"], ["exit-codes"]],
+    ["of the help no command that is for shells", ["help", "comp"], ["completion"]],
     ["a type of output", ["schema", "rep"], ["report"]],
     ["a host", ["mcp", "config", "claude-c"], ["claude-code"]],
     ["nothing for what is no command", ["nonsense", ""], []],

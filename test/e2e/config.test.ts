@@ -277,6 +277,15 @@ describe("profiles", () => {
     expect(existsSync(join(home, "tokens", "staging"))).toBe(false);
   });
 
+  it("that have nothing written down are not said to be deleted", async () => {
+    expect(await run(["profile", "delete", "default"])).toMatchObject({
+      code: 0,
+      stderr: "profile default has no settings to delete\n",
+    });
+    await set("pool", "p");
+    expect((await run(["profile", "delete", "default"])).stderr).toBe("profile default is deleted\n");
+  });
+
   it("say which one is used, and why, also where it does not exist", async () => {
     await set("pool", "p", "--profile", "staging");
     const used = async (args: string[], env: Record<string, string> = {}) => {

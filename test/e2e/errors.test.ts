@@ -173,6 +173,7 @@ describe("the service says no: exit 6", () => {
     const args = ["devices", "get", "dev_nope", "--pool", bench.sandbox.ids.pool];
     await expectError(args, { exit_code: 6, code: "not_found", class: "remote" }, [
       /no device "dev_nope" in pool "pool_\w+"/,
+      /hint: .*agentauth devices list --pool <pool_id> -o id/,
     ]);
   });
 
@@ -182,6 +183,9 @@ describe("the service says no: exit 6", () => {
       { exit_code: 6, code: "not_found", class: "remote", status: 404 },
       [/\/api\/v1\/nope/],
     );
+    await expectError(["api", "GET", "device"], { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
+      /hint: paths begin with \/api\/v1, such as \/api\/v1\/device/,
+    ]);
   });
 });
 

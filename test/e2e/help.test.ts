@@ -35,6 +35,17 @@ describe("help is on stdout, exit 0", () => {
     for (const other of others) expect(other).toEqual(plain);
   });
 
+  it.each([
+    [60, ["mcp", "tools"]],
+    [40, ["config"]],
+  ] as const)("is broken between words for %i columns: %j", async (columns, words) => {
+    const { stdout } = await runCli([...words, "--help"], { env: { COLUMNS: String(columns) } });
+    const flags = linesOf(stdout).filter((line) => /^(?: {2}-| {15})/.test(line));
+    expect(flags.length).toBeGreaterThan(20);
+    // A word that is longer than the room cannot be broken.
+    expect(flags.filter((line) => line.length > columns && line.trim().includes(" "))).toEqual([]);
+  });
+
   it("says of the filters that they are applied here", async () => {
     const { stdout } = await runCli(["devices", "list", "--help"]);
     expect(stdout.replace(/\s+/g, " ")).toMatch(

@@ -88,6 +88,18 @@ describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
     expect(pager.seen()).toContain(id);
   });
 
+  it("a tree likewise, unless told not to", async () => {
+    const { account, pool } = bench.sandbox.ids;
+    const args = ["tree", "--account", account];
+    const [pager, unused] = [makePager(), makePager()];
+    const run = startOnTerminal(args, { ...bench.env, PAGER: pager.command, LINES: "8" });
+    expect([await run.ended, run.lines()]).toEqual([0, []]);
+    expect(pager.seen()).toContain(pool);
+    const plain = startOnTerminal([...args, "--no-pager"], { ...bench.env, PAGER: unused.command, LINES: "8" });
+    expect([await plain.ended, unused.started()]).toEqual([0, false]);
+    expect(plain.out()).toContain(pool);
+  });
+
   it("a short one goes to the terminal", async () => {
     const pager = makePager();
     const run = list(["--limit", "5"], { PAGER: pager.command });

@@ -28,12 +28,15 @@ describe("signals", () => {
     expect([...linesOf(stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox));
   });
 
-  it("SIGINT leaves json open, with the error as JSON", async () => {
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("%s leaves json open, with the error and its exit code %i as JSON", async (signal, exit_code) => {
     bench.sandbox.faults.add(slow);
-    const run = await bench.run([...args(), "-o", "json"], { signalAfter: { characters: 400, signal: "SIGINT" } });
-    expect(run.code).toBe(130);
+    const run = await bench.run([...args(), "-o", "json"], { signalAfter: { characters: 400, signal } });
+    expect(run.code).toBe(exit_code);
     expect(() => JSON.parse(run.stdout)).toThrow();
-    expect(JSON.parse(run.stderr)).toMatchObject({ error: { class: "aborted", code: "aborted", exit_code: 130 } });
+    expect(JSON.parse(run.stderr)).toMatchObject({ error: { class: "aborted", code: "aborted", exit_code } });
   });
 
   it("SIGINT before the first page: exit 130, nothing printed", async () => {

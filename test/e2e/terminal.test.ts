@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+
 import { shellWord } from "../../src/redact.js";
 import {
   allIds,
@@ -49,6 +50,12 @@ function rendered(raw: string): string[] {
     return shown === "" ? [] : [shown];
   });
 }
+
+it.skipIf(!script)("schema on a terminal is a table, without what is for programs", async () => {
+  const { code, lines } = await onTerminal(["schema"]);
+  expect([code, lines[0]]).toEqual([0, expect.stringMatching(/^TYPE +VERSION {2}ABOUT *$/)]);
+  expect(lines).toContainEqual(expect.stringMatching(/^status +1 +a login that is kept: status *$/));
+});
 
 describe.skipIf(!script)("on a terminal", () => {
   it("a list is a table with a bold heading and relative times", async () => {

@@ -100,6 +100,12 @@ describe("agentauth mcp", () => {
     await me.signIn();
     const failed = await me.run(["mcp", "call", url, "echo"]);
     expect([failed.code, failed.stdout]).toEqual([6, 'echo needs the argument "text", a string\n']);
+    expect(failed.stderr).toBe(
+      `error: the tool "echo" failed; standard output has what it said\nhint: what each tool takes: agentauth mcp tools ${url} --json\n`,
+    );
+    const asJson = await me.run(["mcp", "call", url, "echo", "--json"]);
+    expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([6, expect.objectContaining({ isError: true })]);
+    expect(JSON.parse(asJson.stderr)).toMatchObject({ error: { code: "mcp_failed", exit_code: 6 } });
     const before = me.asked().length;
     expect((await me.run(["mcp", "call", url, "echo", "--args", "[1]"])).code).toBe(2);
     expect(me.asked().length).toBe(before);

@@ -119,6 +119,8 @@ describe("the exit code", () => {
   it("is in the error as JSON too", async () => {
     const { stderr } = await me.run(["exec", url, "--", "nope"], { env: { AGENTAUTH_ERRORS: "json" } });
     expect(JSON.parse(stderr)).toMatchObject({ error: { class: "usage", exit_code: 127 } });
+    const byAgent = await me.run(["exec", url, "--", "nope"], { env: { AGENTAUTH_AGENT: "1" } });
+    expect([byAgent.code, JSON.parse(byAgent.stderr).error.exit_code]).toEqual([127, 127]);
   });
 
   it("is 125 where the system does not start it for another reason", async () => {

@@ -146,10 +146,11 @@ describe("what is printed as JSON is what its schema says", () => {
     expect(problems("logout", JSON.parse(stdout)[0])).toBeUndefined();
   });
 
-  it("sandbox, that runs and that does not", async () => {
-    const sandbox = await startCliSandbox();
+  it("sandbox, that runs and that does not, and what it has for machines", async () => {
+    const sandbox = await startCliSandbox(["--machine-grants"]);
     try {
       expect(problems("sandbox", sandbox.ready)).toBeUndefined();
+      expect(problems("machine", JSON.parse((await sandbox.run(["sandbox", "machine"])).stdout))).toBeUndefined();
       expect(
         problems("sandbox", JSON.parse((await sandbox.run(["sandbox", "status", "--json"])).stdout)),
       ).toBeUndefined();

@@ -222,6 +222,19 @@ describe("a refresh that the issuer refuses", () => {
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
 
+  it("leads to a sign-in for what was asked once the grant is over", async () => {
+    const scene = await startScene();
+    await scene.agent().login(scene.mcp.url, { scope: "a" });
+    await scene.clock.sleep(3_600_000, SIGNAL);
+    scene.issuer.routes[TOKEN] = refusal;
+    const agent = scene.agent({ login: undefined });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    await expect(agent.token(scene.mcp.url, { scope: "a" })).rejects.toMatchObject({
+      code: "login_required",
+      hint: `agentauth login ${scene.mcp.url} --scope "a"`,
+    });
+  });
+
   it("asks a person to sign in where there is one, and replaces the grant", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = (request, nth) =>

@@ -107,7 +107,8 @@ function isAboutWatching({ watch, until, watchTimeout }: ListFlags): boolean {
   return watch !== undefined || until !== undefined || watchTimeout !== undefined;
 }
 
-function pagerOption(): Option {
+/** `--no-pager`. */
+export function pagerOption(): Option {
   return new Option("--no-pager", "print on a terminal without a pager (AGENTAUTH_PAGER, PAGER, less)").helpGroup(
     "Output:",
   );

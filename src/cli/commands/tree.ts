@@ -1,12 +1,14 @@
 import type { GlobalFlags } from "../context.js";
 import { addOutputFlags, wholeNumber } from "../flags.js";
 import type { Registry } from "../program.js";
-import type { OutputFlags } from "./lists.js";
+import { type OutputFlags, pagerOption } from "./lists.js";
 
 /** What `tree` was told. */
 export interface TreeOptions extends GlobalFlags, OutputFlags {
   limit?: number;
   concurrency?: number;
+  /** `false` for `--no-pager`. */
+  pager?: boolean;
 }
 
 /** `tree`. */
@@ -17,6 +19,7 @@ export function declareTree(registry: Registry): void {
       .helpGroup("Lists:")
       .description("show an account with its domains, pools and devices"),
   )
+    .addOption(pagerOption())
     .option("--account <account_id>", "the account (default: the profile's)")
     .option(
       "--limit <n>",

@@ -63,7 +63,8 @@ function declare(root: Command, known: KnownValues, onFile: () => void): RootCom
       addOption(target, option, known, onFile);
     }
     for (const argument of command.registeredArguments) {
-      const topics = name === "help" ? root.commands.map((one) => one.name()) : undefined;
+      const topics =
+        name === "help" ? root.commands.map((one) => one.name()).filter((one) => one !== "complete") : undefined;
       const values = argument.argChoices ?? topics ?? operandValues(name, argument, known);
       target.argument(argument.name(), (add) => offer(values, add), argument.variadic);
     }

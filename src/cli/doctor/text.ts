@@ -2,19 +2,28 @@ import { escapeText } from "../../redact.js";
 import type { OutStream } from "../io.js";
 import { shownCell } from "../output/table.js";
 import { textWidth } from "../output/width.js";
+import { wrap } from "../output/wrap.js";
 import type { CheckResult, CheckState } from "./check.js";
 import type { Report } from "./report.js";
 import type { SettingRow } from "./rows.js";
 
-/** The report for a person: one line a check with its hint below, then the settings. Everything in it is escaped. */
-export function reportText(report: Report, colors: OutStream["colors"]): string {
+/**
+ * The report for a person: one line a check with its hint below, then the settings. Everything in it is escaped.
+ *
+ * @param columns how wide the terminal is; without it no line is broken
+ */
+export function reportText(report: Report, colors: OutStream["colors"], columns = Number.POSITIVE_INFINITY): string {
   const head = `agentauth ${report.version}, Node ${report.node}, ${report.platform}`;
-  return `${head}\n\n${checkLines(report.checks, colors)}\n${settingLines(report.settings, colors)}`;
+  const checks = checkLines(report.checks, colors, columns);
+  return `${wrap(head, columns).join("\n")}\n\n${checks}\n${settingLines(report.settings, colors, columns)}`;
 }
+
+/** With less room than this beside the name, what was found stands below it. */
+const LEAST_ROOM = 30;
 
 const STATE_WIDTH = "warning".length;
 
-function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"]): string {
+function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"], columns: number): string {
   const paint: Record<CheckState, (text: string) => string> = {
     ok: colors.green,
     warning: colors.yellow,
@@ -22,19 +31,29 @@ function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"])
     skipped: colors.dim,
   };
   const width = widest(checks.map(({ name }) => name));
-  const indent = " ".repeat(STATE_WIDTH + 2 + width + 2);
+  const beside = STATE_WIDTH + 2 + width + 2;
+  const isBeside = columns - beside >= LEAST_ROOM;
+  const indent = " ".repeat(isBeside ? beside : 2);
+  const broken = (text: string) => wrap(text, columns - indent.length).join(`\n${indent}`);
   return checks
     .map(({ name, state, found, hint }) => {
-      const line = `${paint[state](state.padEnd(STATE_WIDTH))}  ${pad(name, width)}  ${escapeText(found)}\n`;
-      return hint === undefined ? line : `${line}${indent}${colors.cyan("hint:")} ${escapeText(hint)}\n`;
+      const begin = `${paint[state](state.padEnd(STATE_WIDTH))}  ${isBeside ? `${pad(name, width)}  ` : `${name}\n${indent}`}`;
+      const line = `${begin}${broken(escapeText(found))}\n`;
+      if (hint === undefined) return line;
+      return `${line}${indent}${colors.cyan("hint:")}${broken(`hint: ${escapeText(hint)}`).slice("hint:".length)}\n`;
     })
     .join("");
 }
 
-function settingLines(settings: readonly SettingRow[], colors: OutStream["colors"]): string {
+function settingLines(settings: readonly SettingRow[], colors: OutStream["colors"], columns: number): string {
   const rows = settings.map(({ name, value, source }) => [name, shownCell(value ?? ""), shownCell(source)] as const);
   const names = widest(["SETTING", ...rows.map(([name]) => name)]);
   const values = widest(["VALUE", ...rows.map(([, value]) => value)]);
+  if (names + 2 + values + 2 + widest(["FROM", ...rows.map(([, , source]) => source)]) > columns) {
+    return rows
+      .map(([name, value, source]) => `${wrap(`${name}: ${value} (${source})`, columns).join("\n  ")}\n`)
+      .join("");
+  }
   const line = ([name, value, source]: readonly [string, string, string]) =>
     `${pad(name, names)}  ${pad(value, values)}  ${source}\n`;
   return `${colors.bold(line(["SETTING", "VALUE", "FROM"]).trimEnd())}\n${rows.map(line).join("")}`;

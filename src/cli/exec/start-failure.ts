@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { agentMode } from "../agent-mode.js";
 import type { Deps } from "../context.js";
 import { formatError } from "../output/errors.js";
-import { escapeJson } from "../output/safe-json.js";
 
 /** The exit codes of a command that did not start, as `env` and shells have them. */
 const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
@@ -14,10 +14,10 @@ const NOT_EXECUTABLE = new Set(["EACCES", "EPERM", "ENOEXEC"]);
 export async function tellStartFailure(command: string, cause: unknown, { io, redactor }: Deps): Promise<number> {
   const { exitCode, message, hint } = explain(command, (cause as NodeJS.ErrnoException).code ?? "");
   const error = new AgentAuthError("usage", message, { class: "usage", hint, cause });
-  const json = io.env["AGENTAUTH_ERRORS"] === "json";
-  const text = formatError(error, { json, colors: io.stderr.colors, redactor });
+  const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;
+  const text = formatError(error, { json, colors: io.stderr.colors, redactor, exitCode });
   // Where stderr is closed, the exit code alone has to tell.
-  await io.stderr.write(json ? withExitCode(text, exitCode) : text).catch(() => {});
+  await io.stderr.write(text).catch(() => {});
   return exitCode;
 }
 
@@ -35,10 +35,4 @@ function explain(command: string, code: string): { exitCode: number; message: st
     exitCode: NOT_STARTED.failed,
     message: `the command ${name} cannot be started (${code || "no reason given"})`,
   };
-}
-
-/** These codes belong to no class of errors. */
-function withExitCode(line: string, exitCode: number): string {
-  const { error } = JSON.parse(line) as { error: object };
-  return `${escapeJson(JSON.stringify({ error: { ...error, exit_code: exitCode } }))}\n`;
 }

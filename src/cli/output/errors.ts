@@ -18,6 +18,8 @@ export interface ErrorStyle {
   json: boolean;
   /** The formatting functions of the stream. */
   colors: Colors;
+  /** What the process ends with, where a signal decides that and not the error. */
+  exitCode?: number | undefined;
   /** Masks the secrets of this run. */
   redactor: Pick<Redactor, "redact">;
   /** Adds the stack and what led to the error, in text only. */
@@ -37,8 +39,8 @@ export function reportError(
 /** The text for stderr, ending in a line break. */
 export function formatError(thrown: unknown, style: ErrorStyle): string {
   const { json, colors, redactor } = style;
-  if (json) return `${escapeJson(JSON.stringify(errorReport(thrown, redactor)))}\n`;
-  const { message, hint, request_id: requestId } = errorReport(thrown, redactor).error;
+  if (json) return `${escapeJson(JSON.stringify(errorReport(thrown, style)))}\n`;
+  const { message, hint, request_id: requestId } = errorReport(thrown, style).error;
   const lines = [`${colors.red("error:")} ${message}${requestId === undefined ? "" : ` (request ${requestId})`}`];
   if (hint !== undefined) lines.push(`${colors.cyan("hint:")} ${hint}`);
   if (style.debug) lines.push(...stackLines(thrown, redactor).map((line) => colors.dim(line)));
@@ -46,7 +48,7 @@ export function formatError(thrown: unknown, style: ErrorStyle): string {
 }
 
 /** The error as data, every text of it redacted and escaped. */
-function errorReport(thrown: unknown, redactor: Pick<Redactor, "redact">): ErrorReport {
+function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): ErrorReport {
   const error = toAgentAuthError(thrown);
   const shown = (value: unknown) => escapeText(redactor.redact(String(value)));
   return {
@@ -56,7 +58,7 @@ function errorReport(thrown: unknown, redactor: Pick<Redactor, "redact">): Error
       message: shown(error.message),
       ...(error.hint !== undefined && { hint: shown(error.hint) }),
       retryable: error.retryable,
-      exit_code: exitCodeOf(error.class),
+      exit_code: exitCode ?? exitCodeOf(error.class),
       ...(error.status !== undefined && { status: error.status }),
       ...(error.requestId !== undefined && { request_id: shown(error.requestId) }),
       ...(error.url !== undefined && { url: shown(error.url) }),

@@ -102,6 +102,9 @@ function notInstalled(cause: unknown, flag: string): AgentAuthError {
   });
 }
 
+const OF_ARRAY = /Cannot index array with/;
+const EACH = "an array comes apart with .[] as in '.[] | .id'; a list is one array, and with -o ndjson item by item";
+
 function refused(error: unknown, flag: string): AgentAuthError {
   const said = error instanceof Error ? error.message : String(error);
   return new AgentAuthError(
@@ -109,7 +112,7 @@ function refused(error: unknown, flag: string): AgentAuthError {
     `${flag}: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
     {
       class: "usage",
-      hint: "the expression is one of jq 1.8: https://jqlang.org/manual/v1.8/",
+      hint: OF_ARRAY.test(said) ? EACH : "the expression is one of jq 1.8: https://jqlang.org/manual/v1.8/",
       cause: error,
     },
   );

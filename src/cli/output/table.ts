@@ -91,7 +91,7 @@ function rowPrinter({ io, columns, header }: WriterContext, available: number) {
     return `${first ? "" : "\n"}${blocks.join("\n")}`;
   };
   const tellWhatIsCut = () => {
-    if (cut) io.say("cells that end with … are cut (see them whole with -o wide, -o plain or --columns)");
+    if (cut) io.say("cells that end with … are cut; -o wide and -o plain show them whole");
   };
   return { rows, tellWhatIsCut };
 }
@@ -101,7 +101,7 @@ function wishes(columns: readonly Column[], measured: readonly number[], heading
     const heading = textWidth(headings[index] ?? "");
     const natural = Math.max(heading, measured[index] ?? 0);
     // Half an id or half a number is of no use.
-    const whole = path === "id" || kind === "time" || kind === "number" || kind === "bool";
+    const whole = path === "id" || (kind !== undefined && kind !== "text" && kind !== "list");
     return { natural, minimum: whole ? natural : Math.min(natural, Math.max(heading, NARROW)) };
   });
 }

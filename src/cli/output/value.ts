@@ -2,8 +2,8 @@
 
 import { MASK } from "../../redact.js";
 
-/** How a column's values are shown: `time` is Unix seconds. */
-export type ColumnKind = "text" | "time" | "number" | "bool" | "list";
+/** How a column's values are shown: `time` is Unix seconds or RFC 3339, `name` a text that is of no use when cut. */
+export type ColumnKind = "text" | "name" | "time" | "number" | "bool" | "list";
 
 /** One column of a list. */
 export interface Column {
@@ -87,6 +87,9 @@ export function valueText(key: string, found: unknown, kind: ColumnKind | undefi
   const value = secretOr(key, found, style.reveal);
   if (value === undefined || value === null) return "";
   if (kind === "time" && typeof value === "number") return timeText(value, style.now);
+  if (kind === "time" && style.now !== undefined && !Number.isNaN(Date.parse(String(value)))) {
+    return timeText(Date.parse(String(value)) / 1000, style.now);
+  }
   if (typeof value === "string") return value;
   if (typeof value !== "object") return String(value);
   if (style.listSeparator !== undefined && Array.isArray(value) && value.every((part) => typeof part !== "object")) {

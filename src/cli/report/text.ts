@@ -2,8 +2,9 @@
 
 import { escapeText } from "../../redact.js";
 import { cutText, textWidth } from "../output/width.js";
+import { wrap } from "../output/wrap.js";
 import { type BarList, barLines } from "./bars.js";
-import { sideBySide, wrap } from "./layout.js";
+import { sideBySide } from "./layout.js";
 import type { Finding, Report } from "./model.js";
 import { activeText, countryName, countText, numberText } from "./numbers.js";
 import type { TextStyle } from "./text-style.js";

@@ -37,6 +37,20 @@ const SANDBOX = record(
   { optional: ["ready", "running", ...Object.keys(RUNNING)], description: "ready is said by start, running by status" },
 );
 
+const MACHINE = record({
+  client_id: text("a client for --grant client-credentials"),
+  client_secret: text("its secret"),
+  key_client_id: text("a client that signs in place of a secret"),
+  private_key: text("its private key, PEM"),
+  key_id: text("the id of that key"),
+  workload_client_id: text("the client that the assertion is about"),
+  assertion: text("an assertion for --grant jwt-bearer"),
+  idp_token_endpoint: address("where the made-up identity provider gives its word, for --grant id-jag"),
+  idp_client_id: text("a client of that provider"),
+  idp_client_secret: text("its secret"),
+  id_token: text("an id token of that provider"),
+});
+
 const CHECK = record(
   {
     name: text("what was checked"),
@@ -146,6 +160,7 @@ export const PROGRAM_SCHEMAS = {
   setting: SETTING,
   profile: PROFILE,
   sandbox: SANDBOX,
+  machine: MACHINE,
   commands: COMMANDS,
   error: ERROR,
 } as const;

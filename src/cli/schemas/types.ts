@@ -29,6 +29,7 @@ export const OUTPUT_TYPES = {
   setting: { about: "a setting in force: config list", version: 1 },
   profile: { about: "a profile: profile list", version: 1 },
   sandbox: { about: "a sandbox: sandbox start, sandbox status", version: 1 },
+  machine: { about: "what programs get tokens with, secrets: sandbox machine", version: 1 },
   commands: { about: "the command line itself: commands", version: 1 },
   error: { about: "a failure, on stderr: every command", version: 1 },
 } as const satisfies Readonly<Record<string, OutputType>>;

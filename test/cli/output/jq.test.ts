@@ -16,6 +16,14 @@ it("names the release of jq-wasm that this package depends on", async () => {
   expect(manifest.optionalDependencies["jq-wasm"]).toContain("3.0.0-jq-1.8.2");
 });
 
+it("tells how an array comes apart where an expression takes it for an item", async () => {
+  await expect(jqFilter(".id")('[{"id":"a"}]')).rejects.toMatchObject({
+    message: expect.stringContaining("Cannot index array"),
+    hint: expect.stringMatching(/'\.\[\] \| \.id'.*-o ndjson/),
+  });
+  await expect(jqFilter(".id |")("{}")).rejects.toMatchObject({ hint: expect.stringContaining("jqlang.org") });
+});
+
 it("gives every output of every input", async () => {
   expect(await jqFilter(".a[] # each")('{"a":[1,2]}\n{"a":["x"]}')).toEqual([1, 2, "x"]);
 });

@@ -108,7 +108,7 @@ describe("a narrow terminal", () => {
   it("of 80 columns cuts long text with … and says so once", async () => {
     const { out, err } = await print("table", items, { io: TERMINAL });
     expect(out).toMatch(/A laptop with quite a … {2}active/);
-    expect(err).toBe("cells that end with … are cut (see them whole with -o wide, -o plain or --columns)\n");
+    expect(err).toBe("cells that end with … are cut; -o wide and -o plain show them whole\n");
   });
 
   it("says nothing where everything is shown", async () => {

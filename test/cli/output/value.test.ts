@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { valueText } from "../../../src/cli/output/value.js";
+import { print, TERMINAL } from "./printing.js";
+
+const AT = "2026-01-01T01:00:00.000Z";
+const terminal = { reveal: false, now: () => Date.parse("2026-01-01T00:18:30Z") };
+
+describe("a time that came as text", () => {
+  it("is relative for a person, and as it was elsewhere", () => {
+    expect(valueText("expires_at", AT, "time", terminal)).toBe("in 41 minutes");
+    expect(valueText("expires_at", AT, "time", { reveal: false })).toBe(AT);
+  });
+
+  it("stays what it is where it is no time, or not the value of such a column", () => {
+    expect(valueText("expires_at", "soon", "time", terminal)).toBe("soon");
+    expect(valueText("title", AT, "text", terminal)).toBe(AT);
+  });
+});
+
+describe("a name", () => {
+  const columns = [
+    { path: "server", header: "SERVER", kind: "name" },
+    { path: "issuer", header: "ISSUER" },
+  ] as const;
+  const flags = { columns, wideColumns: columns, fields: ["server", "issuer"] };
+  const item = { server: "https://mcp.example/mcp", issuer: "https://issuer.example/pool" };
+
+  it("is never cut: what is beside it is, and where it has no room come records", async () => {
+    const table = await print("table", [item], { io: { ...TERMINAL, columns: 40 }, flags });
+    expect(table.out).toBe(`SERVER                   ISSUER\n${item.server}  https://issuer…\n`);
+    const records = await print("table", [item], { io: { ...TERMINAL, columns: 25 }, flags });
+    expect(records.out).toBe(`server: ${item.server}\nissuer: ${item.issuer}\n`);
+  });
+});
