@@ -34,10 +34,13 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
       ? await finishLogin(agent, url, options.wait, options, deps)
       : await agent.login(url, { scope: options.scope, signal: deps.signal });
   const until = token.expiresAt === undefined ? "" : `, the token ends ${token.expiresAt.toISOString()}`;
+  const bound = token.tokenType === "DPoP" ? ", bound to a key of this machine (DPoP)" : "";
   const [login] = await agent.status(url);
   const renewal = login?.refreshable ? "" : "; there is no refresh token, so it cannot be renewed";
   if (options.json || options.output === "json") await deps.io.stdout.write(json({ signed_in: true, ...login }));
-  deps.io.say(`signed in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${renewal}`);
+  deps.io.say(
+    `signed in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${renewal}`,
+  );
   return undefined;
 }
 

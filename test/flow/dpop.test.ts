@@ -44,7 +44,8 @@ describe.each([
     const { login_id: id, url } = JSON.parse(begun.stdout) as { login_id: string; url: string };
     expect(new URL(url).searchParams.get("dpop_jkt")).toMatch(/^[\w-]{43}$/);
     const stdin = `${await callbackOf(url)}\n`;
-    expect(await me.run(["login", desk.url, "--wait", id, "--flow", "paste"], { stdin })).toMatchObject({ code: 0 });
+    const finished = await me.run(["login", desk.url, "--wait", id, "--flow", "paste"], { stdin });
+    expect([finished.code, finished.stderr]).toEqual([0, expect.stringContaining("bound to a key of this machine")]);
     expect(await me.run(["mcp", "call", desk.url, "whoami"])).toMatchObject({ code: 0 });
   });
 

@@ -34,6 +34,8 @@ export interface HostileCase {
   /** Seconds and megabytes that it may take. Default 15 and 150. */
   readonly seconds?: number;
   readonly megabytes?: number;
+  /** Seconds for all of it, where the program is run more than once. Default 120. */
+  readonly limit?: number;
 
   /** Default `loopback`. */
   readonly world?: World;

@@ -14,34 +14,39 @@ declare module "vitest" {
   }
 }
 
-const LIMIT_MS = 120_000;
+const LIMIT_S = 120;
+const options = ({ limit = LIMIT_S }: HostileCase) => ({ timeout: limit * 1000 });
 
 /** Puts every case of a table to the built command line, and to the library where that can be. */
 export function hostile(name: string, cases: readonly HostileCase[]): void {
   const ofCommand = cases.filter(({ call }) => call === undefined);
   describe.concurrent(`${name}, command line`, () => {
-    test.for(titled(ofCommand))("%s", { timeout: LIMIT_MS }, async ([, one], { task, expect, skip }) => {
-      const impossible = one.impossible ?? (one.world === "public" ? withoutPublicWorld : undefined);
-      skip(impossible !== undefined, impossible);
-      const { id, came, done } = one;
-      task.meta.hostile = { id, came, done };
-      const { problems, exit = null, seconds, megabytes } = await runCase(one);
-      task.meta.hostile = { id, came, done, exit, seconds, megabytes };
-      expect(problems, problems.join("\n")).toEqual([]);
-    });
+    for (const one of ofCommand) {
+      test(titleOf(one), options(one), async ({ task, expect, skip }) => {
+        const impossible = one.impossible ?? (one.world === "public" ? withoutPublicWorld : undefined);
+        skip(impossible !== undefined, impossible);
+        const { id, came, done } = one;
+        task.meta.hostile = { id, came, done };
+        const { problems, exit = null, seconds, megabytes } = await runCase(one);
+        task.meta.hostile = { id, came, done, exit, seconds, megabytes };
+        expect(problems, problems.join("\n")).toEqual([]);
+      });
+    }
   });
   const ofLibrary = cases.filter((one) => isForLibrary(one) && one.impossible === undefined);
   if (ofLibrary.length === 0) return;
   describe.concurrent(`${name}, library`, () => {
-    test.for(titled(ofLibrary))("%s", { timeout: LIMIT_MS }, async ([, one], { task, expect }) => {
-      const { id, came, done } = one;
-      task.meta.hostile = { id, came, done };
-      const problems = await runInLibrary(one);
-      expect(problems, problems.join("\n")).toEqual([]);
-    });
+    for (const one of ofLibrary) {
+      test(titleOf(one), options(one), async ({ task, expect }) => {
+        const { id, came, done } = one;
+        task.meta.hostile = { id, came, done };
+        const problems = await runInLibrary(one);
+        expect(problems, problems.join("\n")).toEqual([]);
+      });
+    }
   });
 }
 
-function titled(cases: readonly HostileCase[]): [string, HostileCase][] {
-  return cases.map((one) => [`${one.id} ${one.came}: ${one.done}`, one]);
+function titleOf({ id, came, done }: HostileCase): string {
+  return `${id} ${came}: ${done}`;
 }

@@ -53,6 +53,7 @@ export const flood: readonly HostileCase[] = [
     times: { "as POST /pool/token": LOGINS },
     says: ["probing port"],
     seconds: 60,
+    limit: 120 + 3 * LOGINS,
     check: ({ runs }) =>
       unless({
         [`all ${LOGINS} sign-ins succeed`]: runs.length === LOGINS && runs.every(({ code }) => code === 0),
