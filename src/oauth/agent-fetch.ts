@@ -6,6 +6,7 @@ import type { Grant } from "./grant.js";
 import type { Nonces } from "./nonces.js";
 import { loginCommand } from "./refresh.js";
 import { replayable } from "./replay.js";
+import { union } from "./scope.js";
 
 /** What `fetch` needs of its agent. */
 export interface FetchContext {
@@ -63,8 +64,7 @@ export async function fetchWithToken(
 
 /** All scopes that were asked for or granted so far. */
 function scopesBefore(grant: Grant): string | undefined {
-  const scopes = [grant.requestedScope, grant.tokens.scope].flatMap((scope) => scope?.split(" ") ?? []);
-  return scopes.length === 0 ? undefined : [...new Set(scopes)].join(" ");
+  return union(grant.requestedScope, grant.tokens.scope);
 }
 
 type Remedy = "renewal" | "signIn" | "stepUp";
@@ -95,8 +95,7 @@ function remedyFor(
 
 /** The command that asks for what was there and what is missing. */
 function stepUpCommand(grant: Grant, missing: string | undefined): string {
-  const scopes = [...(scopesBefore(grant)?.split(" ") ?? []), ...(missing?.split(" ") ?? [])].filter(Boolean);
-  return loginCommand(grant, { scope: [...new Set(scopes)].join(" ") });
+  return loginCommand(grant, { scope: union(scopesBefore(grant), missing) });
 }
 
 /** A renewal that the issuer refuses leads to the next remedy. */

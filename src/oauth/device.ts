@@ -53,6 +53,7 @@ export async function deviceLogin(
   const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
   const { as, client: known, auth, options } = prepare(call);
   const bound = { ...call, prover };
+  const { options: boundOptions } = prepare(bound);
   const server = { ...as, device_authorization_endpoint: endpoint };
   const device = await told({ tokenEndpoint: endpoint, client }, async () => {
     const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
@@ -75,7 +76,7 @@ export async function deviceLogin(
     try {
       const ask = async () => {
         const response = await oauth.deviceCodeGrantRequest(server, known, auth, device.device_code, {
-          ...prepare(bound).options,
+          ...boundOptions,
           additionalParameters: { resource },
         });
         return answerOf(bound, response, await oauth.processDeviceCodeResponse(server, known, response));

@@ -8,6 +8,7 @@ import type { GrantKey, GrantStore } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
 import { isMachineAccount, noPerson } from "./machine-grant.js";
 import { loginCommand, loginRequired, type RefreshContext, refreshGrant } from "./refresh.js";
+import { union } from "./scope.js";
 import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
 
 /** What a token must be good for. */
@@ -66,7 +67,7 @@ export class GrantKeeper {
   /** A grant that is good for what is asked. */
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
     const { clock, method, dpop } = this.#context;
-    const wanted = options.scope === undefined ? undefined : words(options.scope);
+    const wanted = options.scope?.split(" ").filter(Boolean);
     const grant = await this.find(key);
     if (grant && !grant.retired && coversScope(grant, wanted) && fitsPolicy(grant, dpop)) {
       if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl ?? 60)) return grant;
@@ -76,8 +77,11 @@ export class GrantKeeper {
       }
     }
     if (isMachineAccount(key.account)) throw noPerson(key.account);
-    if (options.login === false || method === undefined)
-      throw loginRequired(grant ?? key, whyLogin(grant, wanted, dpop), { scope: scopeToAsk(grant, wanted), dpop });
+    if (options.login === false || method === undefined) {
+      // A sign-in for what is wanted alone would lose what was granted before.
+      const scope = wanted?.length ? union(grant?.requestedScope, options.scope) : undefined;
+      throw loginRequired(grant ?? key, whyLogin(grant, wanted, dpop), { scope, dpop });
+    }
     return this.signIn(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
 
@@ -146,15 +150,6 @@ function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefine
   if (!fitsPolicy(grant, dpop)) return `the token is ${grant.proofKey ? "" : "not "}bound to a key (DPoP)`;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
   return "the token has expired, and there is no refresh token";
-}
-
-/** The scopes that are wanted, after those of before, which a sign-in for others would lose. */
-function scopeToAsk(grant: Grant | undefined, wanted: readonly string[] = []): string | undefined {
-  return wanted.length === 0 ? undefined : [...new Set([...words(grant?.requestedScope), ...wanted])].join(" ");
-}
-
-function words(scope = ""): string[] {
-  return scope.split(" ").filter(Boolean);
 }
 
 function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {

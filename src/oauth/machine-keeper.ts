@@ -8,8 +8,9 @@ import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { failureOf, type Lease } from "./lease.js";
 import { identify } from "./machine-grant.js";
-import { type MachineContext, type MachineRequest, requestMachineGrant, union } from "./machine-request.js";
+import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 import type { Progress } from "./refresh.js";
+import { union } from "./scope.js";
 
 /** What the keeper of a machine's grants depends on. */
 export interface MachineKeeperContext extends MachineContext {

@@ -12,6 +12,7 @@ import { scopeFor } from "./login-flow.js";
 import { machineFailure } from "./machine-failure.js";
 import { grantFlag, type IdentityProvider, type MachineGrant } from "./machine-grant.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens } from "./machine-tokens.js";
+import { union } from "./scope.js";
 import type { TokenCall } from "./token.js";
 import { checkEndpoint, recordOf } from "./token-call.js";
 
@@ -122,12 +123,6 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
     overrides: liftedFor(issuer.issuer, login),
     proofKey: await newProofKey(login.dpop, found),
   };
-}
-
-/** Scopes once each. */
-export function union(...scopes: readonly (string | undefined)[]): string | undefined {
-  const all = new Set(scopes.flatMap((scope) => scope?.split(" ").filter(Boolean) ?? []));
-  return all.size === 0 ? undefined : [...all].join(" ");
 }
 
 async function ask(

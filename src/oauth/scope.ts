@@ -19,6 +19,12 @@ export function parseScope(value: unknown, field: string, from: string): string[
   return [...new Set(tokens as string[])];
 }
 
+/** Scopes, separated by blanks, once each in the order they come; undefined where there are none. */
+export function union(...scopes: readonly (string | undefined)[]): string | undefined {
+  const all = new Set(scopes.flatMap((scope) => scope?.split(" ").filter(Boolean) ?? []));
+  return all.size === 0 ? undefined : [...all].join(" ");
+}
+
 /** What the choice of scopes depends on. */
 export interface ScopeSources {
   /** What the caller asks for. */
