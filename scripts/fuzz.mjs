@@ -1,5 +1,6 @@
 // Tries the parsers on random inputs: npm run fuzz [-- --runs <inputs a property>] [--seed <seed>] [name of a test].
 import { spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -12,8 +13,9 @@ const { values, positionals } = parseArgs({
 for (const [name, value] of Object.entries(values)) {
   if (!/^\d{1,9}$/.test(value)) throw new TypeError(`--${name} ${value} is not a whole number`);
 }
-const env = { ...process.env, FUZZ_RUNS: values.runs };
-if (values.seed !== undefined) env.FUZZ_SEED = values.seed;
+const seed = values.seed ?? String(randomInt(1_000_000_000));
+console.log(`seed ${seed}, ${values.runs} inputs a property`);
+const env = { ...process.env, FUZZ_RUNS: values.runs, FUZZ_SEED: seed };
 const names = positionals.flatMap((name) => ["--testNamePattern", name]);
 // Another report than that of the tests, and as much time as the inputs take.
 const args = ["run", "test/fuzz", "--reporter=default", "--testTimeout=0", ...names];

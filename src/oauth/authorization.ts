@@ -107,7 +107,8 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
       rule: `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); nothing of the answer is used`,
     });
   }
-  if (!parameters.has("error") && !parameters.get("code")) {
+  // An `error` without a value says nothing: it is as good as left out, and a code is still needed.
+  if (!parameters.get("error") && !parameters.get("code")) {
     throw refused("bad_callback", {
       field: "code",
       value: undefined,

@@ -171,8 +171,15 @@ describe("the rest of the callback", () => {
     expect(check(parameters)).toThrow(failing("bad_callback", "refused", name));
   });
 
-  it.each(["", "&code="])("refuses an answer with neither code nor error (%j)", (more) => {
-    expect(check(callback({}, more))).toThrow(failing("bad_callback", "refused", "code"));
+  it.each(["", "&code=", "&error=", "&error=&code=", "&error=&error_description=no"])(
+    "refuses an answer with neither code nor error (%j)",
+    (more) => {
+      expect(check(callback({}, more))).toThrow(failing("bad_callback", "refused", "code"));
+    },
+  );
+
+  it("takes a code that stands beside an empty error", () => {
+    expect(check(callback({ code: "c", error: "" }))().get("code")).toBe("c");
   });
 
   it("gives the issuer's own error, harmless and cut", () => {
