@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeText, hideClientSecret, MASK, quote, Redactor, Secret } from "../src/redact.js";
+import { fc } from "./helpers/properties.js";
 
 /** Written on its own, character class by character class, so that it does not share a mistake with the source. */
 function isHarmless(char: string): boolean {

@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentAuth, type AgentAuthError, type Verdict } from "../../src/index.js";
 import { type Fault, type Sandbox, startSandbox } from "../../src/sandbox/index.js";
+import { fc } from "../helpers/properties.js";
 import { rejection } from "../helpers/service.js";
 
 /** Waits that the policy asks for are taken, only not in real time. */

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { AgentAuthError, Drift, ListOptions, Verdict } from "../../src/index.js";
+import { fc } from "../helpers/properties.js";
 import { MadeService, rejection } from "../helpers/service.js";
 
 const pool_id = "<pool_id>";

@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkShape, SHAPES, type Shape } from "../../src/api/shapes.js";
 import { hideClientSecret, MASK } from "../../src/redact.js";
+import { fc } from "../helpers/properties.js";
 
 const moment = {
   asn: 64496,

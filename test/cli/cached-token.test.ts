@@ -10,7 +10,6 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { cachedToken } from "../../src/cli/cached-token.js";
 import { type Host, main } from "../../src/cli/main.js";
@@ -19,6 +18,7 @@ import type { Grant } from "../../src/oauth/grant.js";
 import { Secret } from "../../src/redact.js";
 import { fileStore } from "../../src/store/file.js";
 import { madeGrant } from "../helpers/grant.js";
+import { fc } from "../helpers/properties.js";
 import { folder } from "../store/stores.js";
 
 const MCP = "https://mcp.example/mcp";

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { continuationCommand, withHint } from "../../src/cli/continuation.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { escapeText, shellWord } from "../../src/redact.js";
+import { fc } from "../helpers/properties.js";
 
 /** The words that a shell makes of a command line. */
 function shellSplit(line: string): string[] {

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formsOf, tokenForms } from "../../src/cli/exec/forms.js";
 import { createMasker } from "../../src/cli/exec/masker.js";
 import { MASK } from "../../src/redact.js";
+import { fc } from "../helpers/properties.js";
 
 const TOKEN = "ab/cd+ef==gh~ij\"kl\\mn'op";
 

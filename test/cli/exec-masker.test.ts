@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createMasker } from "../../src/cli/exec/masker.js";
 import { MASK } from "../../src/redact.js";
+import { fc } from "../helpers/properties.js";
 
 /** One character a byte, so that bytes that are no text can be compared as text. */
 const bytes = (text: string) => Buffer.from(text, "latin1");

@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Device } from "../../src/api/types.js";
 import { buildFilter, type FilterFlags, parseTime } from "../../src/cli/filters.js";
+import { fc } from "../helpers/properties.js";
 
 const NOW = Date.UTC(2026, 0, 31, 12);
 const device = (parts: Record<string, unknown>) => parts as unknown as Device;

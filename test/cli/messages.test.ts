@@ -1,10 +1,10 @@
 import { CommanderError } from "commander";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cliHint } from "../../src/cli/hints.js";
 import { nearest } from "../../src/cli/nearest.js";
 import { usageError } from "../../src/cli/usage-error.js";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
+import { fc } from "../helpers/properties.js";
 
 const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];
 

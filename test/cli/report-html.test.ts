@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { html } from "../../src/cli/report/html/markup.js";
 import { reportPage } from "../../src/cli/report/html/page.js";
 import { countryShapes, equalEarth } from "../../src/cli/report/html/world.js";
 import { checkHtmlFile, writeHtmlFile } from "../../src/cli/report/html-file.js";
 import { temporaryFolder } from "../helpers/folder.js";
+import { fc } from "../helpers/properties.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
 import { BERLIN, daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
 

@@ -1,9 +1,9 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createMemoryIo } from "../../src/cli/io.js";
 import { printResponse } from "../../src/cli/response-output.js";
 import { terminalText } from "../../src/cli/terminal-text.js";
 import { unsafeIn } from "../helpers/cli.js";
+import { fc } from "../helpers/properties.js";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 

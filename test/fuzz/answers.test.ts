@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { boundsOf } from "../../src/http/reach.js";
 import { checkCallback, type PendingAuthorization } from "../../src/oauth/authorization.js";
@@ -13,6 +12,7 @@ import { Secret } from "../../src/redact.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { madeClient, madeGrant } from "../helpers/grant.js";
 import { serverMetadata } from "../helpers/issuer.js";
+import { fc } from "../helpers/properties.js";
 import { MadeService } from "../helpers/service.js";
 import { CANARY, documentLike, SETTINGS, triedLater } from "./inputs.js";
 

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
-import fc from "fast-check";
 import { expect, it } from "vitest";
 import { openLoopback } from "../../src/login/loopback.js";
+import { fc } from "../helpers/properties.js";
 import { RUNS, SETTINGS, textLike } from "./inputs.js";
 
 const STATE = "the-state-of-this-sign-in-which-nobody-guesses";

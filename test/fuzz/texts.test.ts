@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isProfileKey, readConfig } from "../../src/cli/config.js";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
@@ -21,6 +20,7 @@ import {
 } from "../../src/store/codec.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeClient, madeGrant } from "../helpers/grant.js";
+import { fc } from "../helpers/properties.js";
 import { CANARY, documentLike, edited, SETTINGS, textLike, tried } from "./inputs.js";
 
 describe("a challenge", () => {

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
 import { isLoopbackHost } from "../../src/http/address.js";
 import { boundsOf, farthest, type Reach, reachOf, ruleOf } from "../../src/http/reach.js";
+import { fc } from "../helpers/properties.js";
 
 /** How far the host of a URL is. */
 const reachOfUrl = (host: string) => reachOf(new URL(`https://${host}/`).hostname);

@@ -1,10 +1,10 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mayRetry } from "../../src/api/envelope.js";
 import type { AgentAuthError } from "../../src/errors.js";
 import type { HttpEvent } from "../../src/http/reply.js";
 import { createTransport, type TransportOptions } from "../../src/http/transport.js";
 import { FakeClock } from "../helpers/clock.js";
+import { fc } from "../helpers/properties.js";
 import { type Answer, sendJson, startServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 

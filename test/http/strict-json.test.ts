@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseStrictJson } from "../../src/http/strict-json.js";
+import { fc } from "../helpers/properties.js";
 
 describe("strict JSON", () => {
   it("reads whatever JSON.stringify writes", () => {

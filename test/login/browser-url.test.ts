@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
 import { checkBrowserUrl } from "../../src/login/browser-url.js";
+import { fc } from "../helpers/properties.js";
 
 const check = (url: string) => checkBrowserUrl(url, "authorization_endpoint", "https://issuer.example/metadata");
 

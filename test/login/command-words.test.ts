@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { commandWords } from "../../src/login/command-words.js";
+import { fc } from "../helpers/properties.js";
 
 describe("a browser command", () => {
   test.each([

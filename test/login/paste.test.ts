@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readPaste } from "../../src/login/paste.js";
 import { judgePaste, type PasteRules } from "../../src/login/paste-check.js";
+import { fc } from "../helpers/properties.js";
 import { rejection } from "../helpers/service.js";
 import { STATE } from "./support.js";
 

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bearerChallenge, parseChallenges } from "../../src/oauth/challenge.js";
+import { fc } from "../helpers/properties.js";
 
 /** Challenges as plain data. */
 function read(field: string): [string, Record<string, string[]>][] {

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   coversScope,
@@ -11,6 +10,7 @@ import {
 } from "../../src/oauth/grant.js";
 import { Secret } from "../../src/redact.js";
 import { madeGrant, plainGrant } from "../helpers/grant.js";
+import { fc } from "../helpers/properties.js";
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { chooseScope, parseScope, type ScopeSources } from "../../src/oauth/scope.js";
+import { fc } from "../helpers/properties.js";
 
 const parse = (value: unknown) => parseScope(value, "scope", "https://mcp.example");
 const NOTHING: ScopeSources = { explicit: undefined, challenged: undefined, resource: undefined, server: undefined };

@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PreRegisteredClient } from "../../src/oauth/known-client.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../helpers/issuer.js";
+import { fc } from "../helpers/properties.js";
 
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
 

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CLIENTS } from "../../src/sandbox/data/clients.js";
 import { PLACES } from "../../src/sandbox/data/places.js";
@@ -6,6 +5,7 @@ import { DEVICE_FIELDS } from "../../src/sandbox/data/pool-devices.js";
 import { SCRAMBLE_SPACE, scramble, unscramble } from "../../src/sandbox/data/random.js";
 import { SandboxData } from "../../src/sandbox/data.js";
 import type { Device, Direction } from "../../src/sandbox/types.js";
+import { fc } from "../helpers/properties.js";
 
 const ANCHOR = 1_790_000_000;
 const SIZE = { accounts: 2, domains: 2, pools: 3, devices: 600 };

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FaultController } from "../../src/sandbox/faults/controller.js";
 import { Holes } from "../../src/sandbox/faults/holes.js";
 import { FAULT_KINDS, type Fault, type FaultKind, parseFault } from "../../src/sandbox/index.js";
+import { fc } from "../helpers/properties.js";
 
 const DEVICE = { path: "/api/v1/device", resource: "device", offset: 0 } as const;
 const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];

@@ -1,7 +1,7 @@
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
 import type { Device, Domain, ListEnvelope, PaginationOutput, Pool } from "../../src/sandbox/types.js";
+import { fc } from "../helpers/properties.js";
 import { ask, devices, devicesUrl, failureOf, listUrl, raw, readAll } from "./support.js";
 
 let sandbox: Sandbox;

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { aesGcm, type Cipher, CipherError, KEY_BYTES, sealedWith } from "../../src/store/cipher.js";
+import { fc } from "../helpers/properties.js";
 
 const KEY = new Uint8Array(KEY_BYTES).fill(7);
 const NAME = "grant:0123456789012345678901234567890123456789";

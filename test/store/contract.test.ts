@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { madeClient, madeGrant, plainGrant } from "../helpers/grant.js";
+import { fc } from "../helpers/properties.js";
 import { stores } from "./stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { guardFormula } from "../../../src/cli/output/csv.js";
+import { fc } from "../../helpers/properties.js";
 import { device, parseCsv, print, TERMINAL } from "./printing.js";
 
 const text = fc.oneof(

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeJson } from "../../../src/cli/output/safe-json.js";
+import { fc } from "../../helpers/properties.js";
 import { device, print, TERMINAL } from "./printing.js";
 
 const text = fc.oneof(

@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { fc } from "../../helpers/properties.js";
 import { print } from "./printing.js";
 
 describe("yaml", () => {

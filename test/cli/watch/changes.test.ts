@@ -1,6 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createTracker, type Reading } from "../../../src/cli/watch/changes.js";
+import { fc } from "../../helpers/properties.js";
 
 /** Items written as `id` or `id:state`. */
 function told(words: string) {
