@@ -166,6 +166,8 @@ export interface AgentAuthErrorOptions {
   retryable?: boolean | undefined;
   /** The offset of the first item that a listing did not yield. */
   resume?: number | undefined;
+  /** Seconds that the server asked to wait before it is asked again. */
+  retryAfter?: number | undefined;
   /** The address asked, without credentials. */
   url?: string | undefined;
   /** What to do about it: a flag, a command, a setting. */
@@ -196,6 +198,8 @@ export interface AgentAuthErrorJson {
   url?: string;
   /** The offset of the first item that a listing did not yield. */
   resume?: number;
+  /** Seconds that the server asked to wait before it is asked again. */
+  retry_after?: number;
 }
 
 const BRAND = Symbol.for("agentauth.error");
@@ -225,6 +229,8 @@ export class AgentAuthError extends Error {
   declare readonly url?: string;
   /** The offset of the first item that a listing did not yield. */
   declare readonly resume?: number;
+  /** Seconds that the server asked to wait before it is asked again. */
+  declare readonly retryAfter?: number;
   /** The answer as it came, not enumerable. */
   declare readonly response?: Response;
 
@@ -233,7 +239,7 @@ export class AgentAuthError extends Error {
     this.code = code;
     this.class = options.class;
     this.retryable = options.retryable ?? options.class === "unavailable";
-    for (const key of ["hint", "status", "requestId", "url", "resume"] as const) {
+    for (const key of ["hint", "status", "requestId", "url", "resume", "retryAfter"] as const) {
       const value = options[key];
       if (value !== undefined) Object.defineProperty(this, key, { value, enumerable: true });
     }
@@ -253,6 +259,7 @@ export class AgentAuthError extends Error {
       ...(this.requestId !== undefined && { request_id: this.requestId }),
       ...(this.url !== undefined && { url: this.url }),
       ...(this.resume !== undefined && { resume: this.resume }),
+      ...(this.retryAfter !== undefined && { retry_after: this.retryAfter }),
     };
   }
 }

@@ -1,17 +1,17 @@
 import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
-import { AgentAuthError, type AgentAuthErrorOptions } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { follow } from "../http/deadline.js";
-import type { Reply } from "../http/reply.js";
+import { type Reply, shownUrl } from "../http/reply.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
-import { escapeText, hideClientSecret, quote, Redactor } from "../redact.js";
+import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
-import { mayRetry, readEnvelope, serviceError } from "./envelope.js";
+import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
 import type { ListOptions, Page } from "./pages.js";
+import { forget, hideSecretOf, hideSecrets, remember, replay, replyOf } from "./raw-reply.js";
 import type { paths } from "./schema.gen.js";
-import { checkShape, SHAPES, type ShapeProblem } from "./shapes.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 
 /** How an {@link AgentAuth} reaches the service. */
@@ -50,9 +50,6 @@ export interface DeviceOperations extends ListOperation<{ pool_id: string; sorti
 const PATHS = { pool: "/api/v1/pool", domain: "/api/v1/domain", device: "/api/v1/device" } as const;
 type Kind = keyof typeof PATHS;
 
-// openapi-fetch hands out responses, and what was read of them is wanted with it.
-const replies = new WeakMap<Response, Reply>();
-
 /**
  * The client of the management interface (`{base_url}/api/v1`): pools of a domain, domains of an account, devices of a
  * pool.
@@ -71,18 +68,20 @@ export class AgentAuth {
   /** The devices of a pool. */
   readonly devices: DeviceOperations;
   readonly #redactor = new Redactor();
+  readonly #mask = (text: string): string => this.#redactor.redact(text);
   readonly #transport: Transport;
 
   constructor(options: AgentAuthOptions) {
     const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
-    this.#transport = createTransport(options, auth, mayRetry);
-    this.client = createOpenApiClient<paths>({
+    this.#transport = createTransport(options, auth, mayRetry, this.#mask);
+    const client = createOpenApiClient<paths>({
       baseUrl,
       headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
       ...(options.querySerializer && { querySerializer: options.querySerializer }),
       fetch: async (request) => replay(await this.#transport(request, request.signal)),
     });
+    this.client = withHiddenSecrets(client);
     this.pools = { list: (params, listOptions = {}) => this.#list<Pool>("pool", "domain_id", params, listOptions) };
     this.domains = {
       list: (params, listOptions = {}) => this.#list<Domain>("domain", "account_id", params, listOptions),
@@ -93,8 +92,12 @@ export class AgentAuth {
       list: devices,
       async get(params, listOptions) {
         if (typeof params.id !== "string" || params.id === "") throw new TypeError("id must be a non-empty string");
-        for await (const device of devices({ pool_id: params.pool_id }, listOptions)) {
-          if (device.id === params.id) return device;
+        try {
+          for await (const device of devices({ pool_id: params.pool_id }, listOptions)) {
+            if (device.id === params.id) return device;
+          }
+        } catch (thrown) {
+          throw ofOneCall(thrown);
         }
         throw notFound(params);
       },
@@ -127,7 +130,7 @@ export class AgentAuth {
       parseAs: "stream",
       signal: call.signal,
     }).finally(() => call.release());
-    const error = serviceError(replyOf(response), (text) => this.#redactor.redact(text));
+    const error = serviceError(replyOf(response), this.#mask);
     if (error) throw error;
     return response;
   }
@@ -156,26 +159,25 @@ export class AgentAuth {
         parseAs: "stream",
         fetch: async (request) => {
           const reply = await this.#transport(request, signal);
-          replies.set(reply.response, reply);
-          return reply.response.ok ? reply.response : replay(reply);
+          return reply.response.ok ? remember(reply) : replay(reply);
         },
       });
       const reply = replyOf(response);
-      // undici keeps a Response longer than anybody uses it; a whole page must not hang on it.
-      replies.delete(response);
+      // A whole page must not hang on its response.
+      forget(response);
       return this.#page<T>(kind, reply, offset ?? 0, options.strict === true);
     }, options);
   }
 
   #page<T extends object>(kind: Kind, reply: Reply, offset: number, strict: boolean): Page<T> {
-    const { summaries, pagination, sorting } = readEnvelope(reply, (text) => this.#redactor.redact(text));
-    if (strict) requireShape(kind, summaries, pagination, reply);
-    for (const item of summaries) {
-      const details = item["dynamic_client_details"];
-      if (typeof details === "object" && details !== null) hideClientSecret(details);
-    }
+    const { summaries, pagination, sorting } = readEnvelope(reply, this.#mask);
+    if (strict) requireDocumented(kind, reply);
+    for (const item of summaries) hideSecretOf(item);
     const page = { items: summaries as T[], pagination, sorting, offset, duplicates: 0, requestId: reply.requestId };
-    return Object.defineProperty(page, "response", { value: reply.response }) as Page<T>;
+    return Object.defineProperties(page, {
+      url: { value: shownUrl(reply.url) },
+      response: { value: reply.response },
+    }) as Page<T>;
   }
 }
 
@@ -190,48 +192,21 @@ type RawGet = (
   },
 ) => Promise<{ response: Response }>;
 
-/** Lets a response be read although its body has been, as often as wanted. */
-function replay(reply: Reply): Response {
-  const { response, text } = reply;
-  replies.set(response, reply);
-  return Object.defineProperties(response, {
-    body: { value: null },
-    bodyUsed: { value: false },
-    text: { value: async () => text },
-    json: { value: async () => JSON.parse(text) as unknown },
-    arrayBuffer: { value: async () => new TextEncoder().encode(text).buffer },
-    blob: { value: async () => new Blob([text]) },
-  });
+/** openapi-fetch parses an answer after every middleware, so what it parsed is taken in hand here. */
+function withHiddenSecrets(client: RawClient): RawClient {
+  const hiding = <Method extends (...given: never[]) => Promise<{ data?: unknown }>>(method: Method): Method =>
+    (async (...given: Parameters<Method>) => {
+      const result = await method(...given);
+      hideSecrets(result.data);
+      return result;
+    }) as Method;
+  return { ...client, GET: hiding(client.GET), request: hiding(client.request) };
 }
 
-function replyOf(response: Response): Reply {
-  const reply = replies.get(response);
-  if (reply === undefined) {
-    throw new TypeError("a middleware replaced a response; it must pass on the response that it was given");
-  }
-  return reply;
-}
-
-function requireShape(kind: Kind, items: readonly object[], pagination: object | undefined, reply: Reply): void {
-  for (const [index, item] of items.entries()) {
-    const problem = checkShape(SHAPES[kind], item);
-    if (problem) throw unexpectedShape(`summaries[${index}]`, problem, reply);
-  }
-  const problem = checkShape(SHAPES.pagination, pagination);
-  if (problem) throw unexpectedShape("pagination", problem, reply);
-}
-
-function unexpectedShape(part: string, problem: ShapeProblem, reply: Reply): AgentAuthError {
-  const path = problem.path === "" ? part : `${part}.${escapeText(problem.path)}`;
-  const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
-  return new AgentAuthError("unexpected_shape", `${path}${value} ${problem.rule}`, {
-    ...about(reply),
-    class: "refused",
-  });
-}
-
-function about(reply: Reply): Pick<AgentAuthErrorOptions, "status" | "requestId" | "response"> {
-  return { status: reply.status, requestId: reply.requestId, response: reply.response };
+/** Where one item is looked for nobody was given a part of a list, so no error is about such a part. */
+function ofOneCall(thrown: unknown): unknown {
+  const isOfListing = isAgentAuthError(thrown) && thrown.resume !== undefined && isAgentAuthError(thrown.cause);
+  return isOfListing ? thrown.cause : thrown;
 }
 
 function notFound(params: { pool_id: string; id: string }): AgentAuthError {

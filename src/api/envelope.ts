@@ -3,6 +3,7 @@ import { refusal } from "../http/body.js";
 import { type Reply, shownUrl } from "../http/reply.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
+import { checkShape, SHAPES, type Shape } from "./shapes.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
 /** The success body of a list operation, its parts checked to be of the right kind and no more. */
@@ -19,7 +20,7 @@ const AUTH_CODES = new Set<string>(["bad_authtoken", "not_authenticated"]);
 
 /** Whether an answer with a retryable status may be asked for again: not when its body carries a verdict. */
 export function mayRetry(reply: Reply): boolean {
-  const code = errorBody(reply.json)?.code;
+  const code = errorBody(reply)?.code;
   return reply.status === 429 || code === undefined || !KNOWN_CODES.has(code) || PASSING_CODES.has(code);
 }
 
@@ -62,9 +63,34 @@ export function readEnvelope(reply: Reply, mask: (text: string) => string): Enve
   };
 }
 
+/** The whole answers as they are documented, by the resource that they list. */
+const ANSWERS: Readonly<Record<"pool" | "domain" | "device", Shape>> = {
+  pool: answerOf(SHAPES.pool, SHAPES.sorting),
+  domain: answerOf(SHAPES.domain, SHAPES.sorting),
+  device: answerOf(SHAPES.device, SHAPES.deviceSorting),
+};
+
+function answerOf(item: Shape, sorting: Shape): Shape {
+  const status: Shape = { type: "string", enum: ["success"] };
+  const summaries: Shape = { type: "array", items: item };
+  return { type: "object", properties: { status, summaries, pagination: SHAPES.pagination, sorting } };
+}
+
+/**
+ * Holds a list's answer to the documented shape, in every part: what `strict` asks for.
+ *
+ * @throws `AgentAuthError` `unexpected_shape`
+ */
+export function requireDocumented(kind: keyof typeof ANSWERS, reply: Reply): void {
+  const problem = checkShape(ANSWERS[kind], reply.json);
+  if (problem === undefined) return;
+  const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
+  throw refusal("unexpected_shape", `${escapeText(problem.path)}${value} ${problem.rule}`, reply);
+}
+
 /** The error that an answer is, or undefined for a success. The body's code decides, the status only helps. */
 export function serviceError(reply: Reply, mask: (text: string) => string): AgentAuthError | undefined {
-  const body = errorBody(reply.json);
+  const body = errorBody(reply);
   if (body === undefined && reply.response.ok) return undefined;
   const { status } = reply;
   const code =
@@ -105,9 +131,13 @@ function hintFor(code: string, status: number): string | undefined {
   return undefined;
 }
 
-function errorBody(json: unknown): { code: string | undefined; message: string | undefined } | undefined {
-  if (!isJsonObject(json) || json["status"] !== "error") return undefined;
-  const { code, message } = json;
+/** An answer that is no success is read as the documented error body also where it lacks the `status` alone. */
+function errorBody(reply: Reply): { code: string | undefined; message: string | undefined } | undefined {
+  const body = reply.json;
+  if (!isJsonObject(body)) return undefined;
+  const { status, code, message } = body;
+  const isError = status === "error" || (!reply.response.ok && status == null && typeof code === "string");
+  if (!isError) return undefined;
   return {
     code: typeof code === "string" && code !== "" ? code.slice(0, 100) : undefined,
     message: typeof message === "string" ? message : undefined,

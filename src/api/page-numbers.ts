@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, type AgentAuthErrorOptions, type ErrorCode } from "../errors.js";
 import { quote } from "../redact.js";
 import type { Page } from "./pages.js";
 
@@ -53,11 +53,8 @@ export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
   if (next === null) return null;
   if (!isCount(next)) return impossible(page, `next_page_offset is ${quote(next, 60)}, not a whole number`);
   if (next <= page.offset) {
-    return new AgentAuthError(
-      "pagination_loop",
-      `next_page_offset is ${next} on the page at offset ${page.offset}: the list does not advance`,
-      about(page),
-    );
+    const what = `next_page_offset is ${next} on the page at offset ${page.offset}: the list does not advance`;
+    return refusedPage("pagination_loop", page, what);
   }
   return next;
 }
@@ -78,18 +75,22 @@ function isCount(value: unknown): value is number {
 }
 
 function impossible<T>(page: Page<T>, what: string): AgentAuthError {
-  return new AgentAuthError(
-    "bad_pagination",
-    `the page at offset ${page.offset} contradicts itself: ${what}`,
-    about(page),
-  );
+  return refusedPage("bad_pagination", page, `the page at offset ${page.offset} contradicts itself: ${what}`);
 }
 
-function about<T>(page: Page<T>) {
-  return {
+/** An error of class `refused` about a page, with the address that gave it. */
+export function refusedPage<T>(
+  code: ErrorCode,
+  page: Page<T>,
+  what: string,
+  more: Pick<AgentAuthErrorOptions, "retryable" | "resume"> = {},
+): AgentAuthError {
+  return new AgentAuthError(code, `${page.url}: ${what}`, {
+    ...more,
     class: "refused",
-    requestId: page.requestId,
-    response: page.response,
     status: page.response.status,
-  } as const;
+    requestId: page.requestId,
+    url: page.url,
+    response: page.response,
+  });
 }

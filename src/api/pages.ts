@@ -1,6 +1,8 @@
 import { AgentAuthError } from "../errors.js";
-import { checkNumbers, compareNumbers, type Drift } from "./page-numbers.js";
+import { checkNumbers, type Drift, refusedPage } from "./page-numbers.js";
 import { type FetchPage, PageWindow } from "./page-window.js";
+import { Seams, type Told } from "./seams.js";
+import { SeenIds } from "./seen-ids.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
 /** One page of a listing. */
@@ -17,6 +19,8 @@ export interface Page<T> {
   duplicates: number;
   /** The request id that the service sent. */
   requestId: string | undefined;
+  /** The address that answered, without its query; not enumerable. */
+  readonly url: string;
   /** The answer as it came, not enumerable. */
   readonly response: Response;
 }
@@ -60,25 +64,25 @@ export interface ListOptions {
 }
 
 const MAX_EMPTY_PAGES = 50;
-const MAX_STALLED_REPAIRS = 10;
 const DEFAULT_MAX_PAGES = 100_000;
 
 interface Progress {
+  /** The offset that the listing began at. */
+  readonly from: number;
   yielded: number;
   duplicates: number;
-  drift: Drift[];
   /** Offset of the first item that was not given out. */
   resume: number;
+  /** The address that gave the last page. */
+  url: string;
 }
 
 /**
  * Reads pages in order until the service says there are no more.
  *
  * Complete or an error: numbers that contradict each other, an offset that does not advance, a list without end and a
- * list whose end comes too early are errors, with `resume` set and of class `partial` once items were given out.
- *
- * When `item_count` falls between two pages, items have moved to the left and one may have slipped behind the seam: as
- * many items before the seam are read again, and those known already are dropped by id.
+ * list whose end comes too early are errors, with `resume` set and of class `partial` once items were given out. What
+ * a list that changes is read again for, and when it is given up, is in {@link Seams}.
  */
 export async function* readPages<T extends object>(
   fetchPage: FetchPage<T>,
@@ -86,36 +90,41 @@ export async function* readPages<T extends object>(
 ): AsyncGenerator<Page<T>, Verdict, undefined> {
   const from = options.from ?? 0;
   const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
-  const progress: Progress = { yielded: 0, duplicates: 0, drift: [], resume: from };
+  const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from, url: "" };
   const window = new PageWindow(fetchPage, options);
-  const seams = new Seams(from, options, progress);
-  const seen = new SeenIds();
+  const seen = new SeenIds(from === 0);
+  const seams = new Seams<T>(options, seen);
   let emptyRun = 0;
   try {
     for (let pages = 1; ; pages++) {
-      if (pages > (options.maxPages ?? DEFAULT_MAX_PAGES)) throw tooManyPages(pages - 1);
+      if (pages > (options.maxPages ?? DEFAULT_MAX_PAGES)) throw tooManyPages(pages - 1, progress.url);
       const position = progress.resume;
       const page = await window.take(position);
+      progress.url = page.url;
       const next = checkNumbers(page);
-      const back = seams.repairFrom(page);
-      if (back !== undefined) {
+      const step = seams.check(page);
+      if ("back" in step) {
         window.readSerially();
-        progress.resume = back;
+        progress.resume = step.back;
         continue;
       }
       const raw = page.items.length;
-      const used = seen.keepNew(page, limit - progress.yielded);
+      const used = seen.keepNew(page, limit - progress.yielded, step.skip);
       progress.yielded += page.items.length;
       progress.duplicates += page.duplicates;
       emptyRun = raw === 0 ? emptyRun + 1 : 0;
-      if (emptyRun > MAX_EMPTY_PAGES) throw loop(`${MAX_EMPTY_PAGES} empty pages came in a row`);
+      if (emptyRun > MAX_EMPTY_PAGES) {
+        throw refusedPage("pagination_loop", page, `${MAX_EMPTY_PAGES} empty pages came in a row`);
+      }
       const left = limit - progress.yielded;
       if (typeof next === "number" && left > 0) window.expect(page, next, left);
       yield page;
       progress.resume = used < raw || typeof next !== "number" ? position + used : next;
-      if (left <= 0)
-        return verdict(progress, page, from, used < raw || typeof next === "number" ? progress.resume : undefined);
-      if (next === null) return ended(verdict(progress, page, from, undefined));
+      if (left <= 0) {
+        const more = used < raw || typeof next === "number";
+        return verdict(progress, seams.told, more ? progress.resume : undefined);
+      }
+      if (next === null) return ended(page, progress, seams.told);
       if (typeof next !== "number") throw next;
     }
   } catch (thrown) {
@@ -125,126 +134,38 @@ export async function* readPages<T extends object>(
   }
 }
 
-/** Compares each page with the one before it. */
-class Seams<T extends object> {
-  readonly #from: number;
-  readonly #options: ListOptions;
-  readonly #progress: Progress;
-  // Its numbers alone: a page that is kept keeps its items.
-  #previous: Pick<Page<T>, "pagination"> | undefined;
-  #furthest = -1;
-  #stalled = 0;
-
-  constructor(from: number, options: ListOptions, progress: Progress) {
-    this.#from = from;
-    this.#options = options;
-    this.#progress = progress;
-  }
-
-  /** Reports what changed; gives the offset to read again from when items may have slipped behind the seam. */
-  repairFrom(page: Page<T>): number | undefined {
-    const previous = this.#previous;
-    this.#previous = { pagination: page.pagination };
-    const drift = previous ? compareNumbers(previous, page) : [];
-    for (const change of drift) {
-      this.#progress.drift.push(change);
-      this.#options.onDrift?.(change);
-    }
-    const first = drift[0];
-    if (first && this.#options.strict) {
-      throw new AgentAuthError(
-        "list_changed",
-        `the list changed while it was read: ${first.field} was ${first.from}, and ${first.to} at offset ${first.offset}`,
-        { class: "refused", retryable: true },
-      );
-    }
-    const count = drift.find((change) => change.field === "item_count");
-    const gone = count ? count.from - count.to : 0;
-    if (gone <= 0 || page.offset <= this.#from) return undefined;
-    this.#stalled = page.offset > this.#furthest ? 0 : this.#stalled + 1;
-    this.#furthest = Math.max(this.#furthest, page.offset);
-    if (this.#stalled > MAX_STALLED_REPAIRS) {
-      throw new AgentAuthError("list_changed", "the list shrinks faster than it can be read", {
-        class: "refused",
-        retryable: true,
-      });
-    }
-    return Math.max(this.#from, page.offset - Math.min(gone, SeenIds.WINDOW));
-  }
-}
-
-/** The ids of the last items: enough to recognise what comes twice at a seam, in bounded memory. */
-class SeenIds {
-  static readonly WINDOW = 2_000;
-  #recent = new Set<string>();
-  #older = new Set<string>();
-
-  /**
-   * Leaves in the page the items that are new, `room` of them at the most.
-   *
-   * @returns how many of the page's items were looked at
-   */
-  keepNew<T extends object>(page: Page<T>, room: number): number {
-    const { items } = page;
-    let kept = 0;
-    let used = 0;
-    for (const item of items) {
-      if (kept >= room) break;
-      used++;
-      if (this.#isNew((item as { id?: unknown }).id)) items[kept++] = item;
-      else page.duplicates++;
-    }
-    items.length = kept;
-    return used;
-  }
-
-  #isNew(id: unknown): boolean {
-    if (typeof id !== "string") return true;
-    if (this.#older.has(id)) return false;
-    if (this.#recent.size >= SeenIds.WINDOW) {
-      this.#older = this.#recent;
-      this.#recent = new Set();
-    }
-    const before = this.#recent.size;
-    return this.#recent.add(id).size > before;
-  }
-}
-
-function verdict<T>(progress: Progress, last: Page<T>, from: number, next: number | undefined): Verdict {
-  const { yielded, duplicates, drift } = progress;
-  const count = last.pagination?.item_count;
-  const expected = typeof count === "number" ? Math.max(0, count - from) : undefined;
+function verdict({ from, yielded, duplicates }: Progress, told: Told, next: number | undefined): Verdict {
+  const { count, drift, ever, rose } = told;
+  const expected = count === undefined ? undefined : Math.max(0, count - from);
   // Without drift a duplicate is a row that the service counts twice; with drift it is a row that was read twice.
   const accounted = drift.length === 0 ? yielded + duplicates : yielded;
-  return {
-    yielded,
-    expected,
-    duplicates,
-    drift,
-    complete: next === undefined && (expected === undefined || accounted >= expected),
-    next,
-  };
+  // Of the items that were added, some may stand where reading had been: none is missing only if all there were came.
+  const wanted = Math.max(expected ?? 0, rose ? ever - from : 0);
+  return { yielded, expected, duplicates, drift, complete: next === undefined && accounted >= wanted, next };
 }
 
-/** A list that ends before its own count is reached hides something, unless it is known to have changed. */
-function ended(end: Verdict): Verdict {
-  if (end.complete || end.drift.length > 0) return end;
-  throw new AgentAuthError(
+/**
+ * A list that ends before its own count is reached hides something. What is added while the last page is made may be in
+ * its count and not among its items; no other change of the list explains such an end.
+ */
+function ended<T>(page: Page<T>, progress: Progress, told: Told): Verdict {
+  const { from, yielded, duplicates } = progress;
+  const { count = 0, before = count, reread } = told;
+  const reached = from + yielded + duplicates - reread;
+  if (reached >= Math.min(count, before)) return verdict(progress, told, undefined);
+  throw refusedPage(
     "bad_pagination",
-    `the service says there are ${end.expected} items, but its last page came after ${end.yielded + end.duplicates}`,
-    { class: "refused" },
+    page,
+    `the service says there are ${count} items, but its last page came after ${reached}`,
   );
 }
 
-function tooManyPages(pages: number): AgentAuthError {
-  return new AgentAuthError("page_cap", `the listing did not end within ${pages} pages`, {
+function tooManyPages(pages: number, url: string): AgentAuthError {
+  return new AgentAuthError("page_cap", `${url}: the listing did not end within ${pages} pages`, {
     class: "refused",
+    url,
     hint: "allow more with maxPages",
   });
-}
-
-function loop(what: string): AgentAuthError {
-  return new AgentAuthError("pagination_loop", what, { class: "refused" });
 }
 
 /** The error that a listing ends with: where to go on, and `partial` once items were given out. */
@@ -257,7 +178,7 @@ function interrupted(thrown: unknown, progress: Progress): unknown {
     {
       class: partial ? "partial" : thrown.class,
       retryable: thrown.retryable,
-      resume: progress.resume,
+      resume: thrown.resume ?? progress.resume,
       status: thrown.status,
       requestId: thrown.requestId,
       url: thrown.url,

@@ -5,10 +5,12 @@ import type { TraceEntry } from "../oauth/http.js";
 import type { AgentFlags } from "./agent-flags.js";
 import { agentNetwork } from "./agent-network.js";
 import { readConfig } from "./config.js";
-import { type Deps, homeOf, networkOptions, settingsOf } from "./context.js";
+import { type Deps, homeOf, mayAsk, networkOptions, settingsOf } from "./context.js";
+import { eventTeller, tracedNetwork, traceOptions } from "./http-trace.js";
 import { machineInputs } from "./machine-inputs.js";
 import type { NetworkOptions } from "./network.js";
 import { writtenProfile } from "./profile-source.js";
+import { renewals } from "./renewals.js";
 import { chooseStore, openStore } from "./store-choice.js";
 
 /** Whether a command may sign a person in when it needs to. */
@@ -29,7 +31,9 @@ export async function agentOf(
   const { io } = deps;
   const settings = settingsOf(flags, deps);
   const leaving = networkOptions(flags, settings, deps);
-  const network = await agentNetwork({ ...leaving, idleTimeout }, deps.redactor);
+  // The queries of a sign-in have secrets in them.
+  const http = traceOptions(flags, deps, false);
+  const network = tracedNetwork(await agentNetwork({ ...leaving, idleTimeout }, deps.redactor), http, flags.proxy);
   const { client, grant } = await machineInputs(flags, deps);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
@@ -54,7 +58,9 @@ export async function agentOf(
     allowCrossOriginMetadata: flags.allowCrossOriginMetadata,
     legacyDiscovery: flags.legacyDiscovery,
     strictResource: flags.strictResource,
+    sameOriginEndpoints: flags.sameOriginEndpoints,
     onTrace: trace,
+    onEvent: eventTeller(http),
     onProgress: ({ about, text }) => (about === "sign-in" ? io.say(text) : io.verbose(text)),
   });
 }
@@ -66,29 +72,33 @@ export function traceLine({ step, method, url, status, used, why }: TraceEntry):
 
 function storeOf(deps: Deps, profile: string): GrantStore {
   const home = homeOf(deps);
-  return openStore(chooseStore(deps.io.env, writtenProfile(profile, readConfig(home))), home, deps.io);
+  return renewals.watch(openStore(chooseStore(deps.io.env, writtenProfile(profile, readConfig(home))), home, deps.io));
 }
 
 /** Whether somebody may be asked to sign in: a person is there, or the flags say so. */
 export function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity: Interactivity): boolean {
   if (flags.grant !== undefined) return false;
   if (interactivity === "always") return true;
-  if (flags.login === false || flags.input === false || io.env["AGENTAUTH_NO_INPUT"]) return false;
+  if (flags.login === false || !mayAsk(flags, io)) return false;
   const named = flags.browser !== undefined && flags.browser !== "none";
   return flags.login === true || named || (io.stdin.isTTY && io.stderr.isTTY);
 }
 
-/** How a person signs in, as the flags say. */
+/**
+ * How a person signs in, as the flags say. Where nobody may be asked, the address is told all the same, and the callback
+ * waited for: whoever reads it may open it elsewhere.
+ */
 export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
+  const isAsked = mayAsk(flags, io);
   return terminalLogin({
     // Without the address there is no signing in, however quiet the rest is to be.
     say: (text) => io.with({ quiet: false }).say(text),
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
-    browser: flags.browser ?? (flags.input === false ? "none" : undefined),
+    browser: isAsked ? flags.browser : "none",
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
     loginTimeout: flags.loginTimeout,
-    input: flags.input !== false && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
+    input: isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
   });
 }

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { AgentAuthError } from "../errors.js";
 import type { DpopPolicy } from "../oauth/dpop.js";
 import type { GlobalFlags } from "./context.js";
 import { seconds, wholeNumber } from "./flags.js";
@@ -21,6 +22,7 @@ export interface AgentFlags extends GlobalFlags, MachineFlags {
   allowCrossOriginMetadata?: boolean;
   legacyDiscovery?: boolean;
   strictResource?: boolean;
+  sameOriginEndpoints?: boolean;
   login?: boolean;
 }
 
@@ -34,7 +36,22 @@ const RULES = "Rules to lift or tighten, for servers that you trust:";
  */
 export function addAgentFlags(command: Command, which: "all" | "sign-in" = "all"): Command {
   addMachineFlags(addOverrides(command));
+  refuseContrary(command);
   return which === "all" ? addWishes(addSignIn(command)) : addSignIn(command);
+}
+
+/** To the parser `--login` and `--no-login` are one option of which the last word counts. */
+function refuseContrary(command: Command): void {
+  const given = new Set<string>();
+  for (const name of ["login", "no-login"]) {
+    command.on(`option:${name}`, () => {
+      if (given.add(name).size === 1) return;
+      throw new AgentAuthError("usage", "--login and --no-login do not go together", {
+        class: "usage",
+        hint: "leave out one of the two",
+      });
+    });
+  }
 }
 
 function addWishes(command: Command): Command {
@@ -93,7 +110,11 @@ export function addOverrides(command: Command): Command {
     .addOption(
       new Option("--legacy-discovery", "follow the discovery rules of MCP revision 2025-03-26").helpGroup(RULES),
     )
+    .addOption(new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES))
     .addOption(
-      new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES),
+      new Option(
+        "--same-origin-endpoints",
+        "sign in only where an issuer's endpoints are all at its own origin",
+      ).helpGroup(RULES),
     );
 }

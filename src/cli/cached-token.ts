@@ -66,19 +66,18 @@ const FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;
 const VALUES = ["--format", "--min-ttl", "--profile", "--scope"];
 /** They decide about a sign-in, and about what is said of one. */
 const SWITCHES = ["--login", "--no-login", "--no-input", "--quiet", "-q"];
-const DEFAULT_MIN_TTL_S = "60";
 
 interface Arguments {
   url: string;
   format: (typeof FORMATS)[number];
-  minTtl: number;
+  minTtl: number | undefined;
   scope: string[] | undefined;
   profile: { profile?: string };
 }
 
 /** Whatever could be read in two ways, or is wrong, is for the parser. */
 function readArguments([command, ...words]: readonly string[]): Arguments | undefined {
-  if (command !== "token") return undefined;
+  if (command !== "token" || (words.includes("--login") && words.includes("--no-login"))) return undefined;
   const values = new Map<string, string>();
   const operands: string[] = [];
   for (let at = 0; at < words.length; at++) {
@@ -96,14 +95,14 @@ function readArguments([command, ...words]: readonly string[]): Arguments | unde
 }
 
 function checkValues(url: string, values: ReadonlyMap<string, string>): Arguments | undefined {
-  const [asked = "raw", minTtl = DEFAULT_MIN_TTL_S] = [values.get("--format"), values.get("--min-ttl")];
+  const [asked = "raw", minTtl] = [values.get("--format"), values.get("--min-ttl")];
   const format = FORMATS.find((known) => known === asked);
-  if (format === undefined || !/^\d{1,9}$/.test(minTtl)) return undefined;
+  if (format === undefined || (minTtl !== undefined && !/^\d{1,9}$/.test(minTtl))) return undefined;
   const profile = values.get("--profile");
   return {
     url,
     format,
-    minTtl: Number(minTtl),
+    minTtl: minTtl === undefined ? undefined : Number(minTtl),
     scope: values.get("--scope")?.split(" ").filter(Boolean),
     profile: profile === undefined ? {} : { profile },
   };

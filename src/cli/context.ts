@@ -1,11 +1,11 @@
 import type { Writable } from "node:stream";
 import { AgentAuth } from "../api/client.js";
 import { AgentAuthError } from "../errors.js";
-import type { HttpEvent } from "../http/reply.js";
 import type { Redactor } from "../redact.js";
 import { certificateFiles } from "./client-certificate.js";
 import { readConfig } from "./config.js";
 import { homeFolder } from "./home.js";
+import { eventTeller, tracedFetch, traceOptions } from "./http-trace.js";
 import type { Io } from "./io.js";
 import type { NetworkOptions } from "./network.js";
 import { resolveSettings, type SettingFlags, type Settings, type Sourced } from "./settings.js";
@@ -49,8 +49,15 @@ export interface Deps {
   readonly redactor: Redactor;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** The error with the flags of this command line in its hint, where that is the command that signs in. */
+  readonly withGivenFlags?: (error: AgentAuthError) => AgentAuthError;
   /** Leaves SIGINT and SIGTERM to the caller: they neither fire {@link Deps.signal} nor end the run until it gives back. */
   readonly lend: () => LentProcess;
+}
+
+/** Whether a person may be asked, or a browser opened: neither the flag nor the variable says no. */
+export function mayAsk({ input }: Pick<GlobalFlags, "input">, { env }: Pick<Io, "env">): boolean {
+  return input !== false && !env["AGENTAUTH_NO_INPUT"];
 }
 
 /** The folder of our files in this run. */
@@ -78,7 +85,8 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
     });
   }
   const { networkFetch } = await import("./network.js");
-  const fetch = await networkFetch(networkOptions(flags, settings, deps), deps.redactor);
+  const trace = traceOptions(flags, deps, true);
+  const fetch = tracedFetch(await networkFetch(networkOptions(flags, settings, deps), deps.redactor), trace);
   return new AgentAuth({
     baseUrl: baseUrl.value,
     ...(apiToken && {
@@ -92,7 +100,7 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
     fetch,
     timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
-    onEvent: flags.verbose || flags.debug ? (event) => deps.io.verbose(describe(event)) : undefined,
+    onEvent: eventTeller(trace),
     userAgent: "agentauth-cli",
   });
 }
@@ -114,21 +122,6 @@ export function networkOptions(flags: GlobalFlags, settings: Settings, { io }: D
 function placeToken(header: string): (headers: Headers, token: string) => void {
   const [name = "", scheme] = header.split(":").map((part) => part.trim());
   return (headers, token) => headers.set(name, scheme ? `${scheme} ${token}` : token);
-}
-
-function describe(event: HttpEvent): string {
-  switch (event.type) {
-    case "request":
-      return `> ${event.method} ${event.url}${event.query}`;
-    case "response": {
-      const id = event.requestId ? `, request id ${event.requestId}` : "";
-      return `< ${event.status} ${event.url} in ${Math.round(event.ms)} ms${id}`;
-    }
-    case "failure":
-      return `< ${event.code}: ${event.message}`;
-    case "retry":
-      return `  ${event.reason}: attempt ${event.attempt} in ${event.waitMs} ms`;
-  }
 }
 
 /**

@@ -25,7 +25,7 @@ function withoutFlag(argv: readonly string[], flag: string): string[] {
 }
 
 /** The same error with another hint. */
-export function withHint(error: AgentAuthError, hint: string): AgentAuthError {
+export function withHint(error: AgentAuthError, hint: string | undefined): AgentAuthError {
   const { status, requestId, url, resume, retryable, response, cause, stack } = error;
   const about = { class: error.class, cause, hint, status, requestId, url, resume, retryable, response };
   const copy = new AgentAuthError(error.code, error.message, about);

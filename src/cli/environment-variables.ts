@@ -9,7 +9,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["AGENTAUTH_PROFILE", "the profile to use"],
   ["AGENTAUTH_HOME", "the folder that all files are kept in"],
   ["AGENTAUTH_STORE", "where logins are kept: file, keyring or memory"],
-  ["AGENTAUTH_NO_INPUT", "never ask, as --no-input"],
+  ["AGENTAUTH_NO_INPUT", "never ask, never open a browser, as --no-input"],
   ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
   ["AGENTAUTH_AGENT", "0: no AI agent runs this, 1: one does (default: found out); see help agents"],
   ["AGENTAUTH_PAGER, PAGER", "the pager for lists that are longer than the screen; cat for none"],

@@ -48,8 +48,12 @@ export function addGlobalFlags(program: Command): Command {
     .addOption(
       new Option("--client-key <file>", "its private key, where it is in another file (PEM)").helpGroup("Network:"),
     )
-    .addOption(new Option("-v, --verbose", "tell each step on stderr").helpGroup("Messages:"))
-    .addOption(new Option("--debug", "tell each step, and where an error came from").helpGroup("Messages:"))
+    .addOption(new Option("-v, --verbose", "tell each step and request on stderr").helpGroup("Messages:"))
+    .addOption(
+      new Option("--debug", "likewise, with the headers (secrets masked), and where an error came from").helpGroup(
+        "Messages:",
+      ),
+    )
     .addOption(new Option("-q, --quiet", "say nothing on stderr but errors and warnings").helpGroup("Messages:"))
     .addOption(new Option("--no-color", "print without colours").helpGroup("Messages:"))
     .addOption(new Option("--no-input", "never ask, never open a browser").helpGroup("Messages:"));

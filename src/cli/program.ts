@@ -1,4 +1,5 @@
 import { Command, type Help } from "commander";
+import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import { type AgentMode, withAgentDefaults } from "./agent-mode.js";
 import { declareAgent } from "./commands/agent.js";
@@ -21,6 +22,7 @@ import { declareSchema } from "./commands/schema.js";
 import { declareTree } from "./commands/tree.js";
 import type { Deps } from "./context.js";
 import { addGlobalFlags } from "./flags.js";
+import { withGivenFlags } from "./given-flags.js";
 import { WIDEST_HELP } from "./root-help.js";
 import { checkShowSecrets } from "./show-secrets.js";
 import type { ParserError } from "./usage-error.js";
@@ -81,7 +83,12 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string },
         const given = command.optsWithGlobals();
         const options = agent ? withAgentDefaults(command, given, agent, deps) : given;
         checkShowSecrets(options, deps.io);
-        exitCode = (await run({ ...options, ...named } as Parameters<typeof run>[0], deps)) ?? 0;
+        const own = { ...deps, withGivenFlags: (error: AgentAuthError) => withGivenFlags(error, command) };
+        const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
+        exitCode =
+          (await running.catch((error: unknown) => {
+            throw isAgentAuthError(error) ? own.withGivenFlags(error) : error;
+          })) ?? 0;
       },
   };
   declareDemo(registry);

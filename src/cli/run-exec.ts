@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import type { AgentClient } from "../oauth/agent.js";
 import { agentOf } from "./agent-context.js";
 import { checkHandOver } from "./bound-token.js";
@@ -10,8 +10,9 @@ import { commandOf } from "./exec/command.js";
 import { type TokenForms, tokenForms } from "./exec/forms.js";
 import { type FreshFile, keepFresh } from "./exec/fresh-file.js";
 import { DEFAULT_PLACE } from "./exec/place.js";
-import { tellStartFailure } from "./exec/start-failure.js";
+import { isStartFailure, tellStartFailure } from "./exec/start-failure.js";
 import { mcpAddress } from "./mcp-address.js";
+import { renewals } from "./renewals.js";
 
 type Token = Awaited<ReturnType<AgentClient["token"]>>;
 
@@ -59,16 +60,20 @@ async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token
       masked: { stdout: options.mask ?? !deps.io.stdout.isTTY, stderr: options.mask ?? !deps.io.stderr.isTTY },
       secrets: forms.all,
       onTerminal: deps.io.stdin.isTTY || deps.io.stdout.isTTY || deps.io.stderr.isTTY,
+      onUnheard: ({ code, message }) => deps.io.warn(`the command could not be sent a signal: ${code ?? message}`),
       own,
     });
   } catch (error) {
-    if (isAgentAuthError(error)) throw error;
+    if (!isStartFailure(error)) throw error;
     return await tellStartFailure(command[0] ?? "", error, deps);
   } finally {
     await file?.stop();
   }
   const { exitCode, lost, isStuck } = result;
-  if (isStuck) own.exit(exitCode);
+  if (isStuck) {
+    await renewals.settled();
+    own.exit(exitCode);
+  }
   if (lost && exitCode === 0) {
     throw new AgentAuthError("internal_error", `the command's output cannot be passed on: ${lost.message}`, {
       class: "internal",

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import type { LoginStatus } from "../oauth/login-status.js";
-import { escapeText, shellWord } from "../redact.js";
-import { agentOf, traceLine } from "./agent-context.js";
+import { shellWord } from "../redact.js";
+import { agentOf } from "./agent-context.js";
 import type { GrantFlags } from "./commands/agent.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
@@ -23,11 +23,12 @@ const COLUMNS = [
   { path: "scope", header: "SCOPE" },
   { path: "issuer", header: "ISSUER" },
 ] as const;
+const ACCOUNT = { path: "account", header: "ACCOUNT" } as const;
 const LOGINS: ColumnSet = {
   columns: COLUMNS,
   wideColumns: [
     ...COLUMNS,
-    { path: "account", header: "ACCOUNT" },
+    ACCOUNT,
     { path: "profile", header: "PROFILE" },
     { path: "token_type", header: "TOKEN" },
     { path: "client_id", header: "CLIENT" },
@@ -57,13 +58,17 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   const agent = await agentOf(options, deps, "when-present");
   const url = options.url === undefined ? undefined : mcpAddress(options.url);
   const all = options.all === true;
-  const logins = await agent.status(url, { all });
+  const unusable: AgentAuthError[] = [];
+  const logins = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
   const settings = settingsOf(options, deps);
   const format = formatOf(options, settings, io);
-  const writer = createWriter(format, { ...LOGINS, jq: options.jq, now: deps.now }, io);
+  const columns = logins.some(({ account }) => account !== null) ? [...COLUMNS, ACCOUNT] : COLUMNS;
+  const writer = createWriter(format, { ...LOGINS, columns, jq: options.jq, now: deps.now }, io);
   await writer.write(logins);
   await writer.end();
   io.say(sourcesLine(settings, deps, { all, location: logins[0]?.stored_in }));
+  tellUnusable(unusable, deps);
+  if (logins.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
     const where = url === undefined ? "" : ` at ${url}`;
     io.say(`nobody is signed in${where}; agentauth login ${url === undefined ? "<mcp_url>" : shellWord(url)}`);
@@ -73,24 +78,40 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   return logins.some(isAlive) ? EXIT_CODES.ok : EXIT_CODES.auth;
 }
 
+/** What cannot be read is there all the same, with its tokens. */
+function tellUnusable(errors: readonly AgentAuthError[], { io, redactor }: Deps): void {
+  for (const { message, hint } of errors) {
+    io.warn(`a login that is kept here cannot be used: ${redactor.redact(message)}`);
+    if (hint !== undefined) io.say(`hint: ${hint}`);
+  }
+}
+
 function isAlive(login: LoginStatus): boolean {
   return login.state === "valid" || (login.state === "expired" && login.refreshable);
 }
 
 /** `logout`: what is local goes first, and is gone whatever the issuer says. */
-export async function runLogout(options: GrantFlags, deps: Deps): Promise<undefined> {
+export async function runLogout(options: GrantFlags, deps: Deps): Promise<number | undefined> {
   if ((options.url === undefined) === (options.all !== true)) {
     throw new AgentAuthError("usage", "name one MCP server, or --all", {
       class: "usage",
       hint: "agentauth status lists them",
     });
   }
+  if (options.all && options.accountHint !== undefined) {
+    throw new AgentAuthError("usage", "--all is every account, and --account-hint names one", {
+      class: "usage",
+      hint: `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
+    });
+  }
   const settings = settingsOf(options, deps);
   const agent = await agentOf(options, deps, "when-present");
   const profile = settings.profile.value;
+  const unusable: AgentAuthError[] = [];
+  const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { outs, failure } =
     options.url === undefined
-      ? await signOutOfAll(agent, await agent.status(), profile, deps)
+      ? await signOutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, deps)
       : { outs: [await signOut(agent, { server: mcpAddress(options.url) }, profile, deps)], failure: undefined };
   if (options.output !== undefined || options.json === true || options.jq !== undefined) {
     const format = formatOf(options, settings, deps.io);
@@ -98,37 +119,9 @@ export async function runLogout(options: GrantFlags, deps: Deps): Promise<undefi
     await writer.write(outs);
     await writer.end();
   }
+  tellUnusable(unusable, deps);
   if (failure) throw failure;
-  return undefined;
-}
-
-/** `discover`: every step, also when it fails. */
-export async function runDiscover(options: GrantFlags & { url?: string }, deps: Deps): Promise<undefined> {
-  const { io } = deps;
-  const agent = await agentOf(options, deps, "when-present");
-  const { found, trace, error } = await agent.discover(mcpAddress(options.url ?? ""), { signal: deps.signal });
-  const format = formatOf(options, settingsOf(options, deps), io);
-  if (format !== "table" && format !== "plain") {
-    if (error) throw error;
-    const report = { server: found?.server, resource: found?.resource, issuer: found?.issuer, trace };
-    await printObject(io, format, report, { jq: options.jq, now: deps.now });
-    return undefined;
-  }
-  for (const entry of trace) await io.stdout.write(`${escapeText(traceLine(entry))}\n`);
-  if (error) throw error;
-  const { issuer, resource, server } = found ?? {};
-  const facts = [
-    ["server", server],
-    ["resource", resource?.resource ?? server],
-    ["issuer", issuer?.issuer],
-    ["signs in at", issuer?.authorizationEndpoint],
-    ["tokens from", issuer?.tokenEndpoint],
-    ["registers at", issuer?.registrationEndpoint ?? "(no dynamic registration)"],
-    ["scopes", resource?.scopesSupported?.join(" ") ?? "(not told)"],
-  ];
-  await io.stdout.write("\n");
-  for (const [name = "", value] of facts) await io.stdout.write(`${name.padEnd(12)} ${escapeText(value ?? "")}\n`);
-  return undefined;
+  return unusable.length > 0 ? EXIT_CODES.store : undefined;
 }
 
 /** `introspect`. */

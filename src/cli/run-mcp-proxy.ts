@@ -60,16 +60,17 @@ async function fetchOf(url: string, options: ProxyFlags, deps: Deps): Promise<ty
     server: parseMcpUrl(url).resource,
     account: options.accountHint,
   };
+  const told = deps.withGivenFlags ?? ((error) => error);
   return async (input, init) => {
     const isFarewell = init?.method === "DELETE";
     const response = await send(isFarewell ? quiet : agent, options.scope, input, init).catch((error: unknown) => {
-      throw init?.signal?.aborted ? error : cliHint(networkError(error, url));
+      throw init?.signal?.aborted ? error : told(cliHint(networkError(error, url)));
     });
     if (!response.ok) await learnToken(quiet, url, deps);
     // Where nobody signs in, the server's own words tell more.
     if (response.status !== 401 || options.grant !== undefined) return response;
     await response.body?.cancel().catch(() => undefined);
-    throw loginRequired(key, "the server refuses the token (HTTP 401)");
+    throw told(loginRequired(key, "the server refuses the token (HTTP 401)"));
   };
 }
 

@@ -1,14 +1,11 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
-import { VERSION } from "../http/user-agent.js";
-import { type McpSession, openMcp } from "../mcp/client.js";
-import { escapeText, quote, shellWord } from "../redact.js";
-import { agentOf } from "./agent-context.js";
+import { quote, shellWord } from "../redact.js";
 import type { McpFlags } from "./commands/mcp.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { stdinFlag } from "./machine-flags.js";
-import { mcpAddress } from "./mcp-address.js";
+import { withSession } from "./mcp-session.js";
 import { textOf } from "./mcp-text.js";
 import { printObject } from "./output/object.js";
 import { createWriter } from "./output/writer.js";
@@ -20,9 +17,13 @@ const TOOL_COLUMNS = [
 ];
 const TOOLS = { columns: TOOL_COLUMNS, wideColumns: TOOL_COLUMNS, fields: ["name", "description", "inputSchema"] };
 
+const LIST_TIMEOUT_S = 30;
+/** Tools may work for a while. */
+const CALL_TIMEOUT_S = 60;
+
 /** `mcp tools`. */
 export function runTools(options: McpFlags, deps: Deps): Promise<number> {
-  return withSession(options, deps, async (session) => {
+  return withSession(options, deps, LIST_TIMEOUT_S, async (session) => {
     const tools = await session.tools(deps.signal);
     const format = formatOf(options, settingsOf(options, deps), deps.io);
     const writer = createWriter(format, { ...TOOLS, jq: options.jq }, deps.io);
@@ -36,7 +37,7 @@ export function runTools(options: McpFlags, deps: Deps): Promise<number> {
 export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
   checkInput(options);
   const args = await readArgs(options, deps);
-  return withSession(options, deps, async (session) => {
+  return withSession(options, deps, CALL_TIMEOUT_S, async (session) => {
     const result = await session.call(options.tool, args, deps.signal);
     const format = formatOf(options, settingsOf(options, deps), deps.io);
     if (format === "table" || format === "plain" || format === "wide") {
@@ -83,38 +84,4 @@ async function readArgs({ args }: McpFlags, { io }: Deps): Promise<Record<string
   }
   if (!isJsonObject(value)) throw complain("is not a JSON object");
   return value;
-}
-
-async function withSession(
-  options: McpFlags,
-  deps: Deps,
-  work: (session: McpSession) => Promise<number>,
-): Promise<number> {
-  const url = mcpAddress(options.url);
-  const agent = await agentOf(options, deps, "when-present");
-  if (options.scope !== undefined) await agent.token(url, { scope: options.scope, signal: deps.signal });
-  // The SDK wraps what its fetch throws; the error that tells what to do is the one from before.
-  let ours: AgentAuthError | undefined;
-  const fetch: typeof globalThis.fetch = async (input, init) => {
-    try {
-      return await agent.fetch(input as string | URL | Request, init);
-    } catch (error) {
-      if (isAgentAuthError(error)) ours ??= error;
-      throw error;
-    }
-  };
-  let session: McpSession | undefined;
-  try {
-    session = await openMcp(url, { fetch, name: "agentauth", version: VERSION, signal: deps.signal });
-    return await work(session);
-  } catch (error) {
-    if (ours) throw ours;
-    if (isAgentAuthError(error) || !(error instanceof Error)) throw error;
-    throw new AgentAuthError("mcp_failed", `the MCP server ${quote(url)}: ${escapeText(error.message).slice(0, 300)}`, {
-      class: "remote",
-      cause: error,
-    });
-  } finally {
-    await session?.close().catch(() => undefined);
-  }
 }

@@ -35,7 +35,8 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
       : await agent.login(url, { scope: options.scope, signal: deps.signal });
   const until = token.expiresAt === undefined ? "" : `, the token ends ${token.expiresAt.toISOString()}`;
   const bound = token.tokenType === "DPoP" ? ", bound to a key of this machine (DPoP)" : "";
-  const [login] = await agent.status(url);
+  const logins = await agent.status(url);
+  const login = logins.find(({ account }) => account === (token.account ?? null));
   const renewal = login?.refreshable ? "" : "; there is no refresh token, so it cannot be renewed";
   if (options.json || options.output === "json") await deps.io.stdout.write(json({ signed_in: true, ...login }));
   deps.io.say(

@@ -1,14 +1,16 @@
 import { CommanderError } from "commander";
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isAgentAuthError } from "../errors.js";
 import { Redactor } from "../redact.js";
 import { type AgentMode, agentMode } from "./agent-mode.js";
-import type { Deps, LentProcess } from "./context.js";
+import type { Deps } from "./context.js";
 import { EXIT_CODES, exitCodeOf } from "./exit-codes.js";
 import { cliHint } from "./hints.js";
+import { type Interruption, listenForSignals } from "./interruption.js";
 import { createIo, type Io, PipeClosed } from "./io.js";
 import type { Host } from "./main.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
+import { renewals } from "./renewals.js";
 import { hideSecretWords } from "./secret-flags.js";
 import { type ParserError, usageError } from "./usage-error.js";
 
@@ -35,7 +37,10 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     // A browser or another program that is started must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }
-  const interruption = listenForSignals(host);
+  const interruption = listenForSignals(host, {
+    renewals,
+    onDelay: () => io.with({ quiet: false }).say("a renewed token is on its way and is saved first; then this ends"),
+  });
   const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now, lend: interruption.lend };
   const asked: { text: string; error: string } = { text: "", error: "" };
   const agent = agentMode(io.env, io.stdout);
@@ -46,7 +51,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     } catch {
       host.stderr.write("error: a bug in agentauth, and another one in telling it\n");
     }
-    host.exit(EXIT_CODES.internal);
+    interruption.leave(EXIT_CODES.internal);
   });
   try {
     const program = buildProgram(deps, asked, agent);
@@ -107,54 +112,6 @@ function wantsJson(argv: readonly string[], io: Io, agent: AgentMode | undefined
 function beforeDashes(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf("--");
   return end < 0 ? argv : argv.slice(0, end);
-}
-
-interface Interruption {
-  readonly signal: AbortSignal;
-  lend(): LentProcess;
-  exitCode(): number | undefined;
-  stop(): void;
-}
-
-/** How long a reader that has stopped reading may keep a run that was told to end. */
-const GRACE_MS = 5000;
-
-/** The first signal ends the work in hand in good order; a second one ends the process at once. */
-function listenForSignals(host: Host): Interruption {
-  const controller = new AbortController();
-  let code: number | undefined;
-  let grace: NodeJS.Timeout | undefined;
-  let isLent = false;
-  const listener = (exitCode: number, name: string) => () => {
-    if (isLent) return;
-    if (code !== undefined) host.exit(exitCode);
-    code = exitCode;
-    // Whatever else is in hand, such as a token to be saved, has its own deadline.
-    grace = setInterval(() => host.stdout.writableLength > 0 && host.exit(exitCode), GRACE_MS);
-    grace.unref();
-    controller.abort(new AgentAuthError("aborted", `ended by ${name}`, { class: "aborted" }));
-  };
-  const onInt = listener(EXIT_CODES.aborted, "SIGINT");
-  const onTerm = listener(EXIT_CODES.terminated, "SIGTERM");
-  host.on("SIGINT", onInt);
-  host.on("SIGTERM", onTerm);
-  return {
-    signal: controller.signal,
-    lend() {
-      const { stdout, stderr, env } = host;
-      isLent = true;
-      const giveBack = () => {
-        isLent = false;
-      };
-      return { stdout, stderr, env, giveBack, exit: (exitCode) => host.exit(exitCode) };
-    },
-    exitCode: () => code,
-    stop() {
-      clearInterval(grace);
-      host.off("SIGINT", onInt);
-      host.off("SIGTERM", onTerm);
-    },
-  };
 }
 
 /** Waits until what was printed has left, whoever reads it. */

@@ -8,6 +8,8 @@ import type { ColumnSet } from "./output/columns.js";
 export interface SignOut {
   server: string;
   profile: string;
+  /** The account that the login was for; null where none was named. */
+  account: string | null;
   /** Whether a login was kept here and is gone. */
   removed: boolean;
   /** Whether the issuer took it; null where it has no way to be told, or was not asked. */
@@ -26,8 +28,8 @@ const COLUMNS = [
 /** How sign-outs are printed. */
 export const SIGN_OUTS: ColumnSet = {
   columns: COLUMNS,
-  wideColumns: [...COLUMNS, { path: "profile", header: "PROFILE" }],
-  fields: ["server", "profile", "removed", "told", "error"],
+  wideColumns: [...COLUMNS, { path: "account", header: "ACCOUNT" }, { path: "profile", header: "PROFILE" }],
+  fields: ["server", "profile", "account", "removed", "told", "error"],
 };
 
 const MAX_REASON = 160;
@@ -42,13 +44,14 @@ export async function signOut(
   profile: string,
   { io, signal, redactor }: Deps,
 ): Promise<SignOut> {
-  const { removed, told, error } = await agent.logout(server, { account: account ?? undefined, signal });
+  const { removed, told, error } = await agent.logout(server, { account, signal });
   const why = told === false ? redactor.redact(reasonOf(error)) : null;
-  if (!removed) io.say(`nobody was signed in at ${server}`);
+  const where = account == null ? server : `${server} (account ${account})`;
+  if (!removed) io.say(`nobody was signed in at ${where}`);
   else if (why !== null) {
-    io.warn(`signed out of ${server} here; its issuer could not be told (${why}), so the token lives until it ends`);
-  } else io.say(`signed out of ${server}${told ? "" : "; its issuer has no way to be told"}`);
-  return { server, profile, removed, told: told ?? null, error: why };
+    io.warn(`signed out of ${where} here; its issuer could not be told (${why}), so the token lives until it ends`);
+  } else io.say(`signed out of ${where}${told ? "" : "; its issuer has no way to be told"}`);
+  return { server, profile, account: account ?? null, removed, told: told ?? null, error: why };
 }
 
 /**
@@ -65,7 +68,7 @@ export async function signOutOfAll(
 ): Promise<{ outs: SignOut[]; failure: AgentAuthError | undefined }> {
   const failures: AgentAuthError[] = [];
   const attempt = async (login: SignedIn): Promise<SignOut> => {
-    const { server } = login;
+    const { server, account = null } = login;
     try {
       return await signOut(agent, login, profile, deps);
     } catch (error) {
@@ -73,7 +76,7 @@ export async function signOutOfAll(
       failures.push(error);
       const why = deps.redactor.redact(error.message);
       deps.io.warn(`still signed in at ${server}: ${why}`);
-      return { server, profile, removed: false, told: null, error: why };
+      return { server, profile, account, removed: false, told: null, error: why };
     }
   };
   const outs = await Promise.all(logins.map(attempt));

@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { AgentAuthError } from "../errors.js";
 import { reserveRedirect } from "../login/reserve.js";
 import type { AccessToken } from "../oauth/access-token.js";
 import type { AgentClient } from "../oauth/agent.js";
+import type { PreparedLogin } from "../oauth/login-flow.js";
 import { parseMcpUrl } from "../oauth/resource.js";
 import { quote, shellWord } from "../redact.js";
 import { CodecError, decodeLogin, encodeLogin } from "../store/codec.js";
 import { readPrivateFile, removeFile, writePrivateFile } from "../store/private-file.js";
+import { onFiles } from "../store/store-error.js";
 import { agentOf, loginMethod } from "./agent-context.js";
 import type { TokenFlags } from "./commands/agent.js";
 import { type Deps, homeOf, settingsOf } from "./context.js";
@@ -32,13 +34,14 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
   });
   const id = randomBytes(9).toString("base64url");
   const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
-  sweep(deps);
-  writePrivateFile(pathOf(id, deps), encodeLogin({ ...login, profile: profile.value }));
+  await keep(id, encodeLogin({ ...login, profile: profile.value }), deps);
   const report = {
     login_id: id,
     url: login.pending.authorizationUrl,
     expires_at: new Date(deps.now() + LIFE_MS).toISOString(),
-    finish: ["agentauth", "login", login.server, "--wait", id, ...profileFlag(profile.value)].map(shellWord).join(" "),
+    finish: ["agentauth", "login", login.server, "--wait", id, ...flagsOf(login, profile.value)]
+      .map(shellWord)
+      .join(" "),
   };
   if (options.json || options.output === "json") {
     await deps.io.stdout.write(`${JSON.stringify(report)}\n`);
@@ -49,9 +52,17 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
   return undefined;
 }
 
+function keep(id: string, text: string, deps: Deps): Promise<void> {
+  const path = pathOf(id, deps);
+  const folder = dirname(path);
+  return onFiles(folder, async () => {
+    sweep(folder, deps);
+    writePrivateFile(path, text);
+  })();
+}
+
 /** Removes what logins that nobody finished have left: after their time no issuer takes their code any more. */
-function sweep(deps: Deps): void {
-  const folder = join(homeOf(deps), "logins");
+function sweep(folder: string, deps: Deps): void {
   const left = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
   for (const name of left) {
     const path = join(folder, name);
@@ -76,19 +87,8 @@ export async function finishLogin(
       hint: `agentauth login ${shellWord(url)} --no-wait begins one`,
     });
   }
-  const login = readLogin(text, path);
-  if (login.server !== parseMcpUrl(url).resource) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
-      class: "usage",
-    });
-  }
-  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
-  if (login.profile !== profile.value) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} is of the profile ${login.profile}`, {
-      class: "usage",
-      hint: `add --profile ${login.profile}`,
-    });
-  }
+  const login = readLogin(text, path, url);
+  checkMeant(login, { id, url, options, deps });
   const port = Number(new URL(login.pending.redirectUri).port);
   const method = loginMethod({ ...options, browser: "none", redirectPort: port }, deps);
   const session = await method.open({
@@ -102,18 +102,53 @@ export async function finishLogin(
   return token;
 }
 
-/** The second step is another process, which may have another default. */
-function profileFlag(profile: string): string[] {
-  return profile === "default" ? [] : ["--profile", profile];
+interface Meant {
+  id: string;
+  url: string;
+  options: TokenFlags;
+  deps: Deps;
 }
 
-function readLogin(text: string, path: string): ReturnType<typeof decodeLogin> {
+/** What the second command line says must not contradict the first. */
+function checkMeant(login: ReturnType<typeof decodeLogin>, { id, url, options, deps }: Meant): void {
+  if (login.server !== parseMcpUrl(url).resource) {
+    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
+      class: "usage",
+    });
+  }
+  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
+  if (login.profile !== profile.value) {
+    throw new AgentAuthError("usage", `the login ${quote(id)} is of the profile ${login.profile}`, {
+      class: "usage",
+      hint: `add --profile ${login.profile}`,
+    });
+  }
+  const { accountHint } = options;
+  if (accountHint !== undefined && accountHint !== login.account) {
+    const whose = login.account === undefined ? "was begun without an account" : `is for ${quote(login.account)}`;
+    throw new AgentAuthError("usage", `the login ${quote(id)} ${whose}, not for --account-hint ${quote(accountHint)}`, {
+      class: "usage",
+      hint: `leave it out, or begin another: agentauth login ${shellWord(url)} --no-wait --account-hint ${shellWord(accountHint)}`,
+    });
+  }
+}
+
+/** The second step is another process, which may have another default, and shows whose login it was. */
+function flagsOf({ account }: PreparedLogin, profile: string): string[] {
+  return [
+    ...(profile === "default" ? [] : ["--profile", profile]),
+    ...(account === undefined ? [] : ["--account-hint", account]),
+  ];
+}
+
+function readLogin(text: string, path: string, url: string): ReturnType<typeof decodeLogin> {
   try {
     return decodeLogin(text);
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause;
     throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
       class: "store",
+      hint: `the login has to begin anew: agentauth login ${shellWord(url)} --no-wait`,
       cause,
     });
   }

@@ -1,6 +1,7 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { cancel, parseJson, readText, saysJson } from "./body.js";
 import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
+import { maskError } from "./mask-error.js";
 import { networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
 import { type HttpEvent, type Reply, requestIdOf, type Send, shownUrl } from "./reply.js";
@@ -38,11 +39,13 @@ const MIB = 1024 * 1024;
  *
  * @param auth puts credentials on each attempt; it stands inside the retries, so that a new token is used at once
  * @param mayRetry see `withRetry`
+ * @param mask masks secrets in what `fetch` throws
  */
 export function createTransport(
   options: TransportOptions,
   auth: (send: Send) => Send = (send) => send,
   mayRetry: (reply: Reply) => boolean = () => true,
+  mask: (text: string) => string = (text) => text,
 ): Transport {
   const clock = options.clock ?? systemClock;
   const timeout = positive(options.timeout, 30_000, "timeout");
@@ -50,7 +53,7 @@ export function createTransport(
   const maxAttempts = positive(options.maxAttempts, 3, "maxAttempts");
   const { onEvent } = options;
   const attempt = fetchOnce(
-    { ...options, timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes") },
+    { ...options, timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"), mask },
     clock,
   );
   const send = withRetry(
@@ -74,10 +77,16 @@ function positive(value: number | undefined, fallback: number, name: string): nu
   return value;
 }
 
+interface AttemptOptions extends TransportOptions {
+  timeout: number;
+  maxBodyBytes: number;
+  mask: (text: string) => string;
+}
+
 /** One attempt: the request, its answer and the whole body, inside the timeout. */
-function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: number }, clock: Clock): Send {
+function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   const doFetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
-  const { onEvent, maxBodyBytes } = options;
+  const { onEvent, maxBodyBytes, mask } = options;
   return async (request, call) => {
     const { method, url } = request;
     const startedAt = clock.now();
@@ -98,7 +107,7 @@ function fetchOnce(options: TransportOptions & { timeout: number; maxBodyBytes: 
     try {
       if (about) onEvent({ type: "request", ...about, query: decodeQuery(url) });
       const reply = await untilAborted(exchange(), signal).catch((thrown: unknown) => {
-        const error = networkError(thrown, url);
+        const error = maskError(networkError(thrown, url), mask);
         const { code, message } = error;
         if (about) onEvent({ type: "failure", ...about, code, message, ms: clock.now() - startedAt });
         throw error;

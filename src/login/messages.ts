@@ -1,6 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import type { DevicePrompt } from "../oauth/login.js";
-import { escapeText, quote, shellWord } from "../redact.js";
+import { duration } from "../oauth/login-timeout.js";
+import { escapeText, quote } from "../redact.js";
 import { checkBrowserUrl } from "./browser-url.js";
 
 /** Where to sign in. The host stands apart, in ASCII, for it is what a person should look at. */
@@ -10,6 +11,30 @@ export function signInText(resource: string, url: string): string {
     "",
     `  ${escapeText(url)}`,
     "",
+  ].join("\n");
+}
+
+/** Who else has a part in a sign-in. */
+export interface CodeTaker {
+  /** Where the code of the sign-in is sent. */
+  tokenEndpoint?: string | undefined;
+  /** Whether the page where the person signs in names its issuer in the callback (RFC 9207). */
+  promisesIss?: boolean | undefined;
+}
+
+/**
+ * Who gets the code of a sign-in, where that is somebody else than the person is sent to; undefined where it is not. A
+ * server may name the page of an honest issuer and have the code for itself (RFC 9207 section 1).
+ */
+export function codeTakerText(url: string, { tokenEndpoint, promisesIss }: CodeTaker): string | undefined {
+  if (tokenEndpoint === undefined || new URL(tokenEndpoint).origin === new URL(url).origin) return undefined;
+  const { host } = new URL(tokenEndpoint);
+  const told = `The sign-in at ${new URL(url).host} is handed to ${host}, which gives the token.`;
+  if (promisesIss === true) return told;
+  return [
+    `warning: ${told}`,
+    `Nothing proves that the two belong together. Sign in only if you trust ${host} with it;`,
+    "--same-origin-endpoints refuses such servers.",
   ].join("\n");
 }
 
@@ -60,19 +85,6 @@ export function deviceText(prompt: DevicePrompt): string {
     lines.push("Or open this one, which has the code in it, and compare:", "");
     lines.push(`  ${checkBrowserUrl(complete, field, "the device authorization answer")}`, "");
   }
-  lines.push(`Waiting for the sign-in (the code is good for ${duration(prompt.expiresIn)}; Ctrl-C ends it).`);
+  lines.push(waitingText(prompt.expiresIn));
   return lines.join("\n");
-}
-
-/** Nobody came back. */
-export function timeoutError(resource: string, seconds: number): AgentAuthError {
-  return new AgentAuthError("timeout", `nobody finished the sign-in within ${duration(seconds)}`, {
-    class: "auth",
-    hint: `run agentauth login ${shellWord(resource)} again; --login-timeout <seconds> gives more time`,
-  });
-}
-
-function duration(seconds: number): string {
-  const [count, unit] = seconds >= 120 ? [Math.floor(seconds / 60), "minute"] : [Math.round(seconds), "second"];
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }

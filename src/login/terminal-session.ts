@@ -1,11 +1,12 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
 import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login.js";
+import { timeoutError } from "../oauth/login-timeout.js";
 import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
 import type { Environment } from "./environment.js";
 import type { Loopback } from "./loopback.js";
-import { BROWSER_FAILED, BROWSER_OPENED, pasteText, signInText, timeoutError, waitingText } from "./messages.js";
+import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, pasteText, signInText, waitingText } from "./messages.js";
 import { isTerminal, type PasteInput, readPaste } from "./paste.js";
 
 /** What a session is made of. */
@@ -42,7 +43,7 @@ export class TerminalSession implements LoginSession {
     const url = checkBrowserUrl(prompt.url, "the sign-in address", "the authorization server");
     const ends = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     try {
-      this.#announce(url);
+      this.#announce(url, prompt);
       void this.#openBrowser(url, ends.signal);
       const ways = [untilAborted(this.#pasted({ ...prompt, url }, ends.signal), ends.signal)];
       if (loopback !== undefined) ways.push(loopback.receive(prompt.state, ends.signal));
@@ -58,9 +59,11 @@ export class TerminalSession implements LoginSession {
     await this.#parts.loopback?.close(outcome);
   }
 
-  #announce(url: string): void {
+  #announce(url: string, prompt: AuthorizePrompt): void {
     const { resource, timeout, environment, input, loopback, openBrowser, say } = this.#parts;
     say(signInText(resource, url));
+    const taker = codeTakerText(url, prompt);
+    if (taker !== undefined) say(taker);
     if (openBrowser !== undefined) say(BROWSER_OPENED);
     const hints = loopback === undefined ? [] : environment.hints(this.redirectUri);
     if (hints.length > 0) say(hints.join("\n"));

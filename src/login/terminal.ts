@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { abortedError } from "../errors.js";
 import type { LoginMethod } from "../oauth/login.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS } from "../oauth/login-timeout.js";
 import { chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js";
 import { commandWords } from "./command-words.js";
 import { detectEnvironment, type Environment } from "./environment.js";
@@ -42,7 +43,7 @@ export interface TerminalLoginOptions {
   environment?: Environment | undefined;
 }
 
-const DEFAULT_TIMEOUT_S = 300;
+const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
 
 /**
  * The ways to sign in at a terminal: a browser with a listener on this machine, pasting the address where the browser
@@ -61,6 +62,7 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
   const environment = options.environment ?? detectEnvironment({ env, exists: existsSync, platform: process.platform });
   const isPaste = options.flow === "paste";
   return {
+    loginTimeout: loginTimeout * 1000,
     async open({ resource, preferredRedirectUri: preferred, signal }) {
       if (signal.aborted) throw abortedError(signal);
       const onProbe = () => say(probeText(loopback?.redirectUri ?? ""));

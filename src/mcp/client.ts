@@ -1,11 +1,8 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
+import { untilAborted } from "../http/deadline.js";
 
-/** A tool as its server describes it. */
-export interface McpTool {
-  name: string;
-  description?: string | undefined;
-  inputSchema: unknown;
-}
+/** A tool as its server describes it, with every field that the protocol has for it. */
+export type McpTool = Tool;
 
 /** A session with an MCP server. */
 export interface McpSession {
@@ -20,29 +17,57 @@ export interface McpSession {
   close(): Promise<void>;
 }
 
+/** How {@link openMcp} speaks to a server. */
+export interface McpOptions {
+  /** Sends each request; it brings the token. */
+  fetch: typeof globalThis.fetch;
+  /** Of the client, as the server is told. */
+  name: string;
+  /** Likewise. */
+  version: string;
+  /**
+   * Milliseconds until each request must have its answer; a tool that tells of its progress begins them anew. Default:
+   * 60,000.
+   */
+  timeout?: number;
+  /** Ends the attempt to open the session. */
+  signal: AbortSignal;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
 /**
  * Opens a session over streamable HTTP with the newest revision that both sides speak.
  *
- * @param fetch sends each request; it brings the token
+ * It throws what the SDK throws, and so do the calls of the session: see `failure.ts`.
  */
-export async function openMcp(
-  mcpUrl: string,
-  options: { fetch: typeof globalThis.fetch; name: string; version: string; signal: AbortSignal },
-): Promise<McpSession> {
-  const { name, version, signal } = options;
+export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpSession> {
+  const { name, version, timeout = DEFAULT_TIMEOUT_MS, signal } = options;
   const client = new Client({ name, version }, { versionNegotiation: { mode: "auto" } });
   const transport = new StreamableHTTPClientTransport(new URL(mcpUrl), {
     fetch: options.fetch as never,
     redirectPolicy: "same-origin",
   });
-  await client.connect(transport as Parameters<Client["connect"]>[0], { signal });
+  const connecting = client.connect(transport as Parameters<Client["connect"]>[0], { signal, timeout });
+  try {
+    // The SDK heeds no signal while it finds out which revision the server speaks.
+    await untilAborted(connecting, signal);
+  } catch (error) {
+    await transport.close().catch(() => undefined);
+    throw error;
+  }
   return {
     async tools(within) {
-      const { tools } = await client.listTools(undefined, { signal: within });
-      return tools.map(({ name: tool, description, inputSchema }) => ({ name: tool, description, inputSchema }));
+      // Asked in vain the SDK would say so on standard output.
+      if (client.getServerCapabilities()?.tools === undefined) return [];
+      const { tools } = await client.listTools(undefined, { signal: within, timeout });
+      return tools;
     },
     async call(tool, args, within) {
-      return (await client.callTool({ name: tool, arguments: args }, { signal: within })) as Record<string, unknown>;
+      // News of progress come only to those who listen.
+      const patience = { timeout, onprogress: () => {}, resetTimeoutOnProgress: true };
+      const result = await client.callTool({ name: tool, arguments: args }, { signal: within, ...patience });
+      return result as Record<string, unknown>;
     },
     close: () => client.close(),
   };

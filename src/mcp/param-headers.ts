@@ -34,8 +34,9 @@ export class ParamHeaders {
   /** The headers of a request. */
   of(request: RpcRequest): Record<string, string> {
     if (request.method !== "tools/call") return {};
-    const given = param(request, "arguments");
-    const wanted = this.#tools.get(String(param(request, "name"))) ?? [];
+    const [tool, given] = [param(request, "name"), param(request, "arguments")];
+    // Of what is no name, no tool is known: to refuse such a call is the server's part.
+    const wanted = (typeof tool === "string" && this.#tools.get(tool)) || [];
     const headers = wanted.flatMap(({ path, name }) => {
       const value = path.reduce<unknown>((node, key) => (isJsonObject(node) ? node[key] : undefined), given);
       const text = typeof value === "string" || typeof value === "boolean" ? String(value) : wholeNumber(value);

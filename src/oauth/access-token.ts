@@ -6,6 +6,8 @@ export class AccessToken {
   readonly #value: string;
   /** The MCP server that it is for, canonical. */
   readonly server: string;
+  /** The account that the login was asked for; undefined when none was named. */
+  readonly account: string | undefined;
   /** How it is used: a `DPoP` token is good only with a proof of its key at every request, which `agent.fetch` sends. */
   readonly tokenType: "Bearer" | "DPoP";
   /** What it was bound to (RFC 8707), as the issuer was told. */
@@ -20,6 +22,7 @@ export class AccessToken {
   constructor(grant: Grant) {
     this.#value = grant.tokens.accessToken.reveal();
     this.server = grant.server;
+    this.account = grant.account;
     this.tokenType = grant.proofKey === undefined ? "Bearer" : "DPoP";
     this.resource = grant.resource;
     this.issuer = grant.issuer;

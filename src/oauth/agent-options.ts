@@ -1,3 +1,4 @@
+import { abortedError } from "../errors.js";
 import type { Network } from "../http/network.js";
 import type { Overrides } from "./discovery.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop.js";
@@ -44,6 +45,16 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
   resource?: string | undefined;
   /** How a person signs in. Default "browser". */
   flow?: "browser" | "device" | undefined;
+  /**
+   * Milliseconds that a person may take with the flow "device", however long its code is good. Default: what `login` says,
+   * else 300,000. In a browser it is `login` that waits.
+   */
+  loginTimeout?: number | undefined;
+  /**
+   * Take no issuer that has endpoints elsewhere than at its own origin: what a person brings back from its page is then
+   * sent to nobody else.
+   */
+  sameOriginEndpoints?: boolean | undefined;
   /** Which account is meant. */
   loginHint?: string | undefined;
   /** Hears of every request of the flow and what became of its answer. */
@@ -56,10 +67,23 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
 /** A program that contradicts itself is told so before anything is asked. */
-export function checkOptions({ grant, client, loginHint, dpop }: AgentClientOptions): void {
+export function checkOptions({ store, grant, client, loginHint, dpop, loginTimeout }: AgentClientOptions): void {
+  if (typeof store?.read !== "function") throw new TypeError("store is needed: where logins are kept");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
     throw new TypeError('dpop must be "off", "auto" or "required"');
+  if (loginTimeout !== undefined && !(loginTimeout > 0))
+    throw new TypeError("loginTimeout must be a number of milliseconds above 0");
   if (grant === undefined) return;
   if (client === undefined) throw new TypeError("grant needs a client that the issuer knows: give client.clientId");
   if (loginHint !== undefined) throw new TypeError("grant and loginHint do not go together: a machine is no account");
+}
+
+/**
+ * Refuses what a call can never be right with, before anything is asked.
+ *
+ * @throws `TypeError` for a number that is none, `AgentAuthError` `aborted` where the signal has fired already
+ */
+export function checkCall({ minTtl, signal }: { minTtl?: number | undefined; signal?: AbortSignal | undefined }): void {
+  if (minTtl !== undefined && !(minTtl >= 0)) throw new TypeError("minTtl must be a number of seconds, 0 or more");
+  if (signal?.aborted) throw abortedError(signal);
 }

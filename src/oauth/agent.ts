@@ -1,10 +1,10 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { type Clock, follow, systemClock } from "../http/deadline.js";
+import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import { type Clock, systemClock } from "../http/deadline.js";
 import { AccessToken } from "./access-token.js";
 import { type ClientCall, callOf, callOfClient } from "./agent-calls.js";
 import { type ExchangeOptions, Exchanges } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
-import { type AgentClientOptions, checkOptions, DEFAULT_TIMEOUT_MS } from "./agent-options.js";
+import { type AgentClientOptions, checkCall, checkOptions, DEFAULT_TIMEOUT_MS } from "./agent-options.js";
 import { type Discovered, discover } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
 import type { ExchangedToken } from "./exchange.js";
@@ -15,13 +15,14 @@ import type { TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
 import type { LoginSession } from "./login.js";
 import { type LoginContext, loginContextOf } from "./login-context.js";
-import { finishInSession, knownRedirect, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
+import { finishInSession, keyIn, knownRedirect, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
 import { describeLogin, type LoginStatus } from "./login-status.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
 import { MachineKeeper } from "./machine-keeper.js";
 import { Nonces } from "./nonces.js";
 import { loginRequired } from "./refresh.js";
 import { parseMcpUrl } from "./resource.js";
+import { withRoom } from "./room.js";
 import { type Remembered, Ways } from "./way.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
@@ -34,6 +35,14 @@ export interface DiscoveryReport {
   trace: readonly TraceEntry[];
   /** Why it failed; undefined when it did not. */
   error: AgentAuthError | undefined;
+}
+
+/** What {@link AgentClient.status} tells. */
+export interface StatusOptions extends Pick<TokenOptions, "signal"> {
+  /** Whether of every profile. */
+  all?: boolean;
+  /** Hears of each login that is stored and cannot be read. */
+  onUnusable?: (error: AgentAuthError) => void;
 }
 
 /**
@@ -53,7 +62,7 @@ export class AgentClient {
   readonly #nonces = new Nonces();
 
   constructor(options: AgentClientOptions) {
-    const { store, login, timeout = DEFAULT_TIMEOUT_MS, client, dpop = "auto", onProgress } = options;
+    const { store, login, timeout = DEFAULT_TIMEOUT_MS, client, resource, dpop = "auto", onProgress } = options;
     checkOptions(options);
     this.#options = options;
     this.#ways = new Ways(options);
@@ -71,7 +80,7 @@ export class AgentClient {
       timeout,
       method: login,
       privateKey: client?.privateKey,
-      dpop,
+      wish: { dpop, resource, preRegistered: client },
       nonces: this.#nonces,
     });
     const httpTo = (address: string) => this.#ways.to(address).http;
@@ -85,6 +94,7 @@ export class AgentClient {
    * rule, `unavailable` where one did not answer
    */
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
+    checkCall(options);
     return new AccessToken(await (this.#machine ?? this.#keeper).get(this.#key(mcpUrl), options));
   }
 
@@ -95,6 +105,7 @@ export class AgentClient {
    * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, and as {@link AgentClient.token}
    */
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
+    checkCall(options);
     const key = this.#key(mcpUrl);
     const keeper = this.#machine ?? this.#keeper;
     return this.#exchanges.get(key.server, options, {
@@ -134,6 +145,7 @@ export class AgentClient {
 
   /** Signs a person in, whatever is stored. */
   async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
+    checkCall(options);
     const key = this.#personKey(mcpUrl);
     const seen = await this.#options.store.read(key);
     return new AccessToken(await this.#keeper.signIn(key, { ...options, seen, explicit: true }));
@@ -158,64 +170,65 @@ export class AgentClient {
     const scope = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;
     const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);
-    const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
-    return prepareLogin(context, { found, scope, resource, redirectUri: address, signal });
+    return withRoom(context.store, keyIn(context, found.server), async () => {
+      const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
+      return prepareLogin(context, { found, scope, resource, redirectUri: address, signal });
+    });
   }
 
-  /** The second half: waits for the callback in a session that is open at the redirect address, and keeps the grant. */
+  /**
+   * The second half: waits for the callback in a session that is open at the redirect address, and keeps the grant for
+   * the account that the login began with, whatever account this client is for.
+   */
   async finishLogin(
     login: PreparedLogin,
     session: LoginSession,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
-    const { server, overrides, issuer } = login;
-    const endpoints = { token: issuer.tokenEndpoint };
-    const context = this.#context(this.#key(server), { overrides, issuer: issuer.issuer, endpoints });
+    const contextOf = () => {
+      const { server, overrides, issuer } = login;
+      const endpoints = { token: issuer.tokenEndpoint };
+      return this.#context(this.#key(server), { overrides, issuer: issuer.issuer, endpoints });
+    };
     const signal = options.signal ?? new AbortController().signal;
-    try {
-      return new AccessToken(await finishInSession(context, login, session, signal));
-    } catch (error) {
-      if (isAgentAuthError(error)) await session.close({ ok: false, error });
-      throw error;
-    }
+    return new AccessToken(await finishInSession(contextOf, login, session, signal));
   }
 
   /**
    * Forgets the login at a server, then tells the issuer, for at most five seconds.
    *
+   * @param options `account` is whose login it is: null for exactly the one without an account, as `status` lists it;
+   * left out, the one that a token would be taken from
    * @returns whether there was a login, and what the issuer said
    */
   async logout(
     mcpUrl: string,
-    options: Pick<TokenOptions, "signal"> & { account?: string | undefined } = {},
+    options: Pick<TokenOptions, "signal"> & { account?: string | null | undefined } = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
+    checkCall(options);
     const { account } = options;
     const key = this.#key(mcpUrl);
     const grant = await (account === undefined
       ? (this.#machine ?? this.#keeper).find(key)
-      : this.#keeper.find({ ...key, account }));
+      : this.#options.store.read({ ...key, account: account ?? undefined }));
     if (!grant) return { removed: false, told: undefined };
     await this.#options.store.remove(grant);
-    const call = follow(
-      options.signal,
-      5000,
-      () => new AgentAuthError("timeout", "no answer in 5 s", { class: "unavailable" }),
-    );
-    try {
-      const { client, privateKey, http } = this.#callOf(grant);
-      return { removed: true, ...(await endRemotely({ ...grant, client }, http, call.signal, privateKey)) };
-    } finally {
-      call.release();
-    }
+    const { client, privateKey, http } = this.#callOf(grant);
+    return { removed: true, ...(await endRemotely({ ...grant, client }, http, options.signal, privateKey)) };
   }
 
-  /** What is stored, of this profile unless `all` is set: nothing secret. */
-  async status(mcpUrl?: string, options: { all?: boolean } = {}): Promise<LoginStatus[]> {
+  /**
+   * What is stored, of this profile unless `all` is set: nothing secret.
+   *
+   * @param options `onUnusable` hears of what is stored and cannot be read, of whomever it is
+   */
+  async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
+    checkCall(options);
     const { store, loginHint } = this.#options;
     const key = mcpUrl === undefined ? undefined : this.#key(mcpUrl);
     // One that cannot be used is an error where it is the one that is asked for.
     if (key) await store.read(key);
-    const grants = await store.list();
+    const grants = await store.list(options.onUnusable);
     return grants
       .filter(({ profile }) => options.all || profile === this.#profile())
       .filter(({ server, account }) => !key || (server === key.server && (account === loginHint || !loginHint)))
@@ -239,6 +252,7 @@ export class AgentClient {
 
   /** What the issuer says of the stored token (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
+    checkCall(options);
     const key = this.#key(mcpUrl);
     const grant = await (this.#machine ?? this.#keeper).find(key);
     if (!grant) throw this.#machine ? noToken(key.server) : loginRequired(key, "nobody is signed in");

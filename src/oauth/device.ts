@@ -1,16 +1,27 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { checkAddress } from "../http/peer-address.js";
 import type { Discovered } from "./discovery.js";
 import type { Prover } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
+import { timeoutError } from "./login-timeout.js";
+import { checkSameOrigin } from "./metadata-rules.js";
 import { obtainClient } from "./registration.js";
-import { answerOf, oauthError, prepare, told, withNonce } from "./token.js";
+import { answerOf, oauthError, prepare, type TokenCall, told, withNonce } from "./token.js";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // Nobody is sent back in this flow; a registration wants an address all the same.
 const REDIRECT = "http://127.0.0.1/device";
+
+/** Seconds between two questions where the issuer names none (RFC 8628 section 3.2), and the bounds of what it names. */
+const INTERVAL_S = 5;
+const MIN_INTERVAL_S = 1;
+const MAX_INTERVAL_S = 60;
+/** Seconds that are added each time the issuer asks for it (RFC 8628 section 3.5). */
+const SLOWER_S = 5;
+/** Seconds; a code for longer than that is nobody's intention. */
+const MAX_LIFE_S = 24 * 3600;
 
 /** What a device login asks for. */
 interface DeviceLogin {
@@ -24,15 +35,17 @@ interface DeviceLogin {
 
 /**
  * Signs a person in on another device (RFC 8628): shows a code and asks the issuer, no more often than it allows, until
- * the person is done.
+ * the person is done, the code has ended, or the time for a sign-in is over.
  *
- * @throws `AgentAuthError` `no_device_flow`, `access_denied`, `expired_token`
+ * @throws `AgentAuthError` `no_device_flow`, `access_denied`, `expired_token`, `timeout`
  */
 export async function deviceLogin(
   context: LoginContext,
-  { found, scope, resource, request, prover }: DeviceLogin,
+  login: DeviceLogin,
 ): Promise<{ client: ClientRecord; answer: TokenAnswer }> {
+  const { found, scope, resource, request, prover } = login;
   const { issuer } = found;
+  if (context.sameOriginEndpoints) checkSameOrigin(issuer);
   const endpoint = issuer.deviceAuthorizationEndpoint;
   if (endpoint === undefined || request.method.showDeviceCode === undefined) {
     throw new AgentAuthError("no_device_flow", `${issuer.issuer} does not offer sign-in on another device (RFC 8628)`, {
@@ -51,15 +64,9 @@ export async function deviceLogin(
     signal,
   });
   const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
-  const { as, client: known, auth, options } = prepare(call);
-  const bound = { ...call, prover };
-  const { options: boundOptions } = prepare(bound);
-  const server = { ...as, device_authorization_endpoint: endpoint };
-  const device = await told({ tokenEndpoint: endpoint, client }, async () => {
-    const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
-    const response = await oauth.deviceAuthorizationRequest(server, known, auth, parameters, options);
-    return oauth.processDeviceAuthorizationResponse(server, known, response);
-  });
+  const device = await begin(call, endpoint, { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) });
+  const patience = context.loginTimeout / 1000;
+  const life = Math.min(device.expires_in, MAX_LIFE_S);
   const policy = { bounds: await context.bounds() };
   const complete = device.verification_uri_complete;
   await request.method.showDeviceCode({
@@ -67,30 +74,83 @@ export async function deviceLogin(
     verificationUriComplete:
       complete === undefined ? undefined : checkAddress(complete, "verification_uri_complete", endpoint, policy),
     userCode: device.user_code,
-    expiresIn: device.expires_in,
+    expiresIn: Math.min(life, patience),
   });
-  const endsAt = context.clock.now() + device.expires_in * 1000;
-  let interval = device.interval ?? 5;
-  while (context.clock.now() < endsAt) {
-    await context.clock.sleep(interval * 1000, signal);
+  const answer = await poll(context, {
+    ask: () => askOnce({ ...call, prover }, device.device_code, resource),
+    interval: device.interval ?? INTERVAL_S,
+    seconds: Math.min(life, patience),
+    over: () => (patience < life ? timeoutError(found.server, patience) : tooLate()),
+    signal,
+  });
+  return { client, answer };
+}
+
+/** Asks for a code (RFC 8628 section 3.1). */
+function begin(call: TokenCall & { client: ClientRecord }, endpoint: string, parameters: Record<string, string>) {
+  const { as, client, auth, options } = prepare(call);
+  const server = { ...as, device_authorization_endpoint: endpoint };
+  return told({ tokenEndpoint: endpoint, client: call.client }, async () => {
+    const response = await oauth.deviceAuthorizationRequest(server, client, auth, parameters, options);
+    return oauth.processDeviceAuthorizationResponse(server, client, response);
+  });
+}
+
+/** Asks once whether the person is done (RFC 8628 section 3.4). */
+async function askOnce(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
+  const { as, client, auth, options } = prepare(call);
+  try {
+    return await withNonce(call, async () => {
+      const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
+        ...options,
+        additionalParameters: { resource },
+      });
+      return answerOf(call, response, await oauth.processDeviceCodeResponse(as, client, response));
+    });
+  } catch (thrown) {
+    throw oauthError(thrown, call.tokenEndpoint, [deviceCode, call.client.clientSecret?.reveal() ?? ""]);
+  }
+}
+
+interface Polling {
+  ask: () => Promise<TokenAnswer>;
+  /** Seconds between two questions, as the issuer wants it. */
+  interval: number;
+  /** Seconds until it is given up. */
+  seconds: number;
+  /** The error of giving up. */
+  over: () => AgentAuthError;
+  signal: AbortSignal;
+}
+
+/** Asks until there is an answer. An issuer that is not there is asked less and less often (RFC 8628 section 3.5). */
+async function poll({ clock }: LoginContext, { ask, seconds, over, signal, ...asked }: Polling): Promise<TokenAnswer> {
+  const endsAt = clock.now() + seconds * 1000;
+  let interval = Math.min(Math.max(asked.interval, MIN_INTERVAL_S), MAX_INTERVAL_S);
+  let pause = interval;
+  for (;;) {
+    const left = (endsAt - clock.now()) / 1000;
+    if (left > 0) await clock.sleep(Math.min(pause, left) * 1000, signal);
+    // A question before its time would only be one too many.
+    if (left < pause) throw over();
     try {
-      const ask = async () => {
-        const response = await oauth.deviceCodeGrantRequest(server, known, auth, device.device_code, {
-          ...boundOptions,
-          additionalParameters: { resource },
-        });
-        return answerOf(bound, response, await oauth.processDeviceCodeResponse(server, known, response));
-      };
-      return { client, answer: await withNonce(bound, ask) };
-    } catch (thrown) {
-      const error = oauthError(thrown, issuer.tokenEndpoint, [device.device_code, client.clientSecret?.reveal() ?? ""]);
-      const code = error instanceof AgentAuthError ? error.code : undefined;
-      if (code === "slow_down") interval += 5;
-      else if (code !== "authorization_pending" && !(error instanceof AgentAuthError && error.class === "unavailable"))
-        throw error;
+      return await ask();
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      if (error.code === "slow_down") interval += SLOWER_S;
+      if (error.code === "slow_down" || error.code === "authorization_pending") pause = interval;
+      else if (error.class === "unavailable") pause = Math.max(slower(pause), error.retryAfter ?? 0);
+      else throw error;
     }
   }
-  throw new AgentAuthError("expired_token", "nobody entered the code in time", {
+}
+
+function slower(pause: number): number {
+  return Math.max(pause, Math.min(Math.max(pause * 2, pause + SLOWER_S), MAX_INTERVAL_S));
+}
+
+function tooLate(): AgentAuthError {
+  return new AgentAuthError("expired_token", "nobody entered the code in time", {
     class: "auth",
     hint: "begin the sign-in again",
   });

@@ -1,6 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
+import { refused } from "../http/refuse.js";
 import { quote } from "../redact.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import type { Grant } from "./grant.js";
@@ -158,7 +159,7 @@ async function find<T extends IssuerMetadata>(
   if (challenge) http.forgetDocuments();
   const policy = {
     bounds: await (signal ? untilAborted(context.bounds(), signal) : context.bounds()),
-    crossOriginMetadata: overrides.allowCrossOriginMetadata === true,
+    crossOriginMetadata: overrides.allowCrossOriginMetadata === true || remembersCrossOrigin(context),
     strictResource: overrides.strictResource === true,
   };
   const policyOf = (issuer: string) => ({
@@ -168,7 +169,7 @@ async function find<T extends IssuerMetadata>(
   const named = met?.resourceMetadata ?? [];
   const resource = await findResourceMetadata({ http, mcpUrl: url, named, policy, trace, signal });
   if (resource) {
-    const issuer = await firstUsable(resource.authorizationServers, (candidate) =>
+    const issuer = await firstUsable(candidatesFor(context, url, resource), (candidate) =>
       read({ http, issuer: candidate, policy: policyOf(candidate), mutualTls: context.mutualTls, trace, signal }),
     );
     return { server, challenge: met, resource, issuer };
@@ -184,6 +185,32 @@ async function find<T extends IssuerMetadata>(
     read({ http, issuer: origin, policy: policyOf(origin), mutualTls: context.mutualTls, trace, signal }),
   );
   return { server, challenge: met, resource: undefined, issuer };
+}
+
+function remembersCrossOrigin({ remembered }: LiftContext): boolean {
+  return remembered?.overrides.includes("allowCrossOriginMetadata") === true;
+}
+
+/**
+ * The issuers that may be asked. Metadata on another origin were allowed at an earlier login for the issuer that they
+ * named then, and for no other: they are as good as anything that whoever has that origin today wants to say.
+ */
+function candidatesFor(
+  { overrides, remembered }: DiscoveryContext,
+  mcpUrl: string,
+  { url, authorizationServers }: ResourceMetadata,
+): readonly string[] {
+  const isForeign = new URL(url).origin !== new URL(mcpUrl).origin;
+  if (!isForeign || overrides.allowCrossOriginMetadata === true) return authorizationServers;
+  const known = authorizationServers.filter((issuer) => issuer === remembered?.issuer);
+  if (known.length > 0) return known;
+  throw refused("bad_address", {
+    field: "authorization_servers",
+    value: authorizationServers,
+    from: url,
+    rule: `must name ${quote(remembered?.issuer)}, the issuer for which metadata on another origin were allowed before (RFC 9728 section 7.3)`,
+    override: "--allow-cross-origin-metadata",
+  });
 }
 
 async function firstUsable<T>(candidates: readonly string[], read: (candidate: string) => Promise<T>): Promise<T> {

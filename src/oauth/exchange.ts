@@ -139,9 +139,10 @@ function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.Toke
 /** Where the token says for whom it is, one of those must be among them. A slash at the end makes no other address. */
 function checkAudience(call: TokenCall, request: ExchangeRequest, token: string): void {
   const named = readClaims(token)?.claims["aud"];
-  const bare = (value: unknown) => String(value).replace(/\/$/, "");
+  const bare = (name: string) => name.replace(/\/$/, "");
   const asked = [...listOf(request.audience), ...listOf(request.resource)].map(bare);
-  if (named === undefined || asked.length === 0 || [named].flat().some((one) => asked.includes(bare(one)))) return;
+  const isAsked = (one: unknown) => typeof one === "string" && asked.includes(bare(one));
+  if (named === undefined || asked.length === 0 || [named].flat().some(isAsked)) return;
   throw refused("bad_token_answer", {
     field: "aud of the token",
     value: named,

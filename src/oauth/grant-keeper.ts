@@ -2,12 +2,19 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { Flights } from "../http/flights.js";
 import { quote } from "../redact.js";
-import { type DpopPolicy, fitsPolicy } from "./dpop.js";
-import { coversScope, type Grant, isFresh, isStorm } from "./grant.js";
+import { coversScope, type Grant, isFresh, isSame, isStorm } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
+import { type GrantWish, unfit } from "./grant-wish.js";
 import type { OAuthHttp } from "./http.js";
 import { isMachineAccount, noPerson } from "./machine-grant.js";
-import { loginCommand, loginRequired, type RefreshContext, refreshGrant } from "./refresh.js";
+import {
+  heldFor,
+  loginCommand,
+  loginRequired,
+  type RefreshContext,
+  type RefreshReason,
+  refreshGrant,
+} from "./refresh.js";
 import { union } from "./scope.js";
 import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
 
@@ -15,7 +22,7 @@ import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
 export interface TokenOptions {
   /** Scopes that it must have, separated by blanks. */
   scope?: string | undefined;
-  /** Seconds that it must still live. Default 60, at most half of its life. */
+  /** Seconds that it must still live, at most nine tenths of its life. Default: 60, or half of its life. */
   minTtl?: number | undefined;
   /** Gets a new token even if the one at hand is good. */
   forceRefresh?: boolean | undefined;
@@ -29,8 +36,8 @@ export interface TokenOptions {
 export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {
   store: GrantStore;
   clock: Clock;
-  /** Whether tokens must be bound to a key. */
-  dpop: DpopPolicy;
+  /** What a login has to be like, whatever is asked of its token. */
+  wish: GrantWish;
   /** How requests to the issuer of a grant leave. */
   httpFor(grant: Grant): OAuthHttp;
 }
@@ -44,8 +51,8 @@ export class GrantKeeper {
   readonly #context: KeeperContext;
   readonly #flights = new Flights<Grant>();
   readonly #unsaved = new Map<string, Grant>();
-  // Servers whose token is being replaced by a sign-in, with the generation that they refused.
-  readonly #replacing = new Map<string, number>();
+  // Servers whose token is being replaced by a sign-in, with the grant that they refused.
+  readonly #replacing = new Map<string, Grant>();
 
   constructor(context: KeeperContext) {
     this.#context = context;
@@ -56,21 +63,25 @@ export class GrantKeeper {
     const { store } = this.#context;
     const exact = await store.read(key);
     if (exact || key.account !== undefined) return exact;
-    const grants = await store.list();
+    const unusable: AgentAuthError[] = [];
+    const grants = await store.list((error) => unusable.push(error));
     const [one, ...others] = grants.filter(({ profile, server, account }) => {
       return profile === key.profile && server === key.server && !isMachineAccount(account);
     });
     if (one && others.length > 0) throw ambiguous(key, [one, ...others]);
+    // It may be of another account at this server: nobody is to be taken for somebody else by a file that broke.
+    if (one && unusable[0]) throw unclear(key, one, unusable[0]);
     return one;
   }
 
   /** A grant that is good for what is asked. */
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
-    const { clock, method, dpop } = this.#context;
+    const { clock, method, wish } = this.#context;
     const wanted = options.scope?.split(" ").filter(Boolean);
     const grant = await this.find(key);
-    if (grant && !grant.retired && coversScope(grant, wanted) && fitsPolicy(grant, dpop)) {
-      if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl ?? 60)) return grant;
+    const isOver = grant?.retired !== undefined && heldFor({ unsaved: this.#unsaved }, grant) === undefined;
+    if (grant && !isOver && coversScope(grant, wanted) && unfit(grant, wish) === undefined) {
+      if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl)) return grant;
       if (grant.tokens.refreshToken) {
         const renewed = await this.#renewOrUse(grant, options);
         if (renewed && coversScope(renewed, wanted)) return renewed;
@@ -80,7 +91,7 @@ export class GrantKeeper {
     if (options.login === false || method === undefined) {
       // A sign-in for what is wanted alone would lose what was granted before.
       const scope = wanted?.length ? union(grant?.requestedScope, options.scope) : undefined;
-      throw loginRequired(grant ?? key, whyLogin(grant, wanted, dpop), { scope, dpop });
+      throw loginRequired(grant ?? key, whyLogin(grant, wanted, wish), { scope, dpop: wish.dpop });
     }
     return this.signIn(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
@@ -88,8 +99,8 @@ export class GrantKeeper {
   /** A grant for a request; a token that its server has refused is not sent again while a person signs in anew. */
   async toSend(key: GrantKey, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
     const grant = await this.get(key, options);
-    const isRefused = this.#replacing.get(nameOf(grant)) === grant.generation;
-    return isRefused ? this.signIn(grant, { ...options, refused: grant }) : grant;
+    const refused = this.#replacing.get(nameOf(grant));
+    return refused && isSame(refused, grant) ? this.signIn(grant, { ...options, refused: grant }) : grant;
   }
 
   /** Renews a grant whose token a server has refused; not when renewing has just been tried and did not help. */
@@ -98,7 +109,7 @@ export class GrantKeeper {
     const stored = await store.list();
     const ofIssuer = stored.filter(({ profile, issuer }) => profile === grant.profile && issuer === grant.issuer);
     if (isStorm(ofIssuer, clock.epoch())) throw storm(grant);
-    return this.#renew(grant, true, signal);
+    return this.#renew(grant, { isRefused: true, isUrgent: true }, signal);
   }
 
   /** Signs a person in; all who ask for the same at the same time get the one result. */
@@ -107,7 +118,7 @@ export class GrantKeeper {
     if (isMachineAccount(key.account)) throw noPerson(key.account);
     const name = nameOf(key);
     const work = async (signal: AbortSignal) => {
-      if (refused && scope === undefined) this.#replacing.set(name, refused.generation);
+      if (refused && scope === undefined) this.#replacing.set(name, refused);
       try {
         return await signIn(this.#context, { ...request, key, signal });
       } finally {
@@ -120,12 +131,15 @@ export class GrantKeeper {
   /** Renews; where the issuer gives none, a token that still lives is better than nothing. Undefined: sign in. */
   async #renewOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
     try {
-      return await this.#renew(grant, false, options.signal);
+      const isUrgent = options.forceRefresh === true;
+      return await this.#renew(grant, { isRefused: false, isUrgent }, options.signal);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
-      const { expiresAt } = grant.tokens;
-      const lives = expiresAt !== undefined && expiresAt > this.#context.clock.epoch();
-      const isOver = error.code === "login_required";
+      const { tokens } = grant;
+      const { clock } = this.#context;
+      const lives = !grant.retired && tokens.expiresAt !== undefined && tokens.expiresAt > clock.epoch();
+      // With a status it is the issuer's word for something else (OpenID Connect Core section 3.1.2.6).
+      const isOver = error.code === "login_required" && error.status === undefined;
       const isPassing = !isOver && error.code !== "grant_not_saved" && PASSING.has(error.class);
       if (isPassing && lives && !options.forceRefresh) return grant;
       if (!isOver || options.login === false || this.#context.method === undefined) throw error;
@@ -133,9 +147,9 @@ export class GrantKeeper {
     }
   }
 
-  #renew(grant: Grant, refused: boolean, signal: AbortSignal | undefined): Promise<Grant> {
+  #renew(grant: Grant, why: RefreshReason, signal: AbortSignal | undefined): Promise<Grant> {
     const context = { ...this.#context, http: this.#context.httpFor(grant), unsaved: this.#unsaved };
-    const work = (within: AbortSignal) => refreshGrant(context, grant, refused, within);
+    const work = (within: AbortSignal) => refreshGrant(context, grant, why, within);
     return this.#flights.join(`refresh ${nameOf(grant)}`, work, signal);
   }
 }
@@ -144,10 +158,11 @@ function nameOf({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
-function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined, dpop: DpopPolicy): string {
+function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined, wish: GrantWish): string {
   if (!grant) return "nobody is signed in";
   if (grant.retired) return grant.retired.reason;
-  if (!fitsPolicy(grant, dpop)) return `the token is ${grant.proofKey ? "" : "not "}bound to a key (DPoP)`;
+  const reason = unfit(grant, wish);
+  if (reason !== undefined) return reason;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
   return "the token has expired, and there is no refresh token";
 }
@@ -158,6 +173,18 @@ function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
     "account_ambiguous",
     `several accounts are signed in at ${quote(key.server)} (profile ${key.profile}): ${accounts}`,
     { class: "usage", hint: "name one with --account-hint" },
+  );
+}
+
+function unclear(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {
+  return new AgentAuthError(
+    "account_ambiguous",
+    `${quote(account ?? "")} is signed in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`,
+    {
+      class: "store",
+      hint: `name the account with --account-hint, or ${unusable.hint ?? "repair the file"}`,
+      cause: unusable,
+    },
   );
 }
 

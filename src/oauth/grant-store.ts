@@ -1,3 +1,4 @@
+import type { AgentAuthError } from "../errors.js";
 import type { ClientRecord, Grant } from "./grant.js";
 import type { Lease, LeaseOptions } from "./lease.js";
 
@@ -15,7 +16,7 @@ export interface GrantKey {
 export interface Reservation {
   /** As {@link GrantStore.save}. */
   save(grant: Grant, expected: number | undefined): Promise<boolean>;
-  /** Gives the room back; needed also after a save. */
+  /** Gives the room back; needed also after a save, and allowed more than once. */
   release(): Promise<void>;
 }
 
@@ -44,8 +45,12 @@ export interface GrantStore {
   reserve(key: GrantKey): Promise<Reservation>;
   /** Removes a grant; does nothing when there is none. */
   remove(key: GrantKey): Promise<void>;
-  /** Every grant that can be read. */
-  list(): Promise<Grant[]>;
+  /**
+   * Every grant that can be read.
+   *
+   * @param onUnusable hears of each one that cannot, with the error that reading it would end with
+   */
+  list(onUnusable?: (error: AgentAuthError) => void): Promise<Grant[]>;
   /** The client registered with an issuer for a redirect form such as `http://127.0.0.1/callback`. */
   readClient(issuer: string, form: string): Promise<ClientRecord | undefined>;
   /** Keeps a client for a redirect form. */

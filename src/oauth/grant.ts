@@ -158,15 +158,36 @@ export function retire(grant: Grant, reason: string, at: number): Grant {
   return { ...grant, generation: grant.generation + 1, retired: { at, reason } };
 }
 
+/** Whether two grants are one: generations are counted anew after a logout. */
+export function isSame(one: Grant, other: Grant): boolean {
+  return one.generation === other.generation && one.signedInAt === other.signedInAt;
+}
+
+/** How far the clock of this machine may go back without being taken for another one. */
+const CLOCK_SLACK_MS = 60_000;
+
 /**
- * Whether the access token can be used for `minTtl` more seconds. A token that lives shorter than that would never be
- * fresh, so at most a half of its life is asked for. A token whose end is not known is fresh until the server says no.
+ * Whether the access token has ended by its own word. One that came in what is now the future was dated by a clock that
+ * was wrong, so that nothing is known of its end.
  */
-export function isFresh(grant: Grant, now: number, minTtl: number): boolean {
-  if (grant.retired) return false;
+export function hasEnded({ expiresAt, obtainedAt }: GrantTokens, now: number): boolean {
+  return expiresAt !== undefined && (expiresAt <= now || now < obtainedAt - CLOCK_SLACK_MS);
+}
+
+/** Seconds that a token must still live where nobody says for how long it is needed. */
+export const DEFAULT_MIN_TTL_S = 60;
+
+/**
+ * Whether the access token can be used for `minTtl` more seconds. A token whose life is shorter than that would never be
+ * fresh: what is asked for counts up to nine tenths of its life, and where nothing is asked for a half of it will do. A
+ * token whose end is not known is fresh until the server says no.
+ */
+export function isFresh(grant: Grant, now: number, minTtl: number | undefined): boolean {
+  if (grant.retired || hasEnded(grant.tokens, now)) return false;
   const { expiresAt, obtainedAt } = grant.tokens;
   if (expiresAt === undefined) return true;
-  const wanted = Math.min(minTtl * 1000, (expiresAt - obtainedAt) / 2);
+  const share = minTtl === undefined ? 0.5 : 0.9;
+  const wanted = Math.min((minTtl ?? DEFAULT_MIN_TTL_S) * 1000, (expiresAt - obtainedAt) * share);
   return expiresAt - now > wanted;
 }
 

@@ -5,6 +5,7 @@ import type { HttpEvent, Reply } from "../http/reply.js";
 import { strictObject, uncompressed } from "../http/strict-object.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
+import { Redactor } from "../redact.js";
 import { DocumentCache } from "./document-cache.js";
 import type { Prover } from "./dpop.js";
 
@@ -96,12 +97,14 @@ export class OAuthHttp {
    *
    * @param beforeSend called right before the request leaves; what it throws keeps it from leaving
    * @param prover proves that we have the key that the tokens are to be bound to (RFC 9449 section 5)
+   * @param forgiving leaves out what is wrong beside the tokens (see {@link forgive})
    */
-  fetcher(
-    signal: AbortSignal | undefined,
-    beforeSend?: () => void,
-    prover?: Prover,
-  ): (url: string, init: FetcherInit) => Promise<Response> {
+  fetcher({
+    signal,
+    beforeSend,
+    prover,
+    forgiving,
+  }: FetcherOptions): (url: string, init: FetcherInit) => Promise<Response> {
     return async (url, init) => {
       const headers = new Headers(init.headers);
       for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
@@ -109,12 +112,73 @@ export class OAuthHttp {
       const { method, body } = init;
       if (prover) headers.set("dpop", await prover.proof({ method, url }));
       const request = new Request(url, { method, headers, ...(body != null && { body: body as string }) });
+      const sent = secretsIn(headers, body);
       beforeSend?.();
-      const reply = await this.#once(request, signal).catch(cutShort);
-      prover?.nonces.learn(url, reply.response.headers);
-      return readAnswer(uncompressed(reply));
+      try {
+        const reply = await this.#once(request, signal).catch(cutShort);
+        prover?.nonces.learn(url, reply.response.headers);
+        const answer = readAnswer(uncompressed(reply), forgiving === true);
+        sentBefore.set(answer, sent);
+        return answer;
+      } catch (error) {
+        throw isAgentAuthError(error) ? redactError(error, sent) : error;
+      }
     };
   }
+}
+
+/** Form members that nobody else may see (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
+const SECRET_MEMBERS = [
+  "code",
+  "code_verifier",
+  "client_secret",
+  "client_assertion",
+  "assertion",
+  "refresh_token",
+  "device_code",
+  "subject_token",
+  "actor_token",
+  "token",
+];
+
+/** What a request to an endpoint tells its server, and nobody who reads what the server makes of it. */
+function secretsIn(headers: Headers, body: unknown): Redactor {
+  const secrets = new Redactor();
+  const form = new URLSearchParams(body == null ? "" : String(body));
+  for (const name of SECRET_MEMBERS) for (const value of form.getAll(name)) secrets.add(value);
+  const [scheme = "", credentials = ""] = headers.get("authorization")?.split(" ") ?? [];
+  secrets.add(credentials);
+  if (scheme.toLowerCase() === "basic") {
+    const [, secret = ""] = atob(credentials).split(":");
+    secrets.add(secret);
+    secrets.add(decodeURIComponent(secret.replaceAll("+", " ")));
+  }
+  return secrets;
+}
+
+const sentBefore = new WeakMap<Response, Redactor>();
+
+/** Masks what a server that was told secrets may have put into its answer. */
+export function secretsToldTo(answer: unknown): Redactor {
+  return (answer instanceof Response ? sentBefore.get(answer) : undefined) ?? new Redactor();
+}
+
+/** The error, or where a peer has repeated secrets in it one without them, and without its cause, which has them too. */
+function redactError(error: AgentAuthError, secrets: Redactor): AgentAuthError {
+  const { code, message, hint, url, class: kind, status, retryable, retryAfter } = error;
+  const [safeCode, safeMessage, safeHint, safeUrl] = [code, message, hint ?? "", url ?? ""].map((text) =>
+    secrets.redact(text),
+  );
+  if (safeCode === code && safeMessage === message && safeHint === (hint ?? "") && safeUrl === (url ?? ""))
+    return error;
+  return new AgentAuthError(safeCode ?? code, safeMessage ?? "", {
+    class: kind,
+    status,
+    retryable,
+    retryAfter,
+    hint: safeHint || undefined,
+    url: safeUrl || undefined,
+  });
 }
 
 /** The queries of this flow carry `id_token_hint` and `state`: nothing for a trace. */
@@ -132,6 +196,13 @@ function asSilence(error: AgentAuthError): AgentAuthError {
   return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, cause: error });
 }
 
+interface FetcherOptions {
+  signal: AbortSignal | undefined;
+  beforeSend?: (() => void) | undefined;
+  prover?: Prover | undefined;
+  forgiving?: boolean | undefined;
+}
+
 interface FetcherInit {
   method: string;
   headers: Record<string, string> | Headers;
@@ -143,13 +214,14 @@ interface FetcherInit {
  * judged by the same rules: form-encoded bodies (before RFC 6749 was final they were usual), errors with status 200,
  * `expires_in` as a string of digits, a secret without its end.
  */
-function readAnswer(reply: Reply): Response {
+function readAnswer(reply: Reply, forgiving: boolean): Response {
   const { response, text } = reply;
   if (text === "") return rebuilt(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
   const members = isForm ? formMembers(reply) : readOrPass(reply);
   if (members === undefined) return rebuilt(response.status, response, text);
   for (const name of OPTIONAL) if (members[name] === null) delete members[name];
+  if (forgiving) forgive(members);
   const life = members["expires_in"];
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
@@ -172,6 +244,32 @@ function readAnswer(reply: Reply): Response {
 
 // What may be left out is by many a server written out as null.
 const OPTIONAL = ["expires_in", "refresh_token", "id_token", "scope"];
+
+/** Where the id token of a forgiven answer stands: nothing judges it, so that it decides nothing. */
+export const UNJUDGED_ID_TOKEN = "id_token (not judged)";
+
+/**
+ * Takes out of the answer to a renewal what is wrong beside the access token. The issuer has taken the old refresh token
+ * by then, so that an answer which is refused would end the session.
+ */
+function forgive(members: Record<string, unknown>): void {
+  const { expires_in: life, refresh_token: refreshToken, id_token: idToken, scope } = members;
+  const seconds = typeof life === "string" && life.trim() !== "" ? Number(life) : life;
+  if (typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds)) members["expires_in"] = seconds;
+  else delete members["expires_in"];
+  if (!isToken(refreshToken)) delete members["refresh_token"];
+  if (typeof scope !== "string") delete members["scope"];
+  delete members["id_token"];
+  if (isToken(idToken)) members[UNJUDGED_ID_TOKEN] = idToken;
+}
+
+const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
+const MAX_TOKEN = 64 * 1024;
+
+/** Whether a value has the shape of a token (RFC 6749 appendix A), and a length that can be kept. */
+export function isToken(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_TOKEN && TOKEN_SHAPE.test(value);
+}
 
 function formMembers({ text, url }: Reply): Record<string, unknown> {
   const members = Object.create(null) as Record<string, unknown>;

@@ -56,8 +56,32 @@ export interface LeaseOptions<T> {
 
 /** The error that another process's work ended with, as it was written down. */
 export function failureOf(json: AgentAuthErrorJson): AgentAuthError {
-  const { code, message, request_id: requestId, ...options } = json;
-  return new AgentAuthError(code, message, { ...options, requestId });
+  const { code, message, request_id: requestId, retry_after: retryAfter, ...options } = json;
+  return new AgentAuthError(code, message, { ...options, requestId, retryAfter });
+}
+
+/** How long an issuer may keep us from asking again. */
+const MAX_PATIENCE_MS = 5 * 60_000;
+/** How long an issuer that did not answer is left alone where there is no hurry. */
+const PAUSE_MS = 10_000;
+
+/**
+ * Ends this attempt with the failure of the one before it where asking again would only add to the load: whoever waited
+ * for an attempt that got no answer has asked too, an issuer may have said when it wants to be asked again, and where
+ * there is no hurry it is left alone for a while in any case.
+ *
+ * @param now Unix milliseconds
+ * @param isUrgent whether nothing can be done without an answer
+ */
+export function heedFailure(lease: Lease, now: number, isUrgent: boolean): void {
+  const { failure, endedAt } = lease.before ?? {};
+  if (failure?.class !== "unavailable" || failure.code === "lease_lost") return;
+  const asked = Math.min((failure.retry_after ?? 0) * 1000, MAX_PATIENCE_MS);
+  const isEarly = endedAt !== undefined && now >= endedAt && now < endedAt + Math.max(asked, isUrgent ? 0 : PAUSE_MS);
+  if (!lease.waited && !isEarly) return;
+  // It stays the failure of the attempt that did ask, and the time since then is what counts.
+  lease.withdraw();
+  throw failureOf(failure);
 }
 
 /** The error for a lease that ran out before what it was taken for was begun. */

@@ -7,6 +7,7 @@ import type { DpopPolicy } from "./dpop.js";
 import type { GrantStore } from "./grant-store.js";
 import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
 import type { Nonces } from "./nonces.js";
 import type { Way } from "./way.js";
 
@@ -27,6 +28,10 @@ export interface LoginContext extends DiscoveryContext {
   /** Replaces the `resource` that the metadata names. */
   resource: string | undefined;
   flow: "browser" | "device";
+  /** Milliseconds that a person may take. */
+  loginTimeout: number;
+  /** Whether every endpoint of an issuer must be at its own origin. */
+  sameOriginEndpoints: boolean;
   loginHint: string | undefined;
 }
 
@@ -67,6 +72,8 @@ export function loginContextOf(
     clientMetadataUrl,
     resource,
     flow: flow ?? "browser",
+    loginTimeout: options.loginTimeout ?? options.login?.loginTimeout ?? DEFAULT_LOGIN_TIMEOUT_MS,
+    sameOriginEndpoints: options.sameOriginEndpoints === true,
     loginHint: account ?? loginHint,
   };
 }

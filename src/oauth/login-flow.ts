@@ -5,10 +5,12 @@ import { deviceLogin } from "./device.js";
 import { type Discovered, discover, liftedFor } from "./discovery.js";
 import { newProofKey, proverFor } from "./dpop.js";
 import { type ClientRecord, type Grant, type TokenAnswer, tokensOf } from "./grant.js";
-import type { GrantStore } from "./grant-store.js";
+import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { LoginSession } from "./login.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
+import { checkSameOrigin } from "./metadata-rules.js";
 import { isForgotten, obtainClient, redirectForm } from "./registration.js";
+import { withRoom } from "./room.js";
 import { chooseScope, parseScope } from "./scope.js";
 import type { IssuerMetadata, ServerMetadata } from "./server-metadata.js";
 import { exchangeCode } from "./token.js";
@@ -19,49 +21,62 @@ export async function loginWith(context: LoginContext, request: LoginRequest): P
   const found = await discover(context, request.mcpUrl, request.challenge, signal);
   const scope = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
-  if (context.flow === "device") {
-    const proofKey = await newProofKey(context.dpop, found);
-    const prover = proverFor({ proofKey }, context.nonces);
-    const { client, answer } = await deviceLogin(context, { found, scope, resource, request, prover });
-    const overrides = liftedFor(found.issuer.issuer, context);
-    const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides, proofKey };
-    return keep(context, grantOf(context, login, answer));
-  }
-  const { issuer } = found.issuer;
-  const preferredRedirectUri = await knownRedirect(context.store, issuer);
-  const session = await method.open({ resource: found.server, issuer, preferredRedirectUri, signal });
-  try {
-    const login = await prepareLogin(context, { found, scope, resource, redirectUri: session.redirectUri, signal });
-    return await finishInSession(context, login, session, signal);
-  } catch (error) {
-    await session.close({ ok: false, error: isAgentAuthError(error) ? error : internal(error) });
-    throw error;
-  }
+  return withRoom(context.store, keyIn(context, found.server), async (room) => {
+    if (context.flow === "device") {
+      const proofKey = await newProofKey(context.dpop, found);
+      const prover = proverFor({ proofKey }, context.nonces);
+      const { client, answer } = await deviceLogin(context, { found, scope, resource, request, prover });
+      const overrides = liftedFor(found.issuer.issuer, context);
+      const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides, proofKey };
+      return keep(context, room, grantOf(context, login, answer));
+    }
+    const { issuer } = found.issuer;
+    const preferredRedirectUri = await knownRedirect(context.store, issuer);
+    const session = await method.open({ resource: found.server, issuer, preferredRedirectUri, signal });
+    return inSession(session, async () => {
+      const { redirectUri } = session;
+      const login = await prepareLogin(context, { found, scope, resource, redirectUri, signal });
+      return completeLogin(context, login, { session, room, signal });
+    });
+  });
 }
 
-/** Sends the person off, waits, and keeps the grant; the session is told of success only then. */
-export async function finishInSession(
-  context: LoginContext,
+/** Waits in an open session for the callback of a login that was prepared before, and keeps the grant. */
+export function finishInSession(
+  contextOf: () => LoginContext,
   login: PreparedLogin,
   session: LoginSession,
   signal: AbortSignal,
 ): Promise<Grant> {
-  const { pending } = login;
-  const parameters = await session.authorize({
-    url: pending.authorizationUrl,
-    state: pending.state,
-    allowBareCode: !pending.promisesIss,
-    signal,
+  return inSession(session, async () => {
+    // The account was settled when the login began, whatever this client would ask for.
+    const context = { ...contextOf(), loginHint: login.account };
+    const key = keyIn(context, login.server);
+    return withRoom(context.store, key, (room) => completeLogin(context, login, { session, room, signal }));
   });
-  const grant = await completeLogin(context, login, parameters, signal);
+}
+
+/** Tells a session exactly once how the work in it has ended, of a failure of whatever kind as well. */
+async function inSession(session: LoginSession, work: () => Promise<Grant>): Promise<Grant> {
+  const grant = await work().catch(async (error: unknown) => {
+    await session.close({ ok: false, error: isAgentAuthError(error) ? error : internal(error) });
+    throw error;
+  });
   await session.close({ ok: true });
   return grant;
+}
+
+/** The login that a context is about. */
+export function keyIn({ profile, loginHint }: LoginContext, server: string): GrantKey {
+  return { profile, server, account: loginHint };
 }
 
 /** A login whose person has been, or is to be, sent off: all that is needed to make a grant of the callback. */
 export interface PreparedLogin {
   /** The MCP server, canonical. */
   readonly server: string;
+  /** The account that is asked for; undefined when none was named. */
+  readonly account: string | undefined;
   /** The authorization server. */
   readonly issuer: ServerMetadata;
   /** The client that asks. */
@@ -78,19 +93,32 @@ export interface PreparedLogin {
   readonly pending: PendingAuthorization;
 }
 
-/** Judges the callback of a login, trades its code, and keeps the grant. */
+interface Completion {
+  session: LoginSession;
+  room: Reservation;
+  signal: AbortSignal;
+}
+
+/** Sends the person off, judges the callback, trades its code, and keeps the grant. */
 async function completeLogin(
   context: LoginContext,
   login: PreparedLogin,
-  parameters: URLSearchParams,
-  signal: AbortSignal,
+  { session, room, signal }: Completion,
 ): Promise<Grant> {
   const { issuer, client, pending } = login;
+  const parameters = await session.authorize({
+    url: pending.authorizationUrl,
+    state: pending.state,
+    allowBareCode: !pending.promisesIss,
+    tokenEndpoint: issuer.tokenEndpoint,
+    promisesIss: pending.promisesIss,
+    signal,
+  });
   const checked = checkCallback(pending, parameters);
   const prover = proverFor(login, context.nonces);
   const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, prover, signal };
   const answer = await exchangeCode(call, { ...pending, parameters: checked });
-  return keep(context, grantOf(context, login, answer));
+  return keep(context, room, grantOf(context, login, answer));
 }
 
 /** The scopes of a login, by the order of `chooseScope`. */
@@ -128,6 +156,7 @@ interface Preparation {
 /** A client and the request to sign in with it; a client that the issuer has forgotten is replaced once. */
 export async function prepareLogin(context: LoginContext, preparation: Preparation): Promise<PreparedLogin> {
   const { found, scope, resource, redirectUri, signal } = preparation;
+  if (context.sameOriginEndpoints) checkSameOrigin(found.issuer);
   const form = redirectForm(redirectUri);
   const { issuer } = found.issuer;
   const known = await context.store.readClient(issuer, form);
@@ -146,6 +175,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
     const request = { server: found.issuer, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint };
     return {
       server: found.server,
+      account: loginHint,
       issuer: found.issuer,
       client,
       scope,
@@ -169,7 +199,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   return prepare();
 }
 
-function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, answer: TokenAnswer): Grant {
+function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending" | "account">, answer: TokenAnswer): Grant {
   const { server, issuer, client, scope, resource, overrides, proofKey } = login;
   const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
   return {
@@ -200,11 +230,16 @@ function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending">, a
 const SAVE_TRIES = 5;
 
 /** Stores a new grant over whatever is there, and reads it back: a login that was not kept is not a login. */
-async function keep({ store }: LoginContext, grant: Grant): Promise<Grant> {
+async function keep({ store }: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
     const stored = await store.read(grant);
     const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };
-    if (!(await store.save(next, stored?.generation))) continue;
+    const saver = tries === 0 ? room : store;
+    if (!(await saver.save(next, stored?.generation))) {
+      // What was stored when the room was taken is not there any more. A save of its own needs the room on the disk.
+      await room.release();
+      continue;
+    }
     const back = await store.read(grant);
     if (back && back.generation >= next.generation) return back;
     break;

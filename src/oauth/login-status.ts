@@ -1,4 +1,4 @@
-import type { Grant } from "./grant.js";
+import { type Grant, hasEnded } from "./grant.js";
 import { machineGrantOf } from "./machine-grant.js";
 
 /** A login as `status` shows it: nothing in it is secret. */
@@ -46,7 +46,6 @@ const GRANTS = {
 export function describeLogin(grant: Grant, now: number, location: string): LoginStatus {
   const { expiresAt, scope, refreshToken } = grant.tokens;
   const machine = machineGrantOf(grant.account);
-  const expired = expiresAt !== undefined && expiresAt <= now;
   return {
     profile: grant.profile,
     server: grant.server,
@@ -59,7 +58,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     scope: scope ?? null,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     signed_in_at: new Date(grant.signedInAt).toISOString(),
-    state: grant.retired ? "over" : expired ? "expired" : "valid",
+    state: grant.retired ? "over" : hasEnded(grant.tokens, now) ? "expired" : "valid",
     // A machine asks anew, with what it was given to ask with.
     refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
     reason: grant.retired?.reason ?? null,

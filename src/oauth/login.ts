@@ -5,6 +5,8 @@ import type { AgentAuthError } from "../errors.js";
  * a program with an interface of its own gives its own.
  */
 export interface LoginMethod {
+  /** Milliseconds that a person may take. A device login is given up then; any other ends by itself. */
+  readonly loginTimeout?: number | undefined;
   /** Makes ready to receive the callback, before anything is registered or shown. */
   open(request: LoginOpen): Promise<LoginSession>;
   /** Shows a person the code of a device login (RFC 8628 section 3.3) and returns at once. Without it, no device login. */
@@ -51,6 +53,13 @@ export interface AuthorizePrompt {
    * then those of a callback with this `state`.
    */
   allowBareCode: boolean;
+  /**
+   * Where the code will be sent. A person should hear of it where its origin is not that of `url`, and be warned unless
+   * `promisesIss`: whoever is there may be after the code of an issuer that knows nothing of it.
+   */
+  tokenEndpoint?: string | undefined;
+  /** Whether the issuer promises to name itself in the callback (RFC 9207). */
+  promisesIss?: boolean | undefined;
   /** Ends the login. */
   signal: AbortSignal;
 }
@@ -66,6 +75,6 @@ export interface DevicePrompt {
   verificationUriComplete: string | undefined;
   /** The code to type. */
   userCode: string;
-  /** Seconds until the code ends. */
+  /** Seconds until nobody asks for the token any more: the code has ended, or the time for a sign-in is over. */
   expiresIn: number;
 }

@@ -3,10 +3,10 @@ import { Flights } from "../http/flights.js";
 import { quote } from "../redact.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { fitsPolicy } from "./dpop.js";
-import { coversScope, type Grant, isFresh, isStorm, noteRefusal } from "./grant.js";
+import { coversScope, type Grant, hasEnded, isFresh, isSame, isStorm, noteRefusal } from "./grant.js";
 import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
-import { failureOf, type Lease } from "./lease.js";
+import { heedFailure } from "./lease.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 import type { Progress } from "./refresh.js";
@@ -24,6 +24,8 @@ type Asking = Omit<MachineRequest, "before" | "signal"> & {
   seen: Grant | undefined;
   /** Whether its server has refused it. */
   isRefused?: boolean;
+  /** Whether it is of no use, however long it still lives. */
+  isUrgent?: boolean;
   signal: AbortSignal | undefined;
 };
 type Refused = Parameters<FetchContext["replace"]>[1];
@@ -54,12 +56,13 @@ export class MachineKeeper {
     const { clock } = this.#context;
     const { account, proof } = await this.#identify();
     const key = { ...asked, account };
-    const { scope, signal, minTtl = 60 } = options;
+    const { scope, signal, minTtl } = options;
     const seen = await this.#read(key);
     const isGood = seen !== undefined && coversAll(seen, scope);
     if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl)) return seen;
     try {
-      return await this.#ask({ key, proof, scope, previousScope: undefined, challenge: undefined, seen, signal });
+      const wish = { scope, previousScope: undefined, challenge: undefined };
+      return await this.#ask({ key, proof, ...wish, seen, isUrgent: !isGood || options.forceRefresh === true, signal });
     } catch (error) {
       if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !PASSING.has(error.class)) throw error;
       const { expiresAt } = seen.tokens;
@@ -86,7 +89,8 @@ export class MachineKeeper {
     const { account, proof } = await this.#identify();
     const key = { profile: refused.profile, server: refused.server, account };
     const seen = account === refused.account ? refused : undefined;
-    return this.#ask({ key, proof, scope, previousScope, challenge, seen, isRefused: !lacksScope, signal });
+    const wish = { scope, previousScope, challenge };
+    return this.#ask({ key, proof, ...wish, seen, isRefused: !lacksScope, isUrgent: true, signal });
   }
 
   #identify() {
@@ -112,18 +116,20 @@ export class MachineKeeper {
   }
 
   #askAlone(asking: Asking & { signal: AbortSignal }): Promise<Grant> {
-    const { store, onProgress } = this.#context;
-    const { key, scope, seen, signal } = asking;
+    const { store, clock, onProgress } = this.#context;
+    const { key, scope, seen, isUrgent, signal } = asking;
     const newer = async () => {
       const stored = await this.#read(key);
-      return stored && stored.generation !== seen?.generation && coversAll(stored, scope) ? stored : undefined;
+      const isNewer = stored !== undefined && !(seen && isSame(stored, seen));
+      return isNewer && coversAll(stored, scope) ? stored : undefined;
     };
     return store.lease(
       `grant ${key.profile} ${key.server} ${key.account}`,
       async (lease) => {
         const stored = await newer();
-        if (stored && isFresh(stored, this.#context.clock.epoch(), 0)) return stored;
-        sameFailure(lease);
+        if (stored && isFresh(stored, clock.epoch(), 0)) return stored;
+        const now = clock.epoch();
+        heedFailure(lease, now, isUrgent === true || !seen || hasEnded(seen.tokens, now));
         return this.#request(asking);
       },
       {
@@ -139,7 +145,7 @@ export class MachineKeeper {
     );
   }
 
-  async #request({ isRefused, ...asking }: Asking & { signal: AbortSignal }): Promise<Grant> {
+  async #request({ isRefused, isUrgent: _, ...asking }: Asking & { signal: AbortSignal }): Promise<Grant> {
     const { clock } = this.#context;
     const before = await this.#read(asking.key);
     const previousScope = union(before?.requestedScope, asking.previousScope);
@@ -173,14 +179,6 @@ function coversAll(grant: Grant, scope: string | undefined): boolean {
   if (coversScope(grant, wanted)) return true;
   const asked = new Set(grant.requestedScope?.split(" "));
   return wanted?.every((one) => asked.has(one)) ?? true;
-}
-
-/** Whoever waited for an attempt that got no answer has asked too: asking again at once would only add to the load. */
-function sameFailure(lease: Lease): void {
-  const { failure } = lease.before ?? {};
-  if (!lease.waited || failure?.class !== "unavailable" || failure.code === "lease_lost") return;
-  lease.withdraw();
-  throw failureOf(failure);
 }
 
 function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {

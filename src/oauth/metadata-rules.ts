@@ -115,6 +115,30 @@ function parseLenient(scopes: unknown, url: string): readonly string[] {
   );
 }
 
+/**
+ * For whoever wants no issuer with endpoints elsewhere (`sameOriginEndpoints`): RFC 8414 allows them, but an issuer that
+ * names the sign-in page of another gets its codes (RFC 9700 section 4.4).
+ *
+ * @throws `AgentAuthError` `bad_server_metadata`
+ */
+export function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
+  const { origin } = new URL(metadata.issuer);
+  const endpoints = {
+    authorization_endpoint: "authorizationEndpoint" in metadata ? metadata.authorizationEndpoint : undefined,
+    token_endpoint: metadata.tokenEndpoint,
+    registration_endpoint: metadata.registrationEndpoint,
+    device_authorization_endpoint: metadata.deviceAuthorizationEndpoint,
+    introspection_endpoint: metadata.introspectionEndpoint,
+    revocation_endpoint: metadata.revocationEndpoint,
+    end_session_endpoint: metadata.endSessionEndpoint,
+  };
+  for (const [field, value] of Object.entries(endpoints)) {
+    if (value === undefined || new URL(value).origin === origin) continue;
+    const rule = `must be at ${origin}, the origin of its issuer, where --same-origin-endpoints is given`;
+    throw refused("bad_server_metadata", { field, value, from: metadata.url, rule });
+  }
+}
+
 const OUR_PARAMETERS = [
   "response_type",
   "client_id",

@@ -3,11 +3,13 @@ import { type Clock, follow } from "../http/deadline.js";
 import { quote, shellWord } from "../redact.js";
 import type { ClientKey } from "./client-auth.js";
 import { type DpopPolicy, proverFor } from "./dpop.js";
-import { type Grant, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
+import { endRemotely } from "./end-session.js";
+import { type Grant, hasEnded, isSame, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
-import { type Attempt, failureOf, type Lease, leaseLost } from "./lease.js";
+import { type Attempt, heedFailure, type Lease, leaseLost } from "./lease.js";
 import type { Nonces } from "./nonces.js";
+import { withRoom } from "./room.js";
 import { refreshTokens } from "./token.js";
 
 /** What goes on beyond single requests, in words for people. */
@@ -36,7 +38,7 @@ export interface RefreshContext {
 }
 
 // The issuer's word that the grant itself is over. Everything else may pass, and loses nobody a session.
-const VERDICTS = new Set(["invalid_grant", "invalid_client", "unauthorized_client"]);
+const VERDICTS = new Set(["invalid_grant", "invalid_client"]);
 // The request may have arrived, and its answer with the new tokens be lost.
 const AMBIGUOUS = new Set(["timeout", "connection_reset", "bad_json"]);
 const LOST = new Set([...AMBIGUOUS, "grant_not_saved"]);
@@ -45,6 +47,12 @@ const SECOND_TRY_MS = 5000;
 const SAVING_MS = 5000;
 const SAVE_PAUSES_MS = [100, 400, 1500];
 
+/** Why a grant is to be renewed. */
+export interface RefreshReason {
+  isRefused: boolean;
+  isUrgent: boolean;
+}
+
 /**
  * Gets the next generation of a grant: under the store's lease, from what is stored by then, saved before it is used.
  *
@@ -52,19 +60,20 @@ const SAVE_PAUSES_MS = [100, 400, 1500];
  * grant that was refused; then it is marked as over, and kept.
  *
  * @param seen the grant that is no longer good enough
- * @param refused whether its server has refused it, rather than its time being over
+ * @param why whether its server has refused it, rather than its time being over; whether it is of no use to the caller,
+ * however long it still lives
  * @throws `AgentAuthError` `login_required` where the grant is over, class `store`, or a network error that loses nothing
  */
 export async function refreshGrant(
   context: RefreshContext,
   seen: Grant,
-  refused: boolean,
+  { isRefused, isUrgent }: RefreshReason,
   signal: AbortSignal | undefined,
 ): Promise<Grant> {
   const { store, clock } = context;
   const newer = async () => {
     const stored = await store.read(seen);
-    return stored && stored.generation !== seen.generation && !stored.retired ? stored : undefined;
+    return stored && !isSame(stored, seen) && !stored.retired ? stored : undefined;
   };
   const duration = context.timeout + SECOND_TRY_MS + SAVING_MS;
   return store.lease(
@@ -72,12 +81,14 @@ export async function refreshGrant(
     async (lease) => {
       const current = await store.read(seen);
       if (!current) throw loginRequired(seen, "it was signed out meanwhile");
+      const held = heldFor(context, current);
+      if (held) return withRoom(store, current, (room) => keep(context, room, current, held));
       if (current.retired) throw loginRequired(current, current.retired.reason);
-      if (current.generation !== seen.generation) return current;
+      if (!isSame(current, seen)) return current;
       if (current.tokens.refreshToken === undefined)
         throw loginRequired(current, "the token has expired, and there is no refresh token");
-      if (lease.waited) sameFailure(lease);
-      return renew(context, refused ? noteRefusal(current, clock.epoch()) : current, lease);
+      heedFailure(lease, clock.epoch(), isUrgent || hasEnded(current.tokens, clock.epoch()));
+      return renew(context, isRefused ? noteRefusal(current, clock.epoch()) : current, lease);
     },
     {
       duration,
@@ -90,27 +101,20 @@ export async function refreshGrant(
   );
 }
 
-/** Whoever waited for an attempt that got no answer has asked too: asking again at once would only add to the load. */
-function sameFailure(lease: Lease): void {
-  const { failure } = lease.before ?? {};
-  if (failure?.class !== "unavailable" || failure.code === "lease_lost") return;
-  lease.withdraw();
-  throw failureOf(failure);
-}
-
-async function renew(context: RefreshContext, current: Grant, lease: Lease): Promise<Grant> {
-  const held = context.unsaved.get(current.tokens.accessToken.reveal());
+function renew(context: RefreshContext, current: Grant, lease: Lease): Promise<Grant> {
   // Room on the disk comes first: tokens that cannot be kept must not be fetched.
-  const room = await context.store.reserve(current);
-  try {
-    if (held?.generation === current.generation + 1) return await keep(context, room, current, held);
+  return withRoom(context.store, current, async (room) => {
     await lease.commit();
     const asked = await ask(context, current, lease);
-    if ("answer" in asked) return await keep(context, room, current, mergeAnswer(current, asked.answer));
-    return await refusedRenewal(context, room, current, asked.verdict, lostAnswer(asked.repeated, lease.before));
-  } finally {
-    await room.release();
-  }
+    if ("answer" in asked) return keep(context, room, current, mergeAnswer(current, asked.answer));
+    return refusedRenewal(context, room, current, asked.verdict, lostAnswer(asked.repeated, lease.before));
+  });
+}
+
+/** What the issuer gave for a grant and could not be saved; in its place by now, if that was marked as over meanwhile. */
+export function heldFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: Grant): Grant | undefined {
+  const held = unsaved.get(current.tokens.accessToken.reveal());
+  return held?.signedInAt === current.signedInAt ? { ...held, generation: current.generation + 1 } : undefined;
 }
 
 type Asked = { answer: TokenAnswer } | { verdict: AgentAuthError; repeated: boolean };
@@ -208,7 +212,11 @@ async function keep(context: RefreshContext, room: Reservation, current: Grant, 
   unsaved.delete(before);
   if (saved) return next;
   const stored = await store.read(current);
-  if (!stored) throw loginRequired(next, "it was signed out meanwhile");
+  if (!stored) {
+    // Whoever signed out could only revoke the tokens before these ones.
+    await endRemotely(next, context.http, undefined, context.privateKey);
+    throw loginRequired(next, "it was signed out meanwhile");
+  }
   // Somebody signed in, or renewed it too: theirs is the newer word.
   if (!stored.retired) return stored;
   // Another process took our silence for the end. Its mark is on the tokens that these ones replace.

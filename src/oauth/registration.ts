@@ -133,7 +133,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
       { issuer: server.issuer, registration_endpoint: url },
       metadata as Parameters<typeof oauth.dynamicClientRegistrationRequest>[1],
       {
-        [oauth.customFetch]: http.fetcher(signal) as never,
+        [oauth.customFetch]: http.fetcher({ signal }) as never,
         [oauth.allowInsecureRequests]: true,
       },
     );
@@ -200,14 +200,19 @@ function checkAnswer(
 
 /**
  * Whether the issuer still knows a client, found out by asking the authorization endpoint without following it: where
- * it has forgotten a client it says so in the browser, and no callback would ever come.
+ * it has forgotten a client it says so in the browser, and no callback would ever come. A page that cannot be read here may
+ * be one that a browser shows: only a plain no is one.
  */
 export async function isForgotten(
   http: OAuthHttp,
   authorizationUrl: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const { status } = await http.probe(authorizationUrl, signal);
+  const reply = await http.probe(authorizationUrl, signal).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    return undefined;
+  });
+  const status = reply?.status;
   return status === 400 || status === 401 || status === 403 || status === 404 || status === 422;
 }
 

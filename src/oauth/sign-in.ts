@@ -1,9 +1,9 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { BearerChallenge } from "./challenge.js";
-import { fitsPolicy } from "./dpop.js";
-import { coversScope, type Grant } from "./grant.js";
+import { coversScope, type Grant, isSame } from "./grant.js";
 import type { GrantKey } from "./grant-store.js";
+import { unfit } from "./grant-wish.js";
 import { failureOf, type Lease } from "./lease.js";
 import type { LoginMethod } from "./login.js";
 import type { LoginContext } from "./login-context.js";
@@ -56,8 +56,8 @@ export function signIn(context: SignInContext, request: SignInRequest & { signal
   // What somebody else signed in since the grant that is not good enough was read.
   const newer = async () => {
     const stored = await store.read(key);
-    if (!stored || stored.retired || !coversScope(stored, wanted) || !fitsPolicy(stored, login.dpop)) return undefined;
-    return stored.generation === before?.generation ? undefined : stored;
+    if (!stored || stored.retired || !coversScope(stored, wanted) || unfit(stored, login)) return undefined;
+    return before && isSame(stored, before) ? undefined : stored;
   };
   return store.lease(
     `login ${profile} ${server} ${account ?? ""}`,

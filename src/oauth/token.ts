@@ -1,13 +1,14 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
-import type { Clock } from "../http/deadline.js";
+import { type Clock, systemClock } from "../http/deadline.js";
 import { refused } from "../http/refuse.js";
+import { retryAfter } from "../http/retry.js";
 import { escapeText, MASK, quote, Redactor, type Secret } from "../redact.js";
 import { type ClientKey, clientAuth } from "./client-auth.js";
 import type { Prover } from "./dpop.js";
 import type { ClientRecord, Grant, TokenAnswer } from "./grant.js";
-import type { OAuthHttp } from "./http.js";
+import { isToken, type OAuthHttp, secretsToldTo, UNJUDGED_ID_TOKEN } from "./http.js";
 
 /** What a request to the token endpoint is made with. */
 export interface TokenCall {
@@ -75,7 +76,7 @@ function lostOnTheWay(error: unknown): unknown {
 
 /** Asks for new tokens with a grant's refresh token (RFC 6749 section 6). Never repeated: whether to is the caller's to say. */
 export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
-  const { as, client, auth, options } = prepare(call);
+  const { as, client, auth, options } = prepare({ ...call, forgiving: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
   return told(call, async () => {
@@ -87,38 +88,46 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
   }, [refreshToken, grant.tokens.accessToken.reveal()]);
 }
 
+const CENTURY_S = 100 * 365 * 24 * 3600;
+/** With what an issuer may sign an id token (RFC 7518 section 3.1, RFC 8037): by default oauth4webapi takes RS256 alone. */
+const ID_TOKEN_ALGORITHMS = ["RS", "PS", "ES", "HS"]
+  .flatMap((family) => ["256", "384", "512"].map((bits) => family + bits))
+  .concat("EdDSA", "Ed25519");
+
 /** What oauth4webapi wants to know of the server, the client and how requests leave. */
 export function prepare(
   call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "prover" | "signal" | "beforeSend"> & {
     tokenEndpoint?: string;
+    /** Whether what is wrong beside the access token is left out, rather than the answer refused. */
+    forgiving?: boolean;
   },
 ) {
   const { client } = call;
   const as: oauth.AuthorizationServer = {
     issuer: call.issuer,
+    id_token_signing_alg_values_supported: ID_TOKEN_ALGORITHMS,
     ...(call.tokenEndpoint !== undefined && { token_endpoint: call.tokenEndpoint }),
   };
   return {
     as,
-    client: { client_id: client.clientId } as oauth.Client,
+    // An id token is only ever shown to the issuer that gave it: what it says of the time decides nothing, and the clock
+    // of this machine may be wrong.
+    client: { client_id: client.clientId, [oauth.clockTolerance]: CENTURY_S } as oauth.Client,
     auth: clientAuth(client, call.privateKey),
     options: {
-      [oauth.customFetch]: call.http.fetcher(call.signal, call.beforeSend, call.prover) as never,
+      [oauth.customFetch]: call.http.fetcher(call) as never,
       // Addresses were checked when they were read; http is left only between servers on this machine.
       [oauth.allowInsecureRequests]: isLoopbackHost(new URL(call.issuer).hostname),
     },
   };
 }
 
-const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
-const MAX_TOKEN = 64 * 1024;
-
 export function answerOf(call: TokenCall, response: Response, answer: oauth.TokenEndpointResponse): TokenAnswer {
   const complain = (field: string, rule: string, value: unknown = undefined) =>
     refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   // Never quoted: what is wrong with a token is no reason to show it.
   const token = (field: string, value: string | undefined) => {
-    if (value !== undefined && (value.length > MAX_TOKEN || !TOKEN_SHAPE.test(value))) {
+    if (value !== undefined && !isToken(value)) {
       throw complain(
         field,
         "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)",
@@ -137,7 +146,7 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
   return {
     accessToken: token("access_token", access_token) ?? "",
     refreshToken: token("refresh_token", refresh_token),
-    idToken: id_token,
+    idToken: id_token ?? (answer[UNJUDGED_ID_TOKEN] as string | undefined),
     expiresIn: expires_in,
     scope: typeof scope === "string" ? scope : undefined,
     at: closeTo(date, call.clock.epoch()),
@@ -199,26 +208,40 @@ const AUTH_ERRORS = new Set([
   "invalid_token",
 ]);
 
+/** Codes that say of our own part what no issuer can know: an issuer's word must not pass for them. */
+const OURS = new Set(["timeout", "connection_reset", "bad_json", "grant_not_saved", "lease_lost", "renewal_storm"]);
+const MAX_CODE = 64;
+
+/** An issuer's code as ours, if it is one. */
+function codeOf(said: string): string {
+  return said.length > MAX_CODE || OURS.has(said) ? "http_error" : said;
+}
+
 /** Our error for what oauth4webapi threw: the server's own verdict, or a refusal that names what was wrong. */
 export function oauthError(thrown: unknown, url: string, secrets: readonly string[] = []): unknown {
   if (isAgentAuthError(thrown)) return thrown;
   if (thrown instanceof oauth.ResponseBodyError) {
     const { status } = thrown;
-    const redactor = new Redactor();
+    const redactor = secretsToldTo(thrown.response);
     for (const secret of secrets) redactor.add(secret);
-    const error = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
+    const error = codeOf(redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK);
     const passing = status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
-    return new AgentAuthError(error, `${url} answered ${quote(error, 60)}${saidBy(thrown, redactor)}`, {
-      class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
-      status,
-      url,
-      // A proof says when it was made.
-      hint:
-        error === "invalid_dpop_proof"
-          ? "agentauth doctor tells whether the clock of this machine is right"
-          : undefined,
-      // Without the cause: it holds the whole answer, whatever that repeats.
-    });
+    return new AgentAuthError(
+      error,
+      `${url} answered ${quote(error === "http_error" ? `HTTP ${status}` : error, 60)}${saidBy(thrown, redactor)}`,
+      {
+        class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
+        status,
+        url,
+        retryAfter: passing ? askedToWait(thrown.response) : undefined,
+        // A proof says when it was made.
+        hint:
+          error === "invalid_dpop_proof"
+            ? "agentauth doctor tells whether the clock of this machine is right"
+            : undefined,
+        // Without the cause: it holds the whole answer, whatever that repeats.
+      },
+    );
   }
   if (thrown instanceof oauth.WWWAuthenticateChallengeError) {
     // Without a word in the body it may come from a proxy: it says nothing of the client, and nothing of the grant.
@@ -229,14 +252,20 @@ export function oauthError(thrown: unknown, url: string, secrets: readonly strin
       class: passing ? "unavailable" : "auth",
       status,
       url,
+      retryAfter: passing ? askedToWait(thrown.response) : undefined,
     });
   }
   if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
   if (thrown instanceof oauth.OperationProcessingError || thrown instanceof oauth.UnsupportedOperationError) {
     const response = thrown.cause instanceof Response ? thrown.cause : undefined;
     const status = response?.status;
-    if (status !== undefined && (status >= 500 || status === 429)) {
-      return new AgentAuthError("server_error", `${url}: HTTP ${status}`, { class: "unavailable", status, url });
+    if (response !== undefined && status !== undefined && (status >= 500 || status === 429)) {
+      return new AgentAuthError("server_error", `${url}: HTTP ${status}`, {
+        class: "unavailable",
+        status,
+        url,
+        retryAfter: askedToWait(response),
+      });
     }
     // All else was read strictly before it came here.
     if ("code" in thrown && thrown.code === oauth.PARSE_ERROR) {
@@ -245,7 +274,7 @@ export function oauthError(thrown: unknown, url: string, secrets: readonly strin
     const http = status !== undefined && status >= 400;
     return new AgentAuthError(
       http ? "http_error" : "bad_token_answer",
-      `${url}: ${http ? `HTTP ${status}` : escapeText(thrown.message)}`,
+      `${url}: ${http ? `HTTP ${status}` : escapeText(secretsToldTo(response).redact(thrown.message))}`,
       {
         class: http ? "remote" : "refused",
         status,
@@ -255,6 +284,12 @@ export function oauthError(thrown: unknown, url: string, secrets: readonly strin
     );
   }
   return thrown;
+}
+
+/** Seconds. */
+function askedToWait({ headers }: Response): number | undefined {
+  const wait = retryAfter(headers, systemClock.epoch());
+  return wait === undefined ? undefined : Math.ceil(wait / 1000);
 }
 
 function authorizationError(thrown: oauth.AuthorizationResponseError, url: string): AgentAuthError {

@@ -69,6 +69,26 @@ export function judgeClaims(claims: Readonly<Record<string, unknown>>, rules: Cl
   };
 }
 
+/** What issuers call an access token: by how it is used (RFC 6749 section 7.1), or by what it is. */
+const ACCESS_TOKEN_KINDS: readonly unknown[] = [
+  ...[undefined, null, "bearer", "dpop"],
+  ...["access", "access_token", "urn:ietf:params:oauth:token-type:access_token"],
+];
+
+/**
+ * Holds what an issuer says of the kind of a token against what is taken: introspection knows refresh tokens as well, and
+ * those are active, too. `token_use` is what some issuers tell them apart by.
+ *
+ * @throws TokenRefusal
+ */
+export function checkKind(answer: Readonly<Record<string, unknown>>): void {
+  for (const name of ["token_type", "token_use"]) {
+    const kind = answer[name];
+    if (ACCESS_TOKEN_KINDS.includes(typeof kind === "string" ? kind.toLowerCase() : kind)) continue;
+    throw new TokenRefusal("typ", `${name} ${quote(kind)} is no access token`);
+  }
+}
+
 /** The key that a token is bound to. A token that is bound in another way, or to more, is not taken for less than it is. */
 function readBinding({ cnf, token_type }: Readonly<Record<string, unknown>>): string | undefined {
   if (cnf === undefined) {

@@ -18,6 +18,8 @@ export interface ProofRules {
   now: number;
   /** Seconds that `iat` may be away from it. */
   window: number;
+  /** Seconds that clocks may differ. */
+  skew: number;
 }
 
 /** What is left of a proof that breaks no rule. */
@@ -94,9 +96,20 @@ async function readClaims(claims: Json, rules: ProofRules): Promise<Omit<ProofFa
   if (now >= iat + window || iat > Math.ceil(now) + window) {
     throw bad(`iat ${iat} is more than ${window} seconds away, it is ${Math.floor(now)}`);
   }
+  checkLifetime(claims, rules);
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
   if (ath !== base64url.encode(new Uint8Array(digest))) throw bad("ath is not the SHA-256 of the token");
   return { jti, nonce, endsAt: iat + window };
+}
+
+/** A proof needs neither claim, and where it has one, it is bound to it as any JWT is (RFC 7519 sections 4.1.4 and 4.1.5). */
+function checkLifetime({ exp, nbf }: Json, { now, skew }: ProofRules): void {
+  if (exp !== undefined && !(typeof exp === "number" && now < exp + skew)) {
+    throw bad(`exp ${quote(exp)} must be to come, it is ${Math.floor(now)}`);
+  }
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= Math.ceil(now) + skew)) {
+    throw bad(`nbf ${quote(nbf)} must be over, it is ${Math.floor(now)}`);
+  }
 }
 
 /**

@@ -73,7 +73,8 @@ export function createDpop(settings: Settings): Dpop {
       if (!SCHEMES_TAKEN[dpop].includes(scheme)) throw new TokenRefusal("scheme", `${scheme} is not taken`);
       if (scheme === "Bearer") return undefined;
       const [address, now] = [requestAddress(resource, url), proofClock.epoch() / 1000];
-      const { nonce, ...facts } = await readProof([proof].flat(), { token, method, address, now, window });
+      const rules = { token, method, address, now, window, skew: clockSkew };
+      const { nonce, ...facts } = await readProof([proof].flat(), rules);
       const age = (await nonces?.judge(nonce)) ?? "current";
       if (age === "unknown") throw new TokenRefusal("nonce", "the nonce of the proof is missing, or none of ours");
       return { ...facts, isNonceOld: age === "old" };

@@ -41,13 +41,18 @@ export interface Gate {
   /**
    * Judges a token and its scopes.
    *
-   * @throws `AgentAuthError` `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`, `insufficient_scope`, or one of class
-   * `unavailable`
+   * @throws `AgentAuthError` `not_authenticated`, `invalid_token`, `invalid_dpop_proof`, `use_dpop_nonce`,
+   * `insufficient_scope`, or one of class `unavailable`
    */
   verify(token: string, options: VerifyOptions): Promise<VerifiedToken>;
   /** Judges the headers of a request. */
   pass<R>(brought: Brought, request: R, scopes: Scopes<R> | undefined): Promise<Passed>;
 }
+
+const NO_TOKEN = "there is no access token to judge";
+
+/** Types do not keep a program from handing on what a request does not have. */
+const isToken = (token: unknown): boolean => typeof token === "string" && token.trim() !== "";
 
 /** Makes the gate of a resource server. */
 export function createGate(judge: Judge, dpop: Dpop, settings: Settings, metadataUrl: string): Gate {
@@ -74,6 +79,10 @@ export function createGate(judge: Judge, dpop: Dpop, settings: Settings, metadat
   };
   return {
     async verify(token, { scopes = [], presented = BEARER, signal }) {
+      if (!isToken(token)) {
+        log({ type: "refused", reason: "missing", detail: "no token" });
+        throw new AgentAuthError("not_authenticated", NO_TOKEN, { class: "auth", status: 401 });
+      }
       const { verified } = await judge(token, presented, signal);
       return demand(verified, needed(scopes));
     },

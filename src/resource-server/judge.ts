@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { MASK, quote } from "../redact.js";
 import { REFUSALS, type RefusalCode, UNJUDGED } from "./challenge.js";
-import { judgeClaims, type TokenClaims } from "./claims.js";
+import { checkKind, judgeClaims, type TokenClaims } from "./claims.js";
 import { checkLength } from "./credentials.js";
 import type { Dpop, Presentation } from "./dpop.js";
 import { type RefusalReason, TokenRefusal } from "./events.js";
@@ -44,7 +44,9 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop
   };
   const byIssuer = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {
     if (!asked || !introspect) throw new TokenRefusal("not_a_jwt", "the token is no JWT, and no issuer is to be asked");
-    return [asked.issuer, await introspect(token, signal).catch(unjudged(asked.issuer))];
+    const claims = await introspect(token, signal).catch(unjudged(asked.issuer));
+    checkKind(claims);
+    return [asked.issuer, claims];
   };
   const judge: Judge = async (token, presented, signal) => {
     checkLength(token);

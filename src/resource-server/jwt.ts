@@ -1,7 +1,7 @@
 import { base64url, compactVerify, createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from "jose";
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
-import { quote } from "../redact.js";
+import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
 import { Kept } from "./kept.js";
@@ -9,8 +9,14 @@ import type { Settings } from "./settings.js";
 
 type Json = Record<string, unknown>;
 
+/** A key set, ready for use. */
+interface KeySet {
+  find: LocalJWKSet;
+  isEmpty: boolean;
+}
+
 /** The keys of an issuer, ready for use. */
-export type Keys = Kept<LocalJWKSet>;
+export type Keys = Kept<KeySet>;
 
 /** More keys than this fit no token without a `kid`: trying them all would be work that anybody could order. */
 const MAX_CANDIDATES = 8;
@@ -20,10 +26,11 @@ export function keysOf(issuer: Issuer, { keyTtl, clock }: Pick<Settings, "keyTtl
   const read = async (signal: AbortSignal) => {
     const document = await issuer.keys(signal);
     try {
-      return createLocalJWKSet(document as unknown as JSONWebKeySet);
+      const set = document as unknown as JSONWebKeySet;
+      return { find: createLocalJWKSet(set), isEmpty: set.keys.length === 0 };
     } catch (cause) {
       const message = `the keys of ${quote(issuer.issuer)} are no key set (RFC 7517 section 5)`;
-      throw new AgentAuthError("bad_envelope", message, { class: "refused", cause });
+      throw unusable(message, cause);
     }
   };
   return new Kept({ read, ttl: keyTtl * 1000, clock });
@@ -65,9 +72,10 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
 
 /**
  * Checks the signature with the issuer's own keys; whatever the token says of where keys are is not heeded. A key that is
- * not there may be new: the keys are read again, once a minute at most.
+ * not there may be new, and one that cannot be used may have been mended: the keys are read again, once a minute at most.
  *
- * @throws TokenRefusal `key` or `signature`, or what reading the keys threw
+ * @throws TokenRefusal `key` or `signature`; `AgentAuthError` `bad_envelope` where no key can be used that the token may
+ * have been signed with, or what reading the keys threw: then the token may be good
  */
 export async function verifySignature(
   token: string,
@@ -75,34 +83,48 @@ export async function verifySignature(
   { algorithms }: Settings,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const attempt = (set: LocalJWKSet): Promise<unknown> => compactVerify(token, set, { algorithms: [...algorithms] });
   const set = await keys.get(signal);
+  await tryKeys(token, set, algorithms).catch(async (error: unknown) => {
+    if (error instanceof TokenRefusal && error.reason === "signature") throw error;
+    const fresh = await keys.again(signal);
+    if (fresh === set) throw error;
+    await tryKeys(token, fresh, algorithms);
+  });
+}
+
+/** Tries the key that a token names; where several have that name, or the token names none, each of them. */
+async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]): Promise<void> {
+  if (set.isEmpty) throw unusable("the key set has no keys");
+  const options = { algorithms: [...algorithms] };
   try {
-    await attempt(set).catch((error: unknown) => {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) return amongSeveral(token, error, algorithms);
-      return keys.again(signal).then((fresh) => (fresh === set ? Promise.reject(error) : attempt(fresh)));
-    });
+    await compactVerify(token, set.find, options);
   } catch (error) {
-    if (isAgentAuthError(error)) throw error;
-    const reason = error instanceof errors.JWKSNoMatchingKey ? "key" : "signature";
-    throw new TokenRefusal(reason, error instanceof Error ? error.message : "the signature is not good");
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw objection(error);
+    let why: unknown = unusable("none of the keys can be used that the token may have been signed with");
+    let tried = 0;
+    for await (const key of error) {
+      if (++tried > MAX_CANDIDATES) break;
+      const found = await compactVerify(token, key, options).then(() => undefined, objection);
+      if (!found) return;
+      // What one key says of the token counts for more than that another cannot be used.
+      if (!(why instanceof TokenRefusal)) why = found;
+    }
+    throw why;
   }
 }
 
-/** Tries the keys that a token without a `kid` may have been signed with. */
-async function amongSeveral(token: string, error: unknown, algorithms: readonly string[]): Promise<void> {
-  if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-  let tried = 0;
-  for await (const key of error) {
-    if (++tried > MAX_CANDIDATES) break;
-    try {
-      await compactVerify(token, key, { algorithms: [...algorithms] });
-      return;
-    } catch (why) {
-      if (!(why instanceof errors.JWSSignatureVerificationFailed)) throw why;
-    }
-  }
-  throw new errors.JWSSignatureVerificationFailed();
+/** What speaks against a token, or against the key that it was to be checked with: that is no word about the token. */
+function objection(error: unknown): TokenRefusal | AgentAuthError {
+  const detail = escapeText(error instanceof Error ? error.message : "the signature is not good");
+  if (error instanceof errors.JWKSNoMatchingKey) return new TokenRefusal("key", detail);
+  if (ABOUT_TOKENS.some((kind) => error instanceof kind)) return new TokenRefusal("signature", detail);
+  return unusable(`the key of the token cannot be used: ${detail}`, error);
+}
+
+const ABOUT_TOKENS = [errors.JWSSignatureVerificationFailed, errors.JWSInvalid, errors.JOSEAlgNotAllowed];
+
+function unusable(message: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("bad_envelope", message, { class: "refused", cause });
 }
 
 function isAccessTokenType(typ: unknown, legacy: boolean): boolean {

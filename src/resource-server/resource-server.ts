@@ -20,9 +20,9 @@ export interface ResourceServer {
   /**
    * Judges a token.
    *
-   * @throws `AgentAuthError` `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce` (class `auth`, status 401),
-   * `insufficient_scope` (class `auth`, status 403), or one of class `unavailable` (status 503) where the token could not
-   * be judged
+   * @throws `AgentAuthError` `not_authenticated` where there is no token: its answer names no error (RFC 6750 section 3.1);
+   * `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce` (all of class `auth`, status 401); `insufficient_scope` (class
+   * `auth`, status 403), or one of class `unavailable` (status 503) where the token could not be judged
    */
   verify(token: string, options?: VerifyOptions): Promise<VerifiedToken>;
   /**

@@ -1,6 +1,7 @@
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { AuthMethod, ClientRecord, Grant } from "../oauth/grant.js";
 import type { PreparedLogin } from "../oauth/login-flow.js";
+import type { ServerMetadata } from "../oauth/server-metadata.js";
 import { quote, Secret } from "../redact.js";
 
 /** The schema that is written; a file of another one is not touched. */
@@ -166,10 +167,26 @@ function numbers(members: Members, name: string): number[] {
   throw new CodecError(`${name} is not a list of numbers`);
 }
 
-function strings(members: Members, name: string): string[] {
-  const value = members[name] ?? [];
+function strings(members: Members, name: string, need?: "needed"): string[] {
+  const value = members[name] ?? (need ? undefined : []);
   if (Array.isArray(value) && value.every((one): one is string => typeof one === "string")) return value;
   throw new CodecError(`${name} is not a list of strings`);
+}
+
+function optionalStrings(members: Members, name: string): string[] | undefined {
+  return members[name] === undefined ? undefined : strings(members, name);
+}
+
+function boolean(members: Members, name: string): boolean {
+  const value = members[name];
+  if (typeof value === "boolean") return value;
+  throw new CodecError(`${name} is neither true nor false`);
+}
+
+function address(members: Members, name: string): string {
+  const value = string(members, name);
+  if (URL.canParse(value)) return value;
+  throw new CodecError(`${name} is not an address`);
 }
 
 /** The text of a login on its way; its verifier and client secret are secrets. */
@@ -184,20 +201,58 @@ export function encodeLogin(login: PreparedLogin & { profile: string }): string 
 }
 
 /**
- * Reads back what {@link encodeLogin} wrote. The file is private and ours, so beyond its client it is taken as it is.
+ * Reads back what {@link encodeLogin} wrote.
  *
  * @throws CodecError
  */
 export function decodeLogin(text: string): PreparedLogin & { profile: string } {
   const members = decode(text, "login");
-  const pending = object(members, "pending");
-  const login = {
-    ...members,
+  return {
+    profile: string(members, "profile"),
+    server: string(members, "server"),
+    account: optional(members, "account"),
+    issuer: serverOf(object(members, "issuer")),
     client: clientOf(object(members, "client")),
+    scope: strings(members, "scope", "needed"),
+    resource: string(members, "resource"),
+    overrides: strings(members, "overrides", "needed"),
     proofKey: secret(members, "proofKey"),
-    pending: { ...pending, verifier: new Secret(string(pending, "verifier")) },
+    pending: pendingOf(object(members, "pending")),
   };
-  string(members, "server");
-  string(members, "profile");
-  return login as unknown as PreparedLogin & { profile: string };
+}
+
+function serverOf(members: Members): ServerMetadata {
+  return {
+    issuer: address(members, "issuer"),
+    authorizationEndpoint: address(members, "authorizationEndpoint"),
+    tokenEndpoint: address(members, "tokenEndpoint"),
+    registrationEndpoint: optional(members, "registrationEndpoint"),
+    introspectionEndpoint: optional(members, "introspectionEndpoint"),
+    revocationEndpoint: optional(members, "revocationEndpoint"),
+    endSessionEndpoint: optional(members, "endSessionEndpoint"),
+    deviceAuthorizationEndpoint: optional(members, "deviceAuthorizationEndpoint"),
+    jwksUri: optional(members, "jwksUri"),
+    scopesSupported: optionalStrings(members, "scopesSupported"),
+    grantTypesSupported: optionalStrings(members, "grantTypesSupported"),
+    tokenEndpointAuthMethods: optionalStrings(members, "tokenEndpointAuthMethods"),
+    tokenEndpointSigningAlgorithms: optionalStrings(members, "tokenEndpointSigningAlgorithms"),
+    dpopSigningAlgorithms: optionalStrings(members, "dpopSigningAlgorithms"),
+    promisesIss: boolean(members, "promisesIss"),
+    takesClientIdDocuments: boolean(members, "takesClientIdDocuments"),
+    url: string(members, "url"),
+  };
+}
+
+function pendingOf(members: Members): PreparedLogin["pending"] {
+  return {
+    issuer: string(members, "issuer"),
+    promisesIss: boolean(members, "promisesIss"),
+    authorizationUrl: address(members, "authorizationUrl"),
+    redirectUri: address(members, "redirectUri"),
+    state: string(members, "state"),
+    verifier: new Secret(string(members, "verifier")),
+    clientId: string(members, "clientId"),
+    scope: strings(members, "scope", "needed"),
+    resource: optional(members, "resource"),
+  };
 }

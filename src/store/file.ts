@@ -99,10 +99,15 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
       }
     }),
     remove: onFiles(folder, async (key: GrantKey) => generations.remove(grantId(key))),
-    list: onFiles(folder, async () => {
+    list: onFiles(folder, async (onUnusable: (error: AgentAuthError) => void = () => {}) => {
       checkFolders(grants);
       const read = onFiles(folder, readGrant);
+      const passOver = (error: unknown) => {
+        if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
+        onUnusable(error);
+      };
       const all = await Promise.all(generations.ids().map((id) => read(id).catch(passOver)));
+      // One file that cannot be used keeps nobody from the others.
       return all.filter((grant) => grant !== undefined);
     }),
     readClient: onFiles(folder, async (issuer: string, form: string) => {
@@ -156,10 +161,4 @@ function unusable(path: string, cause: unknown): unknown {
     hint: `move it away, then sign in again: ${aside}`,
     cause,
   });
-}
-
-/** In a list one file that cannot be used keeps nobody from seeing the others; a command that needs it says what is wrong. */
-function passOver(error: unknown): undefined {
-  if (isAgentAuthError(error) && (error.class === "store" || error.class === "auth")) return undefined;
-  throw error;
 }

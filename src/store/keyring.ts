@@ -78,8 +78,8 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
       cipherOf(await key().make());
       return files.reserve(at);
     },
-    async list() {
-      const grants = await files.list();
+    async list(onUnusable) {
+      const grants = await files.list(onUnusable);
       // A list without those that the keychain keeps shut would look like a list of all.
       const answer = key().known;
       if (answer && "failure" in answer) cipherOf(answer);

@@ -213,6 +213,30 @@ describe("what is said of a failure", () => {
     }
   });
 
+  it.each([
+    ["in its message", () => new TypeError(`no way with ${token}`)],
+    ["in what led to it", () => new TypeError("failed", { cause: new Error(`no way with ${token}`) })],
+    ["in one of several errors", () => new AggregateError([new Error(`no way with ${token}`)], "failed")],
+    ["in a member", () => Object.assign(new TypeError("failed"), { headers: { authorization: `Bearer ${token}` } })],
+    ["and is a text", () => `no way with ${token}`],
+    ["and is an object", () => ({ authorization: token })],
+  ])("holds no token when fetch throws something that has it %s", async (_, thrown) => {
+    const events: unknown[] = [];
+    const fetch = () => Promise.reject(thrown());
+    const onEvent = (event: unknown) => events.push(event);
+    const service = new AgentAuth({ baseUrl: "https://agentauth.example", token, fetch, maxAttempts: 1, onEvent });
+    const error = await rejection(service.get("/api/v1/pool"));
+    expect(error).toMatchObject({ code: "network_failed", class: "unavailable", retryable: true });
+    expect(shown(error) + JSON.stringify(events)).not.toContain("canary");
+  });
+
+  it("keeps the very error that fetch threw when it holds no token", async () => {
+    const thrown = new TypeError("failed", { cause: Object.assign(new Error("gone"), { code: "ECONNRESET" }) });
+    const fetch = () => Promise.reject(thrown);
+    const service = new AgentAuth({ baseUrl: "https://agentauth.example", token, fetch, maxAttempts: 1 });
+    expect(((await rejection(service.get("/api/v1/pool"))) as Error).cause).toBe(thrown);
+  });
+
   it("holds no client secret when a page is not what it should be", async () => {
     const device = { id: 7, dynamic_client_details: { client_secret: secret, title: "t" } };
     for (const [body, options] of [
@@ -236,5 +260,25 @@ describe("what is said of a failure", () => {
       expect(inspect(page, { depth: 9 }) + JSON.stringify(page)).not.toContain("canary");
     }
     expect(inspect(service, { depth: 9, showHidden: true }) + JSON.stringify(service)).not.toContain("canary");
+  });
+
+  it("holds no client secret in what a raw request gives, until it is asked for by name", async () => {
+    const device = { id: "dev", dynamic_client_details: { client_secret: secret, title: "t" } };
+    const query = { params: { query: { pool_id: "p" } } };
+    for (const body of [{ status: "success", summaries: [device, null, 7, { dynamic_client_details: "x" }] }]) {
+      for (const headers of [{}, { "content-length": String(JSON.stringify(body).length) }]) {
+        const fetch = async () => Response.json(body, { headers });
+        const service = new AgentAuth({ baseUrl: "https://agentauth.example", token, fetch });
+        const got = await service.client.GET("/api/v1/device", query);
+        const requested = await service.client.request("get", "/api/v1/device", query);
+        const read = (await (await service.get("/api/v1/device")).json()) as typeof got.data;
+        for (const data of [got.data, requested.data, read]) {
+          expect(inspect({ data }, { depth: 9 }) + JSON.stringify(data)).not.toContain("canary");
+          expect(data?.summaries?.[0]?.dynamic_client_details?.client_secret).toBe(secret);
+          expect(data?.summaries?.[0]?.dynamic_client_details?.title).toBe("t");
+        }
+        expect(inspect(got, { depth: 9 }) + JSON.stringify(got)).not.toContain("canary");
+      }
+    }
   });
 });

@@ -151,6 +151,17 @@ describe("an error of the service", () => {
     });
   });
 
+  it("keeps its code and message where its body lacks the status", async () => {
+    for (const status of [undefined, null]) {
+      const error = await errorOf({ ...failure("not_permitted", "not yours"), status }, { status: 403 });
+      expect(error).toMatchObject({ code: "not_permitted", class: "remote", status: 403 });
+      expect(error.message).toBe("https://agentauth.example/api/v1/pool: not yours (not_permitted, HTTP 403)");
+    }
+    expect((await errorOf({ ...failure("not_permitted"), status: "ok" }, { status: 403 })).code).toBe("http_error");
+    const summaries = { summaries: [], code: "not_permitted" };
+    expect(serviceError(await replyTo(summaries), mask)).toBeUndefined();
+  });
+
   it("says what helps", async () => {
     expect((await errorOf(failure("not_authenticated"))).hint).toBe("give an API token");
     expect((await errorOf(failure("bad_authtoken"))).hint).toContain("valid");
@@ -182,7 +193,8 @@ describe("an answer with a status that is retried", () => {
       expect(mayRetry(await replyTo(failure(code), { status: 500 }))).toBe(isPassing);
       expect(mayRetry(await replyTo(failure(code), { status: 429 }))).toBe(true);
     }
-    for (const body of ["<html>", {}, [], failure(undefined), failure("brand_new"), { code: "bad_request" }]) {
+    expect(mayRetry(await replyTo({ code: "not_permitted" }, { status: 503 }))).toBe(false);
+    for (const body of ["<html>", {}, [], failure(undefined), failure("brand_new"), { code: "brand_new" }]) {
       expect(mayRetry(await replyTo(body, { status: 500 }))).toBe(true);
     }
   });

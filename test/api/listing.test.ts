@@ -145,6 +145,21 @@ describe("a listing", () => {
       class: "remote",
     });
   });
+
+  it("ends the search for a device as any call ends: with the failure itself, not as a part of a list", async () => {
+    const service = new MadeService(50);
+    service.alter = (page, offset) => (offset < 20 ? page : new Response("", { status: 503 }));
+    const error = await rejection(service.client().devices.get({ pool_id, id: "dev_30" }));
+    expect(error).toMatchObject({ code: "server_error", class: "unavailable", status: 503, retryable: true });
+    expect(JSON.parse(JSON.stringify(error))).not.toHaveProperty("resume");
+    expect((error as Error).message).not.toContain("the listing");
+    const controller = new AbortController();
+    service.before = (offset) => (offset === 10 ? controller.abort() : undefined);
+    const { signal } = controller;
+    const aborted = await rejection(service.client().devices.get({ pool_id, id: "dev_30" }, { signal }));
+    expect(aborted).toMatchObject({ code: "aborted", class: "aborted" });
+    expect((aborted as AgentAuthError).resume).toBeUndefined();
+  });
 });
 
 describe("complete or an error", () => {
@@ -392,7 +407,8 @@ describe("a list that changes while it is read", () => {
       if (nth === 5) service.items.pop();
     };
     const error = await rejection(pools().toArray());
-    expect(error).toMatchObject({ class: "partial", code: "list_changed", resume: 10 });
+    // One was deleted, so the first unread item may stand one further to the left.
+    expect(error).toMatchObject({ class: "partial", code: "list_changed", resume: 9 });
   });
 
   it("fails under `strict` on an item of another shape, naming the field", async () => {
@@ -401,6 +417,58 @@ describe("a list that changes while it is read", () => {
     );
     expect(error).toMatchObject({ class: "refused", code: "unexpected_shape" });
     expect((error as Error).message).toMatch(/summaries\[0\].*is missing/);
+  });
+
+  it.each([
+    ["a sorting of another kind", { sorting: "id" }, 'sorting "id" must be an object'],
+    ["no sorting", { sorting: undefined }, "sorting is missing"],
+    ["an unknown direction", { sorting: { direction: "up", field: "id" } }, 'sorting.direction "up" must be one of'],
+    [
+      "a field that devices are not sorted by",
+      { sorting: { direction: "asc", field: "at" } },
+      'sorting.field "at" must',
+    ],
+    ["more in its sorting", { sorting: { direction: "asc", field: "id", by: 1 } }, "sorting.by is not documented"],
+    ["a status that is null", { status: null }, 'status "null" must not be null'],
+    ["no status", { status: undefined }, "status is missing"],
+    ["a member that is not documented", { "mo\u001bre": 1 }, String.raw`mo\ere is not documented`],
+  ])("fails under `strict` on an answer with %s, and only there", async (_, change, said) => {
+    const numbers = { item_count: 0, item_start: 0, item_end: 0, page_count: 0, page_index: 1, page_offset: 0 };
+    const ends = { page_size: 50, next_page_offset: null, previous_page_offset: null };
+    const whole = {
+      status: "success",
+      summaries: [],
+      pagination: { ...numbers, ...ends },
+      sorting: { direction: "asc", field: "id" },
+    };
+    const listOf = (body: object) => {
+      const fetch = async () => Response.json(body);
+      return new MadeService(0).client({ fetch }).devices;
+    };
+    expect(await listOf(whole).list({ pool_id }, { strict: true }).toArray()).toEqual([]);
+    const changed = listOf({ ...whole, ...change });
+    expect(await changed.list({ pool_id }).toArray()).toEqual([]);
+    const error = await rejection(changed.list({ pool_id }, { strict: true }).toArray());
+    const url = "https://agentauth.example/api/v1/device";
+    expect(error).toMatchObject({ class: "refused", code: "unexpected_shape", url });
+    expect((error as Error).message).toContain(`${url}: ${said}`);
+  });
+
+  it("says in its errors which address the numbers came from", async () => {
+    const url = "https://agentauth.example/api/v1/device";
+    for (const next of ["10", 3]) {
+      const service = new MadeService(50);
+      service.alter = (page, offset) => {
+        if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: next });
+        return page;
+      };
+      const { error } = await readUntilError(service);
+      expect(error.message).toContain(`: ${url}: `);
+      expect(JSON.parse(JSON.stringify(error))).toMatchObject({ url });
+    }
+    const { error } = await readUntilError(new MadeService(50), { maxPages: 1 });
+    expect(error.message).toContain(`: ${url}: `);
+    expect(error.url).toBe(url);
   });
 
   it("ends rather than chasing a count that falls for ever", async () => {

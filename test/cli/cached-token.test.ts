@@ -130,6 +130,7 @@ describe("command lines that are answered from the store", () => {
     ["a flag that comes twice", [MCP, "--format", "raw", "--format", "json"], 0],
     ["an unknown flag", [MCP, "--formt", "raw"], 2],
     ["a switch with a value", [MCP, "--quiet=yes"], 2],
+    ["switches that contradict each other", ["--login", MCP, "--no-login"], 2],
     ["flags in one word", [MCP, "-qv"], 0],
     ["a flag that the quick way leaves alone", [MCP, "--verbose"], 0],
     ["two addresses", [MCP, MCP], 2],

@@ -4,7 +4,9 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -150,6 +152,83 @@ describe("a token that ends", () => {
   });
 });
 
+describe("a file that somebody has taken away", () => {
+  const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+  it.each<[string, (path: string) => string]>([
+    ["alone", (path) => path],
+    ["with its folder", (path) => dirname(path)],
+    ["with the folder of all of them", (path) => dirname(dirname(path))],
+  ])("%s is there again at the next look, for its owner alone, and that is no trouble", async (_what, gone) => {
+    const told: unknown[] = [];
+    const { waits, pause } = handClock(3);
+    const answers = [lasting("token-1"), lasting("token-1")];
+    const { path } = keep({
+      ask: async () => {
+        rmSync(gone(path), { recursive: true });
+        return answers.shift() ?? lasting("?");
+      },
+      onTrouble: (error) => told.push(error),
+      pause,
+    });
+    await until(() => waits.length === 3);
+    expect(readFileSync(path, "utf8")).toBe("token-1");
+    expect([path, dirname(path), folder].map(mode)).toEqual(["600", "700", "700"]);
+    expect([told, waits]).toEqual([[], [30_000, 30_000, 30_000]]);
+  });
+
+  it("and cannot be written again is told once, however often it is tried", async () => {
+    const told: unknown[] = [];
+    const { waits, pause } = handClock(5);
+    const { path } = keep({
+      ask: async () => {
+        if (existsSync(path)) rmSync(folder, { recursive: true });
+        writeFileSync(folder, "in its place");
+        return lasting("token-1");
+      },
+      onTrouble: (error) => told.push(error),
+      pause,
+    });
+    await until(() => waits.length === 5);
+    expect(told).toHaveLength(1);
+    expect(waits).toEqual([30_000, 10_000, 10_000, 10_000, 10_000]);
+  });
+
+  it("is not written where a link or a folder of everybody's is in its place", async () => {
+    const told: string[] = [];
+    const elsewhere = join(temporaryFolder(), "elsewhere");
+    const { waits, pause } = handClock(4);
+    const ways = [
+      () => {
+        rmSync(folder, { recursive: true });
+        mkdirSync(elsewhere, { mode: 0o700 });
+        symlinkSync(elsewhere, folder);
+      },
+      () => {
+        rmSync(folder);
+        mkdirSync(folder);
+        chmodSync(folder, 0o777);
+      },
+      () => {
+        chmodSync(folder, 0o700);
+        mkdirSync(dirname(path));
+        chmodSync(dirname(path), 0o777);
+      },
+    ];
+    const { path } = keep({
+      ask: async () => {
+        ways.shift()?.();
+        return lasting("token-1");
+      },
+      onTrouble: (error) => told.push(String(error)),
+      pause,
+    });
+    await until(() => waits.length === 4);
+    expect([existsSync(path), readdirSync(elsewhere)]).toEqual([false, []]);
+    expect([told.length, waits.slice(1)]).toEqual([1, [10_000, 10_000, 10_000]]);
+  });
+});
+
 describe("files of runs that were killed", () => {
   const made = (name: string, hoursOld: number) => {
     const own = join(folder, name);
@@ -165,5 +244,14 @@ describe("files of runs that were killed", () => {
     const [old, young, other] = [made("exec-old", 25), made("exec-young", 23), made("other", 25)];
     keep({});
     expect([old, young, other].map((path) => existsSync(path))).toEqual([false, true, true]);
+  });
+
+  it("that cannot be looked at are in nobody's way", () => {
+    mkdirSync(folder, { mode: 0o700 });
+    const loop = join(folder, "exec-loop");
+    symlinkSync(loop, loop);
+    const old = made("exec-old", 25);
+    expect(existsSync(keep({}).path)).toBe(true);
+    expect(existsSync(old)).toBe(false);
   });
 });

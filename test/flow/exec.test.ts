@@ -1,7 +1,21 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MASK, shellWord } from "../../src/redact.js";
@@ -35,6 +49,21 @@ const node = (program: string, ...words: string[]) => ["--", process.execPath, "
 const exec = (...words: string[]) => me.run(["exec", url, ...words]);
 const sha = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
 const HASH = 'console.log(require("crypto").createHash("sha256").update(process.env.NAME).digest("hex"))';
+
+/** Modes mean nothing to root: whoever runs these tests, or nobody, to whom everything in the folder is given. */
+function ordinaryUser(folder: string): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  for (const name of ["", ...readdirSync(folder, { recursive: true, encoding: "utf8" })]) {
+    chownSync(join(folder, name), 65534, 65534);
+  }
+  return { uid: 65534, gid: 65534 };
+}
+
+async function runUnder(user: { uid?: number; gid?: number }, words: readonly string[], home: string) {
+  const child = spawn(process.execPath, words, { env: cleanEnv({ AGENTAUTH_HOME: home }), stdio: "pipe", ...user });
+  const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  return { code: (await once(child, "close"))[0] as number | null, stdout: out(), stderr: err() };
+}
 
 // The kernel ignores SIGTSTP in a process group that no shell of its session controls: under nohup, in some containers.
 const stopsOnRequest =
@@ -202,6 +231,15 @@ describe("the token in what the command prints", () => {
     const script = 'echo "$AGENTAUTH_TOKEN" > /dev/stdout; echo "$AGENTAUTH_TOKEN" > /dev/stderr';
     expect(await exec("--", "sh", "-c", script)).toMatchObject({ code: 0, stdout: `${MASK}\n`, stderr: `${MASK}\n` });
   });
+
+  it.each(["stdout", "stderr"] as const)(
+    "is masked on %s also where there is no folder for temporary files",
+    async (stream) => {
+      const env = { TMPDIR: join(temporaryFolder(), "nonexistent") };
+      const result = await me.run(["exec", url, ...node(PRINT)], { env });
+      expect([result.code, result[stream]]).toEqual([0, MASK]);
+    },
+  );
 
   it("takes nothing of ten megabytes of any bytes", async () => {
     const program = `const bytes = Buffer.alloc(10e6); for (let i = 0; i < 10e6; i++) bytes[i] = (i * 2654435761) >>> 24;
@@ -385,6 +423,30 @@ describe("--as file:NAME", () => {
     expect([code, existsSync(file)]).toEqual([8, false]);
     expect(stderr).toMatch(/^error: the folder \S+ cannot be made/);
   });
+
+  it.skipIf(process.platform === "win32").each(["500", "000"])(
+    "starts nothing where the folder for it has the mode %s: exit 8, and the command that repairs it",
+    async (mode) => {
+      const home = mkdtempSync(join(tmpdir(), "agentauth-test-"));
+      try {
+        cpSync(me.home, home, { recursive: true });
+        const run = join(home, "run");
+        mkdirSync(run, { recursive: true });
+        chmodSync(run, Number.parseInt(mode, 8));
+        const user = ordinaryUser(home);
+        const words = [BIN, "exec", url, "--as", "file:F", "--", "touch", join(home, "started")];
+        const result = () => runUnder(user, words, home);
+        const refused = await result();
+        expect([refused.code, refused.stdout, existsSync(join(home, "started"))]).toEqual([8, "", false]);
+        expect(refused.stderr).toBe(`error: the folder ${run} cannot be written (EACCES)\nhint: chmod 700 ${run}\n`);
+        chmodSync(run, 0o700);
+        expect(await result()).toEqual({ code: 0, stdout: "", stderr: "" });
+        expect(existsSync(join(home, "started"))).toBe(true);
+      } finally {
+        rmSync(home, { recursive: true, force: true });
+      }
+    },
+  );
 
   it("keeps it fresh while the command runs, and masks the new token as the first", async () => {
     const short = await startDesk({ accessTokenTtl: 4 });

@@ -74,6 +74,33 @@ describe("agentauth logout", () => {
     expect(await me.grants()).toEqual([]);
   });
 
+  it("--all signs out of every account at a server, and of the login without one", async () => {
+    await me.signIn();
+    await me.signIn("--account-hint", "alice");
+    const { code, stdout } = await me.run(["logout", "--all", "--json"]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ removed: true }, { removed: true }]]);
+    expect(await me.grants()).toEqual([]);
+  });
+
+  it("--all is not for one account, and then signs out of nothing", async () => {
+    await me.signIn();
+    await me.signIn("--account-hint", "alice");
+    const { code, stdout, stderr } = await me.run(["logout", "--all", "--account-hint", "alice"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("hint: leave out --all: agentauth logout <mcp_url> --account-hint alice\n");
+    expect(await me.grants()).toHaveLength(2);
+    expect((await me.run(["logout", url, "--account-hint", "alice"])).code).toBe(0);
+    expect((await me.grants()).map(({ account }) => account)).toEqual([undefined]);
+  });
+
+  it("--all signs people out also where flags of a machine are given", async () => {
+    await me.signIn();
+    const flags = ["--grant", "client-credentials", "--client-id", "nobody-knows-it"];
+    const env = { AGENTAUTH_CLIENT_SECRET: "not-the-secret" };
+    const { code, stdout } = await me.run(["logout", "--all", "--json", ...flags], { env });
+    expect([code, JSON.parse(stdout), await me.grants()]).toMatchObject([0, [{ removed: true }], []]);
+  });
+
   it("needs one server or --all, and not both", async () => {
     expect((await me.run(["logout"])).code).toBe(2);
     expect((await me.run(["logout", url, "--all"])).code).toBe(2);

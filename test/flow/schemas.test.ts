@@ -114,6 +114,18 @@ describe("what is printed as JSON is what its schema says", () => {
     expect(problems(type, await parsed(args(url)))).toBeUndefined();
   });
 
+  it("discover that fails, and it fails as before", async () => {
+    const { code, stdout, stderr } = await me.run(["discover", `${url}/nothing`, "--json"]);
+    const report = JSON.parse(stdout) as { server: string; trace: unknown[]; error: Record<string, unknown> };
+    expect(problems("discover", report)).toBeUndefined();
+    expect(code).toBe(3);
+    expect(report.server).toBe(`${url}/nothing`);
+    expect(report.trace.length).toBeGreaterThan(1);
+    expect(JSON.parse(stderr).error).toMatchObject(report.error);
+    expect(report.error["hint"]).toContain("--legacy-discovery");
+    expect(stdout + stderr).not.toContain("agentauth discover");
+  });
+
   it.each<[string, (url: string) => string[]]>([
     ["status", () => ["status", "--json"]],
     ["tool", (at) => ["mcp", "tools", at, "--json"]],

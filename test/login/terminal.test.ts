@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { detectEnvironment } from "../../src/login/environment.js";
 import { type TerminalLoginOptions, terminalLogin } from "../../src/login/terminal.js";
-import type { LoginSession } from "../../src/oauth/login.js";
+import type { AuthorizePrompt, LoginSession } from "../../src/oauth/login.js";
 import { startServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 import { callbackUrl, DENIED, freePort, isFree, openHandles, raw, request, STATE } from "./support.js";
@@ -20,7 +20,7 @@ interface Setup {
   /** Everything said so far. */
   text: () => string;
   controller: AbortController;
-  authorize: (changes?: { url?: string; allowBareCode?: boolean; signal?: AbortSignal }) => Promise<URLSearchParams>;
+  authorize: (changes?: Partial<AuthorizePrompt>) => Promise<URLSearchParams>;
 }
 
 async function login(options: Partial<TerminalLoginOptions> = {}, preferred?: string): Promise<Setup> {
@@ -321,6 +321,34 @@ describe("the end without a callback", () => {
   });
 });
 
+describe("a sign-in whose code goes to another host than the person", () => {
+  const told = async (prompt: Partial<AuthorizePrompt>) => {
+    const { text, authorize, controller } = await login();
+    void authorize(prompt);
+    controller.abort();
+    return text();
+  };
+  const tokenEndpoint = "https://tokens.example:8443/token";
+
+  test("names that host before anything is opened, with a warning where nothing proves that the two belong together", async () => {
+    const text = await told({ tokenEndpoint, promisesIss: false });
+    expect(text).toContain("warning: The sign-in at issuer.example is handed to tokens.example:8443");
+    expect(text).toContain("--same-origin-endpoints");
+  });
+
+  test("names that host without a warning where the callback names its issuer", async () => {
+    const text = await told({ tokenEndpoint, promisesIss: true });
+    expect(text).toContain("The sign-in at issuer.example is handed to tokens.example:8443");
+    expect(text).not.toContain("warning");
+  });
+
+  test("is not spoken of where it is the same origin, or nobody says", async () => {
+    for (const prompt of [{ tokenEndpoint: "https://issuer.example/token" }, {}]) {
+      expect(await told({ ...prompt, promisesIss: false })).not.toContain("handed to");
+    }
+  });
+});
+
 describe("a device code", () => {
   async function shown(changes: Record<string, string | undefined> = {}): Promise<string> {
     const said: string[] = [];
@@ -339,7 +367,7 @@ describe("a device code", () => {
     const text = await shown({ verificationUriComplete: "https://issuer.example/device?user_code=WDJB-MJHT" });
     expect(text).toMatch(/at issuer\.example.*\n {2}https:\/\/issuer\.example\/device\n.*\n {2}WDJB-MJHT\n/s);
     expect(text).toContain("\n  https://issuer.example/device?user_code=WDJB-MJHT\n");
-    expect(text).toContain("good for 15 minutes");
+    expect(text).toContain("Waiting for the sign-in (15 minutes");
   });
 
   test.each([

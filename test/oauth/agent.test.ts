@@ -146,10 +146,16 @@ describe("a login", () => {
     const order: string[] = [];
     const watched: GrantStore = {
       ...store,
-      save: async (grant, expected) => {
-        const done = await store.save(grant, expected);
-        order.push("saved");
-        return done;
+      async reserve(key) {
+        const room = await store.reserve(key);
+        return {
+          ...room,
+          async save(grant, expected) {
+            const done = await room.save(grant, expected);
+            order.push("saved");
+            return done;
+          },
+        };
       },
     };
     const open = login.open.bind(login);

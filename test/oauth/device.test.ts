@@ -1,16 +1,28 @@
 import { describe, expect, it } from "vitest";
+import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import type { LoginMethod } from "../../src/oauth/login.js";
-import { type Reply, type Scene, startScene } from "../helpers/issuer.js";
+import { type Reply, reset, type Scene, startScene } from "../helpers/issuer.js";
 
 const TOKEN = "/pool/token";
+/** Makes the code one that is good for long enough, with these members in place of the usual. */
+const lasting = (members: Record<string, unknown>) => (scene: Scene) => {
+  const verification_uri = `${scene.issuer.issuer}/go`;
+  scene.issuer.routes["/pool/device"] = {
+    json: { device_code: "device-1", user_code: "ABCD-EFGH", verification_uri, expires_in: 300, ...members },
+  };
+};
 const pending: Reply = { status: 400, json: { error: "authorization_pending" } };
 
 /** Signs in by device, where the token endpoint gives these answers in turn and then a token. */
-async function deviceLogin(answers: Reply[] = [], change: (scene: Scene) => void = () => undefined) {
+async function deviceLogin(
+  answers: Reply[] = [],
+  change: (scene: Scene) => void = () => undefined,
+  options: Partial<AgentClientOptions> = {},
+) {
   const scene = await startScene();
   scene.issuer.routes[TOKEN] = (_request, nth) => answers[nth - 1] ?? { json: scene.issuer.tokens(nth) };
   change(scene);
-  const work = scene.agent({ flow: "device" }).login(scene.mcp.url, { scope: "a b" });
+  const work = scene.agent({ flow: "device", ...options }).login(scene.mcp.url, { scope: "a b" });
   const token = await work.catch(() => undefined);
   const error = await work.then(
     () => undefined,
@@ -65,6 +77,78 @@ describe("signing in on another device", () => {
   it("goes on after an answer that says nothing", async () => {
     const { token } = await deviceLogin([{ status: 503, text: "" }, { raw: (response) => response.socket?.destroy() }]);
     expect(token?.value).toBe("access-as-3");
+  });
+
+  it.each<[string, Reply]>([
+    ["503", { status: 503, text: "" }],
+    ["429", { status: 429, json: {} }],
+    ["a broken connection", reset],
+  ])(
+    "asks less and less often while the answer is %s, and as before after one that says something",
+    async (_what, answer) => {
+      const { clock, token } = await deviceLogin(
+        [answer, answer, answer, answer, answer, pending],
+        lasting({ interval: 1 }),
+      );
+      expect(clock.waits).toEqual([1000, 6000, 12_000, 24_000, 48_000, 60_000, 1000]);
+      expect(token).toBeDefined();
+    },
+  );
+
+  it("waits as long as an answer that says nothing else asks for", async () => {
+    const busy: Reply = { status: 503, headers: { "retry-after": "77" }, text: "" };
+    const { clock } = await deviceLogin([busy], lasting({ interval: 5 }));
+    expect(clock.waits).toEqual([5000, 77_000]);
+  });
+
+  it.each([
+    [undefined, 5000],
+    [1e-6, 1000],
+    [0.5, 1000],
+    [30, 30_000],
+    [1e300, 60_000],
+  ])(
+    "asks no more often than every second, and at least once a minute, where the interval is %s",
+    async (interval, wait) => {
+      const { clock, token } = await deviceLogin([pending], lasting({ interval }));
+      expect(clock.waits).toEqual([wait, wait]);
+      expect(token).toBeDefined();
+    },
+  );
+
+  it.each<[string, Partial<AgentClientOptions>, number]>([
+    ["that the client was given", { loginTimeout: 12_000 }, 12],
+    ["of five minutes where nobody says otherwise", {}, 300],
+  ])("ends after the time %s, however long the code is good", async (_what, options, seconds) => {
+    const answers = Array.from({ length: 200 }, () => pending);
+    const { error, clock, login, mcp } = await deviceLogin(answers, lasting({ expires_in: 1e300 }), options);
+    expect(error).toMatchObject({ code: "timeout", class: "auth", hint: expect.stringContaining("--login-timeout") });
+    expect(error).toMatchObject({ hint: expect.stringContaining(mcp.url) });
+    expect(clock.waits.reduce((sum, wait) => sum + wait, 0)).toBe(seconds * 1000);
+    expect(login.prompts).toMatchObject([{ expiresIn: seconds }]);
+  });
+
+  it("ends after the time of the way to sign in, where the client was given none", async () => {
+    const { login, mcp, issuer, clock, agent } = await startScene();
+    issuer.routes[TOKEN] = pending;
+    const method: LoginMethod = {
+      loginTimeout: 7000,
+      open: (request) => login.open(request),
+      showDeviceCode: (prompt) => login.showDeviceCode(prompt),
+    };
+    await expect(agent({ flow: "device", login: method }).login(mcp.url)).rejects.toMatchObject({ code: "timeout" });
+    expect(clock.waits).toEqual([5000, 2000]);
+  });
+
+  it("believes no code to be good for more than a day", async () => {
+    const options = { loginTimeout: Number.POSITIVE_INFINITY };
+    const { login } = await deviceLogin([], lasting({ expires_in: 1e300 }), options);
+    expect(login.prompts).toMatchObject([{ expiresIn: 24 * 3600 }]);
+  });
+
+  it.each([0, -1, Number.NaN])("takes no time of %s milliseconds", async (loginTimeout) => {
+    const { agent } = await startScene();
+    expect(() => agent({ loginTimeout })).toThrow(TypeError);
   });
 
   it.each(["access_denied", "expired_token"])("ends with %s", async (code) => {

@@ -122,3 +122,73 @@ describe("a server of the revision 2025-03-26", () => {
     expect(await outcome(scene, { legacyDiscovery: true })).toMatchObject({ code: "no_server_metadata" });
   });
 });
+
+describe("metadata on another origin that a person has allowed", () => {
+  /** A server that names a document of somebody else's, where a person has signed in by the flag. */
+  async function startAllowed() {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    const host = await scene.another("docs");
+    const document = { resource: mcp.url, authorization_servers: [issuer.issuer] };
+    host.routes["/prm"] = () => ({ json: document });
+    mcp.challenge = `Bearer resource_metadata="${host.origin}/prm"`;
+    await scene.agent({ allowCrossOriginMetadata: true }).login(mcp.url);
+    return { scene, host, document };
+  }
+
+  it("are followed from then on without being allowed again, and stay so with each new login", async () => {
+    const { scene, host } = await startAllowed();
+    for (let time = 0; time < 2; time++) {
+      await scene.agent().login(scene.mcp.url);
+      expect(await outcome(scene)).toMatchObject({ issuer: scene.issuer.issuer, code: undefined });
+      expect((await scene.store.list()).map(({ overrides }) => overrides)).toEqual([["allowCrossOriginMetadata"]]);
+    }
+    expect(host.to("/prm").length).toBeGreaterThan(1);
+  });
+
+  it("are followed in a step-up", async () => {
+    const { scene } = await startAllowed();
+    const { mcp } = scene;
+    const { challenge = "" } = mcp;
+    mcp.routes["/mcp"] = ({ headers }) => {
+      if (headers.authorization === undefined) return mcp.refusal();
+      if (headers.authorization === "Bearer access-as-2") return { json: { ok: true } };
+      const more = `${challenge}, error="insufficient_scope", scope="more"`;
+      return { status: 403, headers: { "www-authenticate": more }, text: "" };
+    };
+    expect((await scene.agent().fetch(mcp.url)).status).toBe(200);
+  });
+
+  it("are refused where they lead to another issuer, of which nothing is asked", async () => {
+    const { scene, document } = await startAllowed();
+    const thief = await scene.another("thief");
+    document.authorization_servers = [thief.issuer];
+    const { error } = await scene.agent().discover(scene.mcp.url);
+    expect(error).toMatchObject({ code: "bad_address", class: "refused" });
+    expect(error?.message).toContain(`must name "${scene.issuer.issuer}"`);
+    expect(error?.hint).toContain("--allow-cross-origin-metadata");
+    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(thief.requests).toEqual([]);
+    const allowed = await outcome(scene, { allowCrossOriginMetadata: true });
+    expect(allowed.issuer).toBe(thief.issuer);
+  });
+
+  it("are read for the known issuer alone where they name others before it", async () => {
+    const { scene, document } = await startAllowed();
+    const thief = await scene.another("thief");
+    document.authorization_servers = [thief.issuer, scene.issuer.issuer];
+    expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
+    expect(thief.requests).toEqual([]);
+  });
+
+  it("are refused after a login that allowed something else", async () => {
+    const { scene } = await startAllowed();
+    const [grant] = await scene.store.list();
+    if (!grant) throw new Error("nobody is signed in");
+    await scene.store.save(
+      { ...grant, overrides: ["allowPrivateNetwork"], generation: grant.generation + 1 },
+      grant.generation,
+    );
+    expect(await outcome(scene)).toMatchObject({ code: "bad_address", class: "refused" });
+  });
+});

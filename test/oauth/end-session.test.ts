@@ -15,13 +15,30 @@ async function signedIn(without: string[] = []): Promise<Scene> {
 }
 
 describe("signing out", () => {
-  it("revokes the refresh token as the client that got it", async () => {
+  it("revokes the refresh token, then the access token, as the client that got them", async () => {
     const { agent, mcp, issuer, store } = await signedIn();
     expect(await agent().logout(mcp.url)).toEqual({ removed: true, told: true });
-    expect(issuer.form("/pool/revoke").get("token")).toBe("refresh-as-1");
-    expect(issuer.to("/pool/revoke")[0]?.headers.authorization).toMatch(/^Basic /);
+    const requests = issuer.to("/pool/revoke");
+    expect(requests.map(({ body }) => new URLSearchParams(body).get("token"))).toEqual(["refresh-as-1", "access-as-1"]);
+    for (const { headers } of requests) expect(headers.authorization).toMatch(/^Basic /);
     expect(issuer.to("/pool/end_session")).toEqual([]);
     expect(await store.list()).toEqual([]);
+  });
+
+  it("is content with an issuer that revokes refresh tokens alone", async () => {
+    const { agent, mcp, issuer } = await signedIn();
+    issuer.routes["/pool/revoke"] = ({ body }) =>
+      body.includes("token=refresh")
+        ? { status: 200, text: "" }
+        : { status: 400, json: { error: "unsupported_token_type" } };
+    expect(await agent().logout(mcp.url)).toEqual({ removed: true, told: true });
+    expect(issuer.to("/pool/revoke")).toHaveLength(2);
+  });
+
+  it("says so where the access token lives on", async () => {
+    const { agent, mcp, issuer } = await signedIn();
+    issuer.routes["/pool/revoke"] = ({ body }) => ({ status: body.includes("token=refresh") ? 200 : 503, text: "" });
+    expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, told: false });
   });
 
   it("revokes the access token where there is no other", async () => {

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type ExchangeRequest, exchangeTokens } from "../../src/oauth/exchange.js";
 import { clientCredentialsTokens, jwtBearerTokens } from "../../src/oauth/machine-tokens.js";
 import { tokenCall } from "../../src/oauth/token-call.js";
-import { Secret } from "../../src/redact.js";
+import { quote, Secret } from "../../src/redact.js";
 import { unsignedJwt } from "../helpers/client-keys.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 
@@ -116,6 +116,23 @@ describe("a token exchange", () => {
       message: expect.stringContaining("https://other.example"),
     });
     answer["access_token"] = await unsignedJwt({ aud: "https://api.example/" });
+    await expect(exchange()).resolves.toBeDefined();
+  });
+
+  it.each<[string, unknown]>([
+    ["an object", {}],
+    ["a list of objects", [{}]],
+    ["a list in a list", [["https://api.example"]]],
+    ["a number", 5],
+    ["null", null],
+    ["an empty list", []],
+  ])("refuses a token whose aud is %s: it names nobody that was asked for", async (_what, aud) => {
+    answer["access_token"] = await unsignedJwt({ aud });
+    await expect(exchange({ audience: ["https://api.example", "5", "null"] })).rejects.toMatchObject({
+      code: "bad_token_answer",
+      message: expect.stringContaining(`aud of the token ${quote(aud)}`),
+    });
+    answer["access_token"] = await unsignedJwt({ aud: [aud, "https://api.example"].flat() });
     await expect(exchange()).resolves.toBeDefined();
   });
 

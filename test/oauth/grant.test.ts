@@ -100,14 +100,31 @@ describe("isFresh", () => {
   const grant = (over: Partial<Grant["tokens"]>, retired?: Grant["retired"]) =>
     madeGrant({ retired, tokens: { ...madeGrant().tokens, ...over } });
 
-  it("asks for at most half of the token's life", () => {
+  it("asks for at most nine tenths of the token's life", () => {
     fc.assert(
       fc.property(time, fc.integer({ min: 1, max: 1e8 }), fc.nat(1e5), fc.nat(2e8), (obtainedAt, life, minTtl, age) => {
         const fresh = isFresh(grant({ obtainedAt, expiresAt: obtainedAt + life }), obtainedAt + age, minTtl);
         const left = life - age;
-        expect(fresh).toBe(left > minTtl * 1000 || (left > life / 2 && minTtl * 1000 >= life / 2));
+        expect(fresh).toBe(left > Math.min(minTtl * 1000, life * 0.9));
       }),
     );
+  });
+
+  it.each([
+    [3600, 61, true],
+    [3600, 60, false],
+    [100, 51, true],
+    [100, 50, false],
+  ])("where nothing is asked for, a token that lives for %d s is fresh with %d s left: %s", (life, left, fresh) => {
+    expect(isFresh(grant({ obtainedAt: 0, expiresAt: life * 1000 }), (life - left) * 1000, undefined)).toBe(fresh);
+  });
+
+  it("is false for a token that came in what is now the future: the clock was wrong, or is", () => {
+    const tokens = grant({ obtainedAt: 1e12, expiresAt: 1e12 + 3_600_000 });
+    expect(isFresh(tokens, 1e12 - 60_000, 60)).toBe(true);
+    expect(isFresh(tokens, 1e12 - 60_001, 60)).toBe(false);
+    expect(isFresh(tokens, 0, 0)).toBe(false);
+    expect(isFresh(grant({ obtainedAt: 1e12, expiresAt: undefined }), 0, 60)).toBe(true);
   });
 
   it.each([

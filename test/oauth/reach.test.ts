@@ -46,6 +46,7 @@ describe("a server elsewhere", () => {
       "as POST /pool/token",
       "as POST /pool/introspect",
       "as POST /pool/revoke",
+      "as POST /pool/revoke",
     ]);
   });
 

@@ -1,10 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { GrantStore } from "../../src/oauth/grant-store.js";
+import { fileStore } from "../../src/store/file.js";
+import { memoryStore } from "../../src/store/memory.js";
+import { FakeClock } from "../helpers/clock.js";
 import { plainGrant } from "../helpers/grant.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../helpers/issuer.js";
+import { folder } from "../store/stores.js";
 
 const SIGNAL = new AbortController().signal;
+
+const stores = [
+  ["memoryStore", memoryStore],
+  ["fileStore", () => fileStore(folder())],
+] as const;
+
 const TOKEN = "/pool/token";
 
 /** A scene in which a person has signed in, and the token has ended or, with `left`, has that many ms to live. */
@@ -137,6 +147,143 @@ describe("a refresh that succeeds", () => {
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-1");
     expect((await agent.token(scene.mcp.url, { minTtl: 61 })).value).toBe("access-as-2");
     expect((await agent.token(scene.mcp.url, { minTtl: 999_999 })).value).toBe("access-as-2");
+  });
+});
+
+describe("a refresh whose answer is faulty beside the access token", () => {
+  const jwt = (header: object, claims: object) =>
+    [header, claims, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+
+  it.each<[string, Record<string, unknown>]>([
+    ["an id token that has ended", { id_token: jwt({ alg: "RS256" }, { exp: 1 }) }],
+    ["an id token of another issuer", { id_token: jwt({ alg: "RS256" }, { iss: "https://evil.example" }) }],
+    ["an id token that nobody signed", { id_token: jwt({ alg: "none" }, {}) }],
+    ["an id token that is none", { id_token: "a b" }],
+    ["an id token that is a number", { id_token: 7 }],
+    ["expires_in 0", { expires_in: 0 }],
+    ["expires_in -1", { expires_in: -1 }],
+    ["expires_in true", { expires_in: true }],
+    ["expires_in in words", { expires_in: "soon" }],
+    ["scopes in a list", { scope: ["a"] }],
+  ])("is taken without %s: the issuer has renewed already", async (_what, answer) => {
+    const scene = await signedIn();
+    const before = await stored(scene);
+    scene.issuer.tokenAnswer = answer;
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
+    const after = await stored(scene);
+    expect(after).toMatchObject({ retired: undefined, tokens: { refreshToken: "refresh-as-2" } });
+    expect(after?.tokens.scope).toBe(before?.tokens.scope);
+    if ("expires_in" in answer) expect(after?.tokens.expiresAt).toBeUndefined();
+    scene.issuer.tokenAnswer = {};
+    expect((await scene.agent().token(scene.mcp.url, { forceRefresh: true })).value).toBe("access-as-3");
+    expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-2");
+  });
+
+  it.each([7, "", "a\nb", "x".repeat(70_000)])("keeps the refresh token that it has in place of %j", async (token) => {
+    const scene = await signedIn();
+    scene.issuer.tokenAnswer = { refresh_token: token };
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await stored(scene))?.tokens.refreshToken).toBe("refresh-as-1");
+  });
+
+  it("reads seconds that were written as a decimal", async () => {
+    const scene = await signedIn();
+    scene.issuer.tokenAnswer = { expires_in: "60.0" };
+    const { expiresAt } = await scene.agent().token(scene.mcp.url);
+    expect(expiresAt).toEqual(new Date(scene.clock.epoch() + 60_000));
+  });
+
+  it("hands the newest id token back to its issuer, and nobody else", async () => {
+    const scene = await signedIn();
+    const idToken = jwt({ alg: "ES256" }, { iss: "whoever" });
+    scene.issuer.tokenAnswer = { id_token: idToken };
+    await scene.agent().token(scene.mcp.url);
+    expect((await stored(scene))?.tokens.idToken).toBe(idToken);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ["without an access token", { access_token: undefined }],
+    ["with an access token that is no string", { access_token: 7 }],
+    ["with a token of another type", { token_type: "mac" }],
+  ])("is refused %s", async (_what, answer) => {
+    const scene = await signedIn();
+    scene.issuer.tokenAnswer = answer;
+    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect((await stored(scene))?.retired).toBeUndefined();
+  });
+});
+
+describe.each(stores)("a refresh that has just failed, over one %s", (_name, open) => {
+  const LIFE = 3_600_000;
+
+  /** Two agents that share a token which lives for 50 s more, on a clock that agrees with the one that dates attempts. */
+  async function failing(reply: Reply) {
+    const scene = await startScene();
+    const clock = new FakeClock(Date.now() + 2000 - (LIFE - 50_000));
+    const store = open();
+    await scene.agent({ clock, store }).login(scene.mcp.url);
+    await clock.sleep(LIFE - 50_000, SIGNAL);
+    const answer = scene.issuer.routes[TOKEN];
+    scene.issuer.routes[TOKEN] = reply;
+    const [one, other] = [0, 1].map(() => scene.agent({ clock, store, login: undefined }));
+    if (!one || !other || !answer) throw new Error("cannot be");
+    const recover = () => {
+      scene.issuer.routes[TOKEN] = answer;
+    };
+    return { ...scene, clock, recover, agents: [one, other], renewals: () => scene.issuer.to(TOKEN).length - 1 };
+  }
+
+  it("is left alone for ten seconds while the token lives", async () => {
+    const { agents, mcp, clock, recover, renewals } = await failing({ status: 503, text: "" });
+    for (const agent of [...agents, ...agents]) expect((await agent.token(mcp.url)).value).toBe("access-as-1");
+    expect(renewals()).toBe(1);
+    recover();
+    await clock.sleep(10_000, SIGNAL);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
+    expect(renewals()).toBe(2);
+  });
+
+  it("is asked again at once for a caller who insists, and once the token has ended", async () => {
+    const { agents, mcp, clock, renewals } = await failing({ status: 503, text: "" });
+    for (const agent of agents) await agent.token(mcp.url);
+    for (const agent of agents) {
+      await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ class: "unavailable" });
+    }
+    expect(renewals()).toBe(3);
+    await clock.sleep(50_000, SIGNAL);
+    for (const agent of agents) await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(renewals()).toBe(5);
+  });
+
+  it.each<[string, Reply]>([
+    ["429 that says so", { status: 429, headers: { "retry-after": "90" }, json: { error: "slow_down" } }],
+    ["503 with a page", { status: 503, headers: { "retry-after": "90", "content-type": "text/html" }, text: "<p>" }],
+    ["401 of a busy gateway", { status: 503, headers: { "retry-after": "90", "www-authenticate": "Basic" }, text: "" }],
+  ])("is not asked sooner than the issuer said, in any case: %s", async (_what, reply) => {
+    const { agents, mcp, clock, recover, renewals } = await failing(reply);
+    for (const agent of agents) await agent.token(mcp.url);
+    recover();
+    await clock.sleep(60_000, SIGNAL);
+    for (const agent of agents) {
+      await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable", retryAfter: 90 });
+      await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ retryAfter: 90 });
+    }
+    expect(renewals()).toBe(1);
+    await clock.sleep(30_000, SIGNAL);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
+    expect(renewals()).toBe(2);
+  });
+
+  it("waits for no more than five minutes, whatever the issuer said", async () => {
+    const { agents, mcp, clock, recover } = await failing({
+      status: 503,
+      headers: { "retry-after": "99999" },
+      text: "",
+    });
+    for (const agent of agents) await agent.token(mcp.url);
+    recover();
+    await clock.sleep(300_000, SIGNAL);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
   });
 });
 
@@ -278,6 +425,34 @@ describe("a refresh that the issuer refuses", () => {
 });
 
 describe("a refresh that meets other work", () => {
+  it("takes a login that came after a logout for another one, though both are counted from 1", async () => {
+    const scene = await signedIn();
+    const { agent, mcp, issuer, store, key, clock } = scene;
+    const asking = agent();
+    let isAnswered = false;
+    mcp.accepts = (token) => token === "access-as-2";
+    const inner = mcp.routes[mcp.path];
+    const old = await store.read(key);
+    if (!old || typeof inner !== "function") throw new Error("cannot be");
+    await store.save({ ...old, tokens: { ...old.tokens, expiresAt: clock.epoch() + 3_600_000 }, generation: 2 }, 1);
+    await store.save({ ...old, tokens: { ...old.tokens, expiresAt: clock.epoch() + 3_600_000 }, generation: 1 }, 2);
+    mcp.routes[mcp.path] = async (request, nth) => {
+      const reply = await inner(request, nth);
+      if (!isAnswered) {
+        isAnswered = true;
+        // The person signs out and in again while the old token is on its way.
+        await store.remove(key);
+        await clock.sleep(1000, SIGNAL);
+        await agent().login(mcp.url);
+      }
+      return reply;
+    };
+    expect((await asking.fetch(mcp.url)).status).toBe(200);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2"]);
+    expect(issuer.to(TOKEN)).toHaveLength(2);
+    expect((await store.read(key))?.generation).toBe(1);
+  });
+
   it("gives the newer grant where somebody signed in while it asked", async () => {
     const scene = await signedIn();
     const { store, key, issuer } = scene;
@@ -291,7 +466,7 @@ describe("a refresh that meets other work", () => {
     expect(await stored(scene)).toMatchObject({ requestedScope: "theirs" });
   });
 
-  it("brings no grant back that was signed out meanwhile", async () => {
+  it("brings no grant back that was signed out meanwhile, and has its new tokens revoked", async () => {
     const scene = await signedIn();
     const { store, key, issuer } = scene;
     issuer.routes[TOKEN] = async (_request, nth) => {
@@ -302,6 +477,8 @@ describe("a refresh that meets other work", () => {
       code: "login_required",
     });
     expect(await store.list()).toEqual([]);
+    const revoked = issuer.to("/pool/revoke").map(({ body }) => new URLSearchParams(body).get("token"));
+    expect(revoked).toEqual(["refresh-as-2", "access-as-2"]);
   });
 
   it("goes on to its end when a caller leaves, since the issuer may have obeyed already", async () => {
@@ -365,6 +542,38 @@ describe("a store that cannot save", () => {
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
     expect((await stored(scene))?.tokens).toMatchObject({ refreshToken: "refresh-as-2" });
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("saves what the issuer gave over the mark of another process, which had the used-up token refused", async () => {
+    const scene = await signedIn();
+    let broken = true;
+    const inner = scene.store;
+    const store: GrantStore = {
+      ...inner,
+      reserve: async (key) => {
+        const room = await inner.reserve(key);
+        return {
+          release: room.release,
+          save: async (grant, expected) => {
+            if (broken) throw new AgentAuthError("store_failed", "disk full", { class: "store" });
+            return room.save(grant, expected);
+          },
+        };
+      },
+    };
+    const agent = scene.agent({ store, login: undefined });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    const answer = scene.issuer.routes[TOKEN];
+    scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
+    const other = scene.agent({ login: undefined });
+    await expect(other.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    broken = false;
+    if (answer) scene.issuer.routes[TOKEN] = answer;
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await other.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect(await stored(scene)).toMatchObject({ retired: undefined, tokens: { refreshToken: "refresh-as-2" } });
+    expect(scene.issuer.to(TOKEN)).toHaveLength(3);
   });
 
   it("does not bring the held tokens into a login that came after", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import { redirectForm } from "../../src/oauth/registration.js";
-import { type Scene, startScene } from "../helpers/issuer.js";
+import { type Reply, reset, type Scene, silence, startScene } from "../helpers/issuer.js";
 
 const FORM = "http://127.0.0.1/callback";
 
@@ -333,6 +333,38 @@ describe("registering", () => {
     scene.issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
     await expect(login(scene)).rejects.toMatchObject({ class: "refused" });
     expect(scene.issuer.to("/pool/register")).toHaveLength(2);
+  });
+
+  it.each<[string, Reply]>([
+    ["is longer than a megabyte", { text: "x".repeat(1_100_000) }],
+    ["is no JSON and says that it is", { headers: { "content-type": "application/json" }, text: "<html>" }],
+    ["breaks off", reset],
+    ["does not come", silence],
+    ["fails with 500", { status: 500, text: "" }],
+  ])(
+    "keeps a registration, and sends the person off, where the sign-in page %s for anything but a browser",
+    async (_what, answer) => {
+      const scene = await startScene();
+      const { issuer, login: person, agent, mcp } = scene;
+      await login(scene);
+      const usual = issuer.routes["/pool/authorize"];
+      issuer.routes["/pool/authorize"] = (request, nth) =>
+        nth === 2 ? answer : typeof usual === "function" ? usual(request, nth) : {};
+      await agent({ timeout: 300 }).login(mcp.url);
+      expect(person.urls).toHaveLength(2);
+      expect(issuer.to("/pool/authorize")).toHaveLength(3);
+      expect(issuer.to("/pool/register")).toHaveLength(1);
+    },
+  );
+
+  it("sends nobody off after the caller has left while the sign-in page was asked", async () => {
+    const scene = await startScene();
+    await login(scene);
+    const controller = new AbortController();
+    scene.issuer.routes["/pool/authorize"] = { raw: () => controller.abort() };
+    const work = scene.agent().login(scene.mcp.url, { signal: controller.signal });
+    await expect(work).rejects.toMatchObject({ code: "aborted" });
+    expect(scene.login.urls).toHaveLength(1);
   });
 
   it("keeps a registration that the issuer sends on to its sign-in", async () => {

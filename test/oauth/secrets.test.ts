@@ -1,20 +1,11 @@
-import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import { Secret } from "../../src/redact.js";
 import { madeClient, madeGrant } from "../helpers/grant.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../helpers/issuer.js";
+import { shownBy } from "../helpers/shown.js";
 
 const CANARY = /canary/i;
-
-/** Everything that a value shows of itself: printed in any way, and so for every cause below it. */
-function shownBy(value: unknown): string {
-  const deep = { depth: 20, showHidden: false, maxStringLength: null, maxArrayLength: null };
-  const own = [inspect(value, deep), String(value), JSON.stringify(value) ?? "", `${inspect({ value }, deep)}`];
-  if (value instanceof Error)
-    own.push(value.message, value.stack ?? "", value.cause === undefined ? "" : shownBy(value.cause));
-  return own.join("\n");
-}
 
 /** A scene in which every secret says "canary". */
 async function planted(): Promise<Scene & { options: Partial<AgentClientOptions> }> {
@@ -148,8 +139,8 @@ describe("no secret is shown by an error", () => {
     await one.login(mcp.url);
     await clock.sleep(3_600_000, new AbortController().signal);
     issuer.routes["/pool/token"] = reply;
+    // A refresh takes what it can out of a faulty answer.
     const second = await one.token(mcp.url, { login: false }).catch((error: unknown) => error);
-    expect(second).toBeInstanceOf(Error);
     expect(shownBy(second)).not.toMatch(CANARY);
   });
 

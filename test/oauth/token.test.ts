@@ -117,7 +117,7 @@ describe("client authentication", () => {
     ["client_secret_basic", "basic"],
     ["client_secret_post", "post"],
     ["none", "none"],
-  ])("uses the registration answer's %s for code, refresh, introspection and revocation", async (method, way) => {
+  ])("uses the registration answer's %s for code, refresh, introspection and both revocations", async (method, way) => {
     const scene = await startScene();
     // The metadata prefers another way: the answer decides.
     const others = ["client_secret_basic", "client_secret_post", "none"].filter((other) => other !== method);
@@ -127,7 +127,7 @@ describe("client authentication", () => {
       client_secret: method === "none" ? undefined : "secret",
       client_secret_expires_at: 0,
     };
-    expect(await waysOf(scene)).toEqual([way, way, way, way]);
+    expect(await waysOf(scene)).toEqual([way, way, way, way, way]);
   });
 
   it("goes by what was asked for where the answer does not say", async () => {
@@ -178,6 +178,13 @@ describe("client authentication", () => {
     expect(none.issuer.form("/pool/token").get("client_id")).toBe("id");
   });
 });
+
+/** An id token for the client that is registered first; a signature is not looked at. */
+function idTokenOf({ issuer }: Scene, alg: string, claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const said = { iss: issuer.issuer, sub: "somebody", aud: "client-as-1", iat: 1, exp: 4_000_000_000, ...claims };
+  return `${part({ alg })}.${part(said)}.${part({ a: "signature" })}`;
+}
 
 describe("the token answer", () => {
   it.each<[string, unknown]>([
@@ -242,6 +249,28 @@ describe("the token answer", () => {
     await clock.sleep(1e12, new AbortController().signal);
     expect((await agent().token(mcp.url)).value).toBe("access-1");
     expect(issuer.to("/pool/token")).toHaveLength(1);
+  });
+
+  it.each(["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA", "HS256"])(
+    "may have an id token signed with %s, whatever it says of the time",
+    async (alg) => {
+      const scene = await startScene();
+      const idToken = idTokenOf(scene, alg, { iat: 1, nbf: 4_000_000_000, exp: 60 });
+      scene.issuer.tokenAnswer = { id_token: idToken };
+      await scene.agent().login(scene.mcp.url);
+      expect((await scene.store.list())[0]?.tokens.idToken?.reveal()).toBe(idToken);
+    },
+  );
+
+  it.each<[string, string, object]>([
+    ["of another issuer", "RS256", { iss: "https://evil.example" }],
+    ["for another client", "RS256", { aud: "another" }],
+    ["that nobody signed", "none", {}],
+  ])("is refused with an id token %s", async (_what, alg, claims) => {
+    const scene = await startScene();
+    scene.issuer.tokenAnswer = { id_token: idTokenOf(scene, alg, claims) };
+    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(await scene.store.list()).toEqual([]);
   });
 
   it.each(["refresh_token", "id_token", "scope"])("may have null for %s, which is as good as nothing", async (name) => {

@@ -1,5 +1,14 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ASKED, type HeadersLike, outcome, REFUSED, type Server, type Signer, startSigner } from "./support.js";
+import {
+  ASKED,
+  type HeadersLike,
+  INTROSPECTION,
+  outcome,
+  REFUSED,
+  type Server,
+  type Signer,
+  startSigner,
+} from "./support.js";
 
 let signer: Signer;
 let server: Server;
@@ -55,6 +64,22 @@ describe("requests whose credentials are not one token (V1)", () => {
   ])("are refused: %s", async (_what, headers) => {
     expect(outcome(await server.ask(headers(good)))).toEqual([401, REFUSED]);
     expect(server.reasons()).toEqual(["malformed"]);
+  });
+});
+
+describe("verify without a token (V1)", () => {
+  it.each([undefined, null, "", "  ", 5, {}, ["token"]])("refuses %j as none, and asks nobody", async (given) => {
+    const asking = signer.server({ introspection: INTROSPECTION, tokens: "introspection" });
+    for (const one of [server, asking]) {
+      const presented = { scheme: "DPoP", method: "POST", url: "/mcp" } as const;
+      for (const options of [{}, { presented }]) {
+        const error: unknown = await one.verify(given as string, options).catch((thrown: unknown) => thrown);
+        expect(error).toMatchObject({ code: "not_authenticated", class: "auth", status: 401 });
+      }
+      const event = { type: "refused", reason: "missing", detail: "no token" };
+      expect(one.log).toEqual([event, event]);
+    }
+    expect(signer.issuer.requests).toEqual([]);
   });
 });
 

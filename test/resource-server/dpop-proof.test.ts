@@ -174,6 +174,29 @@ describe("what a proof says", () => {
     await refused(await holder.prove(ago(60)));
   });
 
+  it.each<[string, (now: number) => Record<string, unknown>, boolean]>([
+    ["ends in 5 s", (now) => ({ exp: now + 5 }), true],
+    ["ended 59 s ago", (now) => ({ exp: now - 59 }), true],
+    ["ended 60 s ago", (now) => ({ exp: now - 60 }), false],
+    ["ended long ago", () => ({ exp: 5 }), false],
+    ["ends at a text", (now) => ({ exp: String(now + 5) }), false],
+    ["ends at null", () => ({ exp: null }), false],
+    ["begins in 60 s", (now) => ({ nbf: now + 60 }), true],
+    ["begins in 61 s", (now) => ({ nbf: now + 61 }), false],
+    ["begins at a text", () => ({ nbf: "0" }), false],
+  ])("is held to its own times: it %s", async (_what, times, good) => {
+    const claims = times(Math.floor(signer.clock.epoch() / 1000));
+    if (good) await taken({ claims });
+    else await refused(await holder.prove({ claims }));
+  });
+
+  it("is held to its end exactly where clocks must not differ", async () => {
+    server = signer.server({ clockSkew: 0 });
+    const now = Math.floor(signer.clock.epoch() / 1000);
+    await taken({ claims: { exp: now + 1 } });
+    await refused(await holder.prove({ claims: { exp: now } }));
+  });
+
   it("may have an id of 256 characters", async () => {
     await taken({ claims: { jti: "x".repeat(256) } });
   });

@@ -86,6 +86,35 @@ describe("what an issuer says (V7, V8)", () => {
     await expect(server.verify("odd")).rejects.toMatchObject({ code: "invalid_token" });
   });
 
+  it.each<[Record<string, unknown>]>([
+    [{ token_type: "refresh_token" }],
+    [{ token_type: "Refresh_Token" }],
+    [{ token_type: "urn:ietf:params:oauth:token-type:refresh_token" }],
+    [{ token_type: "id_token" }],
+    [{ token_type: "N_A" }],
+    [{ token_type: "mac" }],
+    [{ token_type: "" }],
+    [{ token_type: ["Bearer"] }],
+    [{ token_type: "Bearer", token_use: "refresh_token" }],
+    [{ token_use: "id" }],
+  ])("refuses what is active and no access token: %j", async (over) => {
+    createService(signer, { odd: signer.claims(over) });
+    expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
+    expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
+    expect([server.reasons(), asked()]).toEqual([["typ", "typ"], 1]);
+  });
+
+  it.each<[Record<string, unknown>]>([
+    [{ token_type: "Bearer" }],
+    [{ token_type: "bearer", token_use: "access_token" }],
+    [{ token_type: "access_token" }],
+    [{ token_type: "urn:ietf:params:oauth:token-type:access_token" }],
+    [{ token_type: null, token_use: "access" }],
+  ])("takes an access token however it is called: %j", async (over) => {
+    createService(signer, { plain: signer.claims(over) });
+    expect((await server.ask("plain")).status).toBe(200);
+  });
+
   it("needs no iss: nobody else was asked", async () => {
     createService(signer, { plain: signer.claims({ iss: undefined }) });
     expect((await server.verify("plain")).issuer).toBe(signer.issuer.issuer);

@@ -178,17 +178,15 @@ describe("signatures", () => {
     expect((await signer.server().ask(await signer.sign({}, { kid: undefined }))).status).toBe(200);
   });
 
-  it("are not tried with a key that is for encryption, is symmetric or is short", async () => {
-    const rsa = await makeKey("rsa", "RS256");
+  it("are not tried with a key that is for encryption or for another algorithm, or is symmetric", async () => {
+    const { jwk } = signer.key;
     signer.keys = [
-      { ...signer.key.jwk, use: "enc" },
+      { ...jwk, use: "enc" },
+      { ...jwk, key_ops: ["sign"] },
+      { ...jwk, alg: "ES384" },
       { kty: "oct", k: "AAAA", kid: "key-1", alg: "HS256" },
-      { ...rsa.jwk, n: String(rsa.jwk.n).slice(0, 100) },
     ];
-    const fresh = signer.server();
-    expect((await fresh.ask(await signer.sign())).status).toBe(401);
-    expect((await fresh.ask(await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa))).status).toBe(401);
-    expect(fresh.reasons()).toEqual(["key", "signature"]);
+    await refused(await signer.sign(), "key", signer.server());
   });
 });
 

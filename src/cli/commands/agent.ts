@@ -39,7 +39,10 @@ export function declareAgent(registry: Registry): void {
     .argument("[operation]", "with --format git or bazel: get, store or erase, as they add it to a helper's words")
     .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...TOKEN_FORMATS]))
     .addOption(
-      new Option("--min-ttl <seconds>", "how long it must still be valid (default 60)").argParser(wholeNumber(0)),
+      new Option(
+        "--min-ttl <seconds>",
+        "how long it must still be valid, at most 9/10 of its life (default 60)",
+      ).argParser(wholeNumber(0)),
     )
     .option("--force-refresh", "get a new token even if the stored one is still valid")
     .option("--login", "sign in if needed, even without a terminal")
@@ -72,6 +75,9 @@ Examples:
     .addHelpText(
       "after",
       `
+With --no-input the address is printed and the callback waited for, so that it can be opened elsewhere: no browser is
+started, and nothing is read.
+
 Examples:
   $ agentauth login https://mcp.example/mcp
   $ agentauth login https://mcp.example/mcp --flow paste
@@ -133,11 +139,11 @@ Examples:
     .argument("<mcp_url>", "the MCP server")
     .addHelpText(
       "after",
-      "\nSigns nobody in and registers nothing.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
+      "\nSigns nobody in and registers nothing. Where it fails, every step is printed all the same.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
     )
     .action(
       registry.action<GrantFlags>(
-        async (options, deps) => (await import("../run-logins.js")).runDiscover(options, deps),
+        async (options, deps) => (await import("../run-discover.js")).runDiscover(options, deps),
         "url",
       ),
     );

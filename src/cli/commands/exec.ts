@@ -53,7 +53,10 @@ export function declareExec(registry: Registry): void {
       ).argParser(place),
     )
     .addOption(
-      new Option("--min-ttl <seconds>", "how long it must still be valid (default 60)").argParser(wholeNumber(0)),
+      new Option(
+        "--min-ttl <seconds>",
+        "how long it must still be valid, at most 9/10 of its life (default 60)",
+      ).argParser(wholeNumber(0)),
     )
     .option("--mask", "mask the token in what the command prints, also on a terminal")
     .option("--no-mask", "leave what it prints as it is")

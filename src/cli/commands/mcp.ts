@@ -47,7 +47,16 @@ function declareCall(group: Command, registry: Registry): void {
     .option("--args <json>", "its arguments, a JSON object; - reads stdin")
     .option("--login", "sign in if needed, even without a terminal")
     .option("--no-login", "never sign in")
-    .addHelpText("after", `\nExample:\n  $ agentauth mcp call https://mcp.example/mcp echo --args '{"text":"hello"}'`)
+    .addHelpText(
+      "after",
+      `
+The tool may take 60 seconds, or what --timeout says. One that tells of its progress
+has as long again each time it does.
+
+Examples:
+  $ agentauth mcp call https://mcp.example/mcp echo --args '{"text":"hello"}'
+  $ agentauth mcp call https://mcp.example/mcp build --timeout 600`,
+    )
     .action(
       registry.action<McpFlags>(
         async (options, deps) => (await import("../run-mcp.js")).runCall(options, deps),

@@ -14,6 +14,8 @@ export interface ChildOptions {
   secrets(): readonly Buffer[];
   /** Whether a terminal sends its keyboard's signals to the child too. */
   onTerminal: boolean;
+  /** Hears that a signal could not be handed to the child, which goes on. */
+  onUnheard(error: NodeJS.ErrnoException): void;
   own: LentProcess;
 }
 
@@ -50,7 +52,7 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     } finally {
       plumbing.handOver();
     }
-    const ending = endOf(child);
+    const ending = endOf(child, options.onUnheard);
     const { out, err } = plumbing.sources(child);
     const passing = [out && passOn(out, own.stdout, options.secrets), err && passOn(err, own.stderr, options.secrets)];
     const passed = Promise.all(passing);
@@ -71,9 +73,14 @@ function start({ command, env }: ChildOptions, stdio: ReturnType<typeof layPipes
   return spawn(program, words, { env: env(), stdio, shell: false, windowsHide: true });
 }
 
-function endOf(child: ChildProcess): Promise<number> {
+/** A child says with the same event that it cannot be started and, much later, that it may not be sent a signal. */
+function endOf(child: ChildProcess, onUnheard: ChildOptions["onUnheard"]): Promise<number> {
   return new Promise((resolve, reject) => {
-    child.once("error", reject);
+    let hasStarted = false;
+    child.once("spawn", () => {
+      hasStarted = true;
+    });
+    child.on("error", (error) => (hasStarted ? onUnheard(error) : reject(error)));
     child.once("exit", (code, signal) => resolve(signal === null ? (code ?? 0) : signalExitCode(signal)));
   });
 }

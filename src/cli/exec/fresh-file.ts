@@ -1,8 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AccessToken } from "../../oauth/access-token.js";
+import { shellWord } from "../../redact.js";
 import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../store/private-file.js";
+import { storeError } from "../../store/store-error.js";
 
 /** What a file needs to know of a token. */
 export type FileToken = Pick<AccessToken, "value" | "expiresAt">;
@@ -30,7 +32,11 @@ export interface FreshFileOptions {
 /** A private file that holds a token that is good. */
 export interface FreshFile {
   readonly path: string;
-  /** Removes it. */
+  /**
+   * Removes it.
+   *
+   * @throws `AgentAuthError` `store_failed` where it cannot be removed
+   */
   stop(): Promise<void>;
 }
 
@@ -51,10 +57,10 @@ export function keepFresh(options: FreshFileOptions): FreshFile {
   makePrivateFolder(options.folder);
   checkPrivateFolder(options.folder);
   removeLeftBehind(options.folder, options.now());
-  const own = mkdtempSync(join(options.folder, "exec-"));
-  const remove = () => rmSync(own, { recursive: true, force: true });
+  const own = makeOwnFolder(options.folder);
+  const atExit = () => void attempt(() => removeOwnFolder(own));
   // Also where the process ends in another way than by stop().
-  process.once("exit", remove);
+  process.once("exit", atExit);
   const path = join(own, "token");
   const controller = new AbortController();
   let work = Promise.resolve();
@@ -62,7 +68,7 @@ export function keepFresh(options: FreshFileOptions): FreshFile {
     writePrivateFile(path, first.value);
     work = renew(path, options, controller.signal);
   } catch (error) {
-    remove();
+    atExit();
     throw error;
   }
   return {
@@ -70,8 +76,8 @@ export function keepFresh(options: FreshFileOptions): FreshFile {
     async stop() {
       controller.abort();
       await work;
-      remove();
-      process.off("exit", remove);
+      process.off("exit", atExit);
+      removeOwnFolder(own);
     },
   };
 }
@@ -88,13 +94,12 @@ async function renew(path: string, options: FreshFileOptions, signal: AbortSigna
       const next = await options.ask(signal);
       if (next.value !== token.value) {
         options.onToken(next.value);
-        writePrivateFile(path, next.value);
+        write(path, next, options);
       }
       token = next;
-      isTold = false;
+      touch(path, token, options);
       wait = waitFor(token, options);
-      const now = options.now() / 1000;
-      utimesSync(path, now, now);
+      isTold = false;
     } catch (error) {
       if (signal.aborted) return;
       if (!isTold) options.onTrouble(error);
@@ -116,14 +121,67 @@ function waitFor({ expiresAt }: FileToken, { minTtl, now }: FreshFileOptions): n
   return Math.min(SELDOM_MS, Math.max(SOON_MS, wanted));
 }
 
-/** What is in use is touched all the time; what has not been for a day is of a process that was killed. */
+/** A folder for this run alone. */
+function makeOwnFolder(folder: string): string {
+  try {
+    return mkdtempSync(join(folder, "exec-"));
+  } catch (cause) {
+    const mayNot = ["EACCES", "EPERM"].includes((cause as NodeJS.ErrnoException).code ?? "");
+    const hint = mayNot ? `chmod 700 ${shellWord(folder)}` : "set AGENTAUTH_HOME to a folder that you can write to";
+    throw storeError(`the folder ${folder} cannot be written`, cause, hint);
+  }
+}
+
+function removeOwnFolder(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch (cause) {
+    // Where a file has taken the place of a folder above it, it has gone already.
+    if ((cause as NodeJS.ErrnoException).code === "ENOTDIR") return;
+    throw storeError(`the token file in ${path} cannot be removed`, cause, `rm -r ${shellWord(path)}`);
+  }
+}
+
+/** Also where the folders have gone since: whoever made them again is looked at as at the beginning. */
+function write(path: string, { value }: FileToken, { folder }: FreshFileOptions): void {
+  makePrivateFolder(folder);
+  checkPrivateFolder(folder);
+  checkPrivateFolder(dirname(path));
+  writePrivateFile(path, value);
+}
+
+/** Shows that the file is in use, and brings it back where somebody has taken it away. */
+function touch(path: string, token: FileToken, options: FreshFileOptions): void {
+  const now = options.now() / 1000;
+  try {
+    utimesSync(path, now, now);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    write(path, token, options);
+  }
+}
+
+/**
+ * What is in use is touched all the time; what has not been for a day is of a process that was killed. What cannot be
+ * looked at or removed stays: it is in nobody's way.
+ */
 function removeLeftBehind(folder: string, now: number): void {
-  for (const name of readdirSync(folder)) {
+  for (const name of attempt(() => readdirSync(folder)) ?? []) {
     const path = join(folder, name);
-    const touched =
-      statSync(join(path, "token"), { throwIfNoEntry: false }) ?? statSync(path, { throwIfNoEntry: false });
-    if (name.startsWith("exec-") && touched && now - touched.mtimeMs > LEFT_BEHIND_MS) {
-      rmSync(path, { recursive: true, force: true });
-    }
+    attempt(() => {
+      const touched =
+        statSync(join(path, "token"), { throwIfNoEntry: false }) ?? statSync(path, { throwIfNoEntry: false });
+      if (name.startsWith("exec-") && touched && now - touched.mtimeMs > LEFT_BEHIND_MS) {
+        rmSync(path, { recursive: true, force: true });
+      }
+    });
+  }
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
   }
 }

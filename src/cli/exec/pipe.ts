@@ -17,12 +17,13 @@ export interface OutputPipe {
  * Makes a pipe. Node gives a child a pair of sockets instead, and a script that writes to /dev/stdout or /dev/stderr
  * cannot open those.
  *
- * @returns undefined where the system has no `mkfifo`
+ * @returns undefined where the system has no `mkfifo`, or no folder for temporary files that can be written
  */
 export function makePipe(): OutputPipe | undefined {
   if (process.platform === "win32") return undefined;
-  const folder = mkdtempSync(join(tmpdir(), "agentauth-"));
+  let folder: string | undefined;
   try {
+    folder = mkdtempSync(join(tmpdir(), "agentauth-"));
     const path = join(folder, "pipe");
     if (spawnSync("mkfifo", ["-m", "600", path], { stdio: "ignore" }).status !== 0) return undefined;
     // The reader first, and without waiting: a writer waits until there is one.
@@ -32,7 +33,7 @@ export function makePipe(): OutputPipe | undefined {
   } catch {
     return undefined;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -10,6 +10,11 @@ const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
 const NOT_FOUND = new Set(["ENOENT", "ENOTDIR"]);
 const NOT_EXECUTABLE = new Set(["EACCES", "EPERM", "ENOEXEC"]);
 
+/** Whether a failure is that of the command to start, rather than one of ours on the way to it. */
+export function isStartFailure(error: unknown): boolean {
+  return error instanceof Error && /^spawn\b/.test((error as NodeJS.ErrnoException).syscall ?? "");
+}
+
 /** Says why a command did not start. @returns the exit code */
 export async function tellStartFailure(command: string, cause: unknown, { io, redactor }: Deps): Promise<number> {
   const { exitCode, message, hint } = explain(command, (cause as NodeJS.ErrnoException).code ?? "");

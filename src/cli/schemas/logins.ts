@@ -52,6 +52,7 @@ const LOGIN_BEGUN = record({
 const LOGOUT = record({
   server: address("the MCP server"),
   profile: text("the profile"),
+  account: orNull(text("the account that the login was for")),
   removed: flag("whether a login was kept here and is gone"),
   told: orNull(flag("whether the issuer took it; null where it has no way to be told, or was not asked")),
   error: orNull(text("why it is still kept, or why the issuer could not be told")),
@@ -114,8 +115,17 @@ const DISCOVER = record(
     resource: RESOURCE,
     issuer: ISSUER,
     trace: listOf(STEP, "every request, in order"),
+    error: record(
+      {
+        code: text("the error's code"),
+        class: text("what kind of error it is, which decides the exit code"),
+        message: text("what happened"),
+        hint: text("what helps"),
+      },
+      { optional: ["hint"], description: "why no issuer was found; absent where one was" },
+    ),
   },
-  { optional: ["resource"] },
+  { optional: ["resource", "issuer", "error"] },
 );
 
 const INTROSPECTION: JsonSchema = {
@@ -129,9 +139,15 @@ const TOOL: JsonSchema = {
     {
       name: text("its name"),
       description: text("what it does"),
-      inputSchema: { type: "object", additionalProperties: true },
+      inputSchema: { type: "object", additionalProperties: true, description: "what it takes, a JSON Schema" },
+      title: text("its name for people"),
+      outputSchema: { type: "object", additionalProperties: true, description: "what it gives, a JSON Schema" },
+      annotations: { type: "object", additionalProperties: true, description: "what its server says of its effects" },
+      icons: listOf({ type: "object", additionalProperties: true }, "pictures of it"),
+      execution: { type: "object", additionalProperties: true, description: "how it may be called" },
+      _meta: { type: "object", additionalProperties: true, description: "whatever else its server says" },
     },
-    { optional: ["description"] },
+    { optional: ["description", "title", "outputSchema", "annotations", "icons", "execution", "_meta"] },
   ),
   description: "as the server describes it",
   additionalProperties: true,

@@ -149,8 +149,9 @@ const ERROR = record({
       request_id: text("the service's name for the request"),
       url: text("what was asked, without its query"),
       resume: integer("the offset of the first item that was not printed"),
+      retry_after: integer("seconds that the server asked to wait before it is asked again"),
     },
-    { optional: ["hint", "status", "request_id", "url", "resume"] },
+    { optional: ["hint", "status", "request_id", "url", "resume", "retry_after"] },
   ),
 });
 

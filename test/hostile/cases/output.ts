@@ -212,7 +212,14 @@ const secrets: HostileCase[] = [
     outcome: "ok",
     flags: ["--debug"],
     cliOnly: true,
-    says: ["+ registration: POST"],
+    says: [
+      /^\+ challenge: POST /m,
+      /^\+ resource metadata: GET /m,
+      /^\+ server metadata: GET /m,
+      /^\+ registration: POST /m,
+      /^> POST \S+\/token$/m,
+      /^< 200 \S+\/token in /m,
+    ],
   },
   {
     id: "O8b",
@@ -224,7 +231,7 @@ const secrets: HostileCase[] = [
     cliOnly: true,
     prints: ["access-token"],
     arrange: (kit) => kit.keep(),
-    says: ["renewing the token"],
+    says: ["renewing the token", /^> POST \S+\/token$/m, /^< 200 \S+\/token in /m],
   },
   {
     id: "O3a",

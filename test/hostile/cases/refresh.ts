@@ -350,7 +350,23 @@ async function killedInFlight(kit: Kit): Promise<Run> {
 }
 
 const verdicts: HostileCase[] = [
-  ...(["invalid_grant", "invalid_client", "unauthorized_client"] as const).map((error) =>
+  renewed(
+    "F11-unauthorized_client",
+    "unauthorized_client for a renewal: what the client may do can be changed back",
+    "told; asked once; the login stays as it was",
+    {
+      outcome: "auth",
+      code: "unauthorized_client",
+      async arrange(kit) {
+        await expired(kit);
+        kit.as.routes[TOKEN] = { status: 400, json: { error: "unauthorized_client" } };
+      },
+      says: ["unauthorized_client"],
+      times: ONCE,
+      check: async (kit) => unless({ "it is not marked": (await grantOf(kit))?.retired === undefined }),
+    },
+  ),
+  ...(["invalid_grant", "invalid_client"] as const).map((error) =>
     renewed(
       `F11-${error}`,
       `${error} for a renewal, with a text that repeats the tokens`,

@@ -1,0 +1,55 @@
+import type { AgentAuthError } from "../errors.js";
+import type { DiscoveryReport } from "../oauth/agent.js";
+import { escapeText } from "../redact.js";
+import { agentOf, traceLine } from "./agent-context.js";
+import type { GrantFlags } from "./commands/agent.js";
+import { type Deps, settingsOf } from "./context.js";
+import { withHint } from "./continuation.js";
+import { mcpAddress } from "./mcp-address.js";
+import { printObject } from "./output/object.js";
+import { formatOf } from "./run-list.js";
+
+/** `discover`: every step, also when it fails. */
+export async function runDiscover(options: GrantFlags & { url?: string }, deps: Deps): Promise<undefined> {
+  const { io } = deps;
+  const agent = await agentOf(options, deps, "when-present");
+  const url = mcpAddress(options.url ?? "");
+  const { found, trace, error: failure } = await agent.discover(url, { signal: deps.signal });
+  const error = failure && withoutOwnName(failure);
+  const format = formatOf(options, settingsOf(options, deps), io);
+  if (format !== "table" && format !== "plain") {
+    const { server = url, resource, issuer } = found ?? {};
+    const report = { server, resource, issuer, trace, ...(error && { error: errorData(error, deps) }) };
+    await printObject(io, format, report, { jq: options.jq, now: deps.now });
+  } else await printSteps({ found, trace }, deps);
+  if (error) throw error;
+  return undefined;
+}
+
+async function printSteps({ found, trace }: Pick<DiscoveryReport, "found" | "trace">, { io }: Deps): Promise<void> {
+  for (const entry of trace) await io.stdout.write(`${escapeText(traceLine(entry))}\n`);
+  if (found === undefined) return;
+  const { issuer, resource, server } = found;
+  const facts = [
+    ["server", server],
+    ["resource", resource?.resource ?? server],
+    ["issuer", issuer.issuer],
+    ["signs in at", issuer.authorizationEndpoint],
+    ["tokens from", issuer.tokenEndpoint],
+    ["registers at", issuer.registrationEndpoint ?? "(no dynamic registration)"],
+    ["scopes", resource?.scopesSupported?.join(" ") ?? "(not told)"],
+  ];
+  await io.stdout.write("\n");
+  for (const [name = "", value = ""] of facts) await io.stdout.write(`${name.padEnd(12)} ${escapeText(value)}\n`);
+}
+
+/** The error without the advice to run the command that has just run. */
+function withoutOwnName(error: AgentAuthError): AgentAuthError {
+  const hint = error.hint?.split("; ").filter((part) => !part.startsWith("agentauth discover "));
+  return hint === undefined ? error : withHint(error, hint.length === 0 ? undefined : hint.join("; "));
+}
+
+function errorData({ code, class: kind, message, hint }: AgentAuthError, { redactor }: Deps): object {
+  const shown = { code, class: kind, message: redactor.redact(message) };
+  return hint === undefined ? shown : { ...shown, hint: redactor.redact(hint) };
+}

@@ -1,0 +1,254 @@
+import { describe, expect, it } from "vitest";
+import type { AgentAuthError, ListOptions, Verdict } from "../../src/index.js";
+import { fc } from "../helpers/properties.js";
+import { MadeService } from "../helpers/service.js";
+
+const pool_id = "<pool_id>";
+
+interface Outcome {
+  ids: string[];
+  error: AgentAuthError | undefined;
+  end: Verdict | undefined;
+  /** Ids that were in the list all the time. */
+  stayed: string[];
+}
+
+/** Reads to the end or to the error. */
+async function read(service: MadeService, options: ListOptions = {}): Promise<Outcome> {
+  const before = new Set(service.ids());
+  const outcome: Outcome = { ids: [], error: undefined, end: undefined, stayed: [] };
+  const onEnd = (verdict: Verdict) => {
+    outcome.end = verdict;
+  };
+  try {
+    for await (const device of service.client().devices.list({ pool_id }, { ...options, onEnd })) {
+      outcome.ids.push(device.id ?? "");
+    }
+  } catch (thrown) {
+    outcome.error = thrown as AgentAuthError;
+  }
+  outcome.stayed = service.ids().filter((id) => before.has(id));
+  return outcome;
+}
+
+/** How many came twice, and how many of those that were there all the time did not come. */
+function faultsOf({ ids, stayed }: Outcome, from = 0): { repeated: number; lost: number } {
+  const given = new Set(ids);
+  return { repeated: ids.length - given.size, lost: stayed.filter((id, at) => at >= from && !given.has(id)).length };
+}
+
+let made = 0;
+const fresh = (count: number) => Array.from({ length: count }, () => ({ id: `new_${made++}` }));
+
+function at(nth: number, change: (items: { id: string }[]) => void) {
+  return (service: MadeService) => {
+    service.before = (_, request) => {
+      if (request === nth) change(service.items);
+    };
+    return service;
+  };
+}
+
+describe("a list that ends before its own count", () => {
+  it("is not finished because a count changed", async () => {
+    const service = new MadeService(5000, 50);
+    service.alter = (page, offset) => {
+      if (offset > 0) Object.assign(page.pagination ?? {}, { item_count: 5001, next_page_offset: null });
+      return page;
+    };
+    const { ids, error } = await read(service);
+    expect(ids).toHaveLength(100);
+    expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 100 });
+    expect(error?.message).toContain("there are 5001 items, but its last page came after 100");
+  });
+
+  it("is not finished because its last page leaves the count out", async () => {
+    const service = new MadeService(500, 50);
+    service.alter = (page, offset) => {
+      if (offset > 0) Object.assign(page.pagination ?? {}, { item_count: null, next_page_offset: null });
+      return page;
+    };
+    expect((await read(service)).error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 100 });
+  });
+
+  it("is not finished because items came twice while others were left out", async () => {
+    const service = new MadeService(200, 50);
+    service.before = (_, nth) => {
+      if (nth === 2) service.items.splice(0, 20);
+      if (nth === 4) service.items.unshift(...fresh(30));
+    };
+    service.alter = (page, offset) => {
+      if (offset >= 100) Object.assign(page.pagination ?? {}, { next_page_offset: null });
+      return page;
+    };
+    expect((await read(service)).error).toMatchObject({ code: "bad_pagination", class: "partial" });
+  });
+
+  it("is finished where the last page counts an item that came while it was made", async () => {
+    const service = new MadeService(100, 50);
+    service.alter = (page, offset) => {
+      if (offset > 0) Object.assign(page.pagination ?? {}, { item_count: 101 });
+      return page;
+    };
+    const { ids, error, end } = await read(service);
+    expect([ids.length, error]).toEqual([100, undefined]);
+    expect(end).toMatchObject({ yielded: 100, expected: 101, complete: false });
+  });
+});
+
+describe("more changes between two pages than ids are remembered", () => {
+  it.each([1, 4])("3,000 deletions before the read position hide nothing (%i in flight)", async (concurrency) => {
+    const outcome = await read(at(6, (items) => items.splice(0, 3000))(new MadeService(20_000, 1000)), { concurrency });
+    expect(outcome.error).toBeUndefined();
+    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
+    expect(outcome.end).toMatchObject({ expected: 17_000, complete: true });
+  });
+
+  it("3,000 deletions behind the read position repeat nothing", async () => {
+    const outcome = await read(at(7, (items) => items.splice(15_000, 3000))(new MadeService(20_000, 1000)));
+    expect(outcome.error).toBeUndefined();
+    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
+  });
+
+  it("5,000 insertions repeat nothing, and the list does not pass for complete", async () => {
+    const outcome = await read(at(6, (items) => items.unshift(...fresh(5000)))(new MadeService(20_000, 1000)));
+    expect(outcome.error).toBeUndefined();
+    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
+    expect(outcome.end).toMatchObject({ yielded: 20_000, expected: 25_000, complete: false });
+  });
+
+  it("insertions at every page add up, and repeat nothing", async () => {
+    const service = new MadeService(12_000, 500);
+    service.before = (_, nth) => {
+      if (nth > 10 && nth < 30) service.items.unshift(...fresh(480));
+    };
+    const outcome = await read(service);
+    expect(outcome.error).toBeUndefined();
+    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
+    expect(outcome.end?.complete).toBe(false);
+  });
+
+  it("an error says where to go on when everything that was known is gone", async () => {
+    const service = at(6, (items) => items.splice(500, 4500))(new MadeService(20_000, 1000));
+    service.before = ((shrink) => (offset: number, nth: number) => {
+      if (nth === 6) service.items.splice(10_000, 1000);
+      return shrink(offset, nth);
+    })(service.before);
+    const outcome = await read(service);
+    expect(outcome.error).toMatchObject({ code: "list_changed", class: "partial", retryable: true });
+    expect(outcome.error?.message).toContain("the place in it is lost");
+    const firstUnread = service.ids().indexOf("dev_5000");
+    expect(outcome.error?.resume).toBeLessThanOrEqual(firstUnread);
+    expect(outcome.ids).toEqual(Array.from({ length: 5000 }, (_, index) => `dev_${index}`));
+  });
+});
+
+describe("a seam", () => {
+  it.each([1000, 2000, 3000, 4000, 6000])("repeats nothing after exactly %i items", async (position) => {
+    const nth = position / 500 + 1;
+    const outcome = await read(at(nth, (items) => items.unshift(...fresh(1)))(new MadeService(8000, 500)));
+    expect(outcome.end?.duplicates).toBe(1);
+    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
+  });
+
+  it("hides nothing where more was deleted than the count tells", async () => {
+    const service = new MadeService(100);
+    service.before = (_, nth) => {
+      if (nth !== 5) return;
+      service.items.splice(0, 7);
+      service.items.push(...fresh(5));
+    };
+    const outcome = await read(service);
+    expect(outcome.error).toBeUndefined();
+    expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
+  });
+
+  it("hides nothing that slipped to before the offset where the listing began", async () => {
+    const outcome = await read(at(2, (items) => items.splice(0, 50))(new MadeService(200)), { from: 100 });
+    expect(outcome.error).toBeUndefined();
+    expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
+  });
+
+  it("gives out nothing that stood before the offset where the listing began", async () => {
+    const outcome = await read(at(2, (items) => items.unshift(...fresh(15)))(new MadeService(200)), { from: 100 });
+    expect(outcome.error).toBeUndefined();
+    expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
+  });
+
+  it.each([
+    ["falls", (items: object[]) => items.splice(0, 1)],
+    ["rises", (items: object[]) => items.unshift({ title: "without an id" })],
+  ])("is an error where the count %s and items have no id to be known by", async (_, change) => {
+    const service = new MadeService(40);
+    service.items = service.items.map(({ id }) => ({ title: id }) as never);
+    const { ids, error } = await read(at(3, change)(service));
+    expect(ids).toHaveLength(20);
+    expect(error).toMatchObject({ code: "list_changed", class: "partial" });
+    expect(error?.message).toContain("no id");
+    expect(error?.resume).toBeLessThanOrEqual(20);
+  });
+});
+
+const batches = (most: number) =>
+  fc.array(
+    fc.record({
+      nth: fc.integer({ min: 2, max: 14 }),
+      at: fc.nat(),
+      count: fc.integer({ min: 1, max: most }),
+      inserting: fc.boolean(),
+    }),
+    { maxLength: 5 },
+  );
+
+/** Between two requests something is deleted or something inserted, as the first plan for that moment says. */
+function changing(
+  service: MadeService,
+  plan: readonly { nth: number; at: number; count: number; inserting: boolean }[],
+) {
+  service.before = (_, nth) => {
+    const change = plan.find((entry) => entry.nth === nth);
+    if (change === undefined) return;
+    const position = change.at % (service.items.length + 1);
+    if (change.inserting) service.items.splice(position, 0, ...fresh(change.count));
+    else service.items.splice(position, change.count);
+  };
+  return service;
+}
+
+describe("whatever is deleted and inserted while a list is read", () => {
+  it("nothing is lost and nothing repeated in a list of any size", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 120 }),
+        fc.integer({ min: 1, max: 15 }),
+        batches(20),
+        async (count, pageSize, plan) => {
+          const outcome = await read(changing(new MadeService(count, pageSize), plan));
+          expect(outcome.error).toBeUndefined();
+          expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
+        },
+      ),
+      { numRuns: Number(process.env["PROPERTY_RUNS"] ?? 300) },
+    );
+  });
+
+  it("a long list ends without a loss or repetition, or says where to go on without a loss", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 5000, max: 12_000 }), batches(6000), async (count, plan) => {
+        const service = changing(new MadeService(count, 750), plan);
+        const outcome = await read(service);
+        expect(faultsOf(outcome).repeated).toBe(0);
+        if (outcome.error === undefined) {
+          expect(faultsOf(outcome).lost).toBe(0);
+          return;
+        }
+        expect(outcome.error).toMatchObject({ code: "list_changed" });
+        const given = new Set(outcome.ids);
+        const before = new Set(outcome.stayed);
+        const skipped = service.ids().slice(0, outcome.error.resume);
+        expect(skipped.filter((id) => before.has(id) && !given.has(id))).toEqual([]);
+      }),
+      { numRuns: Number(process.env["PROPERTY_RUNS"] ?? 40) },
+    );
+  });
+});

@@ -1,0 +1,205 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { fileStore } from "../../src/store/file.js";
+import { collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
+import { madeGrant } from "../helpers/grant.js";
+import { type PlainAnswer, sendError, sendResult, startPlainServer } from "../mcp/plain-server.js";
+import { type Desk, type Newcomer, startDesk } from "./support.js";
+
+let desk: Desk;
+let me: Newcomer;
+let url: string;
+
+beforeAll(async () => {
+  desk = await startDesk();
+  url = desk.url;
+});
+afterAll(() => desk.close());
+beforeEach(async () => {
+  me = desk.newcomer();
+  await me.signIn();
+});
+afterEach(() => desk.sandbox.faults.clear());
+
+const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+
+/** What a failure comes down to for a program. */
+async function failureOf(args: readonly string[], run = me.run) {
+  const { code, stderr, stdout } = await run(args, { env: { AGENTAUTH_ERRORS: "json" } });
+  const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
+  const { code: name, hint, status, retryable, message } = error;
+  return { exit: code, name, class: error["class"], hint, status, retryable, message: String(message), stdout };
+}
+
+/** Runs the program with a login at a server whose answers the test writes. */
+async function signedInAt(...[answer, options]: Parameters<typeof startPlainServer>) {
+  const server = await startPlainServer(answer, options);
+  const home = temporaryFolder();
+  const grant = madeGrant({ server: server.url, resource: server.url, requestedScope: undefined });
+  const expiresAt = Date.now() + 3_600_000;
+  const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt, obtainedAt: Date.now() };
+  await fileStore(home).save({ ...grant, tokens }, undefined);
+  const env = { AGENTAUTH_HOME: home };
+  const run: Newcomer["run"] = (args, more = {}) => runCli(args, { ...more, env: { ...env, ...more.env } });
+  const start = (args: readonly string[]) => {
+    const child = startCli(args, { env });
+    return { child, err: collect(child.stderr) };
+  };
+  return { ...server, run, start };
+}
+
+const nothing: PlainAnswer = () => undefined;
+
+describe("a failure of mcp tools and mcp call", () => {
+  it.each<[string, (at: string) => string[]]>([
+    ["mcp tools", (at) => ["mcp", "tools", at]],
+    ["mcp call", (at) => ["mcp", "call", at, "whoami"]],
+  ])("of %s: a server that does not answer is given up after --timeout", async (_, args) => {
+    desk.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "mcp", times: 0 });
+    const { exit, name, message, hint } = await failureOf([...args(url), "--timeout", "1", "--retries", "0"]);
+    expect([exit, name, message]).toEqual([5, "timeout", `${new URL(url).host}: no answer in 1 s`]);
+    expect(hint).toBe("--timeout <seconds> allows more time");
+  });
+
+  it("is told as that of request is", async () => {
+    for (const [status, retryAfter] of [[401], [404], [429, "7"], [500], [503]] as const) {
+      const fault = { kind: "status", status, path: "mcp", times: 0, body: "html" } as const;
+      desk.sandbox.faults.add({ ...fault, ...(retryAfter !== undefined && { retryAfter }) });
+      const { stdout: body, ...single } = await failureOf(["request", url, "-d", LIST]);
+      const { stdout, ...session } = await failureOf(["mcp", "tools", url]);
+      desk.sandbox.faults.clear();
+      expect([body.includes("<"), stdout]).toEqual([true, ""]);
+      expect(session).toEqual(single);
+      expect([session.exit, session.status]).toEqual([status === 401 ? 4 : status === 404 ? 6 : 5, status]);
+    }
+  });
+
+  it("names the command that signs in where the token is refused also after renewal", async () => {
+    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
+    const { exit, name, hint } = await failureOf(["mcp", "call", url, "whoami"]);
+    expect([exit, name, hint]).toEqual([4, "login_required", `agentauth login ${url}`]);
+  });
+
+  it("of a connection that breaks is told as one, at the start and in the midst of an answer", async () => {
+    for (const kind of ["reset-before", "reset-mid-body"] as const) {
+      desk.sandbox.faults.add({ kind, path: "mcp", times: 0 });
+      const { exit, name } = await failureOf(["mcp", "tools", url]);
+      desk.sandbox.faults.clear();
+      expect([kind, exit, name]).toEqual([kind, 5, "connection_reset"]);
+    }
+  });
+
+  it("of a server that is not there says so", async () => {
+    const server = await signedInAt(nothing);
+    await server.close();
+    const { exit, name, message, hint } = await failureOf(["mcp", "tools", server.url], server.run);
+    expect([exit, name, hint]).toEqual([
+      5,
+      "connection_refused",
+      "check that the service runs at this address and port",
+    ]);
+    expect(message).toContain("ECONNREFUSED");
+  });
+
+  it("that the server tells by JSON-RPC is the server's word, and acts on no terminal", async () => {
+    for (const status of [200, 400]) {
+      const server = await signedInAt(({ id }, response) => {
+        sendError(response, id, -32_000, "the shelf is \u001b[31mempty", status);
+      });
+      const { code, stderr } = await server.run(["mcp", "tools", server.url]);
+      expect([code, stderr]).toEqual([6, expect.stringContaining("the shelf is \\e[31mempty")]);
+      expect(stderr).not.toContain("\u001b");
+      expect((await failureOf(["mcp", "tools", server.url], server.run)).name).toBe("mcp_failed");
+    }
+  });
+
+  it("of a server that is out of order is told with what it says", async () => {
+    const server = await signedInAt(({ id }, response) => sendError(response, id, -32_603, "out of paper", 503));
+    const { exit, name, message } = await failureOf(["mcp", "tools", server.url], server.run);
+    expect([exit, name, message]).toEqual([5, "server_error", expect.stringMatching(/\(HTTP 503\): "out of paper"$/)]);
+  });
+
+  it("of a server that never takes the end of the handshake comes after --timeout", async () => {
+    const server = await signedInAt(nothing, { handshake: "endless" });
+    const { exit, name } = await failureOf(["mcp", "tools", server.url, "--timeout", "1"], server.run);
+    expect([exit, name]).toEqual([5, "timeout"]);
+  });
+});
+
+describe("--timeout of mcp call", () => {
+  const TOOL = ["build", "--timeout", "2"];
+
+  /** Tells of progress every half second, and has its result after three. */
+  const talkative: PlainAnswer = async ({ id, progressToken }, response) => {
+    const send = (message: object) =>
+      response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (let progress = 1; progress <= 6; progress++) {
+      if (progressToken !== undefined) {
+        send({ method: "notifications/progress", params: { progressToken, progress, total: 6 } });
+      }
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    send({ id, result: { content: [{ type: "text", text: "built" }] } });
+    response.end();
+  };
+
+  it("begins anew when the tool tells of its progress", async () => {
+    const server = await signedInAt(talkative);
+    const { code, stdout, stderr } = await server.run(["mcp", "call", server.url, ...TOOL]);
+    expect([code, stdout, stderr]).toEqual([0, "built\n", ""]);
+  });
+
+  it("ends a call of which nothing is heard, also when its answer has begun", async () => {
+    const server = await signedInAt((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(": wait\n\n");
+    });
+    const { exit, name } = await failureOf(["mcp", "call", server.url, ...TOOL], server.run);
+    expect([exit, name]).toEqual([5, "timeout"]);
+  });
+
+  it("lets a tool work for longer than a minute", { timeout: 180_000 }, async () => {
+    const server = await signedInAt(({ id }, response) => {
+      setTimeout(() => sendResult(response, id, { content: [{ type: "text", text: "at last" }] }), 62_000);
+    });
+    const { code, stdout, stderr } = await server.run(["mcp", "call", server.url, "build", "--timeout", "120"]);
+    expect([code, stdout, stderr]).toEqual([0, "at last\n", ""]);
+  });
+
+  it("does not keep an interrupted run waiting", async () => {
+    const server = await signedInAt(nothing, { handshake: "none" });
+    const { child, err } = server.start(["mcp", "tools", server.url, "--timeout", "600"]);
+    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+    await until(() => server.requests.length > 0);
+    child.kill("SIGINT");
+    expect([await ended, err()]).toEqual([130, expect.not.stringContaining("hint")]);
+  });
+});
+
+describe("mcp tools --json", () => {
+  const TOOL = {
+    name: "build",
+    title: "Build",
+    description: "Builds it.",
+    icons: [{ src: "https://mcp.example/build.png", mimeType: "image/png" }],
+    inputSchema: { type: "object", properties: { target: { type: "string" } }, required: ["target"] },
+    outputSchema: { type: "object", properties: { size: { type: "integer" } } },
+    annotations: { title: "Build", readOnlyHint: false, destructiveHint: true },
+    execution: { taskSupport: "optional" },
+    _meta: { "example/team": "builders" },
+  };
+
+  it("gives all that the protocol has for a tool, as it came", async () => {
+    const server = await signedInAt(({ id }, response) => sendResult(response, id, { tools: [TOOL] }));
+    const { code, stdout } = await server.run(["mcp", "tools", server.url, "--json"]);
+    expect([code, JSON.parse(stdout)]).toEqual([0, [TOOL]]);
+    const plain = await server.run(["mcp", "tools", server.url]);
+    expect(plain.stdout).toBe("build\tBuilds it.\n");
+  });
+
+  it("is an empty list where a server has no tools at all", async () => {
+    const server = await signedInAt(nothing, { capabilities: {} });
+    const { code, stdout } = await server.run(["mcp", "tools", server.url, "--json"]);
+    expect([code, stdout]).toEqual([0, "[]\n"]);
+  });
+});

@@ -1,0 +1,59 @@
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { until } from "../helpers/cli.js";
+import { callbackOf, type Desk, type Newcomer, signInUrl, startDesk } from "./support.js";
+
+let desk: Desk;
+let me: Newcomer;
+
+beforeAll(async () => {
+  desk = await startDesk();
+});
+afterAll(() => desk.close());
+beforeEach(() => {
+  me = desk.newcomer();
+});
+
+const WAYS: readonly (readonly [string, readonly string[], Record<string, string>])[] = [
+  ["--no-input", ["--no-input"], {}],
+  ["AGENTAUTH_NO_INPUT", [], { AGENTAUTH_NO_INPUT: "1" }],
+];
+
+describe.each(WAYS)("agentauth login with %s", (_name, flags, env) => {
+  it.each(["--browser", "BROWSER"])("starts no browser that %s names, and waits for one elsewhere", async (named) => {
+    const mark = join(me.home, "opened");
+    const browser = `"${process.execPath}" -e "require('fs').writeFileSync('${mark}', '')"`;
+    const more = named === "BROWSER" ? { ...env, BROWSER: browser } : env;
+    const words = named === "BROWSER" ? flags : [...flags, "--browser", browser];
+    const { child, err } = me.start(["login", desk.url, ...words], more);
+    await until(() => signInUrl(err()) !== undefined);
+    await fetch(await callbackOf(signInUrl(err()) ?? ""));
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(existsSync(mark)).toBe(false);
+    expect(await me.grants()).toHaveLength(1);
+  });
+
+  it("takes no line from standard input", async () => {
+    const args = ["login", desk.url, "--flow", "paste", ...flags];
+    const { code, stdout, stderr } = await me.run(args, { env, stdin: "nonsense\n" });
+    expect([code, stdout]).toEqual([4, ""]);
+    expect(stderr).toContain("nobody is there to paste the redirect address");
+  });
+});
+
+describe("agentauth token", () => {
+  it.each(["token", "exec", "request"])("refuses --login and --no-login at once: %s", async (name) => {
+    const rest = name === "exec" ? ["--", "true"] : [];
+    for (const both of [
+      ["--login", "--no-login"],
+      ["--no-login", "--login"],
+    ]) {
+      const { code, stdout, stderr } = await me.run([name, desk.url, ...both, ...rest]);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain("--login and --no-login do not go together");
+    }
+    expect(me.asked()).toEqual([]);
+  });
+});

@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { ParamHeaders } from "../../src/mcp/param-headers.js";
+import type { RpcRequest } from "../../src/mcp/rpc.js";
+import { readMessage } from "../../src/mcp/rpc.js";
+
+const request = (method: string, params: unknown): RpcRequest => {
+  const read = readMessage(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
+  if ("failure" in read) throw new Error(read.failure.error?.message);
+  return read.message as RpcRequest;
+};
+
+function learnt(name: string): ParamHeaders {
+  const headers = new ParamHeaders();
+  const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+  const result = { tools: [{ name, inputSchema }] };
+  headers.learn(request("tools/list", {}), { jsonrpc: "2.0", id: 1, result });
+  return headers;
+}
+
+describe("headers of a tool's arguments", () => {
+  it("are those of the tool that is named", () => {
+    const call = { name: "echo", arguments: { region: "eu" } };
+    expect(learnt("echo").of(request("tools/call", call))).toEqual({ "Mcp-Param-Region": "eu" });
+    expect(learnt("other").of(request("tools/call", call))).toEqual({});
+  });
+
+  it.each<[string, unknown, string]>([
+    ["an object", {}, "[object Object]"],
+    ["an object that makes no text", { toString: 1, valueOf: 1 }, "[object Object]"],
+    ["a list", ["echo"], "echo"],
+    ["a number", 5, "5"],
+    ["null", null, "null"],
+    ["missing", undefined, "undefined"],
+  ])("are none where the name is %s, and the call goes on to the server", (_what, name, text) => {
+    expect(learnt(text).of(request("tools/call", { name, arguments: { region: "eu" } }))).toEqual({});
+  });
+});

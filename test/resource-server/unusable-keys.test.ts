@@ -1,0 +1,131 @@
+import { exportJWK, type JWK } from "jose";
+import { beforeEach, describe, expect, it } from "vitest";
+import {
+  countOf,
+  type Key,
+  makeKey,
+  outcome,
+  pass,
+  REFUSED,
+  type Server,
+  type Signer,
+  startSigner,
+} from "./support.js";
+
+let signer: Signer;
+let server: Server;
+let rsa: Key;
+let token: string;
+beforeEach(async () => {
+  signer = await startSigner();
+  server = signer.server();
+  rsa = await makeKey("rsa", "RS256");
+  signer.keys = [rsa.jwk];
+  token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa);
+});
+
+const BROKEN: [string, () => JWK | Promise<JWK>][] = [
+  ["is no base64", () => ({ ...rsa.jwk, n: "!!!" })],
+  ["lacks a member", () => ({ kty: "RSA", kid: "rsa", alg: "RS256", e: "AQAB" })],
+  ["is of 8 bits", () => ({ ...rsa.jwk, n: "AA" })],
+  ["is of 1024 bits", async () => ({ ...(await smallKey()), kid: "rsa", alg: "RS256" })],
+  ["is private", async () => ({ ...(await exportJWK(rsa.privateKey)), kid: "rsa", alg: "RS256" })],
+];
+
+async function smallKey(): Promise<JWK> {
+  const about = { name: "RSASSA-PKCS1-v1_5", modulusLength: 1024, publicExponent: new Uint8Array([1, 0, 1]) };
+  const { publicKey } = await crypto.subtle.generateKey({ ...about, hash: "SHA-256" }, true, ["sign", "verify"]);
+  return exportJWK(publicKey);
+}
+
+async function unjudged(by: Server = server): Promise<void> {
+  by.log.length = 0;
+  const response = await by.ask(token);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(response.headers.get("www-authenticate")).toBeNull();
+  expect(by.log).toMatchObject([{ type: "unavailable", issuer: signer.issuer.issuer, code: "bad_envelope" }]);
+}
+
+describe("a key that cannot be used (V12)", () => {
+  it.each(BROKEN)("says nothing of a token: one that %s", async (_what, broken) => {
+    signer.keys = [await broken()];
+    await unjudged();
+    await expect(server.verify(token)).rejects.toMatchObject({ class: "unavailable", status: 503 });
+    const { d = "no private part" } = await exportJWK(rsa.privateKey);
+    expect(JSON.stringify(server.log)).not.toContain(d);
+  });
+
+  it.each(BROKEN)("does not stand before a good one of the same name: one that %s", async (_what, broken) => {
+    const other = await makeKey("rsa", "RS256");
+    for (const keys of [
+      [await broken(), rsa.jwk],
+      [rsa.jwk, await broken()],
+      [await broken(), other.jwk, rsa.jwk],
+    ]) {
+      signer.keys = keys;
+      const fresh = signer.server();
+      expect([(await fresh.ask(token)).status, fresh.log]).toEqual([200, []]);
+    }
+  });
+
+  it.each(BROKEN)("leaves the verdict to a good one of the same name: one that %s", async (_what, broken) => {
+    token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, await makeKey("rsa", "RS256"));
+    for (const keys of [
+      [await broken(), rsa.jwk],
+      [rsa.jwk, await broken()],
+    ]) {
+      signer.keys = keys;
+      const fresh = signer.server();
+      expect(outcome(await fresh.ask(token))).toEqual([401, REFUSED]);
+      expect(fresh.reasons()).toEqual(["signature"]);
+    }
+  });
+
+  it("says nothing of a token either where none of its name can be used", async () => {
+    const small = { ...(await smallKey()), kid: "rsa" };
+    signer.keys = [{ ...rsa.jwk, n: "!!!" }, small];
+    await unjudged();
+    signer.keys = [
+      { ...rsa.jwk, n: "!!!" },
+      { ...rsa.jwk, n: "AA" },
+    ];
+    await unjudged(signer.server());
+    signer.keys = [...Array.from({ length: 9 }, () => small), rsa.jwk];
+    await unjudged(signer.server());
+  });
+
+  it("is no matter for the tokens of another key", async () => {
+    signer.keys = [{ ...rsa.jwk, n: "!!!" }, signer.key.jwk];
+    expect((await server.ask(await signer.sign())).status).toBe(200);
+    await unjudged();
+  });
+
+  it("is read again once a minute, by when it may have been mended", async () => {
+    signer.keys = [{ ...rsa.jwk, n: "!!!" }];
+    for (let i = 0; i < 5; i++) await unjudged();
+    expect(countOf(signer, "/jwks")).toBe(1);
+    signer.keys = [rsa.jwk];
+    await pass(signer, 60);
+    expect((await server.ask(token)).status).toBe(200);
+    expect(countOf(signer, "/jwks")).toBe(2);
+  });
+});
+
+describe("a set without keys (V12)", () => {
+  it("says nothing of a token, and is read again once a minute", async () => {
+    signer.keys = [];
+    for (let i = 0; i < 5; i++) await unjudged();
+    await pass(signer, 60);
+    for (let i = 0; i < 5; i++) await unjudged();
+    expect(countOf(signer, "/jwks")).toBe(2);
+    signer.keys = [rsa.jwk];
+    await pass(signer, 60);
+    expect((await server.ask(token)).status).toBe(200);
+  });
+
+  it("is no set that has other keys alone: of those, a token that names none of them is not", async () => {
+    signer.keys = [signer.key.jwk];
+    expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
+    expect(server.reasons()).toEqual(["key"]);
+  });
+});
