@@ -26,6 +26,8 @@ const BUNDLE = {
   minifySyntax: true,
   minifyWhitespace: true,
   keepNames: true,
+  // A library must not write to a terminal past us: what it repeats of a server may act there.
+  drop: ["console"],
   legalComments: "none",
   metafile: true,
   logLevel: "warning",

@@ -144,11 +144,17 @@ export class Redactor {
     if (value.length >= 6) this.#values.add(value);
   }
 
-  /** The text with every known and every recognised secret masked. */
-  redact(text: string): string {
+  /** The text with every known secret masked: for what is somebody's data, in which the shape of a secret is no secret. */
+  redactKnown(text: string): string {
     let out = text;
     // The longest first: a value that begins another would leave the rest of it behind.
     for (const value of [...this.#values].sort((a, b) => b.length - a.length)) out = out.replaceAll(value, MASK);
+    return out;
+  }
+
+  /** The text with every known and every recognised secret masked. */
+  redact(text: string): string {
+    let out = this.redactKnown(text);
     for (const [shape, mask] of SECRET_SHAPES) out = out.replace(shape, mask);
     return out;
   }

@@ -11,11 +11,21 @@ import { isUnchecked, type NetworkOptions, outletOf, withCertificates } from "./
  */
 export async function agentNetwork(options: NetworkOptions, redactor: Redactor): Promise<Network> {
   const network = nodeNetwork(await outletOf(options, redactor));
-  if (!isUnchecked(options.env)) return network;
+  const isBare = isUnchecked(options.env);
   return {
     wayTo(server, lifted) {
       const way = network.wayTo(server, lifted);
-      return { ...way, fetch: withCertificates(way.fetch) };
+      const fetch = learning(way.fetch, redactor);
+      return { ...way, fetch: isBare ? withCertificates(fetch) : fetch };
     },
+  };
+}
+
+/** A server may repeat what it was sent: whatever is said of it from there on is without that. */
+function learning(fetch: typeof globalThis.fetch, redactor: Redactor): typeof globalThis.fetch {
+  return async (input, init) => {
+    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+    redactor.add(headers.get("authorization")?.replace(/^[\w-]+ +/, "") ?? "");
+    return fetch(input, init);
   };
 }

@@ -13,7 +13,7 @@ type Fetch = typeof globalThis.fetch;
 interface TraceOptions {
   /** Tells a line. */
   say(line: string): void;
-  /** Masks the secrets of this run, and learns those that are seen on their way. */
+  /** Masks the secrets of this run. */
   redactor: Deps["redactor"];
   now: Deps["now"];
   /** Whether headers are told, for `--debug`. */
@@ -41,7 +41,6 @@ export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch
     const url = request?.url ?? String(input);
     const headers = new Headers(init?.headers ?? request?.headers);
     const startedAt = trace.now();
-    learnCredentials(headers, trace);
     trace.say(`> ${init?.method ?? request?.method ?? "GET"} ${shownUrl(url)}${trace.query ? queryOf(url) : ""}`);
     sayHeaders(">", headers, trace);
     const response = await send(input, init);
@@ -82,11 +81,6 @@ export function eventTeller(trace: TraceOptions | undefined): ((event: HttpEvent
       if (event.type === "retry") trace.say(`  ${event.reason}: attempt ${event.attempt} in ${event.waitMs} ms`);
     })
   );
-}
-
-/** A server may repeat in a header what it was sent. */
-function learnCredentials(headers: Headers, { redactor }: TraceOptions): void {
-  redactor.add(headers.get("authorization")?.replace(/^[\w-]+ +/, "") ?? "");
 }
 
 function queryOf(url: string): string {

@@ -24,7 +24,7 @@ const CALL_TIMEOUT_S = 60;
 /** `mcp tools`. */
 export function runTools(options: McpFlags, deps: Deps): Promise<number> {
   return withSession(options, deps, LIST_TIMEOUT_S, async (session) => {
-    const tools = await session.tools(deps.signal);
+    const tools = withoutSecrets(await session.tools(deps.signal), deps.redactor);
     const format = formatOf(options, settingsOf(options, deps), deps.io);
     const writer = createWriter(format, { ...TOOLS, jq: options.jq }, deps.io);
     await writer.write(format === "id" ? tools.map((tool) => ({ ...tool, id: tool.name })) : tools);
@@ -38,7 +38,7 @@ export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
   checkInput(options);
   const args = await readArgs(options, deps);
   return withSession(options, deps, CALL_TIMEOUT_S, async (session) => {
-    const result = await session.call(options.tool, args, deps.signal);
+    const result = withoutSecrets(await session.call(options.tool, args, deps.signal), deps.redactor);
     const format = formatOf(options, settingsOf(options, deps), deps.io);
     if (format === "table" || format === "plain" || format === "wide") {
       await deps.io.stdout.write(textOf(result));
@@ -48,6 +48,13 @@ export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
     if (result.isError === true) throw toolFailed(options);
     return EXIT_CODES.ok;
   });
+}
+
+/** What a server said, without the token and whatever else it was told: none of that is an answer. */
+function withoutSecrets<T>(value: T, redactor: Deps["redactor"]): T {
+  return JSON.parse(JSON.stringify(value), (_name, one: unknown) =>
+    typeof one === "string" ? redactor.redactKnown(one) : one,
+  ) as T;
 }
 
 function toolFailed({ tool, url }: McpFlags): AgentAuthError {

@@ -1,10 +1,10 @@
-import { AgentAuthError, abortedError, type ClientErrorCode, type ErrorClass } from "../errors.js";
+import { AgentAuthError, abortedError } from "../errors.js";
 import { follow } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
-import { requestIdOf, shownUrl } from "../http/reply.js";
+import { shownUrl } from "../http/reply.js";
 import type { AgentClient } from "../oauth/agent.js";
-import { quote, shellWord } from "../redact.js";
 import { agentOf, mayLogin } from "./agent-context.js";
+import { answerError } from "./answer-error.js";
 import type { RequestFlags } from "./commands/request.js";
 import type { Deps } from "./context.js";
 import type { Io } from "./io.js";
@@ -46,7 +46,7 @@ export async function exchange(
     clearTimeout(timer);
     const foreign = tellRedirect(response, url, deps.io);
     await printResponse(response, options.include === true, deps.io);
-    if (response.status >= 400) throw statusError(response, url, { foreign, grant: options.grant });
+    if (response.status >= 400) throw answerError(response, { asked: url, foreign, grant: options.grant });
   } finally {
     clearTimeout(timer);
     call.release();
@@ -68,37 +68,6 @@ function tellRedirect(response: Response, url: string, io: Io): boolean {
     io.warn(`redirected to ${target}, another server: it was asked without the token, and this is its answer`);
   else io.say(`redirected to ${target}`);
   return foreign;
-}
-
-function statusError(
-  response: Response,
-  asked: string,
-  { foreign, grant }: { foreign: boolean; grant: string | undefined },
-): AgentAuthError {
-  const { status, headers } = response;
-  const url = foreign ? response.url : asked;
-  const { code, kind } = verdictOf(status, foreign);
-  const wait = headers.get("retry-after") ?? "";
-  const hints: Partial<Record<ErrorClass, string>> = {
-    auth: grant === undefined ? `agentauth login ${shellWord(asked)}` : "look at what the issuer lets this client do",
-    unavailable: /^\d{1,6}$/.test(wait) ? `call again in ${wait} s, as the server asks` : "call again later",
-  };
-  const what = kind === "auth" ? "refused the token" : "answered with an error";
-  return new AgentAuthError(code, `${quote(shownUrl(url))} ${what} (HTTP ${status})`, {
-    class: kind,
-    status,
-    url: shownUrl(url),
-    requestId: requestIdOf(headers),
-    hint: hints[kind],
-  });
-}
-
-function verdictOf(status: number, foreign: boolean): { code: ClientErrorCode; kind: ErrorClass } {
-  // What another server thinks of a request without a token says nothing about the login.
-  if (status === 401 && !foreign) return { code: "login_required", kind: "auth" };
-  if (status === 429) return { code: "rate_limited", kind: "unavailable" };
-  if (status >= 500) return { code: "server_error", kind: "unavailable" };
-  return { code: "http_error", kind: "remote" };
 }
 
 function lateError(url: string, limit: number): AgentAuthError {

@@ -5,16 +5,16 @@ type Mask = (text: string) => string;
 const MAX_DEPTH = 8;
 
 /**
- * The error with the secrets masked that a `fetch` put into its words, also in what led to it; the same error where
- * there are none.
+ * The error with the secrets masked that a `fetch` or a peer put into its words, also in what led to it; the same error
+ * where there are none.
  */
 export function maskError(error: AgentAuthError, mask: Mask): AgentAuthError {
-  const message = mask(error.message);
   const cause = maskThrown(error.cause, mask, 0);
-  if (message === error.message && cause === error.cause) return error;
-  const { hint, status, requestId, url, response, retryable } = error;
-  const about = { class: error.class, hint, status, requestId, url, response, retryable, cause };
-  return new AgentAuthError(error.code, message, about);
+  const { code, message, hint, status, requestId, url, response, retryable, retryAfter } = error;
+  const words = [code, message, hint ?? "", url ?? ""];
+  if (cause === error.cause && words.every((text) => isClean(text, mask))) return error;
+  const about = { class: error.class, status, requestId, response, retryable, retryAfter, cause };
+  return new AgentAuthError(mask(code), mask(message), { ...about, hint: hint && mask(hint), url: url && mask(url) });
 }
 
 /** The very value where nothing in it is secret: a copy lacks what a debugger may want. */

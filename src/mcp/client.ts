@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
 import { untilAborted } from "../http/deadline.js";
+import { pacedFetch } from "./paced-fetch.js";
 
 /** A tool as its server describes it, with every field that the protocol has for it. */
 export type McpTool = Tool;
@@ -35,6 +36,8 @@ export interface McpOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
+/** Of an answer, or of an event of a stream: it is held in memory as a whole. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /**
  * Opens a session over streamable HTTP with the newest revision that both sides speak.
@@ -45,7 +48,7 @@ export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpS
   const { name, version, timeout = DEFAULT_TIMEOUT_MS, signal } = options;
   const client = new Client({ name, version }, { versionNegotiation: { mode: "auto" } });
   const transport = new StreamableHTTPClientTransport(new URL(mcpUrl), {
-    fetch: options.fetch as never,
+    fetch: pacedFetch(options.fetch, async () => {}, MAX_ANSWER_BYTES) as never,
     redirectPolicy: "same-origin",
   });
   const connecting = client.connect(transport as Parameters<Client["connect"]>[0], { signal, timeout });

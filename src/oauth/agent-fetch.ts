@@ -25,6 +25,8 @@ export interface FetchContext {
     },
   ): Promise<Grant>;
   mayLogin: boolean;
+  /** Whether a person has just signed in because a server refused the grant before this one: once more will not help. */
+  cameOfRefusal(grant: Grant): boolean;
   /** What servers want to see in proofs, where tokens are bound to a key. */
   nonces: Nonces;
 }
@@ -48,7 +50,7 @@ export async function fetchWithToken(
     // What another server said after a redirect is no verdict on this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);
-    const remedy = remedyFor(response, challenge, grant, tried, context.mayLogin);
+    const remedy = remedyFor({ response, challenge, grant, tried }, context);
     if (remedy === undefined) return response;
     await response.body?.cancel().catch(() => undefined);
     replay.require();
@@ -69,28 +71,41 @@ function scopesBefore(grant: Grant): string | undefined {
 
 type Remedy = "renewal" | "signIn" | "stepUp";
 
+interface Refusal {
+  response: Response;
+  challenge: BearerChallenge | undefined;
+  grant: Grant;
+  tried: Record<Remedy, boolean>;
+}
+
 function remedyFor(
-  response: Response,
-  challenge: BearerChallenge | undefined,
-  grant: Grant,
-  tried: Record<Remedy, boolean>,
-  mayLogin: boolean,
+  { response, challenge, grant, tried }: Refusal,
+  { mayLogin, cameOfRefusal }: Pick<FetchContext, "mayLogin" | "cameOfRefusal">,
 ): Remedy | undefined {
+  const isInVain = cameOfRefusal(grant);
   if (response.status === 401) {
     if (!tried.renewal && !tried.signIn && grant.tokens.refreshToken !== undefined) return "renewal";
-    return mayLogin && !tried.signIn ? "signIn" : undefined;
+    return mayLogin && !tried.signIn && !isInVain ? "signIn" : undefined;
   }
   if (response.status !== 403 || challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
-  if (mayLogin) return "stepUp";
+  const wasAsked = coversAsked(grant, challenge.scope);
+  if (mayLogin && !(isInVain && wasAsked)) return "stepUp";
+  const lacks = isInVain && wasAsked ? "still lacks scopes after a sign-in that was for them" : "lacks scopes";
   throw new AgentAuthError(
     "insufficient_scope",
-    `the token for ${quote(grant.server)} lacks scopes: ${quote(challenge.scope ?? "not told which")}`,
+    `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "not told which")}`,
     {
       class: "auth",
       status: 403,
       hint: stepUpCommand(grant, challenge.scope),
     },
   );
+}
+
+/** Whether the scopes that are missing were asked for in the sign-in that gave this grant. */
+function coversAsked({ requestedScope }: Grant, missing: string | undefined): boolean {
+  const asked = new Set(requestedScope?.split(" "));
+  return (missing ?? "").split(" ").every((one) => one === "" || asked.has(one));
 }
 
 /** The command that asks for what was there and what is missing. */

@@ -137,6 +137,7 @@ export class AgentClient {
         nonces: this.#nonces,
         // A machine that has to ask anew does so where a person would sign in.
         mayLogin: machine !== undefined || this.#options.login !== undefined,
+        cameOfRefusal: (grant) => machine === undefined && this.#keeper.cameOfRefusal(grant),
       },
       input,
       init,

@@ -46,6 +46,9 @@ export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsa
 // can only be read.
 const PASSING: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth", "store"]);
 
+/** How long a sign-in that did not help is not asked for again. */
+const IN_VAIN_MS = 5 * 60_000;
+
 /** Decides, for every request for a token, whether the stored grant does, must be renewed, or needs a person. */
 export class GrantKeeper {
   readonly #context: KeeperContext;
@@ -53,6 +56,9 @@ export class GrantKeeper {
   readonly #unsaved = new Map<string, Grant>();
   // Servers whose token is being replaced by a sign-in, with the grant that they refused.
   readonly #replacing = new Map<string, Grant>();
+
+  // Sign-ins that took the place of a grant which a server had refused, by when they were and what came of them.
+  readonly #replaced = new Map<string, { at: number; grant: Grant }>();
 
   constructor(context: KeeperContext) {
     this.#context = context;
@@ -105,11 +111,16 @@ export class GrantKeeper {
 
   /** Renews a grant whose token a server has refused; not when renewing has just been tried and did not help. */
   async renewRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
+    await this.#brake(grant);
+    return this.#renew(grant, { isRefused: true, isUrgent: true }, signal);
+  }
+
+  /** Ends what would be asked of an issuer, or of a person, again and again. */
+  async #brake(grant: Grant): Promise<void> {
     const { store, clock } = this.#context;
     const stored = await store.list();
     const ofIssuer = stored.filter(({ profile, issuer }) => profile === grant.profile && issuer === grant.issuer);
     if (isStorm(ofIssuer, clock.epoch())) throw storm(grant);
-    return this.#renew(grant, { isRefused: true, isUrgent: true }, signal);
   }
 
   /** Signs a person in; all who ask for the same at the same time get the one result. */
@@ -118,14 +129,24 @@ export class GrantKeeper {
     if (isMachineAccount(key.account)) throw noPerson(key.account);
     const name = nameOf(key);
     const work = async (signal: AbortSignal) => {
+      if (refused) await this.#brake(refused);
       if (refused && scope === undefined) this.#replacing.set(name, refused);
       try {
-        return await signIn(this.#context, { ...request, key, signal });
+        const grant = await signIn(this.#context, { ...request, key, signal });
+        if (refused) this.#replaced.set(name, { at: this.#context.clock.epoch(), grant });
+        return grant;
       } finally {
         this.#replacing.delete(name);
       }
     };
     return this.#flights.join(`login ${name} ${scope ?? ""}`, work, request.signal);
+  }
+
+  /** Whether a grant came of a sign-in that a refusal led to, so short a time ago that a person would be asked in vain. */
+  cameOfRefusal(grant: Grant): boolean {
+    const last = this.#replaced.get(nameOf(grant));
+    if (last === undefined || this.#context.clock.epoch() - last.at >= IN_VAIN_MS) return false;
+    return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
   }
 
   /** Renews; where the issuer gives none, a token that still lives is better than nothing. Undefined: sign in. */

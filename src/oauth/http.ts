@@ -1,5 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, systemClock } from "../http/deadline.js";
+import { maskError } from "../http/mask-error.js";
 import { refused } from "../http/refuse.js";
 import type { HttpEvent, Reply } from "../http/reply.js";
 import { strictObject, uncompressed } from "../http/strict-object.js";
@@ -121,7 +122,7 @@ export class OAuthHttp {
         sentBefore.set(answer, sent);
         return answer;
       } catch (error) {
-        throw isAgentAuthError(error) ? redactError(error, sent) : error;
+        throw isAgentAuthError(error) ? maskError(error, (text) => sent.redact(text)) : error;
       }
     };
   }
@@ -161,24 +162,6 @@ const sentBefore = new WeakMap<Response, Redactor>();
 /** Masks what a server that was told secrets may have put into its answer. */
 export function secretsToldTo(answer: unknown): Redactor {
   return (answer instanceof Response ? sentBefore.get(answer) : undefined) ?? new Redactor();
-}
-
-/** The error, or where a peer has repeated secrets in it one without them, and without its cause, which has them too. */
-function redactError(error: AgentAuthError, secrets: Redactor): AgentAuthError {
-  const { code, message, hint, url, class: kind, status, retryable, retryAfter } = error;
-  const [safeCode, safeMessage, safeHint, safeUrl] = [code, message, hint ?? "", url ?? ""].map((text) =>
-    secrets.redact(text),
-  );
-  if (safeCode === code && safeMessage === message && safeHint === (hint ?? "") && safeUrl === (url ?? ""))
-    return error;
-  return new AgentAuthError(safeCode ?? code, safeMessage ?? "", {
-    class: kind,
-    status,
-    retryable,
-    retryAfter,
-    hint: safeHint || undefined,
-    url: safeUrl || undefined,
-  });
 }
 
 /** The queries of this flow carry `id_token_hint` and `state`: nothing for a trace. */

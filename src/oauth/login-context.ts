@@ -9,6 +9,7 @@ import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
 import type { Nonces } from "./nonces.js";
+import type { Progress } from "./refresh.js";
 import type { Way } from "./way.js";
 
 /** What every login of an agent client depends on. */
@@ -33,6 +34,9 @@ export interface LoginContext extends DiscoveryContext {
   /** Whether every endpoint of an issuer must be at its own origin. */
   sameOriginEndpoints: boolean;
   loginHint: string | undefined;
+  /** Unix milliseconds of what servers refused lately, where that is what led to this login. */
+  refusals: readonly number[];
+  onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** What one login asks for. */
@@ -75,5 +79,7 @@ export function loginContextOf(
     loginTimeout: options.loginTimeout ?? options.login?.loginTimeout ?? DEFAULT_LOGIN_TIMEOUT_MS,
     sameOriginEndpoints: options.sameOriginEndpoints === true,
     loginHint: account ?? loginHint,
+    refusals: [],
+    onProgress: options.onProgress,
   };
 }

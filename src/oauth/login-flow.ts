@@ -11,7 +11,7 @@ import type { LoginContext, LoginRequest } from "./login-context.js";
 import { checkSameOrigin } from "./metadata-rules.js";
 import { isForgotten, obtainClient, redirectForm } from "./registration.js";
 import { withRoom } from "./room.js";
-import { chooseScope, parseScope } from "./scope.js";
+import { beyond, chooseScope, parseScope } from "./scope.js";
 import type { IssuerMetadata, ServerMetadata } from "./server-metadata.js";
 import { exchangeCode } from "./token.js";
 
@@ -221,7 +221,7 @@ function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending" | "
     proofKey,
     tokens: tokensOf(answer, requestedScope),
     signedInAt: answer.at,
-    refusals: [],
+    refusals: context.refusals,
     generation: 0,
     retired: undefined,
   };
@@ -230,7 +230,7 @@ function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending" | "
 const SAVE_TRIES = 5;
 
 /** Stores a new grant over whatever is there, and reads it back: a login that was not kept is not a login. */
-async function keep({ store }: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
+async function keep({ store, onProgress }: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
     const stored = await store.read(grant);
     const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };
@@ -241,7 +241,11 @@ async function keep({ store }: LoginContext, room: Reservation, grant: Grant): P
       continue;
     }
     const back = await store.read(grant);
-    if (back && back.generation >= next.generation) return back;
+    if (back && back.generation >= next.generation) {
+      const more = beyond(grant.requestedScope, grant.tokens.scope);
+      if (more.length > 0) onProgress?.({ about: "sign-in", text: wider(grant, more) });
+      return back;
+    }
     break;
   }
   throw new AgentAuthError(
@@ -252,6 +256,11 @@ async function keep({ store }: LoginContext, room: Reservation, grant: Grant): P
       hint: "agentauth status tells where they should be",
     },
   );
+}
+
+function wider({ issuer, requestedScope }: Grant, more: readonly string[]): string {
+  const asked = `the token may do more than was asked for: ${quote(issuer)} granted ${quote(more.join(" "))}`;
+  return `warning: ${asked} beside ${quote(requestedScope)} (RFC 6749 section 3.3)`;
 }
 
 function internal(cause: unknown): AgentAuthError {

@@ -28,15 +28,13 @@ function canonical(url: URL): string {
 /**
  * Whether a resource named by metadata covers the server that was asked: the same address, or a parent of it at a
  * segment boundary (`/mcp` covers `/mcp/tools`, not `/mcp2`).
+ *
+ * @param identityOnly whether nothing but the same address will do, with or without the slash of an empty path
  */
 export function coversServer(resource: URL, server: URL, identityOnly: boolean): boolean {
   if (resource.origin !== server.origin) return false;
   if (resource.href === server.href) return true;
+  if (identityOnly) return false;
   const bare = resource.pathname.replace(/\/$/, "");
-  if (resource.search === "" && bare === server.pathname.replace(/\/$/, "") && server.search === "") return true;
-  return (
-    !identityOnly &&
-    resource.search === "" &&
-    (bare === "" || server.pathname.startsWith(`${bare}/`) || server.pathname === bare)
-  );
+  return resource.search === "" && (bare === "" || server.pathname.startsWith(`${bare}/`) || server.pathname === bare);
 }

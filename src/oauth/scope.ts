@@ -25,6 +25,13 @@ export function union(...scopes: readonly (string | undefined)[]): string | unde
   return all.size === 0 ? undefined : [...all].join(" ");
 }
 
+/** The scopes that were granted beyond those asked for; none where nothing was asked for. */
+export function beyond(asked: string | undefined, granted: string | undefined): string[] {
+  if (asked === undefined || granted === undefined) return [];
+  const wanted = new Set(asked.split(" "));
+  return granted.split(" ").filter((scope) => scope !== "" && !wanted.has(scope));
+}
+
 /** What the choice of scopes depends on. */
 export interface ScopeSources {
   /** What the caller asks for. */

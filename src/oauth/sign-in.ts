@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { BearerChallenge } from "./challenge.js";
-import { coversScope, type Grant, isSame } from "./grant.js";
+import { coversScope, type Grant, isSame, noteRefusal } from "./grant.js";
 import type { GrantKey } from "./grant-store.js";
 import { unfit } from "./grant-wish.js";
 import { failureOf, type Lease } from "./lease.js";
@@ -50,7 +50,8 @@ export function signIn(context: SignInContext, request: SignInRequest & { signal
   const { method } = context;
   if (method === undefined) throw loginRequired(key, "nobody is signed in");
   const before = seen ?? refused;
-  const login = context.loginContext(key, before);
+  const about = context.loginContext(key, before);
+  const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
   const wanted = scope?.split(" ").filter(Boolean);
   // What somebody else signed in since the grant that is not good enough was read.

@@ -99,12 +99,15 @@ async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]
   try {
     await compactVerify(token, set.find, options);
   } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw objection(error);
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw objection(token, error);
     let why: unknown = unusable("none of the keys can be used that the token may have been signed with");
     let tried = 0;
     for await (const key of error) {
       if (++tried > MAX_CANDIDATES) break;
-      const found = await compactVerify(token, key, options).then(() => undefined, objection);
+      const found = await compactVerify(token, key, options).then(
+        () => undefined,
+        (said: unknown) => objection(token, said),
+      );
       if (!found) return;
       // What one key says of the token counts for more than that another cannot be used.
       if (!(why instanceof TokenRefusal)) why = found;
@@ -114,11 +117,12 @@ async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]
 }
 
 /** What speaks against a token, or against the key that it was to be checked with: that is no word about the token. */
-function objection(error: unknown): TokenRefusal | AgentAuthError {
+function objection(token: string, error: unknown): TokenRefusal | AgentAuthError {
   const detail = escapeText(error instanceof Error ? error.message : "the signature is not good");
   if (error instanceof errors.JWKSNoMatchingKey) return new TokenRefusal("key", detail);
   if (ABOUT_TOKENS.some((kind) => error instanceof kind)) return new TokenRefusal("signature", detail);
-  return unusable(`the key of the token cannot be used: ${detail}`, error);
+  const kid = decodePart(token.split(".")[0] ?? "")?.["kid"] ?? "";
+  return unusable(`the key ${quote(kid)} cannot be used: ${detail}`, error);
 }
 
 const ABOUT_TOKENS = [errors.JWSSignatureVerificationFailed, errors.JWSInvalid, errors.JOSEAlgNotAllowed];

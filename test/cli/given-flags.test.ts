@@ -27,6 +27,7 @@ describe("the command that signs in, after a command with flags", () => {
     [["--client-id=a b"], "--client-id 'a b'"],
     [["--resource", "https://mcp.example/"], "--resource https://mcp.example/"],
     [["--legacy-discovery", "--strict-resource"], "--legacy-discovery --strict-resource"],
+    [["--same-origin-endpoints"], "--same-origin-endpoints"],
     [["--allow-missing-pkce-metadata"], "--allow-missing-pkce-metadata"],
     [["--allow-private-network"], "--allow-private-network"],
     [["--allow-cross-origin-metadata"], "--allow-cross-origin-metadata"],

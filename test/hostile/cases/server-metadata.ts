@@ -47,6 +47,18 @@ const set =
 const bad = (id: string, came: string, name: string, value: unknown, ...says: string[]) =>
   refused(id, came, set(name, value), [name, OWN, ...says]);
 
+/** The requests of a sign-in whose token endpoint is another server's. */
+const ELSEWHERE = [...EXCHANGED.filter((one) => one !== "as POST /pool/token"), "other POST /pool/token"];
+
+/** Whether the person was told who gets the code, in a line that begins so; nobody is where the library has its own. */
+function handedOver(begin: string): NonNullable<HostileCase["check"]> {
+  return ({ as, other }, run) => {
+    const [from, to] = [as, other].map(({ issuer }) => new URL(issuer).host);
+    const line = `\n${begin}The sign-in at ${from} is handed to ${to}, which gives the token.\n`;
+    return run === undefined ? [] : unless({ "the person is told": run.stderr.includes(line) });
+  };
+}
+
 /** An issuer that is not the one that was asked, by a difference that is easily passed over. */
 function mistaken(id: string, came: string, issuer: (own: string) => string, ...says: string[]): HostileCase {
   return refused(
@@ -193,11 +205,37 @@ const endpoints: HostileCase[] = [
   taken(
     "M8",
     "a token endpoint on another origin",
-    "used, as RFC 8414 allows",
+    "used, as RFC 8414 allows, and named to the person first",
     (metadata, { other }) => {
       metadata["token_endpoint"] = `${other.issuer}/token`;
     },
-    { requests: [...EXCHANGED.filter((one) => one !== "as POST /pool/token"), "other POST /pool/token"] },
+    { requests: ELSEWHERE, check: handedOver("") },
+  ),
+  taken(
+    "M8b",
+    "the same where the issuer does not promise iss",
+    "used, and the person warned first",
+    (metadata, { other }) => {
+      metadata["token_endpoint"] = `${other.issuer}/token`;
+      delete metadata["authorization_response_iss_parameter_supported"];
+    },
+    { requests: ELSEWHERE, check: handedOver("warning: ") },
+  ),
+  ...(["authorization", "token", "registration"] as const).map((name) =>
+    refused(
+      `M8-${name}_endpoint`,
+      `${name}_endpoint on another origin, with --same-origin-endpoints`,
+      (metadata, { other }) => {
+        metadata[`${name}_endpoint`] = `${other.issuer}/${name}`;
+      },
+      ({ as, other }) => [`${name}_endpoint "${other.issuer}/${name}"`, `must be at ${as.origin}`],
+      {
+        flags: ["--same-origin-endpoints"],
+        options: { sameOriginEndpoints: true },
+        code: "bad_server_metadata",
+        requests: [...KNOWN, ...UNKNOWN.slice(KNOWN.length).map((one) => `${one}?`)],
+      },
+    ),
   ),
   bad("M9a", "response_types_supported without code", "response_types_supported", ["token"], '"code"'),
   bad(
