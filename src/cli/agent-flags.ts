@@ -112,9 +112,8 @@ export function addOverrides(command: Command): Command {
     )
     .addOption(new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES))
     .addOption(
-      new Option(
-        "--same-origin-endpoints",
-        "sign in only where an issuer's endpoints are all at its own origin",
-      ).helpGroup(RULES),
+      new Option("--same-origin-endpoints", "take only issuers whose endpoints are all at their own origin").helpGroup(
+        RULES,
+      ),
     );
 }

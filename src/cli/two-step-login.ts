@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AgentAuthError } from "../errors.js";
+import { codeTakerText } from "../login/messages.js";
 import { reserveRedirect } from "../login/reserve.js";
 import type { AccessToken } from "../oauth/access-token.js";
 import type { AgentClient } from "../oauth/agent.js";
@@ -43,11 +44,14 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
       .map(shellWord)
       .join(" "),
   };
+  const { tokenEndpoint } = login.issuer;
+  const taker = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss });
+  if (taker !== undefined) deps.io.say(taker);
   if (options.json || options.output === "json") {
     await deps.io.stdout.write(`${JSON.stringify(report)}\n`);
   } else {
     await deps.io.stdout.write(`${report.url}\n`);
-    deps.io.say(`open this address to sign in; then, or before: ${report.finish}`);
+    deps.io.say(`before you open this address to sign in, or in another window: ${report.finish}`);
   }
   return undefined;
 }

@@ -50,11 +50,6 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
    * else 300,000. In a browser it is `login` that waits.
    */
   loginTimeout?: number | undefined;
-  /**
-   * Take no issuer that has endpoints elsewhere than at its own origin: what a person brings back from its page is then
-   * sent to nobody else.
-   */
-  sameOriginEndpoints?: boolean | undefined;
   /** Which account is meant. */
   loginHint?: string | undefined;
   /** Hears of every request of the flow and what became of its answer. */

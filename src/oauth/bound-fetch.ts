@@ -14,19 +14,39 @@ export async function sendWithToken(
 ): Promise<Response> {
   const token = grant.tokens.accessToken.reveal();
   const prover = proverFor(grant, nonces);
-  if (prover) return sendBound(send, replay, { token, prover });
   // fetch takes the token along inside the origin only.
-  return send(...replay.next({ authorization: `Bearer ${token}` }));
+  if (!prover && saysNothing(replay)) return send(...replay.next({ authorization: `Bearer ${token}` }));
+  return sendInside(send, replay, { token, prover });
+}
+
+/** Headers in which nothing is told that is not for every server. */
+const OPEN_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "accept-language",
+  "cache-control",
+  "if-modified-since",
+  "if-none-match",
+  "pragma",
+  "range",
+  "user-agent",
+]);
+
+/** Whether a request, but for its token, may be seen by any server that this one redirects to. */
+function saysNothing(replay: Replay): boolean {
+  if (replay.method !== "GET" && replay.method !== "HEAD") return false;
+  const [, { headers }] = replay.next({});
+  return [...new Headers(headers).keys()].every((name) => name === "authorization" || OPEN_HEADERS.has(name));
 }
 
 /**
- * A proof is for one address, so that every hop of a redirect needs its own. A server that wants a nonce of its own in
- * it (RFC 9449 section 9) is given that once.
+ * Follows redirects inside the origin alone: what a request says is for its server. A proof is for one address, so that
+ * every hop needs its own. A server that wants a nonce of its own in it (RFC 9449 section 9) is given that once.
  */
-async function sendBound(
+async function sendInside(
   send: typeof globalThis.fetch,
   replay: Replay,
-  { token, prover }: { token: string; prover: Prover },
+  { token, prover }: { token: string; prover: Prover | undefined },
 ): Promise<Response> {
   const { method } = replay;
   // A browser does not tell where a redirect leads.
@@ -35,21 +55,30 @@ async function sendBound(
   let hop = 0;
   let hasNonce = false;
   for (;;) {
-    const before = prover.nonces.get(url);
-    const headers = { authorization: `DPoP ${token}`, dpop: await prover.proof({ method, url }, token) };
+    const before = prover?.nonces.get(url);
+    const headers = await credentials(token, prover, { method, url });
     const response = await send(...replay.next(headers, { redirect }, hop === 0 ? undefined : url));
-    prover.nonces.learn(url, response.headers);
+    prover?.nonces.learn(url, response.headers);
     const asked = { method, url, hop, mayRepeat: true };
     const target = replay.redirect === "follow" ? redirectTarget(response, asked) : undefined;
     if (target !== undefined) {
       url = target;
       hop++;
       // Another request may have been told the nonce meanwhile.
-    } else if (!hasNonce && wantsNonce(response) && prover.nonces.get(url) !== before) hasNonce = true;
+    } else if (prover && !hasNonce && wantsNonce(response) && prover.nonces.get(url) !== before) hasNonce = true;
     else return response;
     await response.body?.cancel().catch(() => undefined);
     replay.require();
   }
+}
+
+async function credentials(
+  token: string,
+  prover: Prover | undefined,
+  request: { method: string; url: string },
+): Promise<Record<string, string>> {
+  if (!prover) return { authorization: `Bearer ${token}` };
+  return { authorization: `DPoP ${token}`, dpop: await prover.proof(request, token) };
 }
 
 function wantsNonce(response: Response): boolean {

@@ -6,7 +6,6 @@ import type { Prover } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { timeoutError } from "./login-timeout.js";
-import { checkSameOrigin } from "./metadata-rules.js";
 import { obtainClient } from "./registration.js";
 import { answerOf, oauthError, prepare, type TokenCall, told, withNonce } from "./token.js";
 
@@ -45,7 +44,6 @@ export async function deviceLogin(
 ): Promise<{ client: ClientRecord; answer: TokenAnswer }> {
   const { found, scope, resource, request, prover } = login;
   const { issuer } = found;
-  if (context.sameOriginEndpoints) checkSameOrigin(issuer);
   const endpoint = issuer.deviceAuthorizationEndpoint;
   if (endpoint === undefined || request.method.showDeviceCode === undefined) {
     throw new AgentAuthError("no_device_flow", `${issuer.issuer} does not offer sign-in on another device (RFC 8628)`, {

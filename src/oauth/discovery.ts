@@ -29,6 +29,11 @@ export interface Overrides {
   allowPrivateNetwork?: boolean | undefined;
   /** Let the resource be the very address that was asked, not a parent of it. */
   strictResource?: boolean | undefined;
+  /**
+   * Take no issuer that has endpoints elsewhere than at its own origin: what a person brings back from its page is then
+   * sent to nobody else.
+   */
+  sameOriginEndpoints?: boolean | undefined;
 }
 
 /** What discovery depends on. */
@@ -165,6 +170,7 @@ async function find<T extends IssuerMetadata>(
   const policyOf = (issuer: string) => ({
     bounds: policy.bounds,
     missingPkceMetadata: liftedFor(issuer, context).includes("allowMissingPkceMetadata"),
+    sameOriginEndpoints: overrides.sameOriginEndpoints === true,
   });
   const named = met?.resourceMetadata ?? [];
   const resource = await findResourceMetadata({ http, mcpUrl: url, named, policy, trace, signal });

@@ -31,8 +31,6 @@ export interface LoginContext extends DiscoveryContext {
   flow: "browser" | "device";
   /** Milliseconds that a person may take. */
   loginTimeout: number;
-  /** Whether every endpoint of an issuer must be at its own origin. */
-  sameOriginEndpoints: boolean;
   loginHint: string | undefined;
   /** Unix milliseconds of what servers refused lately, where that is what led to this login. */
   refusals: readonly number[];
@@ -77,7 +75,6 @@ export function loginContextOf(
     resource,
     flow: flow ?? "browser",
     loginTimeout: options.loginTimeout ?? options.login?.loginTimeout ?? DEFAULT_LOGIN_TIMEOUT_MS,
-    sameOriginEndpoints: options.sameOriginEndpoints === true,
     loginHint: account ?? loginHint,
     refusals: [],
     onProgress: options.onProgress,

@@ -8,7 +8,6 @@ import { type ClientRecord, type Grant, type TokenAnswer, tokensOf } from "./gra
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { LoginSession } from "./login.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
-import { checkSameOrigin } from "./metadata-rules.js";
 import { isForgotten, obtainClient, redirectForm } from "./registration.js";
 import { withRoom } from "./room.js";
 import { beyond, chooseScope, parseScope } from "./scope.js";
@@ -156,7 +155,6 @@ interface Preparation {
 /** A client and the request to sign in with it; a client that the issuer has forgotten is replaced once. */
 export async function prepareLogin(context: LoginContext, preparation: Preparation): Promise<PreparedLogin> {
   const { found, scope, resource, redirectUri, signal } = preparation;
-  if (context.sameOriginEndpoints) checkSameOrigin(found.issuer);
   const form = redirectForm(redirectUri);
   const { issuer } = found.issuer;
   const known = await context.store.readClient(issuer, form);

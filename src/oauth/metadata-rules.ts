@@ -48,7 +48,9 @@ export function checkForPeople(document: Members, url: string, discovery: Server
     throw complain("authorization_endpoint", "is needed to sign in (RFC 8414 section 2)");
   checkQuery(authorizationEndpoint, url);
   const { issuer, ...rest } = metadata;
-  return { issuer, authorizationEndpoint, ...rest };
+  const whole = { issuer, authorizationEndpoint, ...rest };
+  if (discovery.policy.sameOriginEndpoints) checkSameOrigin(whole);
+  return whole;
 }
 
 function checkIssuer({ issuer: value }: Members, url: string, { issuer }: ServerDiscovery): void {
@@ -85,7 +87,7 @@ export function checkMetadata(document: Members, url: string, discovery: ServerD
   const tokenEndpoint = endpoint("token_endpoint");
   if (tokenEndpoint === undefined) throw complain("token_endpoint", "is needed to get a token (RFC 8414 section 2)");
   const scopes = document["scopes_supported"];
-  return {
+  const metadata = {
     issuer: discovery.issuer,
     tokenEndpoint,
     registrationEndpoint: endpoint("registration_endpoint"),
@@ -104,6 +106,8 @@ export function checkMetadata(document: Members, url: string, discovery: ServerD
     takesClientIdDocuments: document["client_id_metadata_document_supported"] === true,
     url,
   };
+  if (discovery.policy.sameOriginEndpoints) checkSameOrigin(metadata);
+  return metadata;
 }
 
 /** A server may list more scopes than anybody asks for; only `offline_access` among them matters here. */
@@ -121,7 +125,7 @@ function parseLenient(scopes: unknown, url: string): readonly string[] {
  *
  * @throws `AgentAuthError` `bad_server_metadata`
  */
-export function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
+function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
   const { origin } = new URL(metadata.issuer);
   const endpoints = {
     authorization_endpoint: "authorizationEndpoint" in metadata ? metadata.authorizationEndpoint : undefined,

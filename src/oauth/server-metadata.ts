@@ -52,7 +52,7 @@ export interface ServerMetadata extends IssuerMetadata {
 export interface ServerDiscovery {
   http: OAuthHttp;
   issuer: string;
-  policy: AddressPolicy & { missingPkceMetadata: boolean };
+  policy: AddressPolicy & { missingPkceMetadata: boolean; sameOriginEndpoints: boolean };
   /** Whether clients show a certificate, for which the server may have other addresses (RFC 8705 section 5). */
   mutualTls?: boolean | undefined;
   trace: (entry: TraceEntry) => void;

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { fileStore } from "../../src/store/file.js";
-import { collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
-import { madeGrant } from "../helpers/grant.js";
-import { type PlainAnswer, sendError, sendResult, startPlainServer } from "../mcp/plain-server.js";
+import { until } from "../helpers/cli.js";
+import { type PlainAnswer, sendError, sendResult } from "../mcp/plain-server.js";
+import { signedInAt } from "./plain-login.js";
 import { type Desk, type Newcomer, startDesk } from "./support.js";
 
 let desk: Desk;
@@ -28,23 +27,6 @@ async function failureOf(args: readonly string[], run = me.run) {
   const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
   const { code: name, hint, status, retryable, message } = error;
   return { exit: code, name, class: error["class"], hint, status, retryable, message: String(message), stdout };
-}
-
-/** Runs the program with a login at a server whose answers the test writes. */
-async function signedInAt(...[answer, options]: Parameters<typeof startPlainServer>) {
-  const server = await startPlainServer(answer, options);
-  const home = temporaryFolder();
-  const grant = madeGrant({ server: server.url, resource: server.url, requestedScope: undefined });
-  const expiresAt = Date.now() + 3_600_000;
-  const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt, obtainedAt: Date.now() };
-  await fileStore(home).save({ ...grant, tokens }, undefined);
-  const env = { AGENTAUTH_HOME: home };
-  const run: Newcomer["run"] = (args, more = {}) => runCli(args, { ...more, env: { ...env, ...more.env } });
-  const start = (args: readonly string[]) => {
-    const child = startCli(args, { env });
-    return { child, err: collect(child.stderr) };
-  };
-  return { ...server, run, start };
 }
 
 const nothing: PlainAnswer = () => undefined;

@@ -44,6 +44,7 @@ const POLICY = {
   crossOriginMetadata: false,
   strictResource: false,
   missingPkceMetadata: false,
+  sameOriginEndpoints: false,
 };
 const about = { policy: POLICY, trace: () => undefined, signal: undefined };
 const MCP = "https://mcp.example/mcp";

@@ -4,6 +4,7 @@ import { type Scene, startScene } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
 
 const TOKEN = "/pool/token";
+const SIGNAL = new AbortController().signal;
 
 /** A scene in which a person has signed in; what the servers heard of it is forgotten. */
 async function signedIn(over: Record<string, unknown> = {}): Promise<Scene> {
@@ -62,10 +63,33 @@ describe("sending a token", () => {
     const other = await scene.another("other");
     other.routes["/mcp"] = { json: { stolen: true } };
     scene.mcp.routes["/mcp"] = { status: 307, headers: { location: `${other.origin}/mcp` }, text: "" };
-    const response = await scene.agent().fetch(scene.mcp.url, { method: "POST", body: "x" });
+    const response = await scene.agent().fetch(scene.mcp.url, { headers: { accept: "text/plain" } });
     expect(response.status).toBe(200);
     expect(other.to("/mcp")).toHaveLength(1);
     expect(other.to("/mcp")[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it.each<[string, RequestInit]>([
+    ["a body", { method: "POST", body: "for this server" }],
+    ["headers of its own", { headers: { "x-api-key": "for this server" } }],
+    ["a session", { headers: { "mcp-session-id": "for this server" } }],
+    ["another method", { method: "DELETE" }],
+  ])("takes a request with %s to no other origin", async (_what, init) => {
+    const scene = await signedIn();
+    const other = await scene.another("other");
+    for (const status of [301, 302, 303, 307, 308]) {
+      scene.mcp.routes["/mcp"] = { status, headers: { location: `${other.origin}/mcp` }, text: "" };
+      await expect(scene.agent().fetch(scene.mcp.url, init)).rejects.toMatchObject({ code: "redirect_refused" });
+    }
+    expect(other.requests).toEqual([]);
+  });
+
+  it("takes such a request along inside the origin, with the token", async () => {
+    const scene = await signedIn();
+    scene.mcp.routes["/mcp"] = { status: 307, headers: { location: "/moved" }, text: "" };
+    scene.mcp.routes["/moved"] = ({ body, headers }) => ({ json: [body, headers["x-key"], headers.authorization] });
+    const response = await scene.agent().fetch(scene.mcp.url, { method: "POST", body: "a", headers: { "x-key": "b" } });
+    expect(await response.json()).toEqual(["a", "b", "Bearer access-as-1"]);
   });
 
   it("takes nothing that another origin says for a verdict on the token", async () => {
@@ -99,6 +123,70 @@ describe("sending a token", () => {
     mcp.routes["/mcp"] = { raw: () => controller.abort() };
     await expect(agent().fetch(mcp.url, { signal: controller.signal })).rejects.toThrow();
     await expect(agent().fetch(new Request(mcp.url, { signal: controller.signal }))).rejects.toThrow();
+  });
+});
+
+describe("a server that refuses every token", () => {
+  const MINUTES = 60_000;
+
+  it("has a person sign in once, not for every request", async () => {
+    const scene = await signedIn({ refresh_token: undefined });
+    const one = scene.agent();
+    scene.mcp.accepts = () => false;
+    for (let nth = 0; nth < 10; nth++) {
+      expect((await one.fetch(scene.mcp.url)).status).toBe(401);
+      await scene.clock.sleep(1000, SIGNAL);
+    }
+    expect(scene.login.opened).toHaveLength(2);
+    await scene.clock.sleep(5 * MINUTES, SIGNAL);
+    await one.fetch(scene.mcp.url);
+    expect(scene.login.opened).toHaveLength(3);
+  });
+
+  it("is brought three new tokens a minute at most, whichever way they came", async () => {
+    const scene = await signedIn();
+    const one = scene.agent();
+    scene.mcp.accepts = () => false;
+    const outcomes = [];
+    for (let nth = 0; nth < 10; nth++) {
+      outcomes.push(
+        await one.fetch(scene.mcp.url).then(
+          ({ status }) => status,
+          (error: { code: string }) => error.code,
+        ),
+      );
+      await scene.clock.sleep(1000, SIGNAL);
+    }
+    expect(outcomes.slice(-3)).toEqual(["renewal_storm", "renewal_storm", "renewal_storm"]);
+    expect(scene.login.opened).toHaveLength(2);
+    expect(scene.issuer.to(TOKEN).length).toBeLessThanOrEqual(1 + 3);
+  });
+
+  it("has a person asked once for scopes that a sign-in does not bring", async () => {
+    const scene = await signedIn({ refresh_token: undefined, scope: "a" });
+    const one = scene.agent();
+    wantScope(scene, "everything");
+    for (let nth = 0; nth < 10; nth++) {
+      const outcome = await one.fetch(scene.mcp.url).catch((error: unknown) => error);
+      if (nth > 0) {
+        expect(outcome).toMatchObject({ code: "insufficient_scope", message: expect.stringContaining("still lacks") });
+      }
+      await scene.clock.sleep(1000, SIGNAL);
+    }
+    expect(scene.login.opened).toHaveLength(2);
+  });
+
+  it("has a person asked three times a minute at most for scopes that it makes up", async () => {
+    const scene = await signedIn({ refresh_token: undefined, scope: "a" });
+    const one = scene.agent();
+    const answer = scene.mcp.routes["/mcp"];
+    for (let nth = 0; nth < 10; nth++) {
+      if (answer) scene.mcp.routes["/mcp"] = answer;
+      wantScope(scene, `scope-${nth}`);
+      await one.fetch(scene.mcp.url).catch(() => undefined);
+      await scene.clock.sleep(1000, SIGNAL);
+    }
+    expect(scene.login.opened).toHaveLength(1 + 3);
   });
 });
 

@@ -211,6 +211,25 @@ const browsers: HostileCase[] = [
     says: ["user_code", "\\e[8m"],
     store: "logins",
   },
+  {
+    id: "U17",
+    came: "a device login whose code is good for ever, to be asked about a million times a second, and --login-timeout 3",
+    done: "given up after 3 s, having asked once a second",
+    outcome: "auth",
+    code: "timeout",
+    flags: ["--flow", "device", "--login-timeout", "3"],
+    options: { flow: "device", loginTimeout: 3000 },
+    arrange({ as }) {
+      as.routes["/pool/device"] = () => ({ json: { ...as.device(), expires_in: 1e300, interval: 1e-6 } });
+      as.routes["/pool/token"] = { status: 400, json: { error: "authorization_pending" } };
+    },
+    says: ["within 3 seconds", "--login-timeout"],
+    store: "logins",
+    check: ({ as }) => {
+      const asked = as.to("/pool/token").length;
+      return unless({ "it asks once a second": asked >= 1 && asked <= 3 });
+    },
+  },
 ];
 
 /** Where a person's browser is sent, and how. */

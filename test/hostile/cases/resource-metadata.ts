@@ -98,6 +98,17 @@ const resource: HostileCase[] = [
     ["RFC 9728 section 3.3"],
     { flags: ["--strict-resource"], options: { strictResource: true }, code: "resource_mismatch" },
   ),
+  ...(["/", "?"] as const).map((more, nth) =>
+    refused(
+      `P4${"cd"[nth]}`,
+      `resource that is the address with a ${more} at its end, with --strict-resource`,
+      (metadata, { mcp }) => {
+        metadata["resource"] = `${mcp.url}${more}`;
+      },
+      ["RFC 9728 section 3.3"],
+      { flags: ["--strict-resource"], options: { strictResource: true }, code: "resource_mismatch" },
+    ),
+  ),
   refused(
     "P10a",
     "resource with a right-to-left override in it",

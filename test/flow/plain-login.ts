@@ -1,0 +1,22 @@
+import { fileStore } from "../../src/store/file.js";
+import { collect, runCli, startCli, temporaryFolder } from "../helpers/cli.js";
+import { madeGrant } from "../helpers/grant.js";
+import { startPlainServer } from "../mcp/plain-server.js";
+import type { Newcomer } from "./support.js";
+
+/** Runs the program with a login at a server whose answers the test writes. */
+export async function signedInAt(...[answer, options]: Parameters<typeof startPlainServer>) {
+  const server = await startPlainServer(answer, options);
+  const home = temporaryFolder();
+  const grant = madeGrant({ server: server.url, resource: server.url, requestedScope: undefined });
+  const expiresAt = Date.now() + 3_600_000;
+  const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt, obtainedAt: Date.now() };
+  await fileStore(home).save({ ...grant, tokens }, undefined);
+  const env = { AGENTAUTH_HOME: home };
+  const run: Newcomer["run"] = (args, more = {}) => runCli(args, { ...more, env: { ...env, ...more.env } });
+  const start = (args: readonly string[]) => {
+    const child = startCli(args, { env });
+    return { child, err: collect(child.stderr) };
+  };
+  return { ...server, run, start };
+}
