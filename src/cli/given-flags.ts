@@ -22,11 +22,14 @@ const SIGNS_IN = new RegExp(String.raw`(?:^|: )agentauth login (?!<)${WORD}(?: -
 /**
  * The error with the flags that were given to a command in its hint, where that is the command that signs in: without
  * them it would sign in another client, by other rules.
+ *
+ * @param isForAgent whether a program that waits for the answer is to run it: it gets the login in two steps
  */
-export function withGivenFlags(error: AgentAuthError, command: Command): AgentAuthError {
+export function withGivenFlags(error: AgentAuthError, command: Command, isForAgent = false): AgentAuthError {
   const { hint } = error;
   if (hint === undefined || !SIGNS_IN.test(hint)) return error;
-  const flags = given(command).filter(([name = ""]) => !` ${hint} `.includes(` ${name} `));
+  const all = [...given(command), ...(isForAgent ? [["--no-wait"], ["--json"]] : [])];
+  const flags = all.filter(([name = ""]) => !` ${hint} `.includes(` ${name} `));
   return flags.length === 0 ? error : withHint(error, [hint, ...flags.flat().map(shellWord)].join(" "));
 }
 

@@ -83,11 +83,12 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string },
         const given = command.optsWithGlobals();
         const options = agent ? withAgentDefaults(command, given, agent, deps) : given;
         checkShowSecrets(options, deps.io);
-        const own = { ...deps, withGivenFlags: (error: AgentAuthError) => withGivenFlags(error, command) };
+        const told = (error: AgentAuthError) => withGivenFlags(error, command, agent !== undefined);
+        const own = { ...deps, withGivenFlags: told };
         const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
         exitCode =
           (await running.catch((error: unknown) => {
-            throw isAgentAuthError(error) ? own.withGivenFlags(error) : error;
+            throw isAgentAuthError(error) ? told(error) : error;
           })) ?? 0;
       },
   };

@@ -18,6 +18,8 @@ export function parseMcpUrl(value: string): { url: string; resource: string; loo
   const loopback = isLoopbackHost(url.hostname);
   if (url.protocol === "http:" && !loopback) throw complain("must begin with https:// (http:// only for this machine)");
   url.hash = "";
+  // An empty query is written with its mark until it is set.
+  if (url.search === "") url.search = "";
   return { url: url.href, resource: canonical(url), loopback };
 }
 

@@ -45,6 +45,14 @@ describe("the command that signs in, after a command with flags", () => {
     expect(hintAfter(words, LOGIN)).toBe(`${LOGIN} ${flags}`);
   });
 
+  it("is for an AI agent the login in two steps, which does not keep it waiting", () => {
+    const command = new Command("token");
+    const error = (hint: string) => new AgentAuthError("login_required", "sign-in is needed", { class: "auth", hint });
+    expect(withGivenFlags(error(LOGIN), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
+    expect(withGivenFlags(error(`${LOGIN} --no-wait --json`), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
+    expect(withGivenFlags(error("agentauth status"), command, true).hint).toBe("agentauth status");
+  });
+
   it("has no flag twice", () => {
     const key = { profile: "work", server: SERVER, account: "it's me" };
     const hint = loginCommand(key, { scope: "a b", dpop: "required" });
