@@ -48,6 +48,7 @@ export {
   AgentClient,
   type AgentClientOptions,
   type DiscoveryReport,
+  type StatusOptions,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { BearerChallenge } from "./oauth/challenge.js";

@@ -175,7 +175,7 @@ export function hasEnded({ expiresAt, obtainedAt }: GrantTokens, now: number): b
 }
 
 /** Seconds that a token must still live where nobody says for how long it is needed. */
-export const DEFAULT_MIN_TTL_S = 60;
+const DEFAULT_MIN_TTL_S = 60;
 
 /**
  * Whether the access token can be used for `minTtl` more seconds. A token whose life is shorter than that would never be
