@@ -224,24 +224,21 @@ export function oauthError(thrown: unknown, url: string, secrets: readonly strin
     const { status } = thrown;
     const redactor = secretsToldTo(thrown.response);
     for (const secret of secrets) redactor.add(secret);
-    const error = codeOf(redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK);
+    const said = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
+    const error = codeOf(said);
     const passing = status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
-    return new AgentAuthError(
-      error,
-      `${url} answered ${quote(error === "http_error" ? `HTTP ${status}` : error, 60)}${saidBy(thrown, redactor)}`,
-      {
-        class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
-        status,
-        url,
-        retryAfter: passing ? askedToWait(thrown.response) : undefined,
-        // A proof says when it was made.
-        hint:
-          error === "invalid_dpop_proof"
-            ? "agentauth doctor tells whether the clock of this machine is right"
-            : undefined,
-        // Without the cause: it holds the whole answer, whatever that repeats.
-      },
-    );
+    return new AgentAuthError(error, `${url} answered ${quote(said, 60)}${saidBy(thrown, redactor)}`, {
+      class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
+      status,
+      url,
+      retryAfter: passing ? askedToWait(thrown.response) : undefined,
+      // A proof says when it was made.
+      hint:
+        error === "invalid_dpop_proof"
+          ? "agentauth doctor tells whether the clock of this machine is right"
+          : undefined,
+      // Without the cause: it holds the whole answer, whatever that repeats.
+    });
   }
   if (thrown instanceof oauth.WWWAuthenticateChallengeError) {
     // Without a word in the body it may come from a proxy: it says nothing of the client, and nothing of the grant.

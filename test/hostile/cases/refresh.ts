@@ -96,12 +96,6 @@ const failures: HostileCase[] = [
     { json: { access_token: {}, token_type: "Bearer" } },
     { outcome: "refused" },
   ),
-  ...passing(
-    "F7-rt",
-    "a refresh token that is a number",
-    { json: { access_token: "plain-access-token", token_type: "Bearer", refresh_token: 7 } },
-    { outcome: "refused" },
-  ),
 ];
 
 /** A renewal with a token that has ended. */
@@ -208,6 +202,26 @@ const generations: HostileCase[] = [
           (await grantOf(kit))?.tokens.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
       }),
   }),
+  ...[7, "", "two words", { token: "x" }].map((refreshToken, nth) =>
+    renewed(
+      `F6${"defg"[nth]}`,
+      `an answer with refresh_token ${JSON.stringify(refreshToken)}`,
+      "its access token is given, and the old refresh token is kept",
+      {
+        async arrange(kit) {
+          await expired(kit);
+          kit.as.tokenAnswer = { refresh_token: refreshToken };
+        },
+        check: async (kit) => {
+          const tokens = (await grantOf(kit))?.tokens;
+          return unless({
+            "the old one is kept": tokens?.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
+            "the new access token is kept": tokens?.accessToken.reveal() === kit.canaries.get("access-token"),
+          });
+        },
+      },
+    ),
+  ),
   renewed("F6c", "an answer with refresh_token null", "the old one is kept", {
     async arrange(kit) {
       await expired(kit);
