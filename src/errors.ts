@@ -274,3 +274,13 @@ export function abortedError(signal: AbortSignal): AgentAuthError {
   if (isAgentAuthError(signal.reason)) return signal.reason;
   return new AgentAuthError("aborted", "the operation was aborted", { class: "aborted", cause: signal.reason });
 }
+
+/** The same error with another hint. */
+export function withHint(error: AgentAuthError, hint: string | undefined): AgentAuthError {
+  const { status, requestId, url, resume, retryAfter, retryable, response, cause, stack } = error;
+  const about = { class: error.class, cause, hint, status, requestId, url, resume, retryAfter, retryable, response };
+  const copy = new AgentAuthError(error.code, error.message, about);
+  // What is to be found is where the error came from, not where its hint was put on.
+  if (stack !== undefined) copy.stack = stack;
+  return copy;
+}

@@ -83,7 +83,7 @@ export {
   type TokenWish,
 } from "./oauth/machine-tokens.js";
 export { Nonces } from "./oauth/nonces.js";
-export type { Progress } from "./oauth/refresh.js";
+export type { Progress } from "./oauth/progress.js";
 export type { ResourceMetadata } from "./oauth/resource-metadata.js";
 export type { IssuerMetadata, ServerMetadata } from "./oauth/server-metadata.js";
 export type { TokenCall } from "./oauth/token.js";

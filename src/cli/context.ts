@@ -33,7 +33,7 @@ export interface LentProcess {
   readonly stderr: Writable;
   /** The environment without our secrets, empty variables included. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** SIGINT and SIGTERM end this run again. */
+  /** SIGINT, SIGTERM and SIGHUP end this run again. */
   giveBack(): void;
   /** Ends the process at once, where a reader that has stopped reading would keep it for ever. */
   exit(code: number): never;
@@ -42,7 +42,7 @@ export interface LentProcess {
 /** What a command works with beside its own options. */
 export interface Deps {
   readonly io: Io;
-  /** Fires on SIGINT and SIGTERM. */
+  /** Fires on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   /** The command line as it was typed, without the program's name. */
   readonly argv: readonly string[];
@@ -51,7 +51,7 @@ export interface Deps {
   readonly now: () => number;
   /** The error with the flags of this command line in its hint, where that is the command that signs in. */
   readonly withGivenFlags?: (error: AgentAuthError) => AgentAuthError;
-  /** Leaves SIGINT and SIGTERM to the caller: they neither fire {@link Deps.signal} nor end the run until it gives back. */
+  /** Leaves signals to the caller: they neither fire {@link Deps.signal} nor end the run until it gives back. */
   readonly lend: () => LentProcess;
 }
 

@@ -13,11 +13,13 @@ export const EXIT_CODES = {
   remote: 6,
   partial: 7,
   store: 8,
+  /** SIGHUP. */
+  hungUp: 129,
   /** SIGINT. */
   aborted: 130,
   /** SIGTERM. */
   terminated: 143,
-} as const satisfies Record<ErrorClass | "ok" | "terminated", number>;
+} as const satisfies Record<ErrorClass | "ok" | "hungUp" | "terminated", number>;
 
 /** One outcome of {@link EXIT_CODES}. */
 export type Outcome = keyof typeof EXIT_CODES;
@@ -33,6 +35,7 @@ export const EXIT_CODE_MEANINGS: Readonly<Record<Outcome, string>> = {
   remote: "the service said no",
   partial: "a listing ended incomplete; stderr has the command that continues it",
   store: "the local store or keychain cannot be used safely",
+  hungUp: "the terminal was closed, or its connection broke (SIGHUP)",
   aborted: "interrupted (SIGINT)",
   terminated: "terminated (SIGTERM)",
 };

@@ -1,7 +1,6 @@
 import type { Command, Option } from "commander";
-import type { AgentAuthError } from "../errors.js";
+import { type AgentAuthError, withHint } from "../errors.js";
 import { shellWord } from "../redact.js";
-import { withHint } from "./continuation.js";
 
 /** What a sign-in depends on, beside where and by whom the command is run. No value of these is a secret. */
 const OF_LOGIN: ReadonlySet<string> = new Set([

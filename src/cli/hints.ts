@@ -1,5 +1,4 @@
-import type { AgentAuthError } from "../errors.js";
-import { withHint } from "./continuation.js";
+import { type AgentAuthError, withHint } from "../errors.js";
 
 const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - < token.txt";
 

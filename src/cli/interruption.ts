@@ -1,6 +1,5 @@
 import { AgentAuthError } from "../errors.js";
 import type { LentProcess } from "./context.js";
-import { signalExitCode } from "./exec/signals.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import type { ProcessLike } from "./io.js";
 import type { Renewals } from "./renewals.js";
@@ -9,7 +8,7 @@ import type { Renewals } from "./renewals.js";
 const ENDINGS = {
   SIGINT: EXIT_CODES.aborted,
   SIGTERM: EXIT_CODES.terminated,
-  SIGHUP: signalExitCode("SIGHUP"),
+  SIGHUP: EXIT_CODES.hungUp,
 } as const satisfies Partial<Record<NodeJS.Signals, number>>;
 
 type Ending = keyof typeof ENDINGS;

@@ -29,7 +29,6 @@ export function createRenewals(): Renewals {
       list: (...given) => store.list(...given),
       readClient: (...given) => store.readClient(...given),
       saveClient: (...given) => store.saveClient(...given),
-      removeClient: (...given) => store.removeClient(...given),
       async lease(name, work, options) {
         const one = Symbol();
         try {

@@ -1,9 +1,8 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import { refusal } from "../http/body.js";
 import { quote } from "../redact.js";
 import type { ApiOptions } from "./commands/api.js";
 import { type Deps, serviceOf, settingsOf } from "./context.js";
-import { withHint } from "./continuation.js";
 import { printObject } from "./output/object.js";
 
 /** `api GET`: the answer's JSON as the service gave it, secrets masked. */

@@ -1,10 +1,9 @@
-import type { AgentAuthError } from "../errors.js";
+import { type AgentAuthError, withHint } from "../errors.js";
 import type { DiscoveryReport } from "../oauth/agent.js";
 import { escapeText } from "../redact.js";
 import { agentOf, traceLine } from "./agent-context.js";
 import type { GrantFlags } from "./commands/agent.js";
 import { type Deps, settingsOf } from "./context.js";
-import { withHint } from "./continuation.js";
 import { mcpAddress } from "./mcp-address.js";
 import { printObject } from "./output/object.js";
 import { formatOf } from "./run-list.js";

@@ -1,9 +1,9 @@
 import type { Page } from "../api/pages.js";
 import type { Device } from "../api/types.js";
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import type { ListFlags, ListKind, OutputFlags } from "./commands/lists.js";
 import { checkIdentifier, type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
-import { continuationCommand, withHint } from "./continuation.js";
+import { continuationCommand } from "./continuation.js";
 import { buildFilter, type Filter } from "./filters.js";
 import type { Io } from "./io.js";
 import { choose, type Ending, tellEnd } from "./list-ending.js";

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { networkError } from "../http/network-error.js";
 import { bridge } from "../mcp/bridge.js";
 import type { AgentClient } from "../oauth/agent.js";
-import { loginRequired } from "../oauth/refresh.js";
+import { loginRequired } from "../oauth/login-command.js";
 import { parseMcpUrl } from "../oauth/resource.js";
 import { agentOf, mayLogin } from "./agent-context.js";
 import type { ProxyFlags } from "./commands/mcp.js";

@@ -1,9 +1,9 @@
 import { basename, dirname, extname, join } from "node:path";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, withHint } from "../errors.js";
 import { quote } from "../redact.js";
 import type { ReportFlags } from "./commands/report.js";
 import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
-import { continuationCommand, withHint } from "./continuation.js";
+import { continuationCommand } from "./continuation.js";
 import { buildFilter, type Filter } from "./filters.js";
 import { documentedValues } from "./list-source.js";
 import type { Format } from "./output/formats.js";

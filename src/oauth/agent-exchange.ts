@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { Flights } from "../http/flights.js";
 import { quote, Secret, shellWord } from "../redact.js";
@@ -49,7 +49,7 @@ export class Exchanges {
     const kept = this.#kept.get(name);
     if (kept?.expiresAt !== undefined && kept.expiresAt.getTime() - MARGIN_MS > context.clock.epoch()) return kept;
     this.#kept.delete(name);
-    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(withHint);
+    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(toldWhatHelps);
     const token = await this.#flights.join(name, work, signal);
     this.#keep(name, token);
     return token;
@@ -81,10 +81,9 @@ const HINTS: Readonly<Record<string, string>> = {
     "the issuer does not exchange tokens; agentauth discover <mcp_url> shows which grants it names",
 };
 
-function withHint(thrown: unknown): never {
+function toldWhatHelps(thrown: unknown): never {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined || !Object.hasOwn(HINTS, thrown.code)) throw thrown;
-  const { code, message, class: kind, status, url } = thrown;
-  throw new AgentAuthError(code, message, { class: kind, status, url, hint: HINTS[code] });
+  throw withHint(thrown, HINTS[thrown.code]);
 }
 
 function noClient(server: string): AgentAuthError {

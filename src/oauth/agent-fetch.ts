@@ -3,8 +3,8 @@ import { quote } from "../redact.js";
 import { sendWithToken } from "./bound-fetch.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import type { Grant } from "./grant.js";
+import { loginCommand } from "./login-command.js";
 import type { Nonces } from "./nonces.js";
-import { loginCommand } from "./refresh.js";
 import { replayable } from "./replay.js";
 import { union } from "./scope.js";
 

@@ -7,7 +7,7 @@ import type { OAuthHttpOptions, TraceEntry } from "./http.js";
 import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import type { MachineGrant } from "./machine-grant.js";
-import type { Progress } from "./refresh.js";
+import type { Progress } from "./progress.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides {

@@ -14,13 +14,21 @@ import type { GrantKey } from "./grant-store.js";
 import type { TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
 import type { LoginSession } from "./login.js";
+import { loginRequired } from "./login-command.js";
 import { type LoginContext, loginContextOf } from "./login-context.js";
-import { finishInSession, keyIn, knownRedirect, type PreparedLogin, prepareLogin, scopeFor } from "./login-flow.js";
+import {
+  finishInSession,
+  keyIn,
+  knownRedirect,
+  type PreparedLogin,
+  prepareLogin,
+  scopeFor,
+  tellNewIssuer,
+} from "./login-flow.js";
 import { describeLogin, type LoginStatus } from "./login-status.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
 import { MachineKeeper } from "./machine-keeper.js";
 import { Nonces } from "./nonces.js";
-import { loginRequired } from "./refresh.js";
 import { parseMcpUrl } from "./resource.js";
 import { withRoom } from "./room.js";
 import { type Remembered, Ways } from "./way.js";
@@ -168,6 +176,7 @@ export class AgentClient {
     const context = this.#context(key, await this.#options.store.read(key));
     const signal = options.signal ?? new AbortController().signal;
     const found = await discover(context, mcpUrl, undefined, signal);
+    tellNewIssuer(context, found);
     const scope = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;
     const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);

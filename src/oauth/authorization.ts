@@ -3,8 +3,8 @@ import { AgentAuthError } from "../errors.js";
 import { refused } from "../http/refuse.js";
 import { quote, Secret } from "../redact.js";
 import type { ClientRecord } from "./grant.js";
+import { oauthError } from "./oauth-error.js";
 import type { ServerMetadata } from "./server-metadata.js";
-import { oauthError } from "./token.js";
 
 /**
  * A login on its way: the issuer is kept beside state and verifier, so that what comes back is judged by what was sent

@@ -6,8 +6,10 @@ import type { Prover } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { timeoutError } from "./login-timeout.js";
+import { isRefusal, unlessRefused } from "./login-tokens.js";
+import { oauthError } from "./oauth-error.js";
 import { obtainClient } from "./registration.js";
-import { answerOf, oauthError, prepare, type TokenCall, told, withNonce } from "./token.js";
+import { answerOf, prepare, type TokenCall, told, withNonce } from "./token.js";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // Nobody is sent back in this flow; a registration wants an address all the same.
@@ -52,17 +54,20 @@ export async function deviceLogin(
     });
   }
   const { signal } = request;
-  const client = await obtainClient({
-    ...context,
-    server: issuer,
-    redirectUri: REDIRECT,
-    scope,
-    moreGrants: [GRANT],
-    now: context.clock.epoch(),
-    signal,
+  const registration = { ...context, server: issuer, redirectUri: REDIRECT, scope, moreGrants: [GRANT], signal };
+  const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
+  const start = async () => {
+    const client = await obtainClient({ ...registration, now: context.clock.epoch() });
+    const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
+    const login = { client, form: REDIRECT, signal };
+    return { client, call, device: await unlessRefused(context, login, () => begin(call, endpoint, parameters)) };
+  };
+  const known = await context.store.readClient(issuer.issuer, REDIRECT);
+  const { client, call, device } = await start().catch((error: unknown) => {
+    // One that was registered in another login may be forgotten by now.
+    if (known === undefined || !isRefusal(error)) throw error;
+    return start();
   });
-  const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
-  const device = await begin(call, endpoint, { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) });
   const patience = context.loginTimeout / 1000;
   const life = Math.min(device.expires_in, MAX_LIFE_S);
   const policy = { bounds: await context.bounds() };

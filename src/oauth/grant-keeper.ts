@@ -6,15 +6,9 @@ import { coversScope, type Grant, isFresh, isSame, isStorm } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { type GrantWish, unfit } from "./grant-wish.js";
 import type { OAuthHttp } from "./http.js";
+import { loginCommand, loginRequired } from "./login-command.js";
 import { isMachineAccount, noPerson } from "./machine-grant.js";
-import {
-  heldFor,
-  loginCommand,
-  loginRequired,
-  type RefreshContext,
-  type RefreshReason,
-  refreshGrant,
-} from "./refresh.js";
+import { heldFor, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
 import { union } from "./scope.js";
 import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
 

@@ -55,8 +55,6 @@ export interface GrantStore {
   readClient(issuer: string, form: string): Promise<ClientRecord | undefined>;
   /** Keeps a client for a redirect form. */
   saveClient(client: ClientRecord, form: string): Promise<void>;
-  /** Forgets the client of an issuer for a redirect form. */
-  removeClient(issuer: string, form: string): Promise<void>;
   /**
    * Runs `work` while nobody else runs work under the same name, in any process that shares the store.
    *

@@ -19,6 +19,10 @@ export interface ClientRecord {
   readonly source: "pre-registered" | "metadata-document" | "dynamic";
   /** The redirect address it was registered with, or last used. */
   readonly redirectUri: string | undefined;
+  /** Unix milliseconds of the registrations in its place within the last day, of one that was registered by us. */
+  readonly registeredAt?: readonly number[];
+  /** Whether the issuer no longer takes it: another one is registered in its place. */
+  readonly isRefused?: boolean;
 }
 
 /** Addresses of the issuer that later requests need. */

@@ -78,6 +78,20 @@ export function preferredMethod(server: IssuerMetadata): AuthMethod {
   return SUPPORTED.find((method) => listed.includes(method)) ?? "client_secret_basic";
 }
 
+/** The client with its secret sent the other way, where the issuer lists that one too and nobody said which it is. */
+export function otherWay(
+  client: ClientRecord,
+  server: IssuerMetadata,
+  given: PreRegisteredClient | undefined,
+): ClientRecord | undefined {
+  const { authMethod } = client;
+  if (given?.authMethod !== undefined || client.clientSecret === undefined) return undefined;
+  const other = authMethod === "client_secret_basic" ? "client_secret_post" : "client_secret_basic";
+  return authMethod !== "private_key_jwt" && server.tokenEndpointAuthMethods?.includes(other)
+    ? { ...client, authMethod: other }
+    : undefined;
+}
+
 function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
   return new AgentAuthError(
     "issuer_changed",

@@ -9,7 +9,7 @@ import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
 import type { Nonces } from "./nonces.js";
-import type { Progress } from "./refresh.js";
+import type { Progress } from "./progress.js";
 import type { Way } from "./way.js";
 
 /** What every login of an agent client depends on. */

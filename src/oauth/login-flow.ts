@@ -8,16 +8,17 @@ import { type ClientRecord, type Grant, type TokenAnswer, tokensOf } from "./gra
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { LoginSession } from "./login.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
-import { isForgotten, obtainClient, redirectForm } from "./registration.js";
+import { tokensOfLogin, withScopeHint } from "./login-tokens.js";
+import { isForgotten, obtainClient, redirectForm, refuseClient } from "./registration.js";
 import { withRoom } from "./room.js";
 import { beyond, chooseScope, parseScope } from "./scope.js";
 import type { IssuerMetadata, ServerMetadata } from "./server-metadata.js";
-import { exchangeCode } from "./token.js";
 
 /** Signs a person in and keeps what comes of it. The grant is stored and read back before anybody is told. */
 export async function loginWith(context: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
   const found = await discover(context, request.mcpUrl, request.challenge, signal);
+  tellNewIssuer(context, found);
   const scope = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
   return withRoom(context.store, keyIn(context, found.server), async (room) => {
@@ -104,7 +105,7 @@ async function completeLogin(
   login: PreparedLogin,
   { session, room, signal }: Completion,
 ): Promise<Grant> {
-  const { issuer, client, pending } = login;
+  const { issuer, pending } = login;
   const parameters = await session.authorize({
     url: pending.authorizationUrl,
     state: pending.state,
@@ -113,11 +114,29 @@ async function completeLogin(
     promisesIss: pending.promisesIss,
     signal,
   });
-  const checked = checkCallback(pending, parameters);
-  const prover = proverFor(login, context.nonces);
-  const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, prover, signal };
-  const answer = await exchangeCode(call, { ...pending, parameters: checked });
-  return keep(context, room, grantOf(context, login, answer));
+  const checked = inAnswer(() => checkCallback(pending, parameters), context, login);
+  const { client, answer } = await tokensOfLogin(context, login, checked, signal);
+  return keep(context, room, grantOf(context, { ...login, client }, answer));
+}
+
+/** Judges the answer of the authorization endpoint; where it did not like the scopes, the error says how to ask for others. */
+function inAnswer<T>(judge: () => T, context: LoginContext, login: PreparedLogin): T {
+  try {
+    return judge();
+  } catch (error) {
+    throw withScopeHint(error, context, login);
+  }
+}
+
+/** Says that a server has changed the authorization server that somebody was signed in at (MCP Authorization, SEP-2352). */
+export function tellNewIssuer(
+  { remembered, onProgress }: LoginContext,
+  { server, issuer }: Discovered<IssuerMetadata>,
+): void {
+  const before = remembered?.issuer;
+  if (before === undefined || before === issuer.issuer) return;
+  const names = `${quote(server)} names another authorization server than before: ${quote(issuer.issuer)}, not ${quote(before)}`;
+  onProgress?.({ about: "sign-in", text: `${names}; no client or token of the old one is sent to the new one` });
 }
 
 /** The scopes of a login, by the order of `chooseScope`. */
@@ -186,15 +205,17 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   const login = await prepare();
   if (login.client.source !== "dynamic" || login.client.clientId !== known?.clientId) return login;
   if (!(await isForgotten(context.http, login.pending.authorizationUrl, signal))) return login;
-  context.trace({
-    step: "authorization",
-    method: "GET",
-    url: found.issuer.authorizationEndpoint,
-    used: false,
-    why: "the issuer no longer knows this client; it is registered again",
-  });
-  await context.store.removeClient(issuer, form);
-  return prepare();
+  await refuseClient({ ...context, signal }, login.client, form);
+  const again = await prepare();
+  const isSame = again.client.clientId === login.client.clientId;
+  const what = isSame
+    ? "three were registered within a day, so that it is used once more; --client-id gives another one"
+    : "another one is registered";
+  const why = `the issuer no longer knows this client; ${what}`;
+  const url = found.issuer.authorizationEndpoint;
+  context.trace({ step: "authorization", method: "GET", url, used: false, why });
+  if (isSame) context.onProgress?.({ about: "sign-in", text: `${quote(issuer)}: ${why}` });
+  return again;
 }
 
 function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending" | "account">, answer: TokenAnswer): Grant {

@@ -9,7 +9,7 @@ import type { GrantKey, GrantStore } from "./grant-store.js";
 import { heedFailure } from "./lease.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
-import type { Progress } from "./refresh.js";
+import type { Progress } from "./progress.js";
 import { union } from "./scope.js";
 
 /** What the keeper of a machine's grants depends on. */

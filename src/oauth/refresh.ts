@@ -1,24 +1,18 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type Clock, follow } from "../http/deadline.js";
-import { quote, shellWord } from "../redact.js";
+import { quote } from "../redact.js";
 import type { ClientKey } from "./client-auth.js";
-import { type DpopPolicy, proverFor } from "./dpop.js";
+import { proverFor } from "./dpop.js";
 import { endRemotely } from "./end-session.js";
 import { type Grant, hasEnded, isSame, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
-import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
+import type { GrantStore, Reservation } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
 import { type Attempt, heedFailure, type Lease, leaseLost } from "./lease.js";
+import { loginCommand, loginRequired } from "./login-command.js";
 import type { Nonces } from "./nonces.js";
+import type { Progress } from "./progress.js";
 import { withRoom } from "./room.js";
 import { refreshTokens } from "./token.js";
-
-/** What goes on beyond single requests, in words for people. */
-export interface Progress {
-  /** What is going on. */
-  about: "renewal" | "sign-in";
-  /** What it is, in words for a person. */
-  text: string;
-}
 
 /** What a refresh depends on. */
 export interface RefreshContext {
@@ -250,43 +244,4 @@ function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentA
     `the issuer renewed the token for ${quote(grant.server)}, and it cannot be kept in ${quote(location)}: ${cause.message}; the stored one is used up`,
     { class: "store", hint: cause.hint ?? loginCommand(grant), cause },
   );
-}
-
-/** What a sign-in has to be like for its token to be good for what was asked. */
-export interface LoginWish {
-  /** Scopes, separated by blanks. */
-  scope?: string | undefined;
-  /** Whether its tokens are bound to a key. */
-  dpop?: DpopPolicy | undefined;
-}
-
-/** The error for a server that needs a person: it names the profile and the command. */
-export function loginRequired(
-  key: GrantKey,
-  reason: string,
-  { cause, ...wish }: LoginWish & { cause?: unknown } = {},
-): AgentAuthError {
-  const { profile, server, account } = key;
-  const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
-  return new AgentAuthError("login_required", `sign-in is needed for ${quote(server)} (${whose}): ${reason}`, {
-    class: "auth",
-    hint: loginCommand(key, wish),
-    cause,
-  });
-}
-
-/** Whether scopes, of which servers have named some, can stand in a command that is to be pasted: none of them is shell. */
-function isHarmless(scope = ""): boolean {
-  return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
-}
-
-/** The command that signs in; with the scopes that it is for, where those are fit to be pasted. */
-export function loginCommand({ profile, server, account }: GrantKey, { scope, dpop = "auto" }: LoginWish = {}): string {
-  const flags = [
-    profile === "default" ? "" : ` --profile ${profile}`,
-    account === undefined ? "" : ` --account-hint ${shellWord(account)}`,
-    isHarmless(scope) ? ` --scope "${scope}"` : "",
-    dpop === "auto" ? "" : ` --dpop ${dpop}`,
-  ];
-  return `agentauth login ${shellWord(server)}${flags.join("")}`;
 }

@@ -7,8 +7,8 @@ import type { AuthMethod, ClientRecord } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttp, TraceEntry } from "./http.js";
 import { knownClient, type PreRegisteredClient, preferredMethod, SUPPORTED } from "./known-client.js";
+import { oauthError } from "./oauth-error.js";
 import type { ServerMetadata } from "./server-metadata.js";
-import { oauthError } from "./token.js";
 
 /** What getting a client depends on. */
 export interface Registration {
@@ -32,6 +32,9 @@ export interface Registration {
 }
 
 const SIGN_OF_LIFE_MS = 15_000;
+const DAY_MS = 24 * 3_600_000;
+/** So many clients are registered at an issuer within a day, however often it forgets them. */
+const MAX_A_DAY = 3;
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /**
@@ -50,19 +53,55 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   }
   const form = redirectForm(redirectUri);
   const known = await store.readClient(server.issuer, form);
-  if (known && !endsSoon(known, now)) return known;
-  return store.lease(
-    `client ${server.issuer} ${form}`,
-    async () => {
-      // Whoever held the lease before may have registered what we came for.
-      const made = await store.readClient(server.issuer, form);
-      if (made && !endsSoon(made, now) && made.clientId !== known?.clientId) return made;
-      const client = await register(registration);
-      await store.saveClient(client, form);
-      return client;
-    },
-    { duration: SIGN_OF_LIFE_MS, extend: true, signal: registration.signal },
-  );
+  if (known && isUsable(known, now)) return known;
+  return alone(registration, form, async () => {
+    // Whoever was alone with it before may have registered what we came for.
+    const made = await store.readClient(server.issuer, form);
+    if (made && isUsable(made, now)) return made;
+    const client = { ...(await register(registration)), registeredAt: [...(made ? ofToday(made, now) : []), now] };
+    await store.saveClient(client, form);
+    return client;
+  });
+}
+
+/** Keeps in mind that an issuer no longer takes a client that was registered there, so that another one is registered. */
+export async function refuseClient(
+  registration: Pick<Registration, "store" | "signal">,
+  client: ClientRecord,
+  form: string,
+): Promise<void> {
+  const { store } = registration;
+  await alone({ ...registration, server: client }, form, async () => {
+    const known = await store.readClient(client.issuer, form);
+    if (known?.clientId === client.clientId) await store.saveClient({ ...known, isRefused: true }, form);
+  });
+}
+
+/** Runs what changes the client of an issuer, in one process at a time. */
+function alone<T>(
+  { store, server, signal }: Pick<Registration, "store" | "signal"> & { server: { issuer: string } },
+  form: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  return store.lease(`client ${server.issuer} ${form}`, work, { duration: SIGN_OF_LIFE_MS, extend: true, signal });
+}
+
+/** Whether a client can be used: one that is no longer good is, where too many came after one another already. */
+function isUsable(client: ClientRecord, now: number): boolean {
+  return isEnough(client, now) || !(client.isRefused || endsSoon(client, now));
+}
+
+/**
+ * Whether no further client is registered at the issuer today. An issuer on this machine is restarted by whoever works
+ * on it, and forgets its clients as often.
+ */
+function isEnough(client: ClientRecord, now: number): boolean {
+  return ofToday(client, now).length >= MAX_A_DAY && !isLoopbackHost(new URL(client.issuer).hostname);
+}
+
+/** When clients were registered in the place of this one within the last day, this one among them. */
+function ofToday({ registeredAt = [] }: ClientRecord, now: number): number[] {
+  return registeredAt.filter((at) => at <= now && now - at < DAY_MS);
 }
 
 /** The code comes back to this address: to this machine or over TLS, never in the clear (OAuth 2.1 section 2.3.1). */

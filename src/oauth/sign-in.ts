@@ -6,9 +6,10 @@ import type { GrantKey } from "./grant-store.js";
 import { unfit } from "./grant-wish.js";
 import { failureOf, type Lease } from "./lease.js";
 import type { LoginMethod } from "./login.js";
+import { loginCommand, loginRequired } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
-import { loginCommand, loginRequired, type Progress } from "./refresh.js";
+import type { Progress } from "./progress.js";
 
 /** What signing a person in depends on. */
 export interface SignInContext {

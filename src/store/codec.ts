@@ -131,6 +131,8 @@ function clientOf(members: Members): ClientRecord {
     authMethod: authMethod as AuthMethod,
     source: source as ClientRecord["source"],
     redirectUri: optional(members, "redirectUri"),
+    ...(members["registeredAt"] !== undefined && { registeredAt: numbers(members, "registeredAt") }),
+    ...(members["isRefused"] !== undefined && { isRefused: boolean(members, "isRefused") }),
   };
 }
 

@@ -9,13 +9,7 @@ import { type Cipher, CipherError } from "./cipher.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
 import { FileLeases } from "./file-leases.js";
 import { Generations } from "./generations.js";
-import {
-  checkPrivateFolder,
-  makePrivateFolder,
-  readPrivateFile,
-  removeFile,
-  writePrivateFile,
-} from "./private-file.js";
+import { checkPrivateFolder, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
 import { onFiles, storeError } from "./store-error.js";
 
 /** How files are kept. */
@@ -122,7 +116,6 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
       checkFolders(clients);
       writePrivateFile(join(clients, `${id}.json`), await seal(encodeClient(client), `client:${id}`));
     }),
-    removeClient: async (issuer, form) => removeFile(join(clients, `${digest(issuer, form)}.json`)),
     lease: (name, work, options) => leases.run(name, work, options),
   };
 }

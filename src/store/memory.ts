@@ -32,7 +32,6 @@ export function memoryStore(): GrantStore {
     list: async () => [...grants.values()],
     readClient: async (issuer, form) => clients.get(`${issuer} ${form}`),
     saveClient: async (client, form) => void clients.set(`${client.issuer} ${form}`, client),
-    removeClient: async (issuer, form) => void clients.delete(`${issuer} ${form}`),
     lease: (name, work, { signal, duration }) => {
       const asked = Date.now();
       return leases.run(

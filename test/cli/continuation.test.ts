@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { continuationCommand, withHint } from "../../src/cli/continuation.js";
-import { AgentAuthError } from "../../src/errors.js";
+import { continuationCommand } from "../../src/cli/continuation.js";
+import { AgentAuthError, withHint } from "../../src/errors.js";
 import { escapeText, shellWord } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";
 
@@ -105,6 +105,7 @@ it("another hint leaves everything else of an error as it was", () => {
     requestId: "r",
     url: "https://x",
     resume: 7,
+    retryAfter: 30,
     retryable: true,
     response,
     cause,

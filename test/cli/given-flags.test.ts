@@ -4,7 +4,7 @@ import { addAgentFlags } from "../../src/cli/agent-flags.js";
 import { addGlobalFlags } from "../../src/cli/flags.js";
 import { withGivenFlags } from "../../src/cli/given-flags.js";
 import { AgentAuthError } from "../../src/errors.js";
-import { loginCommand } from "../../src/oauth/refresh.js";
+import { loginCommand } from "../../src/oauth/login-command.js";
 
 const SERVER = "https://mcp.example/mcp";
 const LOGIN = `agentauth login ${SERVER}`;

@@ -12,7 +12,7 @@ import { terminalText } from "../../src/cli/terminal-text.js";
 import { usageError } from "../../src/cli/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { deviceText, signInText } from "../../src/login/messages.js";
-import { oauthError } from "../../src/oauth/token.js";
+import { oauthError } from "../../src/oauth/oauth-error.js";
 import { quote, Redactor, shellWord } from "../../src/redact.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
 import { parseCsv, print, TERMINAL } from "./output/printing.js";

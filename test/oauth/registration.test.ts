@@ -38,7 +38,8 @@ describe("which client is used", () => {
       "client-as-1",
     ]);
     delete issuer.metadata["registration_endpoint"];
-    await scene.store.removeClient(issuer.issuer, FORM);
+    const known = await scene.store.readClient(issuer.issuer, FORM);
+    if (known) await scene.store.saveClient({ ...known, isRefused: true }, FORM);
     await expect(login(scene)).rejects.toMatchObject({
       code: "no_registration",
       class: "auth",

@@ -179,7 +179,6 @@ describe("a keychain that cannot be used", () => {
     const { open, keychain } = await filled();
     keychain.refusal = "locked";
     await open().remove(KEY);
-    await open().removeClient(ISSUER, FORM);
     keychain.refusal = undefined;
     expect(serversOf(await open().list())).toEqual([OTHER.server]);
   });

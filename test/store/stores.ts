@@ -34,7 +34,6 @@ function reopening(path: string): GrantStore {
     list: () => store().list(),
     readClient: (issuer, form) => store().readClient(issuer, form),
     saveClient: (client, form) => store().saveClient(client, form),
-    removeClient: (issuer, form) => store().removeClient(issuer, form),
     lease: (name, work, options) => store().lease(name, work, options),
     reserve: (key) => store().reserve(key),
   };

@@ -133,6 +133,7 @@ describe("exit codes", () => {
       remote: 6,
       partial: 7,
       store: 8,
+      hungUp: 129,
       aborted: 130,
       terminated: 143,
     });

@@ -249,7 +249,8 @@ const servers: HostileCase[] = [
   {
     id: "P6",
     came: "an MCP server that names another authorization server than the one somebody is signed in at",
-    done: "a client of its own is registered there; no client, secret or token of the first one is sent to it",
+    done: "told; a client of its own is registered there; no client, secret or token of the first one is sent to it",
+    says: ["names another authorization server than before"],
     outcome: "ok",
     async arrange(kit) {
       await kit.keep();
