@@ -3,6 +3,7 @@ import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import { OAuthHttp } from "../../src/oauth/http.js";
 import { obtainClient, refuseClient } from "../../src/oauth/registration.js";
 import { memoryStore } from "../../src/store/memory.js";
+import { madeClient } from "../helpers/grant.js";
 import { type Reply, type Scene, serverMetadata, startScene } from "../helpers/issuer.js";
 
 const FORM = "http://127.0.0.1/callback";
@@ -32,6 +33,22 @@ describe("a client that the token endpoint does not take", () => {
     expect(issuer.to(REGISTER)).toHaveLength(2);
   });
 
+  it("is not taken for another one that was registered meanwhile", async () => {
+    const store = memoryStore();
+    const client = { ...madeClient(), clientId: "newer" };
+    await store.saveClient(client, FORM);
+    await refuseClient({ store, signal }, { ...client, clientId: "older" }, FORM);
+    expect(await store.readClient(client.issuer, FORM)).toEqual(client);
+  });
+
+  it("is told from one whose sign-in failed for another reason", async () => {
+    const scene = await startScene();
+    const { issuer } = scene;
+    issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
+    for (let nth = 0; nth < 2; nth++) await expect(login(scene)).rejects.toMatchObject({ code: "invalid_grant" });
+    expect(issuer.to(REGISTER)).toHaveLength(1);
+  });
+
   it("is left alone where somebody registered it beforehand", async () => {
     const scene = await startScene();
     scene.issuer.routes[TOKEN] = INVALID;
@@ -53,6 +70,13 @@ describe("a client that the token endpoint does not take", () => {
     issuer.routes["/pool/device"] = INVALID;
     await expect(login(scene, { flow: "device" })).rejects.toMatchObject({ code: "invalid_client" });
     expect(issuer.to(REGISTER)).toHaveLength(3);
+  });
+
+  it("is not replaced in the login that it was registered in", async () => {
+    const scene = await startScene();
+    scene.issuer.routes["/pool/device"] = INVALID;
+    await expect(login(scene, { flow: "device" })).rejects.toMatchObject({ code: "invalid_client" });
+    expect(scene.issuer.to(REGISTER)).toHaveLength(1);
   });
 });
 
