@@ -6,6 +6,7 @@ import { coversScope, type Grant, isFresh, isSame, isStorm } from "./grant.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { type GrantWish, unfit } from "./grant-wish.js";
 import type { OAuthHttp } from "./http.js";
+import { isOfOthers } from "./lease.js";
 import { loginCommand, loginRequired } from "./login-command.js";
 import { isMachineAccount, noPerson } from "./machine-grant.js";
 import { heldFor, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
@@ -35,10 +36,6 @@ export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsa
   /** How requests to the issuer of a grant leave. */
   httpFor(grant: Grant): OAuthHttp;
 }
-
-// Failures of the issuer or of what stands before it: none of them ends a token that still lives. Nor does a store that
-// can only be read.
-const PASSING: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth", "store"]);
 
 /** How long a sign-in that did not help is not asked for again. */
 const IN_VAIN_MS = 5 * 60_000;
@@ -155,7 +152,7 @@ export class GrantKeeper {
       const lives = !grant.retired && tokens.expiresAt !== undefined && tokens.expiresAt > clock.epoch();
       // With a status it is the issuer's word for something else (OpenID Connect Core section 3.1.2.6).
       const isOver = error.code === "login_required" && error.status === undefined;
-      const isPassing = !isOver && error.code !== "grant_not_saved" && PASSING.has(error.class);
+      const isPassing = !isOver && error.code !== "grant_not_saved" && isOfOthers(error);
       if (isPassing && lives && !options.forceRefresh) return grant;
       if (!isOver || options.login === false || this.#context.method === undefined) throw error;
       return undefined;

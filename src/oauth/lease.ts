@@ -54,10 +54,23 @@ export interface LeaseOptions<T> {
   onWait?: ((holder: { pid: number | undefined; at: number }) => void) | undefined;
 }
 
+/** Milliseconds after which a holder that can extend its lease is given up: it shows five times in this span that it lives. */
+export const SIGN_OF_LIFE_MS = 15_000;
+
 /** The error that another process's work ended with, as it was written down. */
 export function failureOf(json: AgentAuthErrorJson): AgentAuthError {
   const { code, message, request_id: requestId, retry_after: retryAfter, ...options } = json;
   return new AgentAuthError(code, message, { ...options, requestId, retryAfter });
+}
+
+const OF_OTHERS: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth", "store"]);
+
+/**
+ * Whether asking for a newer token failed by the issuer, by what stands before it, or by a store that can only be read:
+ * none of these ends a token that still lives.
+ */
+export function isOfOthers(error: AgentAuthError): boolean {
+  return OF_OTHERS.has(error.class);
 }
 
 /** How long an issuer may keep us from asking again. */

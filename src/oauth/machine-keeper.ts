@@ -6,7 +6,7 @@ import { fitsPolicy } from "./dpop.js";
 import { coversScope, type Grant, hasEnded, isFresh, isSame, isStorm, noteRefusal } from "./grant.js";
 import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
-import { heedFailure } from "./lease.js";
+import { heedFailure, isOfOthers, SIGN_OF_LIFE_MS } from "./lease.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 import type { Progress } from "./progress.js";
@@ -30,10 +30,6 @@ type Asking = Omit<MachineRequest, "before" | "signal"> & {
 };
 type Refused = Parameters<FetchContext["replace"]>[1];
 
-// A holder shows five times in this span that it lives.
-const SIGN_OF_LIFE_MS = 15_000;
-/** What a token that still lives is used in spite of. */
-const PASSING: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth", "store"]);
 const SAVE_TRIES = 5;
 
 /** The tokens of a machine grant: from the store, else asked for anew, by one process at a time and by no person. */
@@ -64,7 +60,7 @@ export class MachineKeeper {
       const wish = { scope, previousScope: undefined, challenge: undefined };
       return await this.#ask({ key, proof, ...wish, seen, isUrgent: !isGood || options.forceRefresh === true, signal });
     } catch (error) {
-      if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !PASSING.has(error.class)) throw error;
+      if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isOfOthers(error)) throw error;
       const { expiresAt } = seen.tokens;
       if (expiresAt === undefined || expiresAt <= clock.epoch()) throw error;
       return seen;

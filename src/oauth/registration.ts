@@ -7,6 +7,7 @@ import type { AuthMethod, ClientRecord } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttp, TraceEntry } from "./http.js";
 import { knownClient, type PreRegisteredClient, preferredMethod, SUPPORTED } from "./known-client.js";
+import { SIGN_OF_LIFE_MS } from "./lease.js";
 import { oauthError } from "./oauth-error.js";
 import type { ServerMetadata } from "./server-metadata.js";
 
@@ -31,7 +32,6 @@ export interface Registration {
   signal: AbortSignal | undefined;
 }
 
-const SIGN_OF_LIFE_MS = 15_000;
 const DAY_MS = 24 * 3_600_000;
 /** So many clients are registered at an issuer within a day, however often it forgets them. */
 const MAX_A_DAY = 3;

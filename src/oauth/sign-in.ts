@@ -4,7 +4,7 @@ import type { BearerChallenge } from "./challenge.js";
 import { coversScope, type Grant, isSame, noteRefusal } from "./grant.js";
 import type { GrantKey } from "./grant-store.js";
 import { unfit } from "./grant-wish.js";
-import { failureOf, type Lease } from "./lease.js";
+import { failureOf, type Lease, SIGN_OF_LIFE_MS } from "./lease.js";
 import type { LoginMethod } from "./login.js";
 import { loginCommand, loginRequired } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
@@ -36,8 +36,6 @@ export interface SignInRequest {
   signal?: AbortSignal | undefined;
 }
 
-// A holder that waits for a person shows five times in this span that it lives.
-const SIGN_OF_LIFE_MS = 15_000;
 /** How long a sign-in that a person turned down is not asked for again by programs. */
 const TURNED_DOWN_MS = 5 * 60_000;
 
