@@ -17,9 +17,11 @@ import {
   decodeLogin,
   encodeClient,
   encodeGrant,
+  encodeLogin,
 } from "../../src/store/codec.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeClient, madeGrant } from "../helpers/grant.js";
+import { serverMetadata } from "../helpers/issuer.js";
 import { fc } from "../helpers/properties.js";
 import { CANARY, documentLike, edited, SETTINGS, textLike, tried } from "./inputs.js";
 
@@ -242,14 +244,40 @@ describe("what is stored", () => {
   const client = madeClient({ clientSecret: secret });
   const tokens = { ...madeGrant().tokens, accessToken: secret, refreshToken: secret, idToken: secret };
   const grant = JSON.parse(encodeGrant(madeGrant({ client, tokens }))) as Record<string, unknown>;
-  const { tokens: _, ...rest } = grant;
-  const login = { ...rest, kind: "login", pending: { verifier: CANARY, state: "s" } };
+  const issuer = serverMetadata();
+  const login = encodeLogin({
+    profile: "default",
+    server: "https://mcp.example/mcp",
+    account: "work",
+    issuer,
+    client: { ...client, issuer: issuer.issuer, registeredAt: [1] },
+    scope: ["tools"],
+    resource: "https://mcp.example/mcp",
+    overrides: [],
+    proofKey: undefined,
+    pending: {
+      issuer: issuer.issuer,
+      promisesIss: false,
+      authorizationUrl: issuer.authorizationEndpoint,
+      redirectUri: client.redirectUri ?? "",
+      state: "s",
+      verifier: secret,
+      clientId: client.clientId,
+      scope: ["tools"],
+      resource: "https://mcp.example/mcp",
+    },
+  });
   const isCodec = (error: unknown) => error instanceof CodecError;
+
+  it("is read where nothing was changed", () => {
+    expect(decodeGrant(JSON.stringify(grant)).server).toBe(madeGrant().server);
+    expect(decodeLogin(login).server).toBe("https://mcp.example/mcp");
+  });
 
   it.each([
     ["grant", documentLike(grant), decodeGrant],
     ["client", documentLike(JSON.parse(encodeClient(client)) as Record<string, unknown>), decodeClient],
-    ["login", documentLike(login), decodeLogin],
+    ["login", documentLike(JSON.parse(login) as Record<string, unknown>), decodeLogin],
   ] as const)("as a %s is read, or refused without a word of its secrets", (_what, texts, decode) => {
     fc.assert(
       fc.property(texts, (text) => {
