@@ -47,10 +47,9 @@ export { AccessToken } from "./oauth/access-token.js";
 export {
   AgentClient,
   type AgentClientOptions,
-  type DiscoveryReport,
-  type StatusOptions,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
+export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { BearerChallenge } from "./oauth/challenge.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client-auth.js";
 export type { Discovered, Overrides } from "./oauth/discovery.js";

@@ -1,5 +1,5 @@
 import { type AgentAuthError, withHint } from "../errors.js";
-import type { DiscoveryReport } from "../oauth/agent.js";
+import type { DiscoveryReport } from "../oauth/agent-options.js";
 import { escapeText } from "../redact.js";
 import { agentOf, traceLine } from "./agent-context.js";
 import type { GrantFlags } from "./commands/agent.js";

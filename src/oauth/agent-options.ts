@@ -1,7 +1,8 @@
-import { abortedError } from "../errors.js";
+import { type AgentAuthError, abortedError } from "../errors.js";
 import type { Network } from "../http/network.js";
-import type { Overrides } from "./discovery.js";
+import type { Discovered, Overrides } from "./discovery.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop.js";
+import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttpOptions, TraceEntry } from "./http.js";
 import type { PreRegisteredClient } from "./known-client.js";
@@ -81,4 +82,22 @@ export function checkOptions({ store, grant, client, loginHint, dpop, loginTimeo
 export function checkCall({ minTtl, signal }: { minTtl?: number | undefined; signal?: AbortSignal | undefined }): void {
   if (minTtl !== undefined && !(minTtl >= 0)) throw new TypeError("minTtl must be a number of seconds, 0 or more");
   if (signal?.aborted) throw abortedError(signal);
+}
+
+/** Everything that discovery did and found. */
+export interface DiscoveryReport {
+  /** What was found; undefined when it failed. */
+  found: Discovered | undefined;
+  /** Every request, in order, and what became of its answer. */
+  trace: readonly TraceEntry[];
+  /** Why it failed; undefined when it did not. */
+  error: AgentAuthError | undefined;
+}
+
+/** What `AgentClient.status` tells. */
+export interface StatusOptions extends Pick<TokenOptions, "signal"> {
+  /** Whether of every profile. */
+  all?: boolean;
+  /** Hears of each login that is stored and cannot be read. */
+  onUnusable?: (error: AgentAuthError) => void;
 }

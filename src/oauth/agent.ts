@@ -1,11 +1,18 @@
-import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isAgentAuthError } from "../errors.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { AccessToken } from "./access-token.js";
 import { type ClientCall, callOf, callOfClient } from "./agent-calls.js";
 import { type ExchangeOptions, Exchanges } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
-import { type AgentClientOptions, checkCall, checkOptions, DEFAULT_TIMEOUT_MS } from "./agent-options.js";
-import { type Discovered, discover } from "./discovery.js";
+import {
+  type AgentClientOptions,
+  checkCall,
+  checkOptions,
+  DEFAULT_TIMEOUT_MS,
+  type DiscoveryReport,
+  type StatusOptions,
+} from "./agent-options.js";
+import { discover } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
 import type { ExchangedToken } from "./exchange.js";
 import type { Grant } from "./grant.js";
@@ -34,24 +41,6 @@ import { withRoom } from "./room.js";
 import { type Remembered, Ways } from "./way.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
-
-/** Everything that discovery did and found. */
-export interface DiscoveryReport {
-  /** What was found; undefined when it failed. */
-  found: Discovered | undefined;
-  /** Every request, in order, and what became of its answer. */
-  trace: readonly TraceEntry[];
-  /** Why it failed; undefined when it did not. */
-  error: AgentAuthError | undefined;
-}
-
-/** What {@link AgentClient.status} tells. */
-export interface StatusOptions extends Pick<TokenOptions, "signal"> {
-  /** Whether of every profile. */
-  all?: boolean;
-  /** Hears of each login that is stored and cannot be read. */
-  onUnusable?: (error: AgentAuthError) => void;
-}
 
 /**
  * Gets bearer tokens for MCP servers: from the store, else by refresh, else by signing a person in.
