@@ -258,6 +258,22 @@ const records: HostileCase[] = [
     says: ['"invalid_client"'],
   },
   {
+    id: "R6c",
+    came: "an issuer that lists two ways for a client to prove itself, and takes neither",
+    done: "each is tried once; then an end, and another client next time",
+    outcome: "auth",
+    code: "invalid_client",
+    arrange({ as }) {
+      as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"];
+      as.routes["/pool/token"] = { status: 401, json: { error: "invalid_client" } };
+    },
+    store: "logins",
+    requests: EXCHANGED,
+    times: { "as POST /pool/register": 1, "as POST /pool/token": 2 },
+    says: ['"invalid_client"', "sign in again"],
+    check: async (kit) => unless({ "the client is not used again": (await clientOf(kit))?.isRefused === true }),
+  },
+  {
     id: "R7",
     came: "two sign-ins that need a client at the same time",
     done: "one registration; the other one takes it over",
