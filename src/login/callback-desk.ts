@@ -8,6 +8,8 @@ import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.j
 
 /** So many wrong callbacks are no accident. */
 const PROBE_COUNT = 50;
+/** Time that a browser gets to come for the page that it was sent to. */
+const NEXT_PAGE_MS = 2_000;
 
 /** What a desk is told. */
 export interface DeskOptions {
@@ -28,7 +30,9 @@ export interface DeskOptions {
 export class CallbackDesk {
   readonly #options: DeskOptions;
   readonly #rules: RequestRules;
-  readonly #donePath = `/done/${randomBytes(16).toString("base64url")}`;
+  #donePath = newDonePath();
+  /** Where the browser of an earlier callback is sent on to, and the page that it may still come for. */
+  #onward: { from: string; to: string; isSent: () => void } | undefined;
   readonly #waiting = new Set<ServerResponse>();
   #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
   #wrong = 0;
@@ -41,7 +45,8 @@ export class CallbackDesk {
     this.#options = options;
     this.#rules = {
       hosts: options.hosts,
-      knows: (path) => path === options.path || (this.#browser !== "none" && path === this.#donePath),
+      knows: (path) =>
+        path === options.path || path === this.#onward?.from || (this.#browser !== "none" && path === this.#donePath),
     };
   }
 
@@ -52,11 +57,35 @@ export class CallbackDesk {
     });
   }
 
+  /**
+   * Sends the browser of a callback on to another request, whose callback is then another one.
+   *
+   * @returns whether the browser came to be sent on; undefined where there is none
+   */
+  sendOn(url: string): Promise<boolean> | undefined {
+    const browser = this.#browser;
+    if (browser !== "moving" && browser !== "here") return undefined;
+    const sent = new Promise<boolean>((resolve) => {
+      const tooLate = setTimeout(resolve, NEXT_PAGE_MS, false).unref();
+      const isSent = () => {
+        clearTimeout(tooLate);
+        resolve(true);
+      };
+      this.#onward = { from: this.#donePath, to: url, isSent };
+    });
+    this.#donePath = newDonePath();
+    this.#browser = "none";
+    for (const response of this.#waiting) this.#moveOn(response);
+    this.#waiting.clear();
+    return sent;
+  }
+
   /** Answers a request. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? "";
     const refusal = refusalOf(request, this.#rules);
     if (refusal !== undefined) sendPage(response, refusal);
+    else if (pathOf(target) === this.#onward?.from) this.#moveOn(response);
     else if (pathOf(target) === this.#donePath) this.#serveDone(request, response);
     else sendPage(response, this.#receive(queryOf(target), response));
   }
@@ -81,11 +110,12 @@ export class CallbackDesk {
     }
     if (this.#browser !== "none") return ALREADY_ANSWERED;
     this.#browser = "moving";
+    const path = this.#donePath;
     response.once("close", () => {
-      if (!response.writableFinished && this.#browser === "moving") this.#leave();
+      if (!response.writableFinished && this.#browser === "moving" && path === this.#donePath) this.#leave();
     });
     expected.resolve(parameters);
-    return movedTo(this.#donePath);
+    return movedTo(path);
   }
 
   #serveDone(request: IncomingMessage, response: ServerResponse): void {
@@ -93,7 +123,8 @@ export class CallbackDesk {
     this.#waiting.add(response);
     this.#options.hold(request.socket);
     response.once("close", () => {
-      this.#waiting.delete(response);
+      // Whoever was sent on is waited for no more.
+      if (!this.#waiting.delete(response)) return;
       if (response.writableFinished) this.#browser = "served";
       else if (this.#waiting.size > 0) return;
       this.#leave();
@@ -101,8 +132,18 @@ export class CallbackDesk {
     if (this.#outcome !== undefined) sendPage(response, outcomePage(this.#outcome));
   }
 
+  #moveOn(response: ServerResponse): void {
+    if (this.#onward === undefined) return;
+    sendPage(response, movedTo(this.#onward.to));
+    this.#onward.isSent();
+  }
+
   #leave(): void {
     if (this.#browser !== "served") this.#browser = "gone";
     this.#onServed();
   }
+}
+
+function newDonePath(): string {
+  return `/done/${randomBytes(16).toString("base64url")}`;
 }

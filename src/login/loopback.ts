@@ -22,6 +22,8 @@ export interface Loopback {
   readonly redirectUri: string;
   /** Waits for the callback with this state; any other changes nothing. Rejects when the signal fires. */
   receive(state: string, signal: AbortSignal): Promise<URLSearchParams>;
+  /** Sends the browser that brought a callback on to another request, if it comes; undefined where there is none. */
+  sendOn(url: string): Promise<boolean> | undefined;
   /** Tells the browser how it ended, waits at most two seconds until it has read it, and closes everything. */
   close(outcome: LoginOutcome): Promise<void>;
 }
@@ -55,6 +57,7 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
   return {
     redirectUri: redirectUri(plan, listener.port),
     receive: (state, stop) => untilAborted(untilAborted(desk.expect(state), signal), stop),
+    sendOn: (url) => desk.sendOn(url),
     async close(outcome) {
       await lastPage(desk.conclude(outcome), signal);
       signal.removeEventListener("abort", onAbort);

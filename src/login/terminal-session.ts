@@ -43,8 +43,13 @@ export class TerminalSession implements LoginSession {
     const url = checkBrowserUrl(prompt.url, "the sign-in address", "the authorization server");
     const ends = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     try {
-      this.#announce(url, prompt);
-      void this.#openBrowser(url, ends.signal);
+      const show = () => {
+        this.#announce(url, prompt);
+        void this.#openBrowser(url, ends.signal);
+      };
+      const isSentOn = loopback?.sendOn(url);
+      if (isSentOn === undefined) show();
+      else void isSentOn.then((came) => came || ends.signal.aborted || show());
       const ways = [untilAborted(this.#pasted({ ...prompt, url }, ends.signal), ends.signal)];
       if (loopback !== undefined) ways.push(loopback.receive(prompt.state, ends.signal));
       return await untilAborted(Promise.race(ways), signal);

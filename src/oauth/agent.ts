@@ -166,12 +166,12 @@ export class AgentClient {
     const signal = options.signal ?? new AbortController().signal;
     const found = await discover(context, mcpUrl, undefined, signal);
     tellNewIssuer(context, found);
-    const scope = scopeFor(found, { scope: options.scope });
+    const wanted = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;
     const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);
     return withRoom(context.store, keyIn(context, found.server), async () => {
       const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
-      return prepareLogin(context, { found, scope, resource, redirectUri: address, signal });
+      return prepareLogin(context, { found, ...wanted, resource, redirectUri: address, signal });
     });
   }
 

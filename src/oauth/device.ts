@@ -4,9 +4,10 @@ import { checkAddress } from "../http/peer-address.js";
 import type { Discovered } from "./discovery.js";
 import type { Prover } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
+import { isTooMuch, tellLess, withoutAdded } from "./login-authorization.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { timeoutError } from "./login-timeout.js";
-import { isRefusal, unlessRefused } from "./login-tokens.js";
+import { isRefusal, unlessRefused, withScopeHint } from "./login-tokens.js";
 import { oauthError } from "./oauth-error.js";
 import { obtainClient } from "./registration.js";
 import { answerOf, prepare, type TokenCall, told, withNonce } from "./token.js";
@@ -28,10 +29,19 @@ const MAX_LIFE_S = 24 * 3600;
 interface DeviceLogin {
   found: Discovered;
   scope: readonly string[];
+  /** Those among them that nobody asked for. */
+  addedScope: readonly string[];
   resource: string;
   request: LoginRequest;
   /** Proves the key that the tokens are to be bound to. */
   prover: Prover | undefined;
+}
+
+/** A login whose code the issuer has given. */
+interface Begun {
+  call: TokenCall;
+  scope: readonly string[];
+  device: oauth.DeviceAuthorizationResponse;
 }
 
 /**
@@ -43,8 +53,8 @@ interface DeviceLogin {
 export async function deviceLogin(
   context: LoginContext,
   login: DeviceLogin,
-): Promise<{ client: ClientRecord; answer: TokenAnswer }> {
-  const { found, scope, resource, request, prover } = login;
+): Promise<{ client: ClientRecord; answer: TokenAnswer; scope: readonly string[] }> {
+  const { found, resource, request, prover } = login;
   const { issuer } = found;
   const endpoint = issuer.deviceAuthorizationEndpoint;
   if (endpoint === undefined || request.method.showDeviceCode === undefined) {
@@ -54,19 +64,29 @@ export async function deviceLogin(
     });
   }
   const { signal } = request;
-  const registration = { ...context, server: issuer, redirectUri: REDIRECT, scope, moreGrants: [GRANT], signal };
-  const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
-  const start = async () => {
-    const client = await obtainClient({ ...registration, now: context.clock.epoch() });
+  const registration = { ...context, server: issuer, redirectUri: REDIRECT, moreGrants: [GRANT], signal };
+  const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<Begun> => {
+    const { scope } = wanted;
+    const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
     const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
-    const login = { client, form: REDIRECT, signal };
-    return { client, call, device: await unlessRefused(context, login, () => begin(call, endpoint, parameters)) };
+    const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
+    const by = { client, form: REDIRECT, signal };
+    try {
+      return { call, scope, device: await unlessRefused(context, by, () => begin(call, endpoint, parameters)) };
+    } catch (error) {
+      const { server } = found;
+      if (!isTooMuch(error, wanted.addedScope)) {
+        throw withScopeHint(error, context, { server, scope, account: context.loginHint });
+      }
+      tellLess(context, { ...wanted, issuer });
+      return start(withoutAdded(wanted));
+    }
   };
   const known = await context.store.readClient(issuer.issuer, REDIRECT);
-  const { client, call, device } = await start().catch((error: unknown) => {
+  const { call, device, scope } = await start(login).catch((error: unknown) => {
     // One that was registered in another login may be forgotten by now.
     if (known === undefined || !isRefusal(error)) throw error;
-    return start();
+    return start(login);
   });
   const patience = context.loginTimeout / 1000;
   const life = Math.min(device.expires_in, MAX_LIFE_S);
@@ -86,7 +106,7 @@ export async function deviceLogin(
     over: () => (patience < life ? timeoutError(found.server, patience) : tooLate()),
     signal,
   });
-  return { client, answer };
+  return { client: call.client, answer, scope };
 }
 
 /** Asks for a code (RFC 8628 section 3.1). */

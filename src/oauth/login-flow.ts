@@ -1,14 +1,15 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote, type Secret } from "../redact.js";
-import { buildAuthorization, checkCallback, type PendingAuthorization } from "./authorization.js";
+import type { PendingAuthorization } from "./authorization.js";
 import { deviceLogin } from "./device.js";
 import { type Discovered, discover, liftedFor } from "./discovery.js";
 import { newProofKey, proverFor } from "./dpop.js";
 import { type ClientRecord, type Grant, type TokenAnswer, tokensOf } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { LoginSession } from "./login.js";
+import { authorizationOf, authorize } from "./login-authorization.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
-import { tokensOfLogin, withScopeHint } from "./login-tokens.js";
+import { tokensOfLogin } from "./login-tokens.js";
 import { isForgotten, obtainClient, redirectForm, refuseClient } from "./registration.js";
 import { withRoom } from "./room.js";
 import { beyond, chooseScope, parseScope } from "./scope.js";
@@ -19,13 +20,13 @@ export async function loginWith(context: LoginContext, request: LoginRequest): P
   const { signal, method } = request;
   const found = await discover(context, request.mcpUrl, request.challenge, signal);
   tellNewIssuer(context, found);
-  const scope = scopeFor(found, request);
+  const wanted = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
   return withRoom(context.store, keyIn(context, found.server), async (room) => {
     if (context.flow === "device") {
       const proofKey = await newProofKey(context.dpop, found);
       const prover = proverFor({ proofKey }, context.nonces);
-      const { client, answer } = await deviceLogin(context, { found, scope, resource, request, prover });
+      const { client, answer, scope } = await deviceLogin(context, { found, ...wanted, resource, request, prover });
       const overrides = liftedFor(found.issuer.issuer, context);
       const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides, proofKey };
       return keep(context, room, grantOf(context, login, answer));
@@ -35,7 +36,7 @@ export async function loginWith(context: LoginContext, request: LoginRequest): P
     const session = await method.open({ resource: found.server, issuer, preferredRedirectUri, signal });
     return inSession(session, async () => {
       const { redirectUri } = session;
-      const login = await prepareLogin(context, { found, scope, resource, redirectUri, signal });
+      const login = await prepareLogin(context, { found, ...wanted, resource, redirectUri, signal });
       return completeLogin(context, login, { session, room, signal });
     });
   });
@@ -83,6 +84,8 @@ export interface PreparedLogin {
   readonly client: ClientRecord;
   /** The scopes that are asked for. */
   readonly scope: readonly string[];
+  /** Those among them that nobody asked for: left out where the issuer does not like them. */
+  readonly addedScope: readonly string[];
   /** What is sent as `resource`. */
   readonly resource: string;
   /** The rules that were lifted for this issuer, by the names of the client's options. */
@@ -105,27 +108,9 @@ async function completeLogin(
   login: PreparedLogin,
   { session, room, signal }: Completion,
 ): Promise<Grant> {
-  const { issuer, pending } = login;
-  const parameters = await session.authorize({
-    url: pending.authorizationUrl,
-    state: pending.state,
-    allowBareCode: !pending.promisesIss,
-    tokenEndpoint: issuer.tokenEndpoint,
-    promisesIss: pending.promisesIss,
-    signal,
-  });
-  const checked = inAnswer(() => checkCallback(pending, parameters), context, login);
-  const { client, answer } = await tokensOfLogin(context, login, checked, signal);
-  return keep(context, room, grantOf(context, { ...login, client }, answer));
-}
-
-/** Judges the answer of the authorization endpoint; where it did not like the scopes, the error says how to ask for others. */
-function inAnswer<T>(judge: () => T, context: LoginContext, login: PreparedLogin): T {
-  try {
-    return judge();
-  } catch (error) {
-    throw withScopeHint(error, context, login);
-  }
+  const authorized = await authorize(context, login, session, signal);
+  const { client, answer } = await tokensOfLogin(context, authorized, signal);
+  return keep(context, room, grantOf(context, { ...authorized.login, client }, answer));
 }
 
 /** Says that a server has changed the authorization server that somebody was signed in at (MCP Authorization, SEP-2352). */
@@ -139,19 +124,20 @@ export function tellNewIssuer(
   onProgress?.({ about: "sign-in", text: `${names}; no client or token of the old one is sent to the new one` });
 }
 
-/** The scopes of a login, by the order of `chooseScope`. */
+/** The scopes of a login, by the order of `chooseScope`, and those among them that nobody asked for. */
 export function scopeFor(
   found: Discovered<IssuerMetadata>,
   request: Pick<LoginRequest, "scope" | "previousScope">,
-): string[] {
+): Pick<PreparedLogin, "scope" | "addedScope"> {
   const from = found.server;
-  return chooseScope({
+  const scope = chooseScope({
     explicit: request.scope === undefined ? undefined : parseScope(request.scope, "scope", "the caller"),
     challenged: found.challenge?.scope === undefined ? undefined : parseScope(found.challenge.scope, "scope", from),
     resource: found.resource?.scopesSupported,
     server: found.issuer.scopesSupported,
     previous: request.previousScope === undefined ? undefined : parseScope(request.previousScope, "scope", from),
   });
+  return { scope, addedScope: request.scope === undefined ? scope.filter((one) => one === "offline_access") : [] };
 }
 
 /** The redirect address that our client at an issuer is registered with. */
@@ -166,6 +152,7 @@ export async function knownRedirect(store: GrantStore, issuer: string): Promise<
 interface Preparation {
   found: Discovered;
   scope: readonly string[];
+  addedScope: readonly string[];
   resource: string;
   redirectUri: string;
   signal: AbortSignal;
@@ -173,7 +160,7 @@ interface Preparation {
 
 /** A client and the request to sign in with it; a client that the issuer has forgotten is replaced once. */
 export async function prepareLogin(context: LoginContext, preparation: Preparation): Promise<PreparedLogin> {
-  const { found, scope, resource, redirectUri, signal } = preparation;
+  const { found, scope, addedScope, resource, redirectUri, signal } = preparation;
   const form = redirectForm(redirectUri);
   const { issuer } = found.issuer;
   const known = await context.store.readClient(issuer, form);
@@ -187,20 +174,18 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
       now: context.clock.epoch(),
       signal,
     });
-    const { loginHint, nonces } = context;
-    const proofKeyThumbprint = await proverFor({ proofKey }, nonces)?.thumbprint();
-    const request = { server: found.issuer, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint };
-    return {
+    const login = {
       server: found.server,
-      account: loginHint,
+      account: context.loginHint,
       issuer: found.issuer,
       client,
       scope,
+      addedScope,
       resource,
       overrides: liftedFor(issuer, context),
       proofKey,
-      pending: await buildAuthorization(request),
     };
+    return { ...login, pending: await authorizationOf(context, login, redirectUri) };
   };
   const login = await prepare();
   if (login.client.source !== "dynamic" || login.client.clientId !== known?.clientId) return login;
@@ -218,7 +203,11 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   return again;
 }
 
-function grantOf(context: LoginContext, login: Omit<PreparedLogin, "pending" | "account">, answer: TokenAnswer): Grant {
+function grantOf(
+  context: LoginContext,
+  login: Omit<PreparedLogin, "pending" | "account" | "addedScope">,
+  answer: TokenAnswer,
+): Grant {
   const { server, issuer, client, scope, resource, overrides, proofKey } = login;
   const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
   return {

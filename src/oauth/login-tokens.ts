@@ -2,6 +2,7 @@ import { type AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import { proverFor } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import { otherWay } from "./known-client.js";
+import type { AuthorizedLogin } from "./login-authorization.js";
 import { loginCommand } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
 import type { PreparedLogin } from "./login-flow.js";
@@ -17,13 +18,10 @@ export interface LoginTokens {
 /**
  * Trades the code of a login for tokens. A client whose secret is not taken in the way that the registration named sends
  * it once in the other way, where the issuer lists that as well, and does so from then on.
- *
- * @param parameters the callback's, as `checkCallback` passed them
  */
 export async function tokensOfLogin(
   context: LoginContext,
-  login: PreparedLogin,
-  parameters: URLSearchParams,
+  { login, parameters }: AuthorizedLogin,
   signal: AbortSignal,
 ): Promise<LoginTokens> {
   const { issuer, client, pending } = login;

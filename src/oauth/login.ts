@@ -33,7 +33,8 @@ export interface LoginSession {
    * Sends the person to the authorization server and waits for the callback.
    *
    * Only a callback with the right `state` counts; every other request is answered and changes nothing. Whether the
-   * answer can be trusted beyond that is decided by the caller.
+   * answer can be trusted beyond that is decided by the caller. It may be called once more, where the answer was a no to
+   * scopes that can be left out: the browser that brought it is sent on then, if it still waits.
    *
    * @returns the parameters of the callback
    */

@@ -104,7 +104,7 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
   const { issuer } = found;
   const client = await knownClient({ ...login, client: context.client, server: issuer, isMachine: true });
   // Nothing that outlives the token is given to a machine, which asks anew.
-  const scope = scopeFor(found, request).filter((one) => one !== "offline_access");
+  const scope = scopeFor(found, request).scope.filter((one) => one !== "offline_access");
   return {
     profile: key.profile,
     server: found.server,

@@ -216,6 +216,7 @@ export function decodeLogin(text: string): PreparedLogin & { profile: string } {
     issuer: serverOf(object(members, "issuer")),
     client: clientOf(object(members, "client")),
     scope: strings(members, "scope", "needed"),
+    addedScope: strings(members, "addedScope"),
     resource: string(members, "resource"),
     overrides: strings(members, "overrides", "needed"),
     proofKey: secret(members, "proofKey"),

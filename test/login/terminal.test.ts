@@ -6,7 +6,7 @@ import { type TerminalLoginOptions, terminalLogin } from "../../src/login/termin
 import type { AuthorizePrompt, LoginSession } from "../../src/oauth/login.js";
 import { startServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
-import { callbackUrl, DENIED, freePort, isFree, openHandles, raw, request, STATE } from "./support.js";
+import { callbackUrl, DENIED, freePort, isFree, openHandles, raw, request, STATE, statusOf } from "./support.js";
 
 const RESOURCE = "https://mcp.example/mcp";
 const SIGN_IN = `https://issuer.example/authorize?state=${STATE}`;
@@ -98,6 +98,53 @@ describe("a login at a terminal", () => {
     expect((await authorize({ url: `${server.origin}/authorize` })).get("code")).toBe("c0de-42");
     await session.close({ ok: true });
     expect(await isFree(portOf(session))).toBe(true);
+  });
+
+  test("sends the browser of the first callback on where the person is asked once more", async () => {
+    const { session, text, authorize } = await login({ browser: `${NODE} ${FETCHES}`, env: process.env });
+    const answers = [{ error: "invalid_scope" }, { code: "c0de-43", state: "another-state" }];
+    const seen: string[] = [];
+    const server = await startServer((response, { url, headers }) => {
+      seen.push(`${url} ${headers.referer}`);
+      response.writeHead(302, { location: callbackUrl(session.redirectUri, answers[seen.length - 1]) }).end();
+    });
+    expect((await authorize({ url: `${server.origin}/authorize?1` })).get("error")).toBe("invalid_scope");
+    const again = await authorize({ url: `${server.origin}/authorize?2`, state: "another-state" });
+    expect(again.get("code")).toBe("c0de-43");
+    expect(seen).toEqual(["/authorize?1 undefined", "/authorize?2 undefined"]);
+    expect(text().match(/To sign in to/g)).toHaveLength(1);
+    await session.close({ ok: true });
+    expect(await isFree(portOf(session))).toBe(true);
+  });
+
+  test("sends a browser on that comes for its page after the person is asked once more", async () => {
+    const { session, text, authorize } = await login();
+    const at = portOf(session);
+    const first = authorize();
+    const moved = await raw(at, request(at, `/callback?error=invalid_scope&state=${STATE}`));
+    const page = /location: (\S+)/i.exec(moved)?.[1] ?? "";
+    expect((await first).get("error")).toBe("invalid_scope");
+    const second = authorize({ url: "https://issuer.example/again", state: "another-state" });
+    expect(await raw(at, request(at, page))).toMatch(
+      /^HTTP\/1.1 303 [\s\S]*location: https:\/\/issuer.example\/again/i,
+    );
+    expect(statusOf(await raw(at, request(at, `/callback?code=c&state=${STATE}`)))).toBe(400);
+    expect(statusOf(await raw(at, request(at, "/callback?code=c&state=another-state")))).toBe(303);
+    expect((await second).get("code")).toBe("c");
+    expect(text().match(/To sign in to/g)).toHaveLength(1);
+  });
+
+  test("shows the other address where the browser of the first callback does not come for its page", async () => {
+    const { session, text, authorize } = await login();
+    const at = portOf(session);
+    const first = authorize();
+    await raw(at, request(at, `/callback?error=invalid_scope&state=${STATE}`));
+    await first;
+    const second = authorize({ url: "https://issuer.example/again", state: "another-state" });
+    expect(text()).not.toContain("https://issuer.example/again");
+    await expect.poll(text, { timeout: 10_000 }).toContain("https://issuer.example/again");
+    await raw(at, request(at, "/callback?code=c&state=another-state"));
+    expect((await second).get("code")).toBe("c");
   });
 
   test.each([`${NODE} -e 'process.exit(3)'`, "no-such-browser-at-all"])(

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import { OAuthHttp } from "../../src/oauth/http.js";
 import { obtainClient, refuseClient } from "../../src/oauth/registration.js";
+import { decodeLogin, encodeLogin } from "../../src/store/codec.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { madeClient } from "../helpers/grant.js";
 import { type Reply, type Scene, serverMetadata, startScene } from "../helpers/issuer.js";
@@ -180,22 +181,81 @@ describe("a sign-in", () => {
       `"${scene.mcp.url}" names another authorization server than before: "${other.issuer}", not "${scene.issuer.issuer}"; no client or token of the old one is sent to the new one`,
     ]);
   });
+});
 
-  it("that ends with invalid_scope names the command that asks for less", async () => {
+describe("scopes that the issuer does not like", () => {
+  const STRICT = ["a", "b", "offline_access"];
+
+  /** An issuer that lists `offline_access`, and takes no request with one of these. */
+  async function strict(disliked: readonly string[], listed = STRICT) {
     const scene = await startScene();
     const { issuer, mcp, login: person } = scene;
     mcp.metadata["scopes_supported"] = ["a", "b"];
-    issuer.metadata["scopes_supported"] = ["a", "b", "offline_access"];
+    issuer.metadata["scopes_supported"] = listed;
+    const isDisliked = (scope: string | null | undefined) => scope?.split(" ").some((one) => disliked.includes(one));
     person.alter = (callback) => {
-      const state = callback.get("state") ?? "";
-      return new URLSearchParams({ state, error: "invalid_scope" });
+      if (!isDisliked(person.urls.at(-1)?.searchParams.get("scope"))) return undefined;
+      return new URLSearchParams({ state: callback.get("state") ?? "", error: "invalid_scope" });
     };
-    const failed = { code: "invalid_scope", class: "auth" };
-    await expect(login(scene)).rejects.toMatchObject({ ...failed, hint: `agentauth login ${mcp.url} --scope "a b"` });
-    issuer.metadata["scopes_supported"] = ["a", "b"];
-    await expect(login(scene)).rejects.toMatchObject({
-      ...failed,
-      hint: `agentauth login ${mcp.url} --scope "<scopes>" asks for others`,
+    const code = issuer.routes["/pool/device"] as Reply;
+    issuer.routes["/pool/device"] = ({ body }) =>
+      isDisliked(new URLSearchParams(body).get("scope")) ? { status: 400, json: { error: "invalid_scope" } } : code;
+    return scene;
+  }
+
+  it("are asked for once more without the one that was added, and the person is told", async () => {
+    const scene = await strict(["offline_access"]);
+    const told: string[] = [];
+    await login(scene, { onProgress: ({ text }) => void told.push(text) });
+    const asked = scene.login.urls.map(({ searchParams: query }) => [query.get("scope"), query.get("prompt")]);
+    expect(asked).toEqual([
+      ["a b offline_access", "consent"],
+      ["a b", null],
+    ]);
+    expect(told).toEqual([
+      `"${scene.issuer.issuer}" does not give "offline_access" with the other scopes, though it lists it; asking without it`,
+    ]);
+    const [first, second] = scene.login.urls.map(({ searchParams: query }) => query.get("state"));
+    expect(first).not.toBe(second);
+    expect(scene.login.opened).toHaveLength(1);
+    expect(scene.login.outcomes).toEqual([{ ok: true }]);
+    expect(await scene.store.list()).toMatchObject([{ requestedScope: "a b" }]);
+  });
+
+  it("are asked for once more in a device login", async () => {
+    const scene = await strict(["offline_access"]);
+    await login(scene, { flow: "device" });
+    expect([0, 1].map((nth) => scene.issuer.form("/pool/device", nth).get("scope"))).toEqual([
+      "a b offline_access",
+      "a b",
+    ]);
+    expect(await scene.store.list()).toMatchObject([{ requestedScope: "a b" }]);
+  });
+
+  it("are asked for once more in the second step of a login in two", async () => {
+    const scene = await strict(["offline_access"]);
+    const begun = await scene.agent().beginLogin(scene.mcp.url, scene.login.redirectUri);
+    const kept = decodeLogin(encodeLogin({ ...begun, profile: "default" }));
+    await scene.agent().finishLogin(kept, await scene.login.open({ resource: "", issuer: "", signal }));
+    expect(scene.login.urls).toHaveLength(2);
+    expect(await scene.store.list()).toMatchObject([{ requestedScope: "a b" }]);
+  });
+
+  it.each(["browser", "device"] as const)("are not asked for a third time (%s)", async (flow) => {
+    const scene = await strict(["a"]);
+    await expect(login(scene, { flow })).rejects.toMatchObject({
+      code: "invalid_scope",
+      hint: `agentauth login ${scene.mcp.url} --scope "<scopes>" asks for others`,
     });
+    expect(scene.login.urls.length + scene.issuer.to("/pool/device").length).toBe(2);
+  });
+
+  it.each(["browser", "device"] as const)("are not changed where somebody asked for them (%s)", async (flow) => {
+    const scene = await strict(["offline_access"]);
+    await expect(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" })).rejects.toMatchObject({
+      code: "invalid_scope",
+      hint: `agentauth login ${scene.mcp.url} --scope "a"`,
+    });
+    expect(scene.login.urls.length + scene.issuer.to("/pool/device").length).toBe(1);
   });
 });
