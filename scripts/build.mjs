@@ -26,8 +26,9 @@ const BUNDLE = {
   minifySyntax: true,
   minifyWhitespace: true,
   keepNames: true,
-  // A library must not write to a terminal past us: what it repeats of a server may act there.
-  drop: ["console"],
+  // A library must not write to a terminal past us: what it repeats of a server may act there. Only `console.log` is left,
+  // by which the package for completions prints its scripts.
+  define: Object.fromEntries(["debug", "error", "info", "trace", "warn"].map((name) => [`console.${name}`, "Boolean"])),
   legalComments: "none",
   metafile: true,
   logLevel: "warning",

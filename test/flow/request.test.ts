@@ -96,11 +96,24 @@ describe("agentauth request", () => {
     },
   );
 
+  it("takes what it says to no other server", async () => {
+    const other = await startServer((response) => response.end("elsewhere"));
+    await me.signIn();
+    desk.sandbox.faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
+    const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
+    expect([code, stdout, stderr]).toEqual([
+      3,
+      "",
+      expect.stringContaining(`from ${new URL(url).origin} to "${other.origin}"`),
+    ]);
+    expect(other.requests).toEqual([]);
+  });
+
   it("takes the token to no other server", async () => {
     const other = await startServer((response) => response.end("elsewhere"));
     const token = (await me.signIn()).stdout.trim();
     desk.sandbox.faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
-    const { stdout, stderr } = await me.run(["request", url, "-d", LIST]);
+    const { stdout, stderr } = await me.run(["request", url]);
     expect([stdout, stderr]).toEqual([
       "elsewhere",
       expect.stringContaining(`warning: redirected to ${other.origin}/x`),
