@@ -25,7 +25,7 @@ describe("agentauth logout", () => {
   it("tells programs what became of it, also where nobody was signed in", async () => {
     await me.signIn();
     const first = await me.run(["logout", url, "--json"]);
-    const out = { server: url, profile: "default", removed: true, told: true, error: null };
+    const out = { server: url, profile: "default", account: null, removed: true, told: true, error: null };
     expect([first.code, JSON.parse(first.stdout)]).toEqual([0, [out]]);
     const second = await me.run(["logout", url, "-o", "json"]);
     expect([second.code, JSON.parse(second.stdout)]).toEqual([0, [{ ...out, removed: false, told: null }]]);
