@@ -216,13 +216,13 @@ describe("a refresh whose answer is faulty beside the access token", () => {
 describe.each(stores)("a refresh that has just failed, over one %s", (_name, open) => {
   const LIFE = 3_600_000;
 
-  /** Two agents that share a token which lives for 50 s more, on a clock that agrees with the one that dates attempts. */
-  async function failing(reply: Reply) {
+  /** Two agents that share a token which lives for so long, on a clock that agrees with the one that dates attempts. */
+  async function failing(reply: Reply, left = 50_000) {
     const scene = await startScene();
-    const clock = new FakeClock(Date.now() + 2000 - (LIFE - 50_000));
+    const clock = new FakeClock(Date.now() + 2000 - (LIFE - left));
     const store = open();
     await scene.agent({ clock, store }).login(scene.mcp.url);
-    await clock.sleep(LIFE - 50_000, SIGNAL);
+    await clock.sleep(LIFE - left, SIGNAL);
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = reply;
     const [one, other] = [0, 1].map(() => scene.agent({ clock, store, login: undefined }));
@@ -253,6 +253,15 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     await clock.sleep(50_000, SIGNAL);
     for (const agent of agents) await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
     expect(renewals()).toBe(5);
+  });
+
+  it("is asked again at once where the token ends soon after", async () => {
+    const { agents, mcp, clock, recover, renewals } = await failing({ status: 503, text: "" }, 3000);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-1");
+    expect(renewals()).toBe(1);
+    recover();
+    await clock.sleep(3000, SIGNAL);
+    expect((await agents[0]?.token(mcp.url))?.value).toBe("access-as-3");
   });
 
   it.each<[string, Reply]>([
@@ -573,6 +582,7 @@ describe("a store that cannot save", () => {
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
     expect((await other.token(scene.mcp.url)).value).toBe("access-as-2");
     expect(await stored(scene)).toMatchObject({ retired: undefined, tokens: { refreshToken: "refresh-as-2" } });
+    expect((await stored(scene))?.generation).toBe(3);
     expect(scene.issuer.to(TOKEN)).toHaveLength(3);
   });
 
