@@ -8,9 +8,8 @@ import { isTooMuch, tellLess, withoutAdded } from "./login-authorization.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { timeoutError } from "./login-timeout.js";
 import { isRefusal, unlessRefused, withScopeHint } from "./login-tokens.js";
-import { oauthError } from "./oauth-error.js";
 import { obtainClient } from "./registration.js";
-import { answerOf, prepare, type TokenCall, told, withNonce } from "./token.js";
+import { answerOf, prepare, type TokenCall, told } from "./token.js";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // Nobody is sent back in this flow; a registration wants an address all the same.
@@ -113,7 +112,7 @@ export async function deviceLogin(
 function begin(call: TokenCall & { client: ClientRecord }, endpoint: string, parameters: Record<string, string>) {
   const { as, client, auth, options } = prepare(call);
   const server = { ...as, device_authorization_endpoint: endpoint };
-  return told({ tokenEndpoint: endpoint, client: call.client }, async () => {
+  return told({ tokenEndpoint: endpoint }, async () => {
     const response = await oauth.deviceAuthorizationRequest(server, client, auth, parameters, options);
     return oauth.processDeviceAuthorizationResponse(server, client, response);
   });
@@ -122,17 +121,13 @@ function begin(call: TokenCall & { client: ClientRecord }, endpoint: string, par
 /** Asks once whether the person is done (RFC 8628 section 3.4). */
 async function askOnce(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
   const { as, client, auth, options } = prepare(call);
-  try {
-    return await withNonce(call, async () => {
-      const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
-        ...options,
-        additionalParameters: { resource },
-      });
-      return answerOf(call, response, await oauth.processDeviceCodeResponse(as, client, response));
+  return told(call, async () => {
+    const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
+      ...options,
+      additionalParameters: { resource },
     });
-  } catch (thrown) {
-    throw oauthError(thrown, call.tokenEndpoint, [deviceCode, call.client.clientSecret?.reveal() ?? ""]);
-  }
+    return answerOf(call, response, await oauth.processDeviceCodeResponse(as, client, response));
+  });
 }
 
 interface Polling {

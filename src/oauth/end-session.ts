@@ -77,5 +77,5 @@ async function revokeToken(
     const response = await oauth.revocationRequest({ ...as, revocation_endpoint: url }, client, auth, token, options);
     await oauth.processRevocationResponse(response);
   };
-  await told({ tokenEndpoint: url, client: grant.client }, ask, [token]);
+  await told({ tokenEndpoint: url }, ask);
 }

@@ -74,29 +74,24 @@ export class ExchangedToken {
 export async function exchangeTokens(call: TokenCall, request: ExchangeRequest): Promise<ExchangedToken> {
   const { as, client, auth, options } = prepare(call);
   const parameters = parametersOf(request);
-  const sent = [parameters.get("subject_token") ?? "", parameters.get("actor_token") ?? ""];
-  return told(
-    call,
-    async () => {
-      const response = await oauth.genericTokenEndpointRequest(as, client, auth, TOKEN_EXCHANGE, parameters, options);
-      const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, {
-        recognizedTokenTypes: { n_a: () => {} },
-      });
-      const issuedTokenType = checkType(call, request, answer);
-      const isAccess = answer.token_type !== "n_a";
-      const kept = answerOf(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
-      const { expiresAt, scope } = tokensOf(kept, request.scope);
-      checkAudience(call, request, kept.accessToken);
-      return new ExchangedToken(kept.accessToken, {
-        issuedTokenType,
-        tokenType: isAccess ? "Bearer" : "N_A",
-        expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
-        scope,
-        issuer: call.issuer,
-      });
-    },
-    sent,
-  );
+  return told(call, async () => {
+    const response = await oauth.genericTokenEndpointRequest(as, client, auth, TOKEN_EXCHANGE, parameters, options);
+    const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, {
+      recognizedTokenTypes: { n_a: () => {} },
+    });
+    const issuedTokenType = checkType(call, request, answer);
+    const isAccess = answer.token_type !== "n_a";
+    const kept = answerOf(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
+    const { expiresAt, scope } = tokensOf(kept, request.scope);
+    checkAudience(call, request, kept.accessToken);
+    return new ExchangedToken(kept.accessToken, {
+      issuedTokenType,
+      tokenType: isAccess ? "Bearer" : "N_A",
+      expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
+      scope,
+      issuer: call.issuer,
+    });
+  });
 }
 
 const reveal = (token: string | Secret) => (token instanceof Secret ? token.reveal() : token);

@@ -40,7 +40,7 @@ export async function introspect(
     const answer = await oauth.processIntrospectionResponse(server, client, response);
     return masked(answer, secretsOf(grant)) as Introspection;
   };
-  return told({ tokenEndpoint: url, client: grant.client }, ask, [token]);
+  return told({ tokenEndpoint: url }, ask);
 }
 
 function secretsOf({ tokens, client }: Grant): Redactor {

@@ -53,7 +53,7 @@ export async function jwtBearerTokens(
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, parameters, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response);
     return machineTokens(answerOf(call, response, answer), wish);
-  }, [text]);
+  });
 }
 
 /** What an identity provider is asked to vouch for. */

@@ -26,13 +26,18 @@ function codeOf(said: string): string {
   return said.length > MAX_CODE || OURS.has(said) ? "http_error" : said;
 }
 
-/** Our error for what oauth4webapi threw: the server's own verdict, or a refusal that names what was wrong. */
-export function oauthError(thrown: unknown, url: string, secrets: readonly string[] = []): unknown {
+/**
+ * Our error for what oauth4webapi threw: the server's own verdict, or a refusal that names what was wrong. What the request
+ * told the server is masked in it.
+ *
+ * @param known secrets that the server knows without having been told them in this request
+ */
+export function oauthError(thrown: unknown, url: string, known: readonly string[] = []): unknown {
   if (isAgentAuthError(thrown)) return thrown;
   if (thrown instanceof oauth.ResponseBodyError) {
     const { status } = thrown;
     const redactor = secretsToldTo(thrown.response);
-    for (const secret of secrets) redactor.add(secret);
+    for (const secret of known) redactor.add(secret);
     const said = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
     const error = codeOf(said);
     const passing = status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";

@@ -58,7 +58,7 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
       },
     );
     return answerOf(call, response, await oauth.processAuthorizationCodeResponse(as, client, response));
-  }, [code.verifier.reveal(), code.parameters.get("code") ?? ""]).catch((error: unknown) => {
+  }).catch((error: unknown) => {
     throw lostOnTheWay(error);
   });
 }
@@ -85,7 +85,7 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
       additionalParameters: { resource: grant.resource },
     });
     return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response));
-  }, [refreshToken, grant.tokens.accessToken.reveal()]);
+  }, [grant.tokens.accessToken.reveal()]);
 }
 
 const CENTURY_S = 100 * 365 * 24 * 3600;
@@ -164,17 +164,17 @@ function closeTo(date: number, now: number): number {
 /**
  * Runs a request of oauth4webapi and gives its failures our form.
  *
- * @param secrets what was sent: a server that repeats it in its error must not make us show it
+ * @param known secrets that the server knows without having been told them in this request
  */
 export async function told<T>(
-  call: Pick<TokenCall, "tokenEndpoint" | "prover"> & { client?: ClientRecord },
+  call: Pick<TokenCall, "tokenEndpoint" | "prover">,
   work: () => Promise<T>,
-  secrets: readonly string[] = [],
+  known: readonly string[] = [],
 ): Promise<T> {
   try {
     return await withNonce(call, work);
   } catch (thrown) {
-    throw oauthError(thrown, call.tokenEndpoint, [...secrets, call.client?.clientSecret?.reveal() ?? ""]);
+    throw oauthError(thrown, call.tokenEndpoint, known);
   }
 }
 
@@ -182,7 +182,7 @@ export async function told<T>(
  * Makes a request once more where the server wants a nonce of its own in the proof (RFC 9449 section 8): it has not looked
  * at what else was sent. Once, since a server that wants another one each time would be asked for ever.
  */
-export async function withNonce<T>(
+async function withNonce<T>(
   { prover, tokenEndpoint }: Pick<TokenCall, "prover" | "tokenEndpoint">,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -586,7 +586,10 @@ describe("a store that cannot save", () => {
     expect(scene.issuer.to(TOKEN)).toHaveLength(3);
   });
 
-  it("does not bring the held tokens into a login that came after", async () => {
+  it.each([
+    ["", {}],
+    [", also one that got the same access token", { access_token: "access-as-1" }],
+  ])("does not bring the held tokens into a login that came after%s", async (_what, answer) => {
     const scene = await signedIn();
     let broken = true;
     const inner = scene.store;
@@ -607,7 +610,10 @@ describe("a store that cannot save", () => {
     });
     broken = false;
     await inner.remove(scene.key);
+    await scene.clock.sleep(1000, SIGNAL);
+    scene.issuer.tokenAnswer = answer;
     await scene.agent().login(scene.mcp.url);
+    scene.issuer.tokenAnswer = {};
     await scene.clock.sleep(3_600_000, SIGNAL);
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-4");
     expect(scene.issuer.form(TOKEN, 3).get("refresh_token")).toBe("refresh-as-3");

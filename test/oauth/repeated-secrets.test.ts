@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { AgentClientOptions } from "../../src/oauth/agent.js";
+import { memoryStore } from "../../src/store/memory.js";
 import { type Reply, startScene } from "../helpers/issuer.js";
 import type { SeenRequest } from "../helpers/server.js";
 import { shownBy } from "../helpers/shown.js";
@@ -6,7 +8,7 @@ import { shownBy } from "../helpers/shown.js";
 /** What a request told the issuer, in each form in which it could be given back. */
 function toldIn({ body, headers }: SeenRequest): string[] {
   const form = new URLSearchParams(body);
-  const names = ["code", "code_verifier", "refresh_token", "client_secret", "token", "device_code"];
+  const names = ["code", "code_verifier", "refresh_token", "client_secret", "token", "device_code", "assertion"];
   const basic = headers.authorization?.replace("Basic ", "");
   const decoded = basic === undefined ? [] : [basic, atob(basic).split(":")[1] ?? ""];
   return [...names.flatMap((name) => form.getAll(name)), ...decoded].filter(Boolean);
@@ -62,6 +64,37 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
     const out = await agent().logout(mcp.url);
     expect(out.removed).toBe(true);
     expect(shownBy(out)).not.toMatch(/access-as|refresh-as|secret-as/);
+  });
+
+  it("is not shown where it is a device's code, an assertion, or a client's secret in the form that Basic sends", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    const payload = Buffer.from(JSON.stringify({ aud: issuer.issuer, exp: 4_102_444_800 })).toString("base64url");
+    const assertion = `eyJhbGciOiJub25lIn0.${payload}.c2lnbmF0dXJl`;
+    const client = {
+      clientId: "known",
+      clientSecret: "a secret/with+signs",
+      authMethod: "client_secret_basic",
+    } as const;
+    const ways: Partial<AgentClientOptions>[] = [
+      { flow: "device" },
+      { client, grant: { type: "jwt_bearer", assertion: async () => assertion } },
+    ];
+    let heard = 0;
+    for (const way of ways) {
+      for (let nth = 0; nth < 3; nth++) {
+        let told: string[] = [];
+        issuer.routes["/pool/token"] = (request) => {
+          told = toldIn(request);
+          return reply(told[nth % told.length] ?? "");
+        };
+        const outcome = await agent({ store: memoryStore(), ...way })
+          .token(mcp.url)
+          .catch((error: unknown) => error);
+        heard += told.length;
+        for (const secret of told) expect(shownBy(outcome)).not.toContain(secret);
+      }
+    }
+    expect(heard).toBeGreaterThan(8);
   });
 });
 
