@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isAgentAuthError, withHint } from "../errors.js";
 import { quote } from "../redact.js";
 import type { ClientRecord } from "./grant.js";
 import type { MachineGrant } from "./machine-grant.js";
@@ -13,9 +13,7 @@ export interface Asked {
 export function machineFailure(thrown: unknown, asked: Asked): unknown {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined) return thrown;
   const hint = hintFor(thrown.code, asked);
-  if (hint === undefined) return thrown;
-  const { code, message, class: kind, status, url } = thrown;
-  return new AgentAuthError(code, message, { class: kind, status, url, hint });
+  return hint === undefined ? thrown : withHint(thrown, hint);
 }
 
 function hintFor(code: string, { grant, client }: Asked): string | undefined {
