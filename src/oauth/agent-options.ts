@@ -1,5 +1,6 @@
-import { type AgentAuthError, abortedError } from "../errors.js";
+import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { Network } from "../http/network.js";
+import { quote } from "../redact.js";
 import type { Discovered, Overrides } from "./discovery.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop.js";
 import type { TokenOptions } from "./grant-keeper.js";
@@ -9,6 +10,7 @@ import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import type { MachineGrant } from "./machine-grant.js";
 import type { Progress } from "./progress.js";
+import { parseScope } from "./scope.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
@@ -77,11 +79,23 @@ export function checkOptions({ store, grant, client, loginHint, dpop, loginTimeo
 /**
  * Refuses what a call can never be right with, before anything is asked.
  *
- * @throws `TypeError` for a number that is none, `AgentAuthError` `aborted` where the signal has fired already
+ * @throws `TypeError` for a number that is none, `AgentAuthError` `usage` for scopes that are none, `aborted` where the
+ * signal has fired already
  */
-export function checkCall({ minTtl, signal }: { minTtl?: number | undefined; signal?: AbortSignal | undefined }): void {
+export function checkCall({ minTtl, scope, signal }: Pick<TokenOptions, "minTtl" | "scope" | "signal">): void {
   if (minTtl !== undefined && !(minTtl >= 0)) throw new TypeError("minTtl must be a number of seconds, 0 or more");
+  if (scope !== undefined) checkScope(scope);
   if (signal?.aborted) throw abortedError(signal);
+}
+
+function checkScope(scope: string): void {
+  try {
+    parseScope(scope, "scope", "the caller");
+  } catch (cause) {
+    if (!isAgentAuthError(cause)) throw cause;
+    const rule = "must be at most 64 scope tokens with blanks between them (RFC 6749 section 3.3)";
+    throw new AgentAuthError("usage", `the scopes ${quote(scope)} ${rule}`, { class: "usage" });
+  }
 }
 
 /** Everything that discovery did and found. */

@@ -161,6 +161,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: Pick<TokenOptions, "scope" | "signal"> = {},
   ): Promise<PreparedLogin> {
+    checkCall(options);
     const key = this.#personKey(mcpUrl);
     const context = this.#context(key, await this.#options.store.read(key));
     const signal = options.signal ?? new AbortController().signal;

@@ -43,6 +43,20 @@ describe("a login whose file cannot be used", () => {
 });
 
 describe("a call that can never be right", () => {
+  it.each(['a"b', "a\nb", Array.from({ length: 65 }, (_, nth) => `s${nth}`).join(" ")])(
+    "is refused with the scopes %j before anything is asked",
+    async (scope) => {
+      const { agent, mcp, login, log } = await startScene();
+      const works = [
+        agent().token(mcp.url, { scope }),
+        agent().login(mcp.url, { scope }),
+        agent().beginLogin(mcp.url, login.redirectUri, { scope }),
+      ];
+      for (const work of works) await expect(work).rejects.toMatchObject({ code: "usage", class: "usage" });
+      expect(log).toEqual([]);
+    },
+  );
+
   it.each([Number.NaN, -1])("is refused with minTtl %d", async (minTtl) => {
     const { agent, mcp, log } = await startScene();
     await expect(agent().token(mcp.url, { minTtl })).rejects.toThrow(TypeError);
