@@ -13,8 +13,7 @@ export {
   type RawClient,
 } from "./api/client.js";
 export { Listing } from "./api/listing.js";
-export type { Drift } from "./api/page-numbers.js";
-export type { ListOptions, Page, Verdict } from "./api/pages.js";
+export type { Drift, ListOptions, Page, Verdict } from "./api/page.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
   Device,
@@ -52,14 +51,13 @@ export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { BearerChallenge } from "./oauth/challenge.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client-auth.js";
-export type { Discovered, Overrides } from "./oauth/discovery.js";
+export type { Overrides } from "./oauth/discovery.js";
+export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/discovery-types.js";
 export { type DpopPolicy, generateProofKey, type Prover, proverOf } from "./oauth/dpop.js";
 export type { RemoteLogout } from "./oauth/end-session.js";
 export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/exchange.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant.js";
-export type { TokenOptions } from "./oauth/grant-keeper.js";
 export type { GrantKey, GrantStore, Reservation } from "./oauth/grant-store.js";
-export type { Step, TraceEntry } from "./oauth/http.js";
 export type { Introspection } from "./oauth/introspection.js";
 export type { PreRegisteredClient } from "./oauth/known-client.js";
 export type { Attempt, Lease, LeaseOptions } from "./oauth/lease.js";
@@ -71,7 +69,6 @@ export type {
   LoginOutcome,
   LoginSession,
 } from "./oauth/login.js";
-export type { PreparedLogin } from "./oauth/login-flow.js";
 export type { LoginStatus } from "./oauth/login-status.js";
 export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine-grant.js";
 export {
@@ -82,10 +79,11 @@ export {
   type TokenWish,
 } from "./oauth/machine-tokens.js";
 export { Nonces } from "./oauth/nonces.js";
+export type { PreparedLogin } from "./oauth/prepared-login.js";
 export type { Progress } from "./oauth/progress.js";
-export type { ResourceMetadata } from "./oauth/resource-metadata.js";
-export type { IssuerMetadata, ServerMetadata } from "./oauth/server-metadata.js";
 export type { TokenCall } from "./oauth/token.js";
 export { type TokenCallOptions, tokenCall } from "./oauth/token-call.js";
+export type { TokenOptions } from "./oauth/token-options.js";
+export type { Step, TraceEntry } from "./oauth/trace.js";
 export { Secret } from "./redact.js";
 export { memoryStore } from "./store/memory.js";

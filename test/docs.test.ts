@@ -55,7 +55,7 @@ describe("the SDK page", () => {
   it.each([
     ["src/api/client.ts", "AgentAuthOptions"],
     ["src/http/transport.ts", "TransportOptions"],
-    ["src/api/pages.ts", "ListOptions"],
+    ["src/api/page.ts", "ListOptions"],
     ["src/oauth/agent-options.ts", "AgentClientOptions"],
     ["src/oauth/discovery.ts", "Overrides"],
     ["src/errors.ts", "ClientErrorCode"],

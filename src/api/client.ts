@@ -9,7 +9,7 @@ import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
-import type { ListOptions, Page } from "./pages.js";
+import type { ListOptions, Page } from "./page.js";
 import { forget, hideSecretOf, hideSecrets, remember, replay, replyOf } from "./raw-reply.js";
 import type { paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";

@@ -1,5 +1,6 @@
+import type { ListOptions, Page } from "./page.js";
 import type { FetchPage } from "./page-window.js";
-import { type ListOptions, type Page, readPages } from "./pages.js";
+import { readPages } from "./pages.js";
 
 /**
  * A list that is read when it is asked for: iterating sends the first request, and each new iteration begins anew.

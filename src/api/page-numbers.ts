@@ -1,18 +1,6 @@
 import { AgentAuthError, type AgentAuthErrorOptions, type ErrorCode } from "../errors.js";
 import { quote } from "../redact.js";
-import type { Page } from "./pages.js";
-
-/** A number of the list that changed while the list was read. */
-export interface Drift {
-  /** The number that changed. */
-  field: "item_count" | "page_size";
-  /** What it was on the pages before. */
-  from: number;
-  /** What it is on this page. */
-  to: number;
-  /** The offset of the page that showed it. */
-  offset: number;
-}
+import type { Drift, Page } from "./page.js";
 
 const COUNTS = [
   "item_count",

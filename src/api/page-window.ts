@@ -1,5 +1,5 @@
 import { type FollowingController, follow } from "../http/deadline.js";
-import type { ListOptions, Page } from "./pages.js";
+import type { ListOptions, Page } from "./page.js";
 
 /** Reads one page; `offset` is undefined where the service is to begin by itself. */
 export type FetchPage<T> = (offset: number | undefined, signal: AbortSignal) => Promise<Page<T>>;

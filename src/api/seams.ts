@@ -1,5 +1,5 @@
-import { compareNumbers, type Drift, refusedPage } from "./page-numbers.js";
-import type { ListOptions, Page } from "./pages.js";
+import type { Drift, ListOptions, Page } from "./page.js";
+import { compareNumbers, refusedPage } from "./page-numbers.js";
 import { idOf, SeenIds } from "./seen-ids.js";
 
 /** What becomes of a page: it is given out but for the items that are skipped, or reading goes back. */

@@ -1,4 +1,4 @@
-import type { Page } from "./pages.js";
+import type { Page } from "./page.js";
 
 /** The ids of the last items: enough to recognise what comes twice at a seam, in bounded memory. */
 export class SeenIds {

@@ -1,11 +1,12 @@
 import { terminalLogin } from "../login/terminal.js";
 import { AgentClient } from "../oauth/agent.js";
 import type { GrantStore } from "../oauth/grant-store.js";
-import type { TraceEntry } from "../oauth/http.js";
+import type { TraceEntry } from "../oauth/trace.js";
 import type { AgentFlags } from "./agent-flags.js";
 import { agentNetwork } from "./agent-network.js";
+import { networkOptions } from "./clients/management.js";
 import { readConfig } from "./config.js";
-import { type Deps, homeOf, mayAsk, networkOptions, settingsOf } from "./context.js";
+import { type Deps, homeOf, mayAsk, settingsOf } from "./context.js";
 import { eventTeller, tracedNetwork, traceOptions } from "./http-trace.js";
 import { machineInputs } from "./machine-inputs.js";
 import type { NetworkOptions } from "./network.js";

@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { AgentAuthError } from "../errors.js";
 import type { DpopPolicy } from "../oauth/dpop.js";
 import type { GlobalFlags } from "./context.js";
+import type { OutputFlags } from "./flags/output.js";
 import { seconds, wholeNumber } from "./flags.js";
 import { addMachineFlags, type MachineFlags } from "./machine-flags.js";
 
@@ -116,4 +117,27 @@ export function addOverrides(command: Command): Command {
         RULES,
       ),
     );
+}
+
+/** The values of `token --format`. */
+export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k8s", "git", "bazel"] as const;
+
+/** What `token` was told. */
+export interface TokenFlags extends Omit<AgentFlags, "output"> {
+  url: string;
+  /** What git or bazel wants of a credential helper. */
+  operation?: string;
+  format?: (typeof TOKEN_FORMATS)[number];
+  minTtl?: number;
+  forceRefresh?: boolean;
+  /** `--no-wait` gives false; `--wait <id>` gives the id. */
+  wait?: boolean | string;
+  output?: "text" | "json";
+  json?: boolean;
+}
+
+/** What a command about a stored login was told. */
+export interface GrantFlags extends AgentFlags, OutputFlags {
+  url?: string;
+  all?: boolean;
 }

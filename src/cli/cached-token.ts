@@ -6,10 +6,10 @@ import { Redactor } from "../redact.js";
 import { fileStore } from "../store/file.js";
 import { readConfig } from "./config.js";
 import { homeFolder } from "./home.js";
-import type { Host } from "./main.js";
 import { outletOf } from "./network.js";
 import { PipeClosed, writeAll } from "./output/write-all.js";
 import { writtenProfile } from "./profile-source.js";
+import type { Host } from "./runtime/host.js";
 import { resolveSettings } from "./settings.js";
 import { formatToken, UNKNOWN_ASKER } from "./token-formats.js";
 

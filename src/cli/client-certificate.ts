@@ -2,8 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
 import type { ClientCertificate } from "../node/client-certificate.js";
 import { quote, shellWord } from "../redact.js";
+import type { Sourced } from "./config/sourced.js";
 import { readSecretFile } from "./secret-file.js";
-import type { Settings, Sourced } from "./settings.js";
+import type { Settings } from "./settings.js";
 
 /** Where the certificate is that servers who ask for one are shown, and its private key where that is another file. */
 export interface CertificateFiles {

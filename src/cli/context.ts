@@ -1,14 +1,11 @@
 import type { Writable } from "node:stream";
-import { AgentAuth } from "../api/client.js";
 import { AgentAuthError } from "../errors.js";
 import type { Redactor } from "../redact.js";
-import { certificateFiles } from "./client-certificate.js";
+import type { Sourced } from "./config/sourced.js";
 import { readConfig } from "./config.js";
 import { homeFolder } from "./home.js";
-import { eventTeller, tracedFetch, traceOptions } from "./http-trace.js";
 import type { Io } from "./io.js";
-import type { NetworkOptions } from "./network.js";
-import { resolveSettings, type SettingFlags, type Settings, type Sourced } from "./settings.js";
+import { resolveSettings, type SettingFlags, type Settings } from "./settings.js";
 
 /** The flags that every command knows, as commander names them. */
 export interface GlobalFlags extends SettingFlags {
@@ -69,59 +66,6 @@ export function homeOf(deps: Deps): string {
 export function settingsOf(flags: SettingFlags, deps: Deps): Settings {
   const home = homeOf(deps);
   return resolveSettings(flags, deps.io.env, readConfig(home), home);
-}
-
-/**
- * The management client that the settings describe.
- *
- * @throws `AgentAuthError` `usage` when no service is configured
- */
-export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: Deps): Promise<AgentAuth> {
-  const { baseUrl, apiToken, authHeader } = settings;
-  if (!baseUrl) {
-    throw new AgentAuthError("usage", "no service is configured: the base URL is not set", {
-      class: "usage",
-      hint: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; to try without a service: agentauth demo",
-    });
-  }
-  const { networkFetch } = await import("./network.js");
-  const trace = traceOptions(flags, deps, true);
-  const fetch = tracedFetch(await networkFetch(networkOptions(flags, settings, deps), deps.redactor), trace);
-  return new AgentAuth({
-    baseUrl: baseUrl.value,
-    ...(apiToken && {
-      token: () => {
-        const token = apiToken.read();
-        deps.redactor.add(token);
-        return token;
-      },
-    }),
-    ...(authHeader && { auth: placeToken(authHeader.value) }),
-    fetch,
-    timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
-    maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
-    onEvent: eventTeller(trace),
-    userAgent: "agentauth-cli",
-  });
-}
-
-/**
- * How requests leave this machine, by flags, settings and environment.
- *
- * @throws `AgentAuthError` `usage` for settings that do not go together
- */
-export function networkOptions(flags: GlobalFlags, settings: Settings, { io }: Deps): NetworkOptions {
-  return {
-    proxy: flags.proxy,
-    caFile: flags.caFile,
-    clientCertificate: certificateFiles(settings),
-    env: io.env,
-  };
-}
-
-function placeToken(header: string): (headers: Headers, token: string) => void {
-  const [name = "", scheme] = header.split(":").map((part) => part.trim());
-  return (headers, token) => headers.set(name, scheme ? `${scheme} ${token}` : token);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
-import type { TokenFlags } from "./commands/agent.js";
+import type { TokenFlags } from "./agent-flags.js";
 import type { Deps } from "./context.js";
 import { stdinFlag } from "./machine-flags.js";
 import { type Asker, UNKNOWN_ASKER } from "./token-formats.js";

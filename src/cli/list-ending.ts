@@ -1,12 +1,11 @@
 /** What is told about a list at its end: how much of it was shown, and how to go on. */
 
-import type { Drift } from "../api/page-numbers.js";
-import type { Page, Verdict } from "../api/pages.js";
+import type { Drift, Page, Verdict } from "../api/page.js";
 import type { Device } from "../api/types.js";
-import type { ListFlags } from "./commands/lists.js";
 import type { Deps } from "./context.js";
 import { continuationCommand } from "./continuation.js";
 import type { Filter } from "./filters.js";
+import type { ListFlags } from "./flags/list.js";
 
 /** How far a list was read. */
 export interface Ending {

@@ -2,13 +2,13 @@
 
 import type { AgentAuth } from "../api/client.js";
 import type { Listing } from "../api/listing.js";
-import type { ListOptions } from "../api/pages.js";
+import type { ListOptions } from "../api/page.js";
 import { SHAPES } from "../api/shapes.js";
 import type { Device } from "../api/types.js";
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import type { ListKind } from "./commands/lists.js";
 import type { DocumentedValues } from "./filters.js";
+import type { ListKind } from "./listing/kinds.js";
 import { nearest } from "./nearest.js";
 import { type ColumnSet, DEVICE, DOMAIN, POOL } from "./output/columns.js";
 

@@ -1,15 +1,7 @@
 import { VERSION } from "../http/user-agent.js";
 import { firstSteps } from "./first-steps.js";
-import type { ProcessLike } from "./io.js";
 import { printRootHelp } from "./root-help.js";
-
-/** What {@link main} needs of the process that it runs in. */
-export interface Host extends ProcessLike {
-  on(event: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): unknown;
-  on(event: "uncaughtException", listener: (error: Error) => void): unknown;
-  off(event: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): unknown;
-  exit(code: number): never;
-}
+import type { Host } from "./runtime/host.js";
 
 /**
  * Runs one command line.

@@ -9,7 +9,7 @@ import type { AgentClient } from "../oauth/agent.js";
 import { escapeText, quote } from "../redact.js";
 import { agentOf, mayLogin } from "./agent-context.js";
 import { answerError } from "./answer-error.js";
-import type { McpFlags } from "./commands/mcp.js";
+import type { McpFlags } from "./commands/mcp/options.js";
 import type { Deps } from "./context.js";
 import { mcpAddress } from "./mcp-address.js";
 

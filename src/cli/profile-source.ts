@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
+import type { Sourced } from "./config/sourced.js";
 import { type Config, configPath, type Profile, SANDBOX_PROFILE } from "./config.js";
 import { readSandboxState } from "./sandbox-state.js";
-import type { Sourced } from "./settings.js";
 
 /** The profile with its source: one that no settings file names is the default. */
 export function profileOf(profile: Sourced, home: string): Sourced {

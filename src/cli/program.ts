@@ -24,23 +24,12 @@ import type { Deps } from "./context.js";
 import { addGlobalFlags } from "./flags.js";
 import { withGivenFlags } from "./given-flags.js";
 import { WIDEST_HELP } from "./root-help.js";
+import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./show-secrets.js";
 import type { ParserError } from "./usage-error.js";
 
 /** With fewer columns than this a description is not broken into lines; the parser would begin at 40 only. */
 const LEAST_TO_WRAP = 15;
-
-/** A command's work: gives its exit code, 0 when nothing is returned. */
-export type Run<Options> = (options: Options, deps: Deps) => Promise<number | undefined>;
-
-/** Where commands are declared. */
-export interface Registry {
-  /** The root command. */
-  root: Command;
-  /** A commander action that runs a command; `positional` names its arguments in order. */
-  action<Options>(run: Run<Options>, ...positional: (keyof Options & string)[]): (...args: unknown[]) => Promise<void>;
-  deps: Deps;
-}
 
 /** The whole command tree. */
 export interface Program {

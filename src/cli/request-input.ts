@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { AgentAuthError } from "../errors.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote } from "../redact.js";
-import type { RequestFlags } from "./commands/request.js";
+import type { RequestFlags } from "./commands/request/options.js";
 import type { Deps } from "./context.js";
 import { stdinFlag } from "./machine-flags.js";
 import { mcpAddress } from "./mcp-address.js";

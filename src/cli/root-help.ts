@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import type { Host } from "./main.js";
 import { COLUMNS, terminalSize } from "./output/terminal-size.js";
 import { PipeClosed, writeAll } from "./output/write-all.js";
+import type { Host } from "./runtime/host.js";
 
 /** Lines longer than this are hard to read, however wide the terminal. */
 export const WIDEST_HELP = 100;

@@ -1,8 +1,9 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import { refusal } from "../http/body.js";
 import { quote } from "../redact.js";
-import type { ApiOptions } from "./commands/api.js";
-import { type Deps, serviceOf, settingsOf } from "./context.js";
+import { serviceOf } from "./clients/management.js";
+import { type Deps, type GlobalFlags, settingsOf } from "./context.js";
+import type { OutputFlags } from "./flags/output.js";
 import { printObject } from "./output/object.js";
 
 /** `api GET`: the answer's JSON as the service gave it, secrets masked. */
@@ -67,4 +68,11 @@ function splitField(pair: string): [string, string] {
 
 function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}
+
+/** What `api GET` was told. */
+export interface ApiOptions extends GlobalFlags, OutputFlags {
+  method: string;
+  path: string;
+  field?: string[];
 }

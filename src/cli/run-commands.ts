@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { type ArgumentInfo, type CommandInfo, describeProgram } from "./command-tree.js";
-import type { CommandsOptions } from "./commands/commands.js";
 import type { Deps } from "./context.js";
 
 /** `commands`: the tree as JSON, or as an indented list. */
@@ -28,4 +27,10 @@ function rowsOf(commands: readonly CommandInfo[], indent: string): [string, stri
 function operand({ name, required, variadic }: ArgumentInfo): string {
   const word = variadic ? `${name}...` : name;
   return required ? `<${word}>` : `[${word}]`;
+}
+
+/** What `commands` was told. */
+export interface CommandsOptions {
+  output?: "text" | "json";
+  json?: boolean;
 }

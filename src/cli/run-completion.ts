@@ -1,6 +1,6 @@
 import { script } from "@bomb.sh/tab";
 import type { Command } from "commander";
-import type { CompletionOptions } from "./commands/completion.js";
+import type { CompletionOptions } from "./commands/completion/options.js";
 import { BASH_SCRIPT } from "./completion/bash.js";
 import { complete } from "./completion/complete.js";
 import { knownValues } from "./completion/values.js";

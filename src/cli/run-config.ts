@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { escapeText, quote } from "../redact.js";
 import { changeConfig } from "./change-config.js";
-import type { ConfigOptions } from "./commands/config.js";
+import type { ConfigOptions } from "./commands/config/options.js";
 import {
   type Config,
   checkSetting,

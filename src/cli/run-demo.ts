@@ -5,10 +5,11 @@ import { AgentAuth } from "../api/client.js";
 import type { HttpEvent } from "../http/reply.js";
 import { MASK, shellWord } from "../redact.js";
 import { type Sandbox, startSandbox } from "../sandbox/sandbox.js";
-import type { ListFlags, ListKind } from "./commands/lists.js";
 import type { Deps } from "./context.js";
 import { callWhoami, DEMO_CLIENT, demoAgent } from "./demo-agent.js";
+import type { ListFlags } from "./flags/list.js";
 import type { Io } from "./io.js";
+import type { ListKind } from "./listing/kinds.js";
 import { runList } from "./run-list.js";
 
 const DEVICES = 1200;

@@ -2,7 +2,7 @@ import { type AgentAuthError, withHint } from "../errors.js";
 import type { DiscoveryReport } from "../oauth/agent-options.js";
 import { escapeText } from "../redact.js";
 import { agentOf, traceLine } from "./agent-context.js";
-import type { GrantFlags } from "./commands/agent.js";
+import type { GrantFlags } from "./agent-flags.js";
 import { type Deps, settingsOf } from "./context.js";
 import { mcpAddress } from "./mcp-address.js";
 import { printObject } from "./output/object.js";

@@ -3,7 +3,8 @@ import { isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import { osKeychain } from "../store/keychain.js";
 import { accountOf } from "../store/keyring.js";
-import type { DoctorFlags } from "./commands/doctor.js";
+import type { DoctorFlags } from "./commands/doctor/options.js";
+import type { Sourced } from "./config/sourced.js";
 import { type Deps, homeOf } from "./context.js";
 import { type Check, type CheckResult, runChecks } from "./doctor/check.js";
 import { checkDisk, checkHome, checkWriting, homeSource } from "./doctor/home.js";
@@ -29,7 +30,6 @@ import { mcpAddress } from "./mcp-address.js";
 import { printObject } from "./output/object.js";
 import { writtenProfile } from "./profile-source.js";
 import { formatOf } from "./run-list.js";
-import type { Sourced } from "./settings.js";
 import { chooseStore, type StoreChoice } from "./store-choice.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the gravest failure. */

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import type { ExchangedToken } from "../oauth/exchange.js";
 import { quote } from "../redact.js";
 import { agentOf } from "./agent-context.js";
-import type { ExchangeFlags } from "./commands/exchange.js";
+import type { ExchangeFlags } from "./commands/exchange/options.js";
 import type { Deps } from "./context.js";
 import { secretOf } from "./machine-inputs.js";
 import { mcpAddress } from "./mcp-address.js";

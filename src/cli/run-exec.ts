@@ -3,7 +3,7 @@ import { AgentAuthError } from "../errors.js";
 import type { AgentClient } from "../oauth/agent.js";
 import { agentOf } from "./agent-context.js";
 import { checkHandOver } from "./bound-token.js";
-import type { ExecFlags } from "./commands/exec.js";
+import type { ExecFlags } from "./commands/exec/options.js";
 import { type Deps, homeOf, type LentProcess } from "./context.js";
 import { type ChildResult, runChild } from "./exec/child.js";
 import { commandOf } from "./exec/command.js";

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import type { LoginStatus } from "../oauth/login-status.js";
 import { shellWord } from "../redact.js";
 import { agentOf } from "./agent-context.js";
-import type { GrantFlags } from "./commands/agent.js";
+import type { GrantFlags } from "./agent-flags.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { firstSteps } from "./first-steps.js";

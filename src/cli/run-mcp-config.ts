@@ -1,7 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { quote, Redactor, shellWord } from "../redact.js";
-import type { McpConfigFlags } from "./commands/mcp-config.js";
-import { type Deps, settingsOf } from "./context.js";
+import { type Deps, type GlobalFlags, settingsOf } from "./context.js";
 import { mcpAddress } from "./mcp-address.js";
 import { MCP_HOSTS, type McpHost } from "./mcp-hosts.js";
 import { snippetText } from "./mcp-snippet.js";
@@ -101,4 +100,14 @@ function nameFor(url: string): string {
     .replace(/^-|-$/g, "")
     .slice(0, 60);
   return /[A-Za-z]/.test(name) ? name : `mcp-${name}`;
+}
+
+/** What `mcp config` was told. */
+export interface McpConfigFlags extends GlobalFlags {
+  host: string;
+  url: string;
+  name?: string;
+  style?: "proxy" | "headers-helper";
+  command?: string;
+  accountHint?: string;
 }

@@ -5,7 +5,7 @@ import type { AgentClient } from "../oauth/agent.js";
 import { loginRequired } from "../oauth/login-command.js";
 import { parseMcpUrl } from "../oauth/resource.js";
 import { agentOf, mayLogin } from "./agent-context.js";
-import type { ProxyFlags } from "./commands/mcp.js";
+import type { ProxyFlags } from "./commands/mcp/options.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { cliHint } from "./hints.js";

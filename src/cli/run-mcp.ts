@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote, shellWord } from "../redact.js";
-import type { McpFlags } from "./commands/mcp.js";
+import type { McpFlags } from "./commands/mcp/options.js";
 import { type Deps, settingsOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { stdinFlag } from "./machine-flags.js";

@@ -1,16 +1,17 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { changeConfig } from "./change-config.js";
-import type { ProfileOptions } from "./commands/profile.js";
+import type { Sourced } from "./config/sourced.js";
 import { type Config, readConfig, SANDBOX_PROFILE } from "./config.js";
-import { type Deps, homeOf } from "./context.js";
+import { type Deps, type GlobalFlags, homeOf } from "./context.js";
+import type { OutputFlags } from "./flags/output.js";
 import { nearest } from "./nearest.js";
 import type { ColumnSet } from "./output/columns.js";
 import { createWriter } from "./output/writer.js";
 import { profileNames, profileOf } from "./profile-source.js";
 import { formatOf } from "./run-list.js";
 import { readSandboxState } from "./sandbox-state.js";
-import { resolveSettings, type Sourced } from "./settings.js";
+import { resolveSettings } from "./settings.js";
 import { removeOwnToken } from "./token-file.js";
 
 type Run = (options: ProfileOptions, deps: Deps) => Promise<number | undefined>;
@@ -94,4 +95,9 @@ function requireProfile(name: string, config: Config, names: readonly string[]):
     class: "usage",
     hint: meant === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${meant}?`,
   });
+}
+
+/** What a `profile` command was told. */
+export interface ProfileOptions extends GlobalFlags, OutputFlags {
+  name: string;
 }

@@ -1,8 +1,9 @@
 import { basename, dirname, extname, join } from "node:path";
 import { AgentAuthError, withHint } from "../errors.js";
 import { quote } from "../redact.js";
-import type { ReportFlags } from "./commands/report.js";
-import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
+import { serviceOf } from "./clients/management.js";
+import type { ReportFlags } from "./commands/report/options.js";
+import { type Deps, requireScope, settingsOf } from "./context.js";
 import { continuationCommand } from "./continuation.js";
 import { buildFilter, type Filter } from "./filters.js";
 import { documentedValues } from "./list-source.js";

@@ -5,7 +5,7 @@ import { shownUrl } from "../http/reply.js";
 import type { AgentClient } from "../oauth/agent.js";
 import { agentOf, mayLogin } from "./agent-context.js";
 import { answerError } from "./answer-error.js";
-import type { RequestFlags } from "./commands/request.js";
+import type { RequestFlags } from "./commands/request/options.js";
 import type { Deps } from "./context.js";
 import type { Io } from "./io.js";
 import { type OutgoingRequest, readRequest } from "./request-input.js";

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
 import { quote } from "../redact.js";
-import type { SandboxCommandOptions } from "./commands/sandbox.js";
+import type { SandboxCommandOptions } from "./commands/sandbox/options.js";
 import { type Deps, homeOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import { escapeJson } from "./output/safe-json.js";

@@ -1,6 +1,5 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import type { SchemaOptions } from "./commands/schema.js";
 import type { Deps } from "./context.js";
 import { nearest } from "./nearest.js";
 import type { Column } from "./output/value.js";
@@ -97,4 +96,9 @@ function eventSchema(): JsonSchema {
 
 function list(items: JsonSchema): JsonSchema {
   return { type: "array", items };
+}
+
+/** What `schema` was told. */
+export interface SchemaOptions {
+  type?: string;
 }

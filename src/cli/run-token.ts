@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../errors.js";
 import { escapeText, shellWord } from "../redact.js";
 import { agentOf } from "./agent-context.js";
+import type { TokenFlags } from "./agent-flags.js";
 import { checkHandOver } from "./bound-token.js";
-import type { TokenFlags } from "./commands/agent.js";
 import type { Deps } from "./context.js";
 import { readCredentialRequest } from "./credential-request.js";
 import { mcpAddress } from "./mcp-address.js";

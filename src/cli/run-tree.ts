@@ -1,10 +1,11 @@
 import type { AgentAuth } from "../api/client.js";
-import type { Verdict } from "../api/pages.js";
+import type { Verdict } from "../api/page.js";
 import type { Device, Domain, Pool } from "../api/types.js";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { escapeText, quote } from "../redact.js";
-import type { TreeOptions } from "./commands/tree.js";
-import { type Deps, requireScope, serviceOf, settingsOf } from "./context.js";
+import { serviceOf } from "./clients/management.js";
+import { type Deps, type GlobalFlags, requireScope, settingsOf } from "./context.js";
+import type { OutputFlags } from "./flags/output.js";
 import type { Format } from "./output/formats.js";
 import { printObject } from "./output/object.js";
 import { withPager } from "./pager.js";
@@ -178,4 +179,12 @@ function treeLine(line: Line, open: readonly boolean[], colors: Deps["io"]["stdo
 
 function branches(open: readonly boolean[], last: boolean): string {
   return `${open.map((more) => (more ? "│   " : "    ")).join("")}${last ? "└── " : "├── "}`;
+}
+
+/** What `tree` was told. */
+export interface TreeOptions extends GlobalFlags, OutputFlags {
+  limit?: number;
+  concurrency?: number;
+  /** `false` for `--no-pager`. */
+  pager?: boolean;
 }

@@ -7,10 +7,10 @@ import { EXIT_CODES, exitCodeOf } from "./exit-codes.js";
 import { cliHint } from "./hints.js";
 import { type Interruption, listenForSignals } from "./interruption.js";
 import { createIo, type Io, PipeClosed } from "./io.js";
-import type { Host } from "./main.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
 import { renewals } from "./renewals.js";
+import type { Host } from "./runtime/host.js";
 import { hideSecretWords } from "./secret-flags.js";
 import { type ParserError, usageError } from "./usage-error.js";
 

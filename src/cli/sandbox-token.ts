@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import { quote } from "../redact.js";
+import type { Sourced } from "./config/sourced.js";
 import { readSandboxState } from "./sandbox-state.js";
-import type { Sourced } from "./settings.js";
 
 /** What every token begins with that the sandbox makes up. */
 const SANDBOX_PREFIX = "sandbox_";

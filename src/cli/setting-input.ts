@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { AgentAuthError } from "../errors.js";
-import type { ConfigOptions } from "./commands/config.js";
+import type { ConfigOptions } from "./commands/config/options.js";
 import type { Profile } from "./config.js";
 import { type Deps, homeOf } from "./context.js";
 import { keepToken } from "./token-file.js";

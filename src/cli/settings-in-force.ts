@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
+import type { Sourced } from "./config/sourced.js";
 import { type Config, configPath, isProfileKey, type Profile, readConfig } from "./config.js";
 import { placeIn, type SettingsFile } from "./config-place.js";
 import { type Deps, homeOf } from "./context.js";
 import { profileOf, writtenProfile } from "./profile-source.js";
-import type { Settings, Sourced } from "./settings.js";
+import type { Settings } from "./settings.js";
 import { chooseStore } from "./store-choice.js";
 
 /** A setting and what decided it; without a value where nothing did. */

@@ -1,6 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { quote } from "../redact.js";
+import type { Sourced } from "./config/sourced.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./config.js";
 import { nearest } from "./nearest.js";
 import type { Format } from "./output/formats.js";
@@ -10,12 +11,6 @@ import { keepApart } from "./sandbox-token.js";
 import { readSecretFile } from "./secret-file.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
-
-/** A value and where it comes from, such as `--pool`, `AGENTAUTH_BASE_URL` or `profile default`. */
-export interface Sourced {
-  value: string;
-  source: string;
-}
 
 /** What flags can set, by the names they have on the command line. */
 export interface SettingFlags {

@@ -1,6 +1,6 @@
 import type { AccessToken } from "../oauth/access-token.js";
 import { shellWord } from "../redact.js";
-import type { TokenFlags } from "./commands/agent.js";
+import type { TokenFlags } from "./agent-flags.js";
 
 /** The value of `token --format`. */
 export type TokenFormat = NonNullable<TokenFlags["format"]>;

@@ -6,14 +6,14 @@ import { codeTakerText } from "../login/messages.js";
 import { reserveRedirect } from "../login/reserve.js";
 import type { AccessToken } from "../oauth/access-token.js";
 import type { AgentClient } from "../oauth/agent.js";
-import type { PreparedLogin } from "../oauth/login-flow.js";
+import type { PreparedLogin } from "../oauth/prepared-login.js";
 import { parseMcpUrl } from "../oauth/resource.js";
 import { quote, shellWord } from "../redact.js";
 import { CodecError, decodeLogin, encodeLogin } from "../store/codec.js";
 import { readPrivateFile, removeFile, writePrivateFile } from "../store/private-file.js";
 import { onFiles } from "../store/store-error.js";
 import { agentOf, loginMethod } from "./agent-context.js";
-import type { TokenFlags } from "./commands/agent.js";
+import type { TokenFlags } from "./agent-flags.js";
 import { type Deps, homeOf, settingsOf } from "./context.js";
 
 /** How long an authorization server usually lets a person take. */

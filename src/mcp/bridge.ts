@@ -3,7 +3,8 @@ import { createHostPipe, type HostPipe } from "./host-pipe.js";
 import { createHttpSide } from "./http-side.js";
 import { readLines } from "./lines.js";
 import { MAX_MESSAGE_BYTES, pacedFetch } from "./paced-fetch.js";
-import { Relay, type RelayOptions } from "./relay.js";
+import { Relay } from "./relay.js";
+import type { RelayOptions } from "./relay-options.js";
 import { failure, RPC_CODES, type RpcResponse, readMessage } from "./rpc.js";
 import { settledWithin } from "./watch.js";
 

@@ -1,30 +1,15 @@
-import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { currentFlight, type Flight, Flights } from "./flights.js";
 import { Handshake } from "./handshake.js";
-import type { HostPipe } from "./host-pipe.js";
 import { ParamHeaders } from "./param-headers.js";
+import type { RelayOptions } from "./relay-options.js";
 import { failure, isRequest, isResponse, param, type RpcMessage, type RpcRequest, type RpcResponse } from "./rpc.js";
 import { explain } from "./trouble.js";
 import { UnaskedStream } from "./unasked.js";
 import { settledWithin, Watch } from "./watch.js";
-
-/** What a {@link Relay} joins, and to whom it talks about it. */
-export interface RelayOptions {
-  url: string;
-  host: HostPipe;
-  http: StreamableHTTPClientTransport;
-  /** Masks secrets in a text that comes from elsewhere. */
-  mask(text: string): string;
-  /** Hears what went wrong. */
-  onTrouble(text: string): void;
-  /** Hears of each message that passes, without what is in it. */
-  onStep(text: string): void;
-  /** Hears that the host's `initialize` was refused for a reason that asking again does not mend. */
-  onRefused(): void;
-}
 
 /** How long what follows a notification, or the end of a request that was cancelled, waits for the server to take it. */
 const MAX_TURN_MS = 5000;

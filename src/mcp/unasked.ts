@@ -1,6 +1,6 @@
 import { escapeText } from "../redact.js";
 import { currentFlight } from "./flights.js";
-import type { RelayOptions } from "./relay.js";
+import type { RelayOptions } from "./relay-options.js";
 
 const GAVE_UP = /^Maximum reconnection attempts/;
 

@@ -1,16 +1,18 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { Network } from "../http/network.js";
 import { quote } from "../redact.js";
-import type { Discovered, Overrides } from "./discovery.js";
+import type { Overrides } from "./discovery.js";
+import type { Discovered } from "./discovery-types.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop.js";
-import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantStore } from "./grant-store.js";
-import type { OAuthHttpOptions, TraceEntry } from "./http.js";
+import type { OAuthHttpOptions } from "./http.js";
 import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import type { MachineGrant } from "./machine-grant.js";
 import type { Progress } from "./progress.js";
 import { parseScope } from "./scope.js";
+import type { TokenOptions } from "./token-options.js";
+import type { TraceEntry } from "./trace.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides {

@@ -16,28 +16,22 @@ import { discover } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
 import type { ExchangedToken } from "./exchange.js";
 import type { Grant } from "./grant.js";
-import { GrantKeeper, type TokenOptions } from "./grant-keeper.js";
+import { GrantKeeper } from "./grant-keeper.js";
 import type { GrantKey } from "./grant-store.js";
-import type { TraceEntry } from "./http.js";
 import { type Introspection, introspect } from "./introspection.js";
 import type { LoginSession } from "./login.js";
 import { loginRequired } from "./login-command.js";
 import { type LoginContext, loginContextOf } from "./login-context.js";
-import {
-  finishInSession,
-  keyIn,
-  knownRedirect,
-  type PreparedLogin,
-  prepareLogin,
-  scopeFor,
-  tellNewIssuer,
-} from "./login-flow.js";
+import { finishInSession, keyIn, knownRedirect, prepareLogin, scopeFor, tellNewIssuer } from "./login-flow.js";
 import { describeLogin, type LoginStatus } from "./login-status.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
 import { MachineKeeper } from "./machine-keeper.js";
 import { Nonces } from "./nonces.js";
+import type { PreparedLogin } from "./prepared-login.js";
 import { parseMcpUrl } from "./resource.js";
 import { withRoom } from "./room.js";
+import type { TokenOptions } from "./token-options.js";
+import type { TraceEntry } from "./trace.js";
 import { type Remembered, Ways } from "./way.js";
 
 export type { AgentClientOptions } from "./agent-options.js";

@@ -2,9 +2,9 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
 import { refused } from "../http/refuse.js";
 import { quote, Secret } from "../redact.js";
+import type { ServerMetadata } from "./discovery-types.js";
 import type { ClientRecord } from "./grant.js";
 import { oauthError } from "./oauth-error.js";
-import type { ServerMetadata } from "./server-metadata.js";
 
 /**
  * A login on its way: the issuer is kept beside state and verifier, so that what comes back is judged by what was sent

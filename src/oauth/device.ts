@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { checkAddress } from "../http/peer-address.js";
-import type { Discovered } from "./discovery.js";
+import type { Discovered } from "./discovery-types.js";
 import type { Prover } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import { isTooMuch, tellLess, withoutAdded } from "./login-authorization.js";

@@ -4,17 +4,13 @@ import { networkError } from "../http/network-error.js";
 import { refused } from "../http/refuse.js";
 import { quote } from "../redact.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
+import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./discovery-types.js";
 import type { Grant } from "./grant.js";
-import type { TraceEntry } from "./http.js";
 import { parseMcpUrl } from "./resource.js";
-import { findResourceMetadata, type ResourceMetadata } from "./resource-metadata.js";
-import {
-  findIssuerMetadata,
-  findServerMetadata,
-  type IssuerMetadata,
-  type ServerDiscovery,
-  type ServerMetadata,
-} from "./server-metadata.js";
+import { findResourceMetadata } from "./resource-metadata.js";
+import type { ServerDiscovery } from "./server-discovery.js";
+import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
+import type { TraceEntry } from "./trace.js";
 import type { Way } from "./way.js";
 
 /** The rules that a person may lift for a server, each by a flag of the same name. */
@@ -61,18 +57,6 @@ export function liftedFor(issuer: string, { overrides, remembered }: LiftContext
 }
 
 type LiftContext = Pick<DiscoveryContext, "overrides" | "remembered">;
-
-/** What was found out about a protected server. */
-export interface Discovered<T extends IssuerMetadata = ServerMetadata> {
-  /** The MCP server, canonical. */
-  server: string;
-  /** What the server answered to a request without a token. */
-  challenge: BearerChallenge | undefined;
-  /** The server's metadata; undefined for a server that has none (2025-03-26). */
-  resource: ResourceMetadata | undefined;
-  /** The metadata of its authorization server. */
-  issuer: T;
-}
 
 // Asked for without a session: it is enough to be asked for a token, and some servers greet everybody.
 const PROVOCATION = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });

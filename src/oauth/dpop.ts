@@ -1,10 +1,9 @@
 import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
 import { refused } from "../http/refuse.js";
 import { Secret } from "../redact.js";
-import type { Discovered } from "./discovery.js";
+import type { Discovered, IssuerMetadata } from "./discovery-types.js";
 import type { Grant } from "./grant.js";
 import { Nonces } from "./nonces.js";
-import type { IssuerMetadata } from "./server-metadata.js";
 
 /**
  * Whether tokens are bound to a key of ours (RFC 9449), so that whoever steals one cannot use it: never; where the MCP

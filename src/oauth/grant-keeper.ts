@@ -12,20 +12,7 @@ import { isMachineAccount, noPerson } from "./machine-grant.js";
 import { heldFor, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
 import { union } from "./scope.js";
 import { type SignInContext, type SignInRequest, signIn } from "./sign-in.js";
-
-/** What a token must be good for. */
-export interface TokenOptions {
-  /** Scopes that it must have, separated by blanks. */
-  scope?: string | undefined;
-  /** Seconds that it must still live, at most nine tenths of its life. Default: 60, or half of its life. */
-  minTtl?: number | undefined;
-  /** Gets a new token even if the one at hand is good. */
-  forceRefresh?: boolean | undefined;
-  /** Whether a person may be asked to sign in. Default: whether the client has a way to. */
-  login?: boolean | undefined;
-  /** Ends the waiting of this caller. */
-  signal?: AbortSignal | undefined;
-}
+import type { TokenOptions } from "./token-options.js";
 
 /** What the keeper of grants depends on. */
 export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {

@@ -1,9 +1,9 @@
 import { AgentAuthError } from "../errors.js";
 import { quote, Secret } from "../redact.js";
 import { type ClientKey, checkMethod } from "./client-auth.js";
+import type { IssuerMetadata } from "./discovery-types.js";
 import type { AuthMethod, ClientRecord } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
-import type { IssuerMetadata } from "./server-metadata.js";
 
 /** A client that somebody registered with the issuer beforehand. */
 export interface PreRegisteredClient {

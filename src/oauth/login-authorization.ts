@@ -4,8 +4,8 @@ import { buildAuthorization, checkCallback, type PendingAuthorization } from "./
 import { proverFor } from "./dpop.js";
 import type { LoginSession } from "./login.js";
 import type { LoginContext } from "./login-context.js";
-import type { PreparedLogin } from "./login-flow.js";
 import { withScopeHint } from "./login-tokens.js";
+import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 
 /** The request that a login sends a person off with. */
 export async function authorizationOf(
@@ -16,14 +16,6 @@ export async function authorizationOf(
   const { issuer: server, client, scope, resource } = login;
   const proofKeyThumbprint = await proverFor(login, nonces)?.thumbprint();
   return buildAuthorization({ server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint });
-}
-
-/** A login whose callback was judged. */
-export interface AuthorizedLogin {
-  /** The login as it was asked for in the end. */
-  login: PreparedLogin;
-  /** The callback's parameters, as `checkCallback` passed them. */
-  parameters: URLSearchParams;
 }
 
 /**

@@ -1,19 +1,19 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { quote, type Secret } from "../redact.js";
-import type { PendingAuthorization } from "./authorization.js";
+import { quote } from "../redact.js";
 import { deviceLogin } from "./device.js";
-import { type Discovered, discover, liftedFor } from "./discovery.js";
+import { discover, liftedFor } from "./discovery.js";
+import type { Discovered, IssuerMetadata } from "./discovery-types.js";
 import { newProofKey, proverFor } from "./dpop.js";
-import { type ClientRecord, type Grant, type TokenAnswer, tokensOf } from "./grant.js";
+import { type Grant, type TokenAnswer, tokensOf } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import type { LoginSession } from "./login.js";
 import { authorizationOf, authorize } from "./login-authorization.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { tokensOfLogin } from "./login-tokens.js";
+import type { PreparedLogin } from "./prepared-login.js";
 import { isForgotten, obtainClient, redirectForm, refuseClient } from "./registration.js";
 import { withRoom } from "./room.js";
 import { beyond, chooseScope, parseScope } from "./scope.js";
-import type { IssuerMetadata, ServerMetadata } from "./server-metadata.js";
 
 /** Signs a person in and keeps what comes of it. The grant is stored and read back before anybody is told. */
 export async function loginWith(context: LoginContext, request: LoginRequest): Promise<Grant> {
@@ -70,30 +70,6 @@ async function inSession(session: LoginSession, work: () => Promise<Grant>): Pro
 /** The login that a context is about. */
 export function keyIn({ profile, loginHint }: LoginContext, server: string): GrantKey {
   return { profile, server, account: loginHint };
-}
-
-/** A login whose person has been, or is to be, sent off: all that is needed to make a grant of the callback. */
-export interface PreparedLogin {
-  /** The MCP server, canonical. */
-  readonly server: string;
-  /** The account that is asked for; undefined when none was named. */
-  readonly account: string | undefined;
-  /** The authorization server. */
-  readonly issuer: ServerMetadata;
-  /** The client that asks. */
-  readonly client: ClientRecord;
-  /** The scopes that are asked for. */
-  readonly scope: readonly string[];
-  /** Those among them that nobody asked for: left out where the issuer does not like them. */
-  readonly addedScope: readonly string[];
-  /** What is sent as `resource`. */
-  readonly resource: string;
-  /** The rules that were lifted for this issuer, by the names of the client's options. */
-  readonly overrides: readonly string[];
-  /** The key that the tokens are to be bound to. */
-  readonly proofKey: Secret | undefined;
-  /** The authorization request, with the secrets that prove the callback to be its own. */
-  readonly pending: PendingAuthorization;
 }
 
 interface Completion {

@@ -2,10 +2,9 @@ import { type AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import { proverFor } from "./dpop.js";
 import type { ClientRecord, TokenAnswer } from "./grant.js";
 import { otherWay } from "./known-client.js";
-import type { AuthorizedLogin } from "./login-authorization.js";
 import { loginCommand } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
-import type { PreparedLogin } from "./login-flow.js";
+import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 import { redirectForm, refuseClient } from "./registration.js";
 import { exchangeCode } from "./token.js";
 

@@ -4,13 +4,13 @@ import { quote } from "../redact.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { fitsPolicy } from "./dpop.js";
 import { coversScope, type Grant, hasEnded, isFresh, isSame, isStorm, noteRefusal } from "./grant.js";
-import type { TokenOptions } from "./grant-keeper.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { heedFailure, isOfOthers, SIGN_OF_LIFE_MS } from "./lease.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 import type { Progress } from "./progress.js";
 import { union } from "./scope.js";
+import type { TokenOptions } from "./token-options.js";
 
 /** What the keeper of a machine's grants depends on. */
 export interface MachineKeeperContext extends MachineContext {

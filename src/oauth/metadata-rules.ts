@@ -2,8 +2,9 @@ import { checkAddress } from "../http/peer-address.js";
 import { refused } from "../http/refuse.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
+import type { IssuerMetadata, ServerMetadata } from "./discovery-types.js";
 import { parseScope } from "./scope.js";
-import type { IssuerMetadata, ServerDiscovery, ServerMetadata } from "./server-metadata.js";
+import type { ServerDiscovery } from "./server-discovery.js";
 
 /** A metadata document as it came. */
 export type Members = Record<string, unknown>;

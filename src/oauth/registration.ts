@@ -3,13 +3,14 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import { refused } from "../http/refuse.js";
 import { quote, Secret } from "../redact.js";
+import type { ServerMetadata } from "./discovery-types.js";
 import type { AuthMethod, ClientRecord } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
-import type { OAuthHttp, TraceEntry } from "./http.js";
+import type { OAuthHttp } from "./http.js";
 import { knownClient, type PreRegisteredClient, preferredMethod, SUPPORTED } from "./known-client.js";
 import { SIGN_OF_LIFE_MS } from "./lease.js";
 import { oauthError } from "./oauth-error.js";
-import type { ServerMetadata } from "./server-metadata.js";
+import type { TraceEntry } from "./trace.js";
 
 /** What getting a client depends on. */
 export interface Registration {

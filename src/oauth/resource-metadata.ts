@@ -1,26 +1,13 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import type { AddressPolicy } from "../http/peer-address.js";
-import { checkAddress } from "../http/peer-address.js";
+import { type AddressPolicy, checkAddress } from "../http/peer-address.js";
 import { refused } from "../http/refuse.js";
 import { strictObject } from "../http/strict-object.js";
 import { resourceMetadataAddress } from "../http/well-known.js";
-import { isUnavailable, type OAuthHttp, serverFailure, type TraceEntry } from "./http.js";
+import type { ResourceMetadata } from "./discovery-types.js";
+import { isUnavailable, type OAuthHttp, serverFailure } from "./http.js";
 import { coversServer } from "./resource.js";
 import { parseScope } from "./scope.js";
-
-/** What a protected resource says of itself (RFC 9728 section 2), as far as it is used. */
-export interface ResourceMetadata {
-  /** Byte for byte what is sent as `resource`. */
-  resource: string;
-  /** Issuers, in the resource's order. */
-  authorizationServers: readonly string[];
-  /** The scopes that it names. */
-  scopesSupported: readonly string[] | undefined;
-  /** Whether it takes no tokens but those that are bound to a key (RFC 9449). */
-  dpopRequired: boolean;
-  /** Where the document was found. */
-  url: string;
-}
+import type { TraceEntry } from "./trace.js";
 
 /** What finding the resource metadata depends on. */
 export interface ResourceDiscovery {

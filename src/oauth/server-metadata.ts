@@ -1,63 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import type { AddressPolicy } from "../http/peer-address.js";
 import { strictObject } from "../http/strict-object.js";
 import { serverMetadataAddresses } from "../http/well-known.js";
 import { quote } from "../redact.js";
-import { type OAuthHttp, serverFailure, type TraceEntry } from "./http.js";
+import type { IssuerMetadata, ServerMetadata } from "./discovery-types.js";
+import { serverFailure } from "./http.js";
 import { checkForPeople, checkMetadata, type Members } from "./metadata-rules.js";
-
-/** What an authorization server says of itself (RFC 8414 section 2), as far as it is used, every address checked. */
-export interface IssuerMetadata {
-  /** The issuer identifier (RFC 8414 section 2). */
-  issuer: string;
-  /** Where tokens are asked for. */
-  tokenEndpoint: string;
-  /** Where clients register (RFC 7591). */
-  registrationEndpoint: string | undefined;
-  /** Where tokens are introspected (RFC 7662). */
-  introspectionEndpoint: string | undefined;
-  /** Where tokens are revoked (RFC 7009). */
-  revocationEndpoint: string | undefined;
-  /** Where sessions are ended (OpenID Connect RP-Initiated Logout). */
-  endSessionEndpoint: string | undefined;
-  /** Where device logins begin (RFC 8628). */
-  deviceAuthorizationEndpoint: string | undefined;
-  /** The issuer's keys. */
-  jwksUri: string | undefined;
-  /** The scopes that it names. */
-  scopesSupported: readonly string[] | undefined;
-  /** The grants that it names. */
-  grantTypesSupported: readonly string[] | undefined;
-  /** How clients may prove themselves at the token endpoint. */
-  tokenEndpointAuthMethods: readonly string[] | undefined;
-  /** What clients may sign the assertions with that they prove themselves by. */
-  tokenEndpointSigningAlgorithms?: readonly string[] | undefined;
-  /** What proofs may be signed with that tokens are bound to a key by (RFC 9449 section 5.1). */
-  dpopSigningAlgorithms?: readonly string[] | undefined;
-  /** Whether it promises `iss` in its authorization responses (RFC 9207). */
-  promisesIss: boolean;
-  /** Whether client ids may be addresses of client metadata documents. */
-  takesClientIdDocuments: boolean;
-  /** Where the document was found. */
-  url: string;
-}
-
-/** The metadata of a server at which a person can sign in. */
-export interface ServerMetadata extends IssuerMetadata {
-  /** Where a person signs in. */
-  authorizationEndpoint: string;
-}
-
-/** What finding the server metadata depends on. */
-export interface ServerDiscovery {
-  http: OAuthHttp;
-  issuer: string;
-  policy: AddressPolicy & { missingPkceMetadata: boolean; sameOriginEndpoints: boolean };
-  /** Whether clients show a certificate, for which the server may have other addresses (RFC 8705 section 5). */
-  mutualTls?: boolean | undefined;
-  trace: (entry: TraceEntry) => void;
-  signal: AbortSignal | undefined;
-}
+import type { ServerDiscovery } from "./server-discovery.js";
 
 /**
  * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that is of this very

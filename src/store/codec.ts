@@ -1,7 +1,7 @@
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import type { ServerMetadata } from "../oauth/discovery-types.js";
 import type { AuthMethod, ClientRecord, Grant } from "../oauth/grant.js";
-import type { PreparedLogin } from "../oauth/login-flow.js";
-import type { ServerMetadata } from "../oauth/server-metadata.js";
+import type { PreparedLogin } from "../oauth/prepared-login.js";
 import { quote, Secret } from "../redact.js";
 
 /** The schema that is written; a file of another one is not touched. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { describeProgram, leafCommands } from "../../src/cli/command-tree.js";
-import { SHELLS } from "../../src/cli/commands/completion.js";
+import { SHELLS } from "../../src/cli/commands/completion/options.js";
 import { KNOWN_VARIABLES } from "../../src/cli/doctor/variables.js";
 import { EXIT_CODES } from "../../src/cli/exit-codes.js";
 import { FORMATS } from "../../src/cli/output/formats.js";

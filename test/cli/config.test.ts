@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { changeConfig } from "../../src/cli/change-config.js";
-import type { ConfigOptions } from "../../src/cli/commands/config.js";
+import type { ConfigOptions } from "../../src/cli/commands/config/options.js";
 import type { Deps } from "../../src/cli/context.js";
 import { createMemoryIo } from "../../src/cli/io.js";
 import { CONFIG_RUNS } from "../../src/cli/run-config.js";

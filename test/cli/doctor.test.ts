@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { DoctorFlags } from "../../src/cli/commands/doctor.js";
+import type { DoctorFlags } from "../../src/cli/commands/doctor/options.js";
 import type { Deps } from "../../src/cli/context.js";
 import type { Report } from "../../src/cli/doctor/report.js";
 import { knownSettings } from "../../src/cli/doctor/settings.js";

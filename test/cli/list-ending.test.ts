@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Page } from "../../src/api/pages.js";
+import type { Page } from "../../src/api/page.js";
 import type { Device } from "../../src/api/types.js";
-import type { ListFlags } from "../../src/cli/commands/lists.js";
 import type { Deps } from "../../src/cli/context.js";
 import { buildFilter } from "../../src/cli/filters.js";
+import type { ListFlags } from "../../src/cli/flags/list.js";
 import { createMemoryIo } from "../../src/cli/io.js";
 import { choose, type Ending, tellEnd } from "../../src/cli/list-ending.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RequestFlags } from "../../src/cli/commands/request.js";
+import type { RequestFlags } from "../../src/cli/commands/request/options.js";
 import type { OutgoingRequest } from "../../src/cli/request-input.js";
 import { exchange } from "../../src/cli/run-request.js";
 import { AgentAuthError } from "../../src/errors.js";

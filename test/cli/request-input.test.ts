@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { RequestFlags } from "../../src/cli/commands/request.js";
+import type { RequestFlags } from "../../src/cli/commands/request/options.js";
 import { readRequest } from "../../src/cli/request-input.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { failureOf, memoryDeps } from "./request-support.js";

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import type { TokenFlags } from "../../src/cli/commands/agent.js";
+import type { TokenFlags } from "../../src/cli/agent-flags.js";
 import { readCredentialRequest } from "../../src/cli/credential-request.js";
 import type { MemoryIoOptions } from "../../src/cli/io.js";
 import { formatToken, type TokenFormat, UNKNOWN_ASKER } from "../../src/cli/token-formats.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { GrantStore } from "../../src/oauth/grant-store.js";
-import type { PreparedLogin } from "../../src/oauth/login-flow.js";
+import type { PreparedLogin } from "../../src/oauth/prepared-login.js";
 import { CodecError, decodeLogin, encodeLogin } from "../../src/store/codec.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 

@@ -1,32 +1,8 @@
 import { Option } from "commander";
-import { type AgentFlags, addAgentFlags, addOverrides } from "../agent-flags.js";
+import { addAgentFlags, addOverrides, type GrantFlags, TOKEN_FORMATS, type TokenFlags } from "../agent-flags.js";
 import { addOutputFlags, wholeNumber } from "../flags.js";
 import { addMachineFlags } from "../machine-flags.js";
-import type { Registry } from "../program.js";
-import type { OutputFlags } from "./lists.js";
-
-/** The values of `token --format`. */
-export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k8s", "git", "bazel"] as const;
-
-/** What `token` was told. */
-export interface TokenFlags extends Omit<AgentFlags, "output"> {
-  url: string;
-  /** What git or bazel wants of a credential helper. */
-  operation?: string;
-  format?: (typeof TOKEN_FORMATS)[number];
-  minTtl?: number;
-  forceRefresh?: boolean;
-  /** `--no-wait` gives false; `--wait <id>` gives the id. */
-  wait?: boolean | string;
-  output?: "text" | "json";
-  json?: boolean;
-}
-
-/** What a command about a stored login was told. */
-export interface GrantFlags extends AgentFlags, OutputFlags {
-  url?: string;
-  all?: boolean;
-}
+import type { Registry } from "../runtime/registry.js";
 
 const GROUP = "Tokens:";
 const ACCOUNT = "which account, where several are signed in at the server";

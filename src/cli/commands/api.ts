@@ -1,14 +1,6 @@
-import type { GlobalFlags } from "../context.js";
 import { addOutputFlags } from "../flags.js";
-import type { Registry } from "../program.js";
-import type { OutputFlags } from "./lists.js";
-
-/** What `api GET` was told. */
-export interface ApiOptions extends GlobalFlags, OutputFlags {
-  method: string;
-  path: string;
-  field?: string[];
-}
+import type { ApiOptions } from "../run-api.js";
+import type { Registry } from "../runtime/registry.js";
 
 /** `api GET <path>`. */
 export function declareApi(registry: Registry): void {

@@ -1,11 +1,6 @@
 import { Option } from "commander";
-import type { Registry } from "../program.js";
-
-/** What `commands` was told. */
-export interface CommandsOptions {
-  output?: "text" | "json";
-  json?: boolean;
-}
+import type { CommandsOptions } from "../run-commands.js";
+import type { Registry } from "../runtime/registry.js";
 
 /** `commands`: the whole command line as data. */
 export function declareCommands(registry: Registry): void {

@@ -1,13 +1,6 @@
 import { Argument } from "commander";
-import type { Registry } from "../program.js";
-
-/** The shells that there is a script for. */
-export const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
-
-/** What `completion` was told. */
-export interface CompletionOptions {
-  shell: (typeof SHELLS)[number];
-}
+import type { Registry } from "../runtime/registry.js";
+import { type CompletionOptions, SHELLS } from "./completion/options.js";
 
 /** `completion <shell>`, and the hidden command that its scripts ask. */
 export function declareCompletion(registry: Registry): void {

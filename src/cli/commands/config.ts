@@ -1,16 +1,7 @@
 import { PROFILE_KEYS } from "../config.js";
-import type { GlobalFlags } from "../context.js";
 import { addOutputFlags } from "../flags.js";
-import type { Registry } from "../program.js";
-import type { OutputFlags } from "./lists.js";
-
-/** What a `config` command was told. */
-export interface ConfigOptions extends GlobalFlags, OutputFlags {
-  key: string;
-  value: string;
-  /** Whether the line of the settings file is told too. */
-  showOrigin?: boolean;
-}
+import type { Registry } from "../runtime/registry.js";
+import type { ConfigOptions } from "./config/options.js";
 
 const KEY = "the setting; agentauth config --help has them all";
 

@@ -1,4 +1,4 @@
-import type { Registry } from "../program.js";
+import type { Registry } from "../runtime/registry.js";
 
 /** `demo`. */
 export function declareDemo(registry: Registry): void {

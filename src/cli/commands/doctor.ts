@@ -1,14 +1,8 @@
 import { Option } from "commander";
-import { type AgentFlags, addOverrides } from "../agent-flags.js";
+import { addOverrides } from "../agent-flags.js";
 import { FORMATS } from "../output/formats.js";
-import type { Registry } from "../program.js";
-import type { OutputFlags } from "./lists.js";
-
-/** What `doctor` was told. */
-export interface DoctorFlags extends AgentFlags, OutputFlags {
-  url?: string;
-  online?: boolean;
-}
+import type { Registry } from "../runtime/registry.js";
+import type { DoctorFlags } from "./doctor/options.js";
 
 const OUTPUT = "Output:";
 const SETTINGS = "Settings:";

@@ -1,22 +1,7 @@
 import { Option } from "commander";
-import { type AgentFlags, addAgentFlags } from "../agent-flags.js";
-import type { Registry } from "../program.js";
-
-/** The values of `exchange --format`. */
-export const EXCHANGE_FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;
-
-/** What `exchange` was told. */
-export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
-  url: string;
-  audience?: string[];
-  resource?: string[];
-  subjectTokenFile?: string;
-  subjectTokenType?: string;
-  actorTokenFile?: string;
-  actorTokenType?: string;
-  requestedTokenType?: string;
-  format?: (typeof EXCHANGE_FORMATS)[number];
-}
+import { addAgentFlags } from "../agent-flags.js";
+import type { Registry } from "../runtime/registry.js";
+import { EXCHANGE_FORMATS, type ExchangeFlags } from "./exchange/options.js";
 
 const EXCHANGE = "Exchange:";
 

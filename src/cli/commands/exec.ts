@@ -1,19 +1,9 @@
 import { InvalidArgumentError, Option } from "commander";
-import { type AgentFlags, addAgentFlags } from "../agent-flags.js";
+import { addAgentFlags } from "../agent-flags.js";
 import { parsePlace, type TokenPlace } from "../exec/place.js";
 import { wholeNumber } from "../flags.js";
-import type { Registry } from "../program.js";
-
-/** What `exec` was told. */
-export interface ExecFlags extends Omit<AgentFlags, "output"> {
-  url: string;
-  /** What the parser left over after the address; the words after `--` are its end. */
-  command: string[];
-  as?: TokenPlace;
-  minTtl?: number;
-  /** Undefined: mask each stream that is no terminal. */
-  mask?: boolean;
-}
+import type { Registry } from "../runtime/registry.js";
+import type { ExecFlags } from "./exec/options.js";
 
 const HELP = `
 The command is what comes after "--", word for word; no shell takes part. None of

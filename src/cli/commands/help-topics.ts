@@ -1,6 +1,6 @@
 import { ENVIRONMENT } from "../environment-variables.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../exit-codes.js";
-import type { Registry } from "../program.js";
+import type { Registry } from "../runtime/registry.js";
 
 const FORMATS: readonly (readonly [string, string])[] = [
   ["table", "aligned columns that fit the terminal, relative times"],

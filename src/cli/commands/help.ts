@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { nearest } from "../nearest.js";
-import type { Registry } from "../program.js";
+import type { Registry } from "../runtime/registry.js";
 import { seeHelp } from "../usage-error.js";
 import { declareHelpTopics } from "./help-topics.js";
 

@@ -1,44 +1,10 @@
 import { type Command, Option } from "commander";
-import type { GlobalFlags } from "../context.js";
-import type { FilterFlags } from "../filters.js";
+import type { ListFlags } from "../flags/list.js";
+import { pagerOption } from "../flags/output.js";
 import { addListFlags, addOutputFlags } from "../flags.js";
-import type { Format } from "../output/formats.js";
-import type { Registry } from "../program.js";
+import type { ListKind } from "../listing/kinds.js";
+import type { Registry } from "../runtime/registry.js";
 import { duration } from "../watch/duration.js";
-
-/** What the output flags of a command say. */
-export interface OutputFlags {
-  output?: Format;
-  json?: boolean;
-  jq?: string;
-  showSecrets?: boolean;
-}
-
-/** What the flags of a list say. */
-export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
-  columns?: string;
-  header?: boolean;
-  csvRaw?: boolean;
-  sort?: string;
-  limit?: number;
-  pageSize?: number;
-  offset?: number;
-  concurrency?: number;
-  strict?: boolean;
-  /** `false` for `--no-pager`. */
-  pager?: boolean;
-  /** The interval in milliseconds. */
-  watch?: number;
-  until?: string;
-  /** Milliseconds. */
-  watchTimeout?: number;
-}
-
-/** One kind of list: its noun, and the scope that it needs. */
-export interface ListKind {
-  noun: "pools" | "domains" | "devices";
-  scope: "account" | "domain" | "pool";
-}
 
 const KINDS: readonly (ListKind & { about: string; of: string; examples: string })[] = [
   {
@@ -105,13 +71,6 @@ export function declareLists(registry: Registry): void {
 
 function isAboutWatching({ watch, until, watchTimeout }: ListFlags): boolean {
   return watch !== undefined || until !== undefined || watchTimeout !== undefined;
-}
-
-/** `--no-pager`. */
-export function pagerOption(): Option {
-  return new Option("--no-pager", "print on a terminal without a pager (AGENTAUTH_PAGER, PAGER, less)").helpGroup(
-    "Output:",
-  );
 }
 
 function addWatchFlags(command: Command): Command {

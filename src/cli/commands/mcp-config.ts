@@ -1,17 +1,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
-import type { GlobalFlags } from "../context.js";
 import { MCP_HOSTS } from "../mcp-hosts.js";
-import type { Registry } from "../program.js";
-
-/** What `mcp config` was told. */
-export interface McpConfigFlags extends GlobalFlags {
-  host: string;
-  url: string;
-  name?: string;
-  style?: "proxy" | "headers-helper";
-  command?: string;
-  accountHint?: string;
-}
+import type { McpConfigFlags } from "../run-mcp-config.js";
+import type { Registry } from "../runtime/registry.js";
 
 const HELP = `
 Hosts: ${Object.keys(MCP_HOSTS).join(", ")}.

@@ -1,21 +1,9 @@
 import type { Command } from "commander";
-import { type AgentFlags, addAgentFlags } from "../agent-flags.js";
+import { addAgentFlags } from "../agent-flags.js";
 import { addOutputFlags } from "../flags.js";
-import type { Registry } from "../program.js";
-import type { OutputFlags } from "./lists.js";
+import type { Registry } from "../runtime/registry.js";
+import type { McpFlags, ProxyFlags } from "./mcp/options.js";
 import { declareMcpConfig } from "./mcp-config.js";
-
-/** What `mcp tools` or `mcp call` was told. */
-export interface McpFlags extends AgentFlags, OutputFlags {
-  url: string;
-  tool: string;
-  args?: string;
-}
-
-/** What `mcp proxy` was told. */
-export interface ProxyFlags extends Omit<AgentFlags, "output"> {
-  url: string;
-}
 
 /** `mcp tools`, `mcp call`, `mcp proxy`, `mcp config`. */
 export function declareMcp(registry: Registry): void {

@@ -1,12 +1,6 @@
-import type { GlobalFlags } from "../context.js";
 import { addOutputFlags } from "../flags.js";
-import type { Registry } from "../program.js";
-import type { OutputFlags } from "./lists.js";
-
-/** What a `profile` command was told. */
-export interface ProfileOptions extends GlobalFlags, OutputFlags {
-  name: string;
-}
+import type { ProfileOptions } from "../run-profile.js";
+import type { Registry } from "../runtime/registry.js";
 
 /** `profile list|use|delete`. */
 export function declareProfile(registry: Registry): void {

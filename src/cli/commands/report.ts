@@ -1,23 +1,8 @@
 import { Option } from "commander";
-import type { GlobalFlags } from "../context.js";
-import type { FilterFlags } from "../filters.js";
 import { wholeNumber } from "../flags.js";
-import type { Registry } from "../program.js";
 import { REPORT_FORMATS } from "../report/formats.js";
-import type { OutputFlags } from "./lists.js";
-
-/** What `devices report` was told. */
-export interface ReportFlags extends GlobalFlags, FilterFlags, OutputFlags {
-  html?: string;
-  force?: boolean;
-  pager?: boolean;
-  sort?: string;
-  limit?: number;
-  pageSize?: number;
-  offset?: number;
-  concurrency?: number;
-  strict?: boolean;
-}
+import type { Registry } from "../runtime/registry.js";
+import type { ReportFlags } from "./report/options.js";
 
 const OUTPUT = "Output:";
 const LIST = "List:";

@@ -1,14 +1,6 @@
-import { type AgentFlags, addAgentFlags } from "../agent-flags.js";
-import type { Registry } from "../program.js";
-
-/** What `request` was told. */
-export interface RequestFlags extends Omit<AgentFlags, "output"> {
-  url: string;
-  method?: string;
-  header?: string[];
-  data?: string;
-  include?: boolean;
-}
+import { addAgentFlags } from "../agent-flags.js";
+import type { Registry } from "../runtime/registry.js";
+import type { RequestFlags } from "./request/options.js";
 
 /** `request`. */
 export function declareRequest(registry: Registry): void {

@@ -1,34 +1,7 @@
 import { Option } from "commander";
-import type { GlobalFlags } from "../context.js";
 import { wholeNumber } from "../flags.js";
-import type { Registry } from "../program.js";
-
-/** What a `sandbox` command was told. */
-export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
-  output?: "text" | "json";
-  json?: boolean;
-  host?: string;
-  allowNonLoopback?: boolean;
-  port?: number;
-  seed?: number;
-  accounts?: number;
-  domains?: number;
-  pools?: number;
-  devices?: number;
-  latency?: number;
-  fault?: string[];
-  faults: string[];
-  clear?: boolean;
-  autoApprove?: boolean;
-  iss?: boolean;
-  deviceFlow?: boolean;
-  machineGrants?: boolean;
-  opaque?: boolean;
-  accessTokenTtl?: number;
-  dpop?: "off" | "supported" | "required";
-  dpopNonces?: boolean;
-  change?: string;
-}
+import type { Registry } from "../runtime/registry.js";
+import type { SandboxCommandOptions } from "./sandbox/options.js";
 
 /** `sandbox start|status|stop|fault`. */
 export function declareSandbox(registry: Registry): void {

@@ -1,10 +1,6 @@
-import type { Registry } from "../program.js";
+import type { SchemaOptions } from "../run-schema.js";
+import type { Registry } from "../runtime/registry.js";
 import { OUTPUT_TYPES } from "../schemas/types.js";
-
-/** What `schema` was told. */
-export interface SchemaOptions {
-  type?: string;
-}
 
 /** `schema [type]`: the JSON Schema of what is printed as JSON. */
 export function declareSchema(registry: Registry): void {

@@ -1,15 +1,7 @@
-import type { GlobalFlags } from "../context.js";
+import { pagerOption } from "../flags/output.js";
 import { addOutputFlags, wholeNumber } from "../flags.js";
-import type { Registry } from "../program.js";
-import { type OutputFlags, pagerOption } from "./lists.js";
-
-/** What `tree` was told. */
-export interface TreeOptions extends GlobalFlags, OutputFlags {
-  limit?: number;
-  concurrency?: number;
-  /** `false` for `--no-pager`. */
-  pager?: boolean;
-}
+import type { TreeOptions } from "../run-tree.js";
+import type { Registry } from "../runtime/registry.js";
 
 /** `tree`. */
 export function declareTree(registry: Registry): void {

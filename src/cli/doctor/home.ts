@@ -13,7 +13,7 @@ import { platform } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
 import { shellWord } from "../../redact.js";
 import { storeError } from "../../store/store-error.js";
-import type { Sourced } from "../settings.js";
+import type { Sourced } from "../config/sourced.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,8 +1,9 @@
 import { shellWord } from "../../redact.js";
 import { agentOf } from "../agent-context.js";
 import { agentNetwork } from "../agent-network.js";
-import type { DoctorFlags } from "../commands/doctor.js";
-import { type Deps, networkOptions, settingsOf } from "../context.js";
+import { networkOptions } from "../clients/management.js";
+import type { DoctorFlags } from "../commands/doctor/options.js";
+import { type Deps, settingsOf } from "../context.js";
 import { type Check, type Finding, ok, skipped, warning } from "./check.js";
 import { dateOf, judgeClock } from "./online.js";
 

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { MASK, quote } from "../../redact.js";
 import { certificateFiles, readClientCertificate } from "../client-certificate.js";
-import type { Settings, Sourced } from "../settings.js";
+import type { Sourced } from "../config/sourced.js";
+import type { Settings } from "../settings.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,8 @@
 import type { AgentAuth } from "../../api/client.js";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { DoctorFlags } from "../commands/doctor.js";
-import { type Deps, requireScope, serviceOf } from "../context.js";
+import { serviceOf } from "../clients/management.js";
+import type { DoctorFlags } from "../commands/doctor/options.js";
+import { type Deps, requireScope } from "../context.js";
 import type { Settings } from "../settings.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
 

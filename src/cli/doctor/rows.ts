@@ -1,7 +1,7 @@
 import { chosenByEnvironment } from "../../login/browser.js";
-import type { DoctorFlags } from "../commands/doctor.js";
+import type { DoctorFlags } from "../commands/doctor/options.js";
+import type { Sourced } from "../config/sourced.js";
 import { writtenProfile } from "../profile-source.js";
-import type { Sourced } from "../settings.js";
 import type { StoreChoice } from "../store-choice.js";
 import { proxiesOf, shownProxy } from "./network.js";
 import type { KnownSettings } from "./settings.js";

@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { isAgentAuthError } from "../../errors.js";
+import type { Sourced } from "../config/sourced.js";
 import { type Config, configPath, readConfig } from "../config.js";
 import { profileOf } from "../profile-source.js";
-import { resolveSettings, type SettingFlags, type Settings, type Sourced } from "../settings.js";
+import { resolveSettings, type SettingFlags, type Settings } from "../settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote, shellWord } from "../../redact.js";
-import type { ExecFlags } from "../commands/exec.js";
+import type { ExecFlags } from "../commands/exec/options.js";
 
 const USAGE = "agentauth exec <mcp_url> -- <command> [args...]";
 

@@ -1,4 +1,4 @@
-import type { ReportFlags } from "../commands/report.js";
+import type { ReportFlags } from "../commands/report/options.js";
 import type { Filter } from "../filters.js";
 import { countText, numberText } from "./numbers.js";
 import type { Reading } from "./read-pool.js";

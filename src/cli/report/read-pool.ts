@@ -1,8 +1,7 @@
 import type { AgentAuth } from "../../api/client.js";
-import type { Drift } from "../../api/page-numbers.js";
-import type { Verdict } from "../../api/pages.js";
+import type { Drift, Verdict } from "../../api/page.js";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { ReportFlags } from "../commands/report.js";
+import type { ReportFlags } from "../commands/report/options.js";
 import type { Deps } from "../context.js";
 import type { Filter } from "../filters.js";
 import { choose } from "../list-ending.js";

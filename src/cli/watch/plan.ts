@@ -1,7 +1,7 @@
 /** What the flags of a watched list mean, and which of them make no sense with it. */
 
 import { AgentAuthError } from "../../errors.js";
-import type { ListFlags } from "../commands/lists.js";
+import type { ListFlags } from "../flags/list.js";
 import type { Io } from "../io.js";
 import type { Settings } from "../settings.js";
 

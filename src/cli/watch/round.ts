@@ -1,7 +1,7 @@
 /** One reading of a watched list, from its beginning to its end. */
 
 import type { Listing } from "../../api/listing.js";
-import type { Verdict } from "../../api/pages.js";
+import type { Verdict } from "../../api/page.js";
 import type { Device } from "../../api/types.js";
 import { isAgentAuthError } from "../../errors.js";
 import type { Filter } from "../filters.js";

@@ -1,10 +1,12 @@
 import type { AgentAuth } from "../../api/client.js";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, systemClock } from "../../http/deadline.js";
-import type { ListFlags, ListKind } from "../commands/lists.js";
-import { type Deps, requireScope, serviceOf, settingsOf } from "../context.js";
+import { serviceOf } from "../clients/management.js";
+import { type Deps, requireScope, settingsOf } from "../context.js";
 import { buildFilter } from "../filters.js";
+import type { ListFlags } from "../flags/list.js";
 import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "../list-source.js";
+import type { ListKind } from "../listing/kinds.js";
 import { selectColumns } from "../output/columns.js";
 import { writerOptions } from "../run-list.js";
 import { durationText } from "./duration.js";

@@ -1,0 +1,10 @@
+import type { GlobalFlags } from "../../context.js";
+import type { OutputFlags } from "../../flags/output.js";
+
+/** What a `config` command was told. */
+export interface ConfigOptions extends GlobalFlags, OutputFlags {
+  key: string;
+  value: string;
+  /** Whether the line of the settings file is told too. */
+  showOrigin?: boolean;
+}

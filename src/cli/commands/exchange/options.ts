@@ -1,0 +1,17 @@
+import type { AgentFlags } from "../../agent-flags.js";
+
+/** The values of `exchange --format`. */
+export const EXCHANGE_FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;
+
+/** What `exchange` was told. */
+export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
+  url: string;
+  audience?: string[];
+  resource?: string[];
+  subjectTokenFile?: string;
+  subjectTokenType?: string;
+  actorTokenFile?: string;
+  actorTokenType?: string;
+  requestedTokenType?: string;
+  format?: (typeof EXCHANGE_FORMATS)[number];
+}

@@ -1,0 +1,13 @@
+import type { AgentFlags } from "../../agent-flags.js";
+import type { TokenPlace } from "../../exec/place.js";
+
+/** What `exec` was told. */
+export interface ExecFlags extends Omit<AgentFlags, "output"> {
+  url: string;
+  /** What the parser left over after the address; the words after `--` are its end. */
+  command: string[];
+  as?: TokenPlace;
+  minTtl?: number;
+  /** Undefined: mask each stream that is no terminal. */
+  mask?: boolean;
+}

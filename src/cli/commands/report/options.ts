@@ -1,0 +1,16 @@
+import type { GlobalFlags } from "../../context.js";
+import type { FilterFlags } from "../../filters.js";
+import type { OutputFlags } from "../../flags/output.js";
+
+/** What `devices report` was told. */
+export interface ReportFlags extends GlobalFlags, FilterFlags, OutputFlags {
+  html?: string;
+  force?: boolean;
+  pager?: boolean;
+  sort?: string;
+  limit?: number;
+  pageSize?: number;
+  offset?: number;
+  concurrency?: number;
+  strict?: boolean;
+}

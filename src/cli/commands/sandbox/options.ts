@@ -1,0 +1,28 @@
+import type { GlobalFlags } from "../../context.js";
+
+/** What a `sandbox` command was told. */
+export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
+  output?: "text" | "json";
+  json?: boolean;
+  host?: string;
+  allowNonLoopback?: boolean;
+  port?: number;
+  seed?: number;
+  accounts?: number;
+  domains?: number;
+  pools?: number;
+  devices?: number;
+  latency?: number;
+  fault?: string[];
+  faults: string[];
+  clear?: boolean;
+  autoApprove?: boolean;
+  iss?: boolean;
+  deviceFlow?: boolean;
+  machineGrants?: boolean;
+  opaque?: boolean;
+  accessTokenTtl?: number;
+  dpop?: "off" | "supported" | "required";
+  dpopNonces?: boolean;
+  change?: string;
+}

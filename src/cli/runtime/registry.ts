@@ -1,0 +1,14 @@
+import type { Command } from "commander";
+import type { Deps } from "../context.js";
+
+/** A command's work: gives its exit code, 0 when nothing is returned. */
+export type Run<Options> = (options: Options, deps: Deps) => Promise<number | undefined>;
+
+/** Where commands are declared. */
+export interface Registry {
+  /** The root command. */
+  root: Command;
+  /** A commander action that runs a command; `positional` names its arguments in order. */
+  action<Options>(run: Run<Options>, ...positional: (keyof Options & string)[]): (...args: unknown[]) => Promise<void>;
+  deps: Deps;
+}
