@@ -211,10 +211,19 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     broken: [
       { "src/http/a.ts": ["./b.js"], "src/http/b.ts": ["./a.js"] },
       { "src/http/a.ts": ["./b.js"], "src/http/b.ts": ["./c.js"], "src/http/c.ts": ["./a.js"] },
+      {
+        "src/http/a.ts": ["./b.js"],
+        "src/http/b.ts": 'import type { x } from "./a.js";\nexport type Y = typeof x;\n',
+      },
+      {
+        "src/http/a.ts": 'export const load = () => import("./b.js");\nexport type Options = 1;\n',
+        "src/http/b.ts": 'import type { Options } from "./a.js";\nexport type Y = Options;\n',
+      },
     ],
     fine: {
-      "src/http/a.ts": ["./b.js"],
-      "src/http/b.ts": 'import type { x } from "./a.js";\nexport type Y = typeof x;\n',
+      "src/http/a.ts": ["./b.js", "./c.js"],
+      "src/http/b.ts": 'import type { x } from "./c.js";\nexport type Y = typeof x;\n',
+      "src/http/c.ts": [],
     },
   },
   {
