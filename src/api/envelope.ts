@@ -9,7 +9,7 @@ import type { PaginationOutput, Sorting } from "./types.js";
 /** The success body of a list operation, its parts checked to be of the right kind and no more. */
 export interface Envelope {
   summaries: Record<string, unknown>[];
-  pagination: PaginationOutput | undefined;
+  pagination: PaginationOutput;
   sorting: Sorting | undefined;
 }
 
@@ -29,7 +29,7 @@ export function mayRetry(reply: Reply): boolean {
  *
  * @param mask masks secrets in text that the service sent
  * @throws `AgentAuthError`: the service's own code, or `http_error`, `server_error`, `rate_limited`,
- * `bad_content_type`, `bad_json`, `bad_envelope`
+ * `bad_content_type`, `bad_json`, `bad_envelope`, `bad_pagination`
  */
 export function readEnvelope(reply: Reply, mask: (text: string) => string): Envelope {
   const error = serviceError(reply, mask);
@@ -53,12 +53,14 @@ export function readEnvelope(reply: Reply, mask: (text: string) => string): Enve
   if (stranger >= 0) {
     throw refusal("bad_envelope", `summaries[${stranger}] is ${kindOf(summaries[stranger])}, not an object`, about);
   }
-  if (pagination != null && !isJsonObject(pagination)) {
-    throw refusal("bad_envelope", `pagination is ${kindOf(pagination)}, not an object`, about);
+  // Without it a first page looks like a whole list, and a listing must end complete or with an error.
+  if (!isJsonObject(pagination)) {
+    const what = `pagination is ${kindOf(pagination)}, not an object: the end of the list is unknown`;
+    throw refusal("bad_pagination", what, about);
   }
   return {
     summaries,
-    pagination: (pagination ?? undefined) as PaginationOutput | undefined,
+    pagination: pagination as PaginationOutput,
     sorting: isJsonObject(sorting) ? (sorting as Sorting) : undefined,
   };
 }

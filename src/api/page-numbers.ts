@@ -26,7 +26,7 @@ export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
     const value = numbers[name];
     if (value != null && !isCount(value)) throw impossible(page, `${name} is ${quote(value, 60)}, not a whole number`);
   }
-  const { item_count: count, item_start: start, item_end: end, page_offset: offset } = page.pagination ?? {};
+  const { item_count: count, item_start: start, item_end: end, page_offset: offset } = page.pagination;
   const length = page.items.length;
   if (offset != null && offset !== page.offset) {
     throw impossible(page, `page_offset is ${offset}, but offset ${page.offset} was asked for`);
@@ -51,8 +51,8 @@ export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
 export function compareNumbers<T>(before: Pick<Page<T>, "pagination">, after: Page<T>): Drift[] {
   const drift: Drift[] = [];
   for (const field of ["item_count", "page_size"] as const) {
-    const from = before.pagination?.[field];
-    const to = after.pagination?.[field];
+    const from = before.pagination[field];
+    const to = after.pagination[field];
     if (from != null && to != null && from !== to) drift.push({ field, from, to, offset: after.offset });
   }
   return drift;

@@ -46,7 +46,7 @@ export class PageWindow<T> {
       return;
     }
     const step = next - page.offset;
-    const count = page.pagination?.item_count;
+    const count = page.pagination.item_count;
     // Without a count there is no telling which guess would lie behind the end of the list.
     const end = typeof count === "number" ? Math.min(count, next + left) : next + 1;
     for (let offset = next; this.#pages.size < this.#width; offset += step) {

@@ -4,8 +4,8 @@ import type { PaginationOutput, Sorting } from "./types.js";
 export interface Page<T> {
   /** The items of this page that no page before it had, in the service's order. */
   items: T[];
-  /** The page's numbers, as the service gave them; undefined when it gave none. */
-  pagination: PaginationOutput | undefined;
+  /** The page's numbers, as the service sent them. */
+  pagination: PaginationOutput;
   /** The order that the service says it applied. */
   sorting: Sorting | undefined;
   /** The offset that was asked for, zero-based. */

@@ -36,7 +36,7 @@ export class Seams<T extends object> {
   readonly #options: Pick<ListOptions, "strict" | "onDrift">;
   readonly #seen: SeenIds;
   // Its numbers alone: a page that is kept keeps its items.
-  #numbers: Page<T>["pagination"];
+  #numbers: Page<T>["pagination"] = {};
   /** At the most so many items from the read position on were given out already. */
   #behind = 0;
   /** Set while the place is looked for: how far reading went back, and where to. */
@@ -98,7 +98,7 @@ export class Seams<T extends object> {
       this.told.drift.push(change);
       this.#options.onDrift?.(change);
     }
-    const { item_count: count, page_size: size } = page.pagination ?? {};
+    const { item_count: count, page_size: size } = page.pagination;
     // A page that does not give a number says nothing about it: what was told before still stands.
     this.#numbers = {
       ...this.#numbers,
@@ -170,7 +170,7 @@ export class Seams<T extends object> {
     if (known === 0 && offset === begun && offset > 0 && (recognisesAll || depth < this.#reach)) {
       return this.#goBack(offset, depth, 2 * depth);
     }
-    if (items.length >= this.#behind || page.pagination?.next_page_offset == null) throw lost(page, begun);
+    if (items.length >= this.#behind || page.pagination.next_page_offset == null) throw lost(page, begun);
     return { skip: items.length };
   }
 }

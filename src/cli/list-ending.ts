@@ -45,7 +45,7 @@ export function choose(page: Page<Device>, filter: Filter | undefined, room: num
     used++;
     if (filter.matches(item)) items.push(item);
   }
-  const isLast = used === page.items.length && page.pagination?.next_page_offset == null;
+  const isLast = used === page.items.length && page.pagination.next_page_offset == null;
   if (items.length < room || isLast) return { items, next: undefined };
   // Items that the page repeated were dropped before they came here: how many of them lay before this place is unknown.
   return { items, next: { offset: page.offset + used, again: page.duplicates } };

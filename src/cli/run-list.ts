@@ -73,7 +73,7 @@ async function print(pages: AsyncIterable<Page<Device>>, printing: Printing, { i
   try {
     for await (const page of pages) {
       end.yielded += page.items.length;
-      progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination?.item_count ?? "?"}`);
+      progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination.item_count ?? "?"}`);
       const { items, next } = choose(page, filter, limit - end.matched);
       end.matched += items.length;
       end.left = next;

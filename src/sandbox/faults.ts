@@ -47,6 +47,7 @@ export type FaultEffect =
   | { kind: "stuck-offset" }
   | { kind: "cycling-offset" }
   | { kind: "bad-offset"; value: unknown }
+  | { kind: "omit-pagination" }
   | { kind: "insert"; count?: number; position?: number }
   | { kind: "delete"; count?: number; position?: number }
   | { kind: "page-size"; size: number }
@@ -84,6 +85,7 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   "stuck-offset": "name the page's own offset as the next one",
   "cycling-offset": "send the reader back to the page before, once it has left the first",
   "bad-offset": 'put any JSON into next_page_offset (value="10")',
+  "omit-pagination": "answer a list without its pagination object",
   insert: "insert devices while a list is read (count=1, position=0 of the order asked for)",
   delete: "delete devices while a list is read (count=1, position=0 of the order asked for)",
   "page-size": "use another page size than was asked for (size=7)",

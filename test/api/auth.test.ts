@@ -9,7 +9,7 @@ import { FakeClock } from "../helpers/clock.js";
 import { type Answer, sendJson, startServer, type TestServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
-const ok: Answer = (response) => sendJson(response, { status: "success", summaries: [] });
+const ok: Answer = (response) => sendJson(response, { status: "success", summaries: [], pagination: {} });
 
 function client(server: TestServer, token: TokenSource | undefined, auth?: PlaceToken): AgentAuth {
   return new AgentAuth({ baseUrl: server.origin, token, auth, clock: new FakeClock(), random: () => 0 });
@@ -240,7 +240,7 @@ describe("what is said of a failure", () => {
   it("holds no client secret when a page is not what it should be", async () => {
     const device = { id: 7, dynamic_client_details: { client_secret: secret, title: "t" } };
     for (const [body, options] of [
-      [{ status: "success", summaries: [device] }, { strict: true }],
+      [{ status: "success", summaries: [device], pagination: {} }, { strict: true }],
       [{ status: "success", summaries: device }, {}],
       [{ status: "success", summaries: [[device]] }, {}],
     ] as const) {
@@ -253,7 +253,9 @@ describe("what is said of a failure", () => {
 
   it("holds neither in the client, its options or a page", async () => {
     const device = { id: "dev", dynamic_client_details: { client_secret: secret } };
-    const server = await startServer((response) => sendJson(response, { status: "success", summaries: [device] }));
+    const server = await startServer((response) =>
+      sendJson(response, { status: "success", summaries: [device], pagination: {} }),
+    );
     const service = client(server, token);
     for await (const page of service.devices.list({ pool_id: "p" }).pages()) {
       expect(page.items[0]?.dynamic_client_details?.client_secret).toBe(secret);

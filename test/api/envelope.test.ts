@@ -37,11 +37,24 @@ describe("a success", () => {
     expect(readEnvelope(await replyTo(body), mask)).toEqual(expected);
   });
 
-  it("may lack status, pagination and sorting, and may have more than is documented", async () => {
+  it("may lack status, sorting and every number, and may have more than is documented", async () => {
     for (const absent of [undefined, null]) {
-      const reply = await replyTo({ summaries: [], status: absent, pagination: absent, sorting: absent, more: 1 });
-      expect(readEnvelope(reply, mask)).toEqual({ summaries: [], pagination: undefined, sorting: undefined });
+      const reply = await replyTo({ summaries: [], status: absent, pagination: {}, sorting: absent, more: 1 });
+      expect(readEnvelope(reply, mask)).toEqual({ summaries: [], pagination: {}, sorting: undefined });
     }
+  });
+
+  it.each([
+    [undefined, "missing"],
+    [null, "null"],
+    [[], "an array"],
+    [7, 'the number "7"'],
+  ])("is refused without a pagination object: %j", async (pagination, said) => {
+    const error = await errorOf({ summaries: [{ id: "a" }], pagination });
+    expect(error).toMatchObject({ code: "bad_pagination", class: "refused", status: 200 });
+    expect(error.message).toBe(
+      `https://agentauth.example/api/v1/pool: pagination is ${said}, not an object: the end of the list is unknown`,
+    );
   });
 });
 
@@ -56,8 +69,6 @@ describe("an answer that is no envelope", () => {
     [{ summaries: "x\u001b" }, String.raw`summaries is the string "x\e", not an array`],
     [{ summaries: [{}, null] }, "summaries[1] is null, not an object"],
     [{ summaries: [["x"]] }, "summaries[0] is an array, not an object"],
-    [{ summaries: [], pagination: [] }, "pagination is an array, not an object"],
-    [{ summaries: [], pagination: 7 }, 'pagination is the number "7", not an object'],
     [{ summaries: [], status: "ok\u202e" }, String.raw`status is "ok\u{202e}", neither "success" nor "error"`],
     [{ summaries: [], status: 0 }, 'status is "0"'],
   ])("is refused: %j", async (body, said) => {

@@ -106,6 +106,7 @@ describe("a listing over real sockets", () => {
     ["stuck-offset", "pagination_loop"],
     ["cycling-offset", "pagination_loop"],
     ['bad-offset:value="50"', "bad_pagination"],
+    ["omit-pagination", "bad_pagination"],
   ])("names %s as %s, with everything before it given out", async (text, code) => {
     const { parseFault } = await import("../../src/sandbox/index.js");
     sandbox.faults.clear();

@@ -266,8 +266,23 @@ describe("complete or an error", () => {
 
   it("takes a list without numbers for a single page", async () => {
     const service = new MadeService(10);
-    service.alter = (page) => ({ items: page.items, pagination: undefined });
+    service.alter = (page) => ({ items: page.items, pagination: {} });
     expect(await readIds(service)).toEqual(service.ids());
+  });
+
+  it.each([undefined, null, []])("ends with an error at a page whose pagination is %j", async (none) => {
+    for (const concurrency of [1, 4]) {
+      for (const [at, kind] of [
+        [0, "refused"],
+        [20, "partial"],
+      ] as const) {
+        const service = new MadeService(50);
+        service.alter = (page, offset) => (offset === at ? { ...page, pagination: none as null } : page);
+        const { ids, error } = await readUntilError(service, { concurrency });
+        expect(ids).toEqual(service.ids().slice(0, at));
+        expect(error).toMatchObject({ code: "bad_pagination", class: kind, resume: at });
+      }
+    }
   });
 
   it("stops at the page cap", async () => {

@@ -161,7 +161,7 @@ describe("an API token", () => {
     const listener: RequestListener = (request, response) => {
       seen.push([request.headers["x-api-key"], request.headers.authorization]);
       response.setHeader("content-type", "application/json");
-      response.end('{"status":"success","summaries":[]}');
+      response.end('{"status":"success","summaries":[],"pagination":{}}');
     };
     await withService(listener, async (url) => {
       await set("base_url", url);

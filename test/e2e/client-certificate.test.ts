@@ -15,7 +15,7 @@ let stranger: { cert: string; key: string };
 let callers: (string | undefined)[] = [];
 let server: Server;
 
-const PAGE = JSON.stringify({ status: "success", summaries: [{ id: "dev_1", type: "device" }] });
+const PAGE = JSON.stringify({ status: "success", pagination: {}, summaries: [{ id: "dev_1", type: "device" }] });
 
 beforeAll(async () => {
   if (!openssl) return;

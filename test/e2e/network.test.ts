@@ -13,7 +13,7 @@ let authority: ReturnType<typeof makeAuthority>;
 let CA: string;
 let STRANGER: string;
 
-const PAGE = JSON.stringify({ status: "success", summaries: [{ id: "dev_1", type: "device" }] });
+const PAGE = JSON.stringify({ status: "success", pagination: {}, summaries: [{ id: "dev_1", type: "device" }] });
 
 /** What reached the service: the path and the token. */
 let served: { path: string; token: string | undefined }[] = [];

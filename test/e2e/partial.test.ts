@@ -103,6 +103,17 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(stderr).toMatch(/^error: the listing ended after 90 items: /);
   });
 
+  it("has the place to go on where a page has no pagination, and is refused where that is the first", async () => {
+    const args = [...bench.devices, "-o", "id", "--page-size", "30", "--concurrency", "1"];
+    bench.sandbox.faults.add({ kind: "omit-pagination", after: 2, path: "device" });
+    const { code, stdout, stderr } = await bench.run(args);
+    expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(0, 60)]);
+    expect(stderr).toMatch(/hint: go on with: agentauth devices list .* --offset 60$/m);
+    bench.sandbox.faults.clear();
+    bench.sandbox.faults.add({ kind: "omit-pagination", path: "device" });
+    expect(await bench.run(args)).toMatchObject({ code: 3, stdout: "" });
+  });
+
   it("prints nothing where the first page fails, and is not partial then", async () => {
     bench.sandbox.faults.add(broken);
     const { code, stdout } = await bench.run([...bench.devices, "-o", "json", "--retries", "0"]);

@@ -12,7 +12,9 @@ describe("the user agent", () => {
   });
 
   it("is sent, with the program's own name in front", async () => {
-    const server = await startServer((response) => sendJson(response, { status: "success", summaries: [] }));
+    const server = await startServer((response) =>
+      sendJson(response, { status: "success", summaries: [], pagination: {} }),
+    );
     await new AgentAuth({ baseUrl: server.origin }).get("/api/v1/pool");
     await new AgentAuth({ baseUrl: server.origin, userAgent: "inventory/2.1" }).get("/api/v1/pool");
     expect(server.requests.map((request) => request.headers["user-agent"])).toEqual([

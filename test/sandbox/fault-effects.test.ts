@@ -122,6 +122,17 @@ describe("faults of the page numbers", () => {
     expect(await response.json()).toMatchObject({ pagination: { next_page_offset: value } });
   });
 
+  it("omit-pagination: the list has no pagination, whatever else is changed in it", async () => {
+    service.faults.add([{ kind: "omit-pagination" }, { kind: "extra-fields" }]);
+    const response = await ask(service, devicesUrl(service));
+    expect(Object.keys((await response.json()) as object).sort()).toEqual([
+      "sorting",
+      "status",
+      "summaries",
+      "x_undocumented",
+    ]);
+  });
+
   it("page-size: another than was asked for, and numbers that fit it", async () => {
     const response = await withFault(service, { kind: "page-size", size: 7 }, { size: 10 });
     const body = (await response.json()) as ListEnvelope<Device>;

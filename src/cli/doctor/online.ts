@@ -70,7 +70,7 @@ async function smallest(
       ? ["pools of the domain", service.pools.list({ domain_id: id("domain") }, options)]
       : ["devices of the pool", service.devices.list({ pool_id: id("pool") }, options)];
   for await (const page of (listing as ReturnType<AgentAuth["pools"]["list"]>).pages()) {
-    return { told: `lists the ${what} (${page.pagination?.item_count ?? "some"})`, response: page.response };
+    return { told: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response };
   }
   return { told: `lists the ${what} (none)`, response: undefined };
 }

@@ -55,7 +55,7 @@ export async function readPool(service: AgentAuth, pool: Pool, options: ReportFl
   const progress = deps.io.progress();
   try {
     for await (const page of listing.pages()) {
-      const count = page.pagination?.item_count;
+      const count = page.pagination.item_count;
       if (typeof count === "number") reading.total = count;
       reading.read += page.items.length;
       progress.update(

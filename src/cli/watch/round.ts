@@ -47,7 +47,7 @@ export async function readRound({ open, filter, limit, progress }: RoundOptions)
     for await (const page of listing.pages()) {
       pages++;
       for (const item of page.items) (filter?.matches(item) === false ? others : items).push(item);
-      progress.update(`${items.length + others.length} of ${page.pagination?.item_count ?? "?"}`);
+      progress.update(`${items.length + others.length} of ${page.pagination.item_count ?? "?"}`);
       if (limit !== undefined && items.length >= limit) break;
     }
   } catch (thrown) {

@@ -91,6 +91,7 @@ const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
   "stuck-offset": { fields: {} },
   "cycling-offset": { fields: {} },
   "bad-offset": { fields: { value: json }, main: "value", required: ["value"] },
+  "omit-pagination": { fields: {} },
   insert: drift,
   delete: drift,
   "page-size": { fields: { size: number(1, 1_000_000) }, main: "size", required: ["size"] },

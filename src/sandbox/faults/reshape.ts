@@ -36,6 +36,10 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
   "bad-offset": ({ pagination }, { value }) => {
     pagination["next_page_offset"] = value;
   },
+  "omit-pagination": ({ pagination }) => {
+    // Left out when the body is written, so that other faults can still change it.
+    pagination["toJSON"] = () => undefined;
+  },
   "unknown-enum": ({ summaries }) => {
     for (const summary of summaries) {
       summary["status"] = "paused";

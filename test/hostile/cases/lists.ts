@@ -428,7 +428,25 @@ const pages: HostileCase[] = [
     (page) => {
       Object.assign(page, { pagination: [] });
     },
-    { ...REFUSED },
+    { ...REFUSED, code: "bad_pagination" },
+  ),
+  listed(
+    "L21e",
+    "a first page without pagination",
+    "refused: nothing says whether there are more pages",
+    (page) => {
+      Object.assign(page, { pagination: undefined });
+    },
+    { ...REFUSED, code: "bad_pagination" },
+  ),
+  listed(
+    "L21f",
+    "a second page without pagination",
+    "ended with exit 7 and the offset, the first page printed",
+    (page, offset) => {
+      if (offset === 2) Object.assign(page, { pagination: null });
+    },
+    { ...PARTIAL, code: "bad_pagination" },
   ),
 ];
 
