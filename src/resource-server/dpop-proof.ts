@@ -10,6 +10,8 @@ type Json = Record<string, unknown>;
 export interface ProofRules {
   /** The token that it comes with. */
   token: string;
+  /** The thumbprint of the key that the token is bound to. */
+  boundTo: string;
   /** The HTTP method of the request. */
   method: string;
   /** The address of the request, as {@link requestAddress} gives it; undefined where it has none. */
@@ -41,14 +43,19 @@ export const PROOF_ALGORITHMS: readonly string[] = ["ES256", "Ed25519", "EdDSA",
 const MAX_PROOF = 8 * 1024;
 /** What is remembered of each proof is bounded by this. */
 const MAX_JTI = 256;
+/** What is shorter is no longer safe (RFC 7518 section 3.3); what is longer only costs more. */
+const MIN_MODULUS_BITS = 2048;
+const MAX_MODULUS_BITS = 4096;
+const MAX_EXPONENT_BITS = 32;
 const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
 
 /**
- * Checks a proof by the rules of RFC 9449 section 4.3. Whether it was used before, its nonce and whether its key is that of
- * the token are for the caller to judge.
+ * Checks a proof of a verified token by the rules of RFC 9449 section 4.3. Whether it was used before, and its nonce, are
+ * for the caller to judge. The signature is verified last, and only with the key that the token is bound to: a key that
+ * the sender chose costs no computation.
  *
  * @param values every `DPoP` header of the request
- * @throws TokenRefusal `proof`
+ * @throws TokenRefusal `proof`, or `bound` for the proof of another key
  */
 export async function readProof(values: readonly string[], rules: ProofRules): Promise<ProofFacts> {
   const [value, ...more] = values;
@@ -60,12 +67,16 @@ export async function readProof(values: readonly string[], rules: ProofRules): P
   if (rest.length !== 1 || !header || !claims) throw bad("the DPoP header is no JWT, or is several");
   const jwk = readKey(header);
   const facts = await readClaims(claims, rules);
-  try {
-    await compactVerify(value, EmbeddedJWK, { algorithms: [...PROOF_ALGORITHMS] });
-    return { ...facts, thumbprint: await calculateJwkThumbprint(jwk, "sha256") };
-  } catch (error) {
-    throw bad(escapeText(error instanceof Error ? error.message : "the signature is not good"));
+  const thumbprint = await calculateJwkThumbprint(jwk, "sha256").catch(unusable);
+  if (thumbprint !== rules.boundTo) {
+    throw new TokenRefusal("bound", "the proof is by another key than the token's");
   }
+  await compactVerify(value, EmbeddedJWK, { algorithms: [...PROOF_ALGORITHMS] }).catch(unusable);
+  return { ...facts, thumbprint };
+}
+
+function unusable(error: unknown): never {
+  throw bad(escapeText(error instanceof Error ? error.message : "the signature is not good"));
 }
 
 function readKey({ typ, alg, crit, jwk }: Json): JWK {
@@ -78,7 +89,29 @@ function readKey({ typ, alg, crit, jwk }: Json): JWK {
   // Named, never quoted: whoever sent it has given the key away, and the log must not do so again.
   const secret = PRIVATE_MEMBERS.find((name) => Object.hasOwn(jwk, name));
   if (secret !== undefined) throw bad(`jwk has the private member ${secret}`);
+  if (jwk["kty"] === "RSA") checkRsaKey(jwk);
   return jwk;
+}
+
+/** Bounds the work of a verification, which grows with the length of both numbers (RFC 7518 section 6.3.1). */
+function checkRsaKey({ n, e }: Json): void {
+  const [modulus, exponent] = [bitsOf(n), bitsOf(e)];
+  if (modulus < MIN_MODULUS_BITS || modulus > MAX_MODULUS_BITS) {
+    throw bad(`n of jwk has ${modulus} bits, not ${MIN_MODULUS_BITS} to ${MAX_MODULUS_BITS}`);
+  }
+  if (exponent > MAX_EXPONENT_BITS)
+    throw bad(`e of jwk has ${exponent} bits, and at most ${MAX_EXPONENT_BITS} are taken`);
+}
+
+/** The length of a number of a key in bits; 0 where it is none. */
+function bitsOf(value: unknown): number {
+  try {
+    const bytes = base64url.decode(value as string);
+    const first = bytes.findIndex((byte) => byte !== 0);
+    return first < 0 ? 0 : (bytes.length - first) * 8 - (Math.clz32(bytes[first] ?? 0) - 24);
+  } catch {
+    return 0;
+  }
 }
 
 async function readClaims(claims: Json, rules: ProofRules): Promise<Omit<ProofFacts, "thumbprint">> {

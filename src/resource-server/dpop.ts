@@ -1,6 +1,6 @@
 import type { Scheme } from "./credentials.js";
 import { createNonces } from "./dpop-nonce.js";
-import { type ProofFacts, readProof, requestAddress } from "./dpop-proof.js";
+import { readProof, requestAddress } from "./dpop-proof.js";
 import { TokenRefusal } from "./events.js";
 import type { Settings } from "./settings.js";
 import { TokenCache } from "./token-cache.js";
@@ -19,28 +19,23 @@ export interface Presentation {
 
 /** Holds tokens against the keys that they are bound to (RFC 9449 section 7). */
 export interface Dpop {
+  /** Checks that tokens are taken in the scheme at all, before anything is asked about the token. @throws TokenRefusal */
+  checkScheme(scheme: Scheme): void;
   /**
-   * Checks how a token is presented, before anything is asked about the token: what is told about a proof is no word about
-   * the token.
-   *
-   * @returns what its proof says; undefined for a bearer token
-   * @throws TokenRefusal
-   */
-  check(token: string, presented: Presentation): Promise<Proof | undefined>;
-  /**
-   * Holds the key of a good token against the proof, and notes the proof as used.
+   * Checks the proof of a verified token, and notes it as used. Before the token is verified, a proof is work that anyone
+   * could order.
    *
    * @param boundTo the thumbprint of the key that the token is bound to
    * @throws TokenRefusal
    */
-  bind(boundTo: string | undefined, proof: Proof | undefined): void;
+  check(token: string, presented: Presentation, boundTo: string | undefined): Promise<Possession>;
   /** The nonce that proofs need from here on; undefined where they need none. */
   nonce(): Promise<string | undefined>;
 }
 
-/** A proof that breaks no rule of its own. */
-export interface Proof extends Omit<ProofFacts, "nonce"> {
-  /** Whether the nonce in it is good no more for long. */
+/** What is known of how a token was presented. */
+export interface Possession {
+  /** Whether the nonce of the proof expires soon. */
   isNonceOld: boolean;
 }
 
@@ -69,26 +64,24 @@ export function createDpop(settings: Settings): Dpop {
   const nonces = settings.dpopNonces ? createNonces(clock) : undefined;
   const used = new TokenCache<true>(MAX_USED);
   return {
-    async check(token, { scheme, proof = [], method, url }) {
+    checkScheme(scheme) {
       if (!SCHEMES_TAKEN[dpop].includes(scheme)) throw new TokenRefusal("scheme", `${scheme} is not taken`);
-      if (scheme === "Bearer") return undefined;
+    },
+    async check(token, { scheme, proof = [], method, url }, boundTo) {
+      if (scheme === "Bearer") {
+        if (boundTo !== undefined) throw new TokenRefusal("bound", "the token is bound to a key, no bearer token");
+        return { isNonceOld: false };
+      }
+      if (boundTo === undefined) throw new TokenRefusal("unbound", "a bearer token, presented as bound to a key");
       const [address, now] = [requestAddress(resource, url), proofClock.epoch() / 1000];
-      const rules = { token, method, address, now, window, skew: clockSkew };
+      const rules = { token, boundTo, method, address, now, window, skew: clockSkew };
       const { nonce, ...facts } = await readProof([proof].flat(), rules);
       const age = (await nonces?.judge(nonce)) ?? "current";
       if (age === "unknown") throw new TokenRefusal("nonce", "the nonce of the proof is missing, or none of ours");
-      return { ...facts, isNonceOld: age === "old" };
-    },
-    bind(boundTo, proof) {
-      if (!proof) {
-        if (boundTo !== undefined) throw new TokenRefusal("bound", "the token is bound to a key, no bearer token");
-        return;
-      }
-      if (boundTo === undefined) throw new TokenRefusal("unbound", "a bearer token, presented as bound to a key");
-      if (boundTo !== proof.thumbprint) throw new TokenRefusal("bound", "the proof is by another key than the token's");
-      const id = `${proof.thumbprint} ${proof.jti}`;
+      const id = `${facts.thumbprint} ${facts.jti}`;
       if (used.get(id, proofClock.epoch())) throw new TokenRefusal("replayed", "the proof was used before");
-      used.put(id, true, proof.endsAt * 1000);
+      used.put(id, true, facts.endsAt * 1000);
+      return { isNonceOld: age === "old" };
     },
     nonce: async () => nonces?.current(),
   };

@@ -50,13 +50,13 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop
   };
   const judge: Judge = async (token, presented, signal) => {
     checkLength(token);
-    const proof = await dpop.check(token, presented);
+    dpop.checkScheme(presented.scheme);
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
     const [issuer, claims] = await (isJwt ? byJwt : byIssuer)(token, signal);
     const { audiences, clockSkew: skew, clock } = settings;
     const facts = judgeClaims(claims, { issuer, audiences, now: clock.epoch() / 1000, skew });
-    dpop.bind(facts.boundTo, proof);
-    return { verified: verifiedToken(token, issuer, facts, claims), isNonceOld: proof?.isNonceOld ?? false };
+    const { isNonceOld } = await dpop.check(token, presented, facts.boundTo);
+    return { verified: verifiedToken(token, issuer, facts, claims), isNonceOld };
   };
   return (token, presented, signal) =>
     judge(token, presented, signal).catch((error: unknown) => told(error, token, settings));

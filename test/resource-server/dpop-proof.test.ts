@@ -1,4 +1,5 @@
-import { exportJWK } from "jose";
+import { generateKeyPairSync } from "node:crypto";
+import { calculateJwkThumbprint, exportJWK, type JWK } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashOf } from "../helpers/proofs.js";
 import { type Holder, makeHolder, type ProofParts } from "./proofs.js";
@@ -30,6 +31,13 @@ async function refused(proof: string, reason = "proof"): Promise<void> {
   server.log.length = 0;
   expect(outcome(await server.ask(await holder.headers(proof)))).toEqual([401, BAD_PROOF]);
   expect(server.reasons()).toEqual([reason]);
+}
+
+/** A number of so many bits, as a key holds it. */
+function number(bits: number): string {
+  const bytes = Buffer.alloc(Math.ceil(bits / 8), 0xff);
+  bytes[0] = 0xff >> (bytes.length * 8 - bits);
+  return bytes.toString("base64url");
 }
 
 async function taken(parts: ProofParts): Promise<void> {
@@ -110,6 +118,36 @@ describe("the header of a proof", () => {
     const [, body = ""] = (await holder.prove({ by: key.privateKey })).split(".");
     const claims = Buffer.from(body, "base64url").toString();
     await refused(assemble({ alg: "none", typ: "dpop+jwt", jwk }, claims));
+  });
+
+  it.each<[string, number, number]>([
+    ["at the lower bound", 2048, 65_537],
+    ["at the upper bounds", 4096, 0xfffffffb],
+  ])("may have an RSA key %s: %i bits", async (_what, modulusLength, publicExponent) => {
+    const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength, publicExponent });
+    const jwk = publicKey.export({ format: "jwk" }) as JWK;
+    const token = await signer.sign({ cnf: { jkt: await calculateJwkThumbprint(jwk) } });
+    const by = privateKey as unknown as Holder["key"]["privateKey"];
+    const dpop = await holder.prove({ header: { alg: "RS256", jwk }, claims: { ath: hashOf(token) }, by });
+    const response = await server.ask({ authorization: `DPoP ${token}`, dpop });
+    expect([response.status, server.log]).toEqual([200, []]);
+  });
+
+  it.each<[string, string, string, string]>([
+    ["a modulus of 2,047 bits", number(2047), "AQAB", "n of jwk has 2047 bits"],
+    ["a modulus of 4,097 bits", number(4097), "AQAB", "n of jwk has 4097 bits"],
+    ["a short modulus behind zeros", `AAAA${number(1024)}`, "AQAB", "n of jwk has 1024 bits"],
+    ["an exponent of 33 bits", number(2048), number(33), "e of jwk has 33 bits"],
+    ["an exponent of 2,048 bits", number(2048), number(2048), "e of jwk has 2048 bits"],
+    ["a modulus that is no number", "!", "AQAB", "n of jwk has 0 bits"],
+    ["a modulus of zeros", "AAAA", "AQAB", "n of jwk has 0 bits"],
+  ])("must not have an RSA key with %s", async (_what, n, e, said) => {
+    const jwk = { kty: "RSA", n, e };
+    const jkt = await calculateJwkThumbprint(jwk);
+    holder = { ...holder, token: await signer.sign({ cnf: { jkt } }) };
+    const rsa = await makeHolder(signer, "RS256");
+    await refused(await rsa.prove({ header: { jwk }, claims: { ath: hashOf(holder.token) } }));
+    expect(JSON.stringify(server.log)).toContain(said);
   });
 
   it("keeps a key that was given away out of the log", async () => {

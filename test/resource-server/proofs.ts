@@ -29,7 +29,7 @@ export async function makeHolder(signer: Signer, alg = "ES256"): Promise<Holder>
   const key = await makeKey(undefined, alg);
   const { use: _, alg: __, ...jwk } = key.jwk;
   const jkt = await calculateJwkThumbprint(jwk);
-  const token = await signer.sign({ cnf: { jkt } });
+  const token = await signer.sign({ cnf: { jkt }, exp: Math.floor(signer.clock.epoch() / 1000) + 3600 });
   const prove = ({ claims, header, by = key.privateKey }: ProofParts = {}): Promise<string> => {
     const iat = Math.floor(signer.clock.epoch() / 1000);
     const good = { htm: "POST", htu: RESOURCE, iat, jti: randomUUID(), ath: hashOf(token) };
