@@ -61,7 +61,7 @@ export type ClientErrorCode =
   | "bad_json"
   /** The JSON is not the envelope that the service documents. */
   | "bad_envelope"
-  /** A page's numbers contradict each other or the request. */
+  /** A page has no numbers, or they contradict each other or the request. */
   | "bad_pagination"
   /** An offset came again, or did not advance. */
   | "pagination_loop"
@@ -89,6 +89,8 @@ export type ClientErrorCode =
   | "insufficient_scope"
   /** The token was not accepted, for a reason that only the log of the resource server has. */
   | "invalid_token"
+  /** The key of a token is not among those of its issuer, which must not be read again yet. */
+  | "unknown_key"
   /** The server wants the request once more, and its body can be sent only once. */
   | "body_not_replayable"
   /** An address that a peer gave must not be used. */

@@ -19,7 +19,7 @@ export type RefusalCode = keyof typeof REFUSALS;
 /** What is told where nothing could be found out about a token. */
 export const UNJUDGED = "the access token could not be checked";
 
-/** Seconds after which it is worth asking again. */
+/** Seconds after which it is worth asking again, where the error does not say. */
 const RETRY_AFTER = 5;
 
 /** What an answer without a good token depends on. */
@@ -67,9 +67,9 @@ function isRefusal(code: string): code is RefusalCode {
   return Object.hasOwn(REFUSALS, code);
 }
 
-function unavailable({ message }: AgentAuthError): Answer {
+function unavailable({ message, retryAfter = RETRY_AFTER }: AgentAuthError): Answer {
   const body = { error: "temporarily_unavailable", error_description: message };
-  return jsonAnswer(503, body, { "retry-after": String(RETRY_AFTER) });
+  return jsonAnswer(503, body, { "retry-after": String(retryAfter) });
 }
 
 /** The error belongs to the first scheme; the others are offered beside it, after it: some clients read no more than one. */

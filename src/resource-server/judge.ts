@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { MASK, quote } from "../redact.js";
 import { REFUSALS, type RefusalCode, UNJUDGED } from "./challenge.js";
-import { checkKind, judgeClaims, type TokenClaims } from "./claims.js";
+import { type ClaimRules, checkKind, judgeClaims, type TokenClaims } from "./claims.js";
 import { checkLength } from "./credentials.js";
 import type { Dpop, Presentation } from "./dpop.js";
 import { type RefusalReason, TokenRefusal } from "./events.js";
@@ -33,13 +33,21 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop
   const asked = issuers.find(({ issuer }) => issuer === settings.introspected);
   const introspect = asked && createIntrospect(asked, settings);
 
+  const rulesOf = (issuer: string): ClaimRules => {
+    const { audiences, clockSkew: skew, clock } = settings;
+    return { issuer, audiences, now: clock.epoch() / 1000, skew };
+  };
   const byJwt = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {
     const claims = readJwt(token, settings);
     const issuer = claims["iss"];
     // Of a token that names somebody else nothing is asked anywhere.
     const keys = typeof issuer === "string" ? known.get(issuer) : undefined;
     if (!keys || typeof issuer !== "string") throw new TokenRefusal("issuer", `iss ${quote(issuer)} is none of ours`);
-    await verifySignature(token, keys, settings, signal).catch(unjudged(issuer));
+    await verifySignature(token, keys, settings, signal).catch((error: unknown) => {
+      // What an expired token was signed with no longer matters: its client must not wait for the keys.
+      if (isAgentAuthError(error) && error.code === "unknown_key") judgeClaims(claims, rulesOf(issuer));
+      return unjudged(issuer)(error);
+    });
     return [issuer, claims];
   };
   const byIssuer = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {
@@ -53,8 +61,7 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop
     dpop.checkScheme(presented.scheme);
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
     const [issuer, claims] = await (isJwt ? byJwt : byIssuer)(token, signal);
-    const { audiences, clockSkew: skew, clock } = settings;
-    const facts = judgeClaims(claims, { issuer, audiences, now: clock.epoch() / 1000, skew });
+    const facts = judgeClaims(claims, rulesOf(issuer));
     const { isNonceOld } = await dpop.check(token, presented, facts.boundTo);
     return { verified: verifiedToken(token, issuer, facts, claims), isNonceOld };
   };
@@ -88,9 +95,9 @@ function told(error: unknown, token: string, { log }: Settings): never {
     throw refusal(error.reason);
   }
   if (!(error instanceof Unjudged)) throw error;
-  const { code, message } = error.error;
+  const { code, message, retryAfter } = error.error;
   log({ type: "unavailable", issuer: error.issuer, code, detail: shown(message) });
-  throw new AgentAuthError(code, UNJUDGED, { class: "unavailable", status: 503, retryable: true });
+  throw new AgentAuthError(code, UNJUDGED, { class: "unavailable", status: 503, retryable: true, retryAfter });
 }
 
 /** The error for any token that is not taken, which tells of its proof what its client can know by itself. */

@@ -16,7 +16,11 @@ interface KeySet {
 }
 
 /** The keys of an issuer, ready for use. */
-export type Keys = Kept<KeySet>;
+export interface Keys {
+  cache: Kept<KeySet>;
+  /** The key that the last reading was to find and did not; no more than one, since anyone can name keys. */
+  missing: string | undefined;
+}
 
 /** More keys than this fit no token without a `kid`: trying them all would be work that anybody could order. */
 const MAX_CANDIDATES = 8;
@@ -33,7 +37,7 @@ export function keysOf(issuer: Issuer, { keyTtl, clock }: Pick<Settings, "keyTtl
       throw unusable(message, cause);
     }
   };
-  return new Kept({ read, ttl: keyTtl * 1000, clock });
+  return { cache: new Kept({ read, ttl: keyTtl * 1000, clock }), missing: undefined };
 }
 
 /** Whether a token says of itself that it is a JWT, signed or encrypted. */
@@ -73,9 +77,11 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
 /**
  * Checks the signature with the issuer's own keys; whatever the token says of where keys are is not heeded. A key that is
  * not there may be new, and one that cannot be used may have been mended: the keys are read again, once a minute at most.
+ * Until then a token of an unknown key may be good.
  *
- * @throws TokenRefusal `key` or `signature`; `AgentAuthError` `bad_envelope` where no key can be used that the token may
- * have been signed with, or what reading the keys threw: then the token may be good
+ * @throws TokenRefusal `key` or `signature`; `AgentAuthError` `unknown_key` where the keys were read before the token came
+ * and must not be read again yet, `bad_envelope` where no key can be used that the token may have been signed with, or what
+ * reading the keys threw: then the token may be good
  */
 export async function verifySignature(
   token: string,
@@ -83,13 +89,33 @@ export async function verifySignature(
   { algorithms }: Settings,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const set = await keys.get(signal);
+  const before = keys.cache.current;
+  const set = await keys.cache.get(signal);
   await tryKeys(token, set, algorithms).catch(async (error: unknown) => {
     if (error instanceof TokenRefusal && error.reason === "signature") throw error;
-    const fresh = await keys.again(signal);
-    if (fresh === set) throw error;
-    await tryKeys(token, fresh, algorithms);
+    const fresh = await keys.cache.again(signal);
+    if (fresh !== set) return tryKeys(token, fresh, algorithms).catch(noteMissing(token, keys));
+    if (set !== before) return noteMissing(token, keys)(error);
+    throw error instanceof TokenRefusal && keys.missing !== keyOf(token) ? unknownKey(error, keys) : error;
   });
+}
+
+/** For a token whose key is not among keys that were read after it came: the next one of that key is refused at once. */
+function noteMissing(token: string, keys: Keys): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof TokenRefusal && error.reason === "key") keys.missing = keyOf(token);
+    throw error;
+  };
+}
+
+/** What a token says of its key. */
+function keyOf(token: string): string {
+  const { alg, kid } = decodePart(token.split(".")[0] ?? "") ?? {};
+  return JSON.stringify([alg, kid]);
+}
+
+function unknownKey({ message }: TokenRefusal, { cache }: Keys): AgentAuthError {
+  return new AgentAuthError("unknown_key", message, { class: "unavailable", retryAfter: cache.cooldown });
 }
 
 /** Tries the key that a token names; where several have that name, or the token names none, each of them. */

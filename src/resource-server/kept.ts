@@ -26,6 +26,16 @@ export class Kept<T> {
     this.#options = options;
   }
 
+  /** The value that is there, however old; undefined before the first was read. */
+  get current(): T | undefined {
+    return this.#value?.value;
+  }
+
+  /** Seconds until {@link again} reads again, at least one. */
+  get cooldown(): number {
+    return Math.max(1, Math.ceil((this.#lastAt + AGAIN_MS - this.#options.clock.now()) / 1000));
+  }
+
   /** The value while it is good, else read. @throws what reading it threw, for five seconds without reading it anew */
   async get(signal: AbortSignal | undefined): Promise<T> {
     const { ttl, clock } = this.#options;
@@ -53,8 +63,11 @@ export class Kept<T> {
   }
 
   #mayReadAgain(now: number): boolean {
-    const last = Math.max(this.#value?.readAt ?? -Infinity, this.#failure?.at ?? -Infinity);
-    return now - last >= AGAIN_MS;
+    return now - this.#lastAt >= AGAIN_MS;
+  }
+
+  get #lastAt(): number {
+    return Math.max(this.#value?.readAt ?? -Infinity, this.#failure?.at ?? -Infinity);
   }
 
   #read(signal: AbortSignal | undefined): Promise<T> {

@@ -60,11 +60,11 @@ describe("a refusal (V14)", () => {
     const other = await makeKey();
     createService(signer, { "opaque-canary-0001": signer.claims({ aud: "other" }) });
     const tokens = [
+      await signer.sign({}, { kid: "other" }),
       await signer.sign({ aud: "other" }),
       await signer.sign({ iss: "other" }),
       await signer.sign({ exp: 1 }),
       await signer.sign({}, {}, other),
-      await signer.sign({}, { kid: "other" }),
       await signer.sign({}, { typ: "JWT" }),
       assemble({ alg: "none" }, signer.claims()),
       "opaque-canary-0001",
@@ -80,7 +80,7 @@ describe("a refusal (V14)", () => {
     }
     expect(answers.size).toBe(1);
     expect(server.reasons()).toEqual([
-      ...["audience", "issuer", "expired", "signature", "key", "typ", "algorithm"],
+      ...["key", "audience", "issuer", "expired", "signature", "typ", "algorithm"],
       ...["audience", "inactive", "malformed"],
     ]);
     const log = JSON.stringify(server.log);

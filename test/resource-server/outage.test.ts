@@ -22,10 +22,10 @@ beforeEach(async () => {
   server = signer.server();
 });
 
-async function expectUnavailable(by: Server, token: string): Promise<void> {
+async function expectUnavailable(by: Server, token: string, seconds = 5): Promise<void> {
   const response = await by.ask(token);
   expect(response.status).toBe(503);
-  expect(response.headers.get("retry-after")).toBe("5");
+  expect(response.headers.get("retry-after")).toBe(String(seconds));
   expect(response.headers.get("www-authenticate")).toBeNull();
   expect(await response.json()).toEqual({
     error: "temporarily_unavailable",
@@ -114,13 +114,52 @@ describe("a key that is not known (V12)", () => {
     const next = await makeKey("key-2");
     const token = await signer.sign({}, { kid: "key-2" }, next);
     signer.keys.push(next.jwk);
-    expect((await server.ask(token)).status).toBe(401);
+    await expectUnavailable(server, token, 60);
     expect(countOf(signer, "/jwks")).toBe(1);
     await pass(signer, 60);
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.ask(token)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     for (let i = 0; i < 50; i++) await server.ask(await signer.sign({}, { kid: `made-up-${i}` }));
     expect(countOf(signer, "/jwks")).toBe(2);
+  });
+
+  it("may be a new one until the keys are read again, and is none when they lack it then", async () => {
+    await server.ask(await signer.sign());
+    const token = await signer.sign({}, { kid: "made-up" }, await makeKey("made-up"));
+    await pass(signer, 20.5);
+    await expectUnavailable(server, token, 40);
+    await expect(server.verify(token)).rejects.toMatchObject({ code: "unknown_key", retryable: true, retryAfter: 40 });
+    expect(server.log.at(-1)).toMatchObject({ type: "unavailable", issuer: signer.issuer.issuer, code: "unknown_key" });
+    await pass(signer, 39.5);
+    for (let i = 0; i < 3; i++) expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
+    expect(countOf(signer, "/jwks")).toBe(2);
+  });
+
+  it("is not waited for with a token that no key could make good", async () => {
+    await server.ask(await signer.sign());
+    for (const claims of [{ exp: 1 }, { aud: "https://far.example" }]) {
+      expect(outcome(await server.ask(await signer.sign(claims, { kid: "old" })))).toEqual([401, REFUSED]);
+    }
+    expect(server.reasons()).toEqual(["expired", "audience"]);
+  });
+
+  it("is none where the keys were read for it", async () => {
+    const token = await signer.sign({}, { kid: "made-up" }, await makeKey("made-up"));
+    for (let i = 0; i < 3; i++) expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
+    expect([server.reasons(), countOf(signer, "/jwks")]).toEqual([["key", "key", "key"], 1]);
+  });
+
+  it("is remembered alone, however many are named", async () => {
+    await server.ask(await signer.sign());
+    const tokens = ["first", "second"].map((kid) => signer.sign({}, { kid }));
+    const [first, second] = await Promise.all(tokens);
+    await pass(signer, 60);
+    expect((await server.ask(first)).status).toBe(401);
+    await expectUnavailable(server, second ?? "", 60);
+    expect((await server.ask(first)).status).toBe(401);
+    await pass(signer, 60);
+    expect((await server.ask(second)).status).toBe(401);
+    await expectUnavailable(server, first ?? "", 60);
   });
 
   it("is not looked for where the known one says no", async () => {
