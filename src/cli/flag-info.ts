@@ -46,15 +46,15 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
 /** Describes one flag. */
 export function describeFlag(option: Option): FlagInfo {
   const name = option.long ?? option.short ?? option.flags;
-  const value = /[<[]([^>\]]+)[>\]]/.exec(option.flags)?.[1];
+  const { value, isOptional } = readPlaceholder(option.flags);
   const otherwise = /\(default:? ([^()]+)\)/.exec(option.description)?.[1];
   const env = Object.hasOwn(VARIABLES, name) ? VARIABLES[name] : undefined;
   return {
     name,
     ...(option.short !== undefined && { short: option.short }),
     type: typeOf(option),
-    ...(value !== undefined && { value: value.replace(/\.\.\.$/, "") }),
-    ...(option.optional && { value_optional: true }),
+    ...(value !== undefined && { value }),
+    ...(isOptional && { value_optional: true }),
     ...(option.argChoices && { choices: option.argChoices }),
     ...(otherwise !== undefined && { default: otherwise }),
     ...(env && { env }),
@@ -62,6 +62,15 @@ export function describeFlag(option: Option): FlagInfo {
     group: (option.helpGroupHeading ?? "Options").replace(/:$/, ""),
     description: option.description,
   };
+}
+
+/**
+ * What stands for the value in a flag's declaration, between its outermost brackets: it may have brackets itself, such as
+ * `<field[:asc|:desc]>`, which commander takes for a value that can be left out as well.
+ */
+function readPlaceholder(flags: string): { value?: string; isOptional: boolean } {
+  const [, bracket, value] = /\s([<[])(.+?)(?:\.\.\.)?[>\]]$/.exec(flags) ?? [];
+  return { ...(value !== undefined && { value }), isOptional: bracket === "[" };
 }
 
 function typeOf(option: Option): FlagType {

@@ -44,6 +44,17 @@ describe("the command tree", () => {
     expect(tree.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(["--profile", "--help", "--version"]));
   });
 
+  it("reads a placeholder that has brackets itself, and takes no value for one that can be left out", () => {
+    const sort = flag("devices list", "--sort");
+    expect(sort).toMatchObject({ type: "string", value: "field[:asc|:desc]" });
+    expect(sort).not.toHaveProperty("value_optional");
+    const all = [...tree.flags, ...commands.flatMap(({ flags }) => flags)];
+    expect(new Set(all.filter((one) => one.value_optional).map(({ name }) => name))).toEqual(new Set(["--watch"]));
+    const brackets = (value: string) => [value.split("[").length, value.split("<").length];
+    const closing = (value: string) => [value.split("]").length, value.split(">").length];
+    for (const { value = "" } of all) expect([value, brackets(value)]).toEqual([value, closing(value)]);
+  });
+
   it("tells operands, with their choices", () => {
     expect(command("completion").arguments).toEqual([
       { name: "shell", required: true, variadic: false, description: "the shell", choices: SHELLS },
