@@ -1,6 +1,7 @@
 // A protected MCP server on Express.
 //
 //   RESOURCE=http://127.0.0.1:3000/mcp ISSUER=https://auth.example/pool_1 node examples/resource-server-express.mjs
+import { promisify } from "node:util";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { createResourceServer } from "agentauth/resource-server";
@@ -27,15 +28,31 @@ function createMcp() {
   return mcp;
 }
 
-/** The scopes that a request needs beside the required ones; asked only of requests whose token is good. */
-const scopes = ({ body }) => (body?.params?.name === "report" ? ["reports:read"] : []);
+const parseBody = promisify(express.json());
+
+/**
+ * The scopes that a request needs beside the required ones. It is called only for requests whose token is good, so the
+ * body is parsed here: without a token, no body is read.
+ */
+async function scopes(request) {
+  await parseBody(request, request.res);
+  return request.body?.params?.name === "report" ? ["reports:read"] : [];
+}
 
 const app = express();
+app.disable("x-powered-by");
 app.get(server.metadataPath, server.middleware());
-app.post(new URL(resource).pathname, express.json(), server.middleware({ scopes }), async (request, response) => {
+app.post(new URL(resource).pathname, server.middleware({ scopes }), async (request, response) => {
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
   response.on("close", () => transport.close());
   await createMcp().connect(transport);
   await transport.handleRequest(request, response, request.body);
+});
+// Without a handler of its own, Express sends the stack trace to the client. It needs all four parameters.
+app.use((error, _request, response, next) => {
+  console.error(`failed: ${JSON.stringify(error.message)}`);
+  if (response.headersSent) return next(error);
+  const status = error.status ?? 500;
+  response.status(status).json({ error: status < 500 ? "invalid_request" : "server_error" });
 });
 app.listen(new URL(resource).port, "127.0.0.1", () => console.log(`listening at ${resource}`));

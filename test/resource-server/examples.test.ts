@@ -110,6 +110,18 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
     const few = await signer.sign({ aud: resource, ...lasting() });
     const poor: typeof globalThis.fetch = (input, init) => fetch(input, withToken(init, few));
     await expect(callTools(poor, "report")).rejects.toThrow('Insufficient scope: required "mcp reports:read"');
+    const bodies = ["{", JSON.stringify("x".repeat(200_000))];
+    const sendBody = (body: string, token?: string) => {
+      const init = { method: "POST", headers: { "content-type": "application/json" }, body };
+      return fetch(resource, token === undefined ? init : withToken(init, token));
+    };
+    for (const [at, body] of bodies.entries()) {
+      // The token is asked for before the body is parsed.
+      expect((await sendBody(body)).status).toBe(401);
+      const broken = await sendBody(body, few);
+      expect([broken.status, await broken.json()]).toEqual([[400, 413][at], { error: "invalid_request" }]);
+    }
+    expect(errors()).toContain('failed: "request entity too large"\n');
   },
 
   async "resource-server-hono.mjs"(name) {
