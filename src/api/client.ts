@@ -1,6 +1,7 @@
 import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
+import { bindMethods } from "../http/bind-methods.js";
 import { follow } from "../http/deadline.js";
 import { type Reply, shownUrl } from "../http/reply.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
@@ -72,6 +73,7 @@ export class AgentAuth {
   readonly #transport: Transport;
 
   constructor(options: AgentAuthOptions) {
+    bindMethods(this, AgentAuth.prototype);
     const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
     this.#transport = createTransport(options, auth, mayRetry, this.#mask);

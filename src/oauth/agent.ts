@@ -1,4 +1,5 @@
 import { isAgentAuthError } from "../errors.js";
+import { bindMethods } from "../http/bind-methods.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { AccessToken } from "./access-token.js";
 import { type ClientCall, callOf, callOfClient } from "./agent-calls.js";
@@ -37,7 +38,8 @@ import { type Remembered, Ways } from "./way.js";
 export type { AgentClientOptions } from "./agent-options.js";
 
 /**
- * Gets bearer tokens for MCP servers: from the store, else by refresh, else by signing a person in.
+ * Gets bearer tokens for MCP servers: from the store, else by refresh, else by signing a person in. Its methods are bound:
+ * `{ fetch: agent.fetch }` works.
  *
  * @example
  * const agent = new AgentClient({ store: memoryStore(), login });
@@ -55,6 +57,7 @@ export class AgentClient {
   constructor(options: AgentClientOptions) {
     const { store, login, timeout = DEFAULT_TIMEOUT_MS, client, resource, dpop = "auto", onProgress } = options;
     checkOptions(options);
+    bindMethods(this, AgentClient.prototype);
     this.#options = options;
     this.#ways = new Ways(options);
     this.#clock = options.clock ?? systemClock;
