@@ -102,7 +102,7 @@ async function strike(lane, { what, fault, detour, most }) {
   return count;
 }
 
-/** A lost answer is asked for once more: every second time that one is lost too. A slow one would outlast the grace. */
+/** A lost answer is asked for once more where the token is over: every second time that one is lost too. A slow one would outlast the grace. */
 function timesOf({ kind }) {
   if (kind === "slow-headers") return { every: 2 };
   return kind.startsWith("reset-") || kind === "truncated-json" ? { probability: 0.6 } : { times: 0 };

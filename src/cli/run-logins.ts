@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import type { LoginStatus } from "../oauth/login-status.js";
-import { shellWord } from "../redact.js";
+import { quote, shellWord } from "../redact.js";
 import { agentOf } from "./agent-context.js";
 import type { GrantFlags } from "./agent-flags.js";
 import { type Deps, settingsOf } from "./context.js";
@@ -47,6 +47,7 @@ const LOGINS: ColumnSet = {
     "profile",
     "client_id",
     "resource",
+    "refresh_lost_at",
     "reason",
     "stored_in",
   ],
@@ -67,6 +68,7 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   await writer.write(logins);
   await writer.end();
   io.say(sourcesLine(settings, deps, { all, location: logins[0]?.stored_in }));
+  for (const login of logins) tellLost(login, io);
   tellUnusable(unusable, deps);
   if (logins.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
@@ -84,6 +86,17 @@ function tellUnusable(errors: readonly AgentAuthError[], { io, redactor }: Deps)
     io.warn(`a login that is kept here cannot be used: ${redactor.redact(message)}`);
     if (hint !== undefined) io.say(`hint: ${hint}`);
   }
+}
+
+/** The login may end with its token: better known before than after. */
+function tellLost({ server, refresh_lost_at: at, state }: LoginStatus, io: Deps["io"]): void {
+  if (at === null) return;
+  const what = `the answer to the refresh of the token for ${quote(server)} was lost at ${at}`;
+  const next =
+    state === "expired"
+      ? "the next use tries it again"
+      : "the token is used until it expires, then the refresh is tried again";
+  io.warn(`${what}: ${next}, and an issuer that takes a refresh token only once may want a new login`);
 }
 
 function isAlive(login: LoginStatus): boolean {

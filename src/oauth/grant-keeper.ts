@@ -8,6 +8,7 @@ import { type GrantWish, unfit } from "./grant-wish.js";
 import type { OAuthHttp } from "./http.js";
 import { isOfOthers } from "./lease.js";
 import { loginCommand, loginRequired } from "./login-command.js";
+import { isLastToken } from "./lost-refresh.js";
 import { isMachineAccount, noPerson } from "./machine-grant.js";
 import { heldFor, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
 import { union } from "./scope.js";
@@ -66,6 +67,8 @@ export class GrantKeeper {
     const isOver = grant?.retired !== undefined && heldFor({ unsaved: this.#unsaved }, grant) === undefined;
     if (grant && !isOver && coversScope(grant, wanted) && unfit(grant, wish) === undefined) {
       if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl)) return grant;
+      const isHeld = heldFor({ unsaved: this.#unsaved }, grant) !== undefined;
+      if (!options.forceRefresh && !isHeld && isLastToken(grant, clock.epoch())) return grant;
       if (grant.tokens.refreshToken) {
         const renewed = await this.#renewOrUse(grant, options);
         if (renewed && coversScope(renewed, wanted)) return renewed;

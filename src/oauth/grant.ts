@@ -55,6 +55,16 @@ export interface GrantTokens {
   readonly scope: string | undefined;
 }
 
+/** A refresh that was sent and whose answer did not arrive: the issuer may have taken the refresh token for used. */
+export interface LostRefresh {
+  /** Unix milliseconds at which the loss was noticed. */
+  readonly at: number;
+  /** The code of the error that took the place of the answer. */
+  readonly code: string;
+  /** The generation that the tokens came with: the marked grant still has those. */
+  readonly generation: number;
+}
+
 /**
  * What a finished login leaves behind. It is built once and never changed: every later request is built from it, so that
  * none can forget the resource, the client or the way it authenticates.
@@ -86,8 +96,10 @@ export interface Grant {
   readonly signedInAt: number;
   /** Unix milliseconds of the last renewals that a server's refusal led to, oldest first. */
   readonly refusals: readonly number[];
-  /** Counts up by one with every token answer. */
+  /** Counts up by one with every change that is stored: a token answer, a mark. */
   readonly generation: number;
+  /** Set when the answer to a refresh was lost on the way; the next answer removes it. */
+  readonly lostRefresh?: LostRefresh | undefined;
   /** Set when the issuer said that the grant is over. Nothing is deleted: a later login replaces it. */
   readonly retired: { readonly at: number; readonly reason: string } | undefined;
 }
@@ -134,6 +146,7 @@ export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
       idToken: fresh.idToken ?? tokens.idToken,
     },
     generation: grant.generation + 1,
+    lostRefresh: undefined,
     retired: undefined,
   };
 }
@@ -159,12 +172,17 @@ export function isStorm(grants: readonly Grant[], now: number): boolean {
 
 /** The grant, marked as over. */
 export function retire(grant: Grant, reason: string, at: number): Grant {
-  return { ...grant, generation: grant.generation + 1, retired: { at, reason } };
+  return { ...grant, generation: grant.generation + 1, lostRefresh: undefined, retired: { at, reason } };
 }
 
-/** Whether two grants are one: generations are counted anew after a logout. */
+/** The generation that the tokens of a grant came with; a mark on them counts up the grant's own. */
+export function tokenGeneration({ lostRefresh, generation }: Grant): number {
+  return lostRefresh?.generation ?? generation;
+}
+
+/** Whether two grants hold the same tokens. A login after a logout counts its generations from the start again. */
 export function isSame(one: Grant, other: Grant): boolean {
-  return one.generation === other.generation && one.signedInAt === other.signedInAt;
+  return tokenGeneration(one) === tokenGeneration(other) && one.signedInAt === other.signedInAt;
 }
 
 /** How far the clock of this machine may go back without being taken for another one. */

@@ -29,6 +29,8 @@ export interface LoginStatus {
   state: "valid" | "expired" | "over";
   /** Whether it can be renewed without a person. */
   refreshable: boolean;
+  /** RFC 3339, where the answer to the last refresh was lost on the way; the token is used until it expires. Else null. */
+  refresh_lost_at: string | null;
   /** Why it is over; null when it is not. */
   reason: string | null;
   /** Where the store keeps it. */
@@ -61,6 +63,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     state: grant.retired ? "over" : hasEnded(grant.tokens, now) ? "expired" : "valid",
     // A machine asks anew, with what it was given to ask with.
     refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
+    refresh_lost_at: grant.lostRefresh === undefined ? null : new Date(grant.lostRefresh.at).toISOString(),
     reason: grant.retired?.reason ?? null,
     stored_in: location,
   };

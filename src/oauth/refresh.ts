@@ -4,11 +4,21 @@ import { quote } from "../redact.js";
 import type { ClientKey } from "./client-auth.js";
 import { proverFor } from "./dpop.js";
 import { endRemotely } from "./end-session.js";
-import { type Grant, hasEnded, isSame, mergeAnswer, noteRefusal, retire, type TokenAnswer } from "./grant.js";
+import {
+  type Grant,
+  hasEnded,
+  isSame,
+  mergeAnswer,
+  noteRefusal,
+  retire,
+  type TokenAnswer,
+  tokenGeneration,
+} from "./grant.js";
 import type { GrantStore, Reservation } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
-import { type Attempt, heedFailure, type Lease, leaseLost } from "./lease.js";
+import { heedFailure, type Lease, leaseLost } from "./lease.js";
 import { loginCommand, loginRequired } from "./login-command.js";
+import { isLastToken, isLostAnswer, markLost, mayBeUsed, whyUsed } from "./lost-refresh.js";
 import type { Nonces } from "./nonces.js";
 import type { Progress } from "./progress.js";
 import { withRoom } from "./room.js";
@@ -33,9 +43,6 @@ export interface RefreshContext {
 
 // The issuer's word that the grant itself is over. Everything else may pass, and loses nobody a session.
 const VERDICTS = new Set(["invalid_grant", "invalid_client"]);
-// The request may have arrived, and its answer with the new tokens be lost.
-const AMBIGUOUS = new Set(["timeout", "connection_reset", "bad_json"]);
-const LOST = new Set([...AMBIGUOUS, "grant_not_saved"]);
 const SECOND_TRY_MS = 5000;
 /** What is left of a lease for saving; nothing is sent any more within it. */
 const SAVING_MS = 5000;
@@ -71,7 +78,7 @@ export async function refreshGrant(
   };
   const duration = context.timeout + SECOND_TRY_MS + SAVING_MS;
   return store.lease(
-    `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${seen.generation}`,
+    `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
     async (lease) => {
       const current = await store.read(seen);
       if (!current) throw loginRequired(seen, "it was signed out meanwhile");
@@ -79,10 +86,12 @@ export async function refreshGrant(
       if (held) return withRoom(store, current, (room) => keep(context, room, current, held));
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (!isSame(current, seen)) return current;
+      if (!isUrgent && isLastToken(current, clock.epoch())) return current;
       if (current.tokens.refreshToken === undefined)
         throw loginRequired(current, "the token has expired, and there is no refresh token");
       heedFailure(lease, clock.epoch(), isUrgent || hasEnded(current.tokens, clock.epoch()));
-      return renew(context, isRefused ? noteRefusal(current, clock.epoch()) : current, lease);
+      const before = isRefused ? noteRefusal(current, clock.epoch()) : current;
+      return renew(context, before, lease, { isRefused, isUrgent });
     },
     {
       duration,
@@ -95,14 +104,38 @@ export async function refreshGrant(
   );
 }
 
-function renew(context: RefreshContext, current: Grant, lease: Lease): Promise<Grant> {
+function renew(context: RefreshContext, current: Grant, lease: Lease, why: RefreshReason): Promise<Grant> {
+  const lives = () => !why.isRefused && !hasEnded(current.tokens, context.clock.epoch());
   // Room on the disk comes first: tokens that cannot be kept must not be fetched.
   return withRoom(context.store, current, async (room) => {
+    if (!why.isUrgent && lives() && mayBeUsed(lease.before)) {
+      // Sent by a process that died or could not save: the second send waits until it is the only way left.
+      return mark(context, room, current, lease.before?.failure?.code ?? "interrupted");
+    }
     await lease.commit();
-    const asked = await ask(context, current, lease);
+    const asked = await ask(context, current, lease, lives);
     if ("answer" in asked) return keep(context, room, current, mergeAnswer(current, asked.answer));
-    return refusedRenewal(context, room, current, asked.verdict, lostAnswer(asked.repeated, lease.before));
+    if ("lost" in asked) {
+      await mark(context, room, current, asked.lost.code);
+      throw asked.lost;
+    }
+    return refusedRenewal(context, room, current, asked.verdict, whyUsed(asked.repeated, lease.before, current));
   });
+}
+
+/** Stores that the answer to a refresh was lost. Where that fails, the trace of the lease still says so. */
+async function mark(context: RefreshContext, room: Reservation, current: Grant, code: string): Promise<Grant> {
+  tell(
+    context,
+    `the answer to the refresh of the token for ${current.server} was lost (${code}): the stored token is used until it expires, then the refresh is tried again`,
+  );
+  const marked = markLost(current, code, context.clock.epoch());
+  try {
+    return (await room.save(marked, current.generation)) ? marked : current;
+  } catch (error) {
+    if (isAgentAuthError(error) && error.class === "store") return current;
+    throw error;
+  }
 }
 
 /** What the issuer gave for a grant and could not be saved; in its place by now, if that was marked as over meanwhile. */
@@ -111,14 +144,15 @@ export function heldFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: G
   return held?.signedInAt === current.signedInAt ? { ...held, generation: current.generation + 1 } : undefined;
 }
 
-type Asked = { answer: TokenAnswer } | { verdict: AgentAuthError; repeated: boolean };
+type Asked = { answer: TokenAnswer } | { verdict: AgentAuthError; repeated: boolean } | { lost: AgentAuthError };
 
 /**
- * Sends the refresh token; where the answer was lost on the way sends it once more, at once. An issuer that allows for
- * that (a grace, or a retry of the same client) gives the tokens again; with any other one nothing is lost by it that
- * was not lost already.
+ * Sends the refresh token. Where the answer was lost on the way and the access token is of no use any more, sends it
+ * once more, at once: an issuer that allows for that (a grace period, or a retry of the same client) returns the tokens
+ * again, and with any other one nothing is lost by it that was not lost already. While the access token lives there is
+ * something to lose: an issuer that detects reuse ends the session, and the access token with it.
  */
-async function ask(context: RefreshContext, current: Grant, lease: Lease): Promise<Asked> {
+async function ask(context: RefreshContext, current: Grant, lease: Lease, lives: () => boolean): Promise<Asked> {
   let repeated = false;
   for (;;) {
     try {
@@ -126,7 +160,8 @@ async function ask(context: RefreshContext, current: Grant, lease: Lease): Promi
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       if (VERDICTS.has(error.code) && error.class === "auth") return { verdict: error, repeated };
-      const isLost = AMBIGUOUS.has(error.code) && error.class === "unavailable";
+      const isLost = isLostAnswer(error);
+      if (isLost && lives()) return { lost: error };
       if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
       tell(context, `the answer to the renewal was lost (${error.code}); asking once more`);
       repeated = true;
@@ -183,20 +218,6 @@ function tell({ onProgress }: RefreshContext, text: string): void {
   onProgress?.({ about: "renewal", text });
 }
 
-/** Why a token may have been used up before: what a person has to know to find the cause. */
-function lostAnswer(repeated: boolean, before: Attempt | undefined): string {
-  if (repeated) return "; its first answer was lost on the way";
-  if (!before?.committed) return "";
-  const { at, ended, failure } = before;
-  if (ended === "released" && !LOST.has(failure?.code ?? "")) return "";
-  const how = {
-    died: "was interrupted when its process ended",
-    expired: "did not end in time",
-    released: "got no answer that could be kept",
-  };
-  return `; the renewal that began at ${new Date(at).toISOString()} ${how[ended]}`;
-}
-
 /** Saves the next generation. Until that worked it is held here: asking the issuer again would end the session. */
 async function keep(context: RefreshContext, room: Reservation, current: Grant, next: Grant): Promise<Grant> {
   const { store, unsaved } = context;
@@ -212,11 +233,11 @@ async function keep(context: RefreshContext, room: Reservation, current: Grant, 
     throw loginRequired(next, "it was signed out meanwhile");
   }
   // Somebody signed in, or renewed it too: theirs is the newer word.
-  if (!stored.retired) return stored;
-  // Another process took our silence for the end. Its mark is on the tokens that these ones replace.
+  if (!stored.retired && !isSame(stored, current)) return stored;
+  // Another process took our silence for the end, or the answer for lost. Its mark is on the tokens that these replace.
   const revived = { ...next, generation: stored.generation + 1 };
   if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
-  throw loginRequired(stored, stored.retired.reason);
+  throw loginRequired(stored, stored.retired?.reason ?? "another process changed it at the same time");
 }
 
 /** The room was there a moment ago, so that what stands in the way of the save may go away again. */

@@ -1,6 +1,6 @@
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { ServerMetadata } from "../oauth/discovery-types.js";
-import type { AuthMethod, ClientRecord, Grant } from "../oauth/grant.js";
+import type { AuthMethod, ClientRecord, Grant, LostRefresh } from "../oauth/grant.js";
 import type { PreparedLogin } from "../oauth/prepared-login.js";
 import { quote, Secret } from "../redact.js";
 
@@ -24,6 +24,8 @@ export function encodeGrant(grant: Grant, before?: string): string {
     ...grant,
     client: { ...client, clientSecret: client.clientSecret?.reveal() },
     proofKey: grant.proofKey?.reveal(),
+    // Named also where there is none: what is not named is taken over from the text before.
+    lostRefresh: grant.lostRefresh,
     tokens: {
       ...tokens,
       accessToken: tokens.accessToken.reveal(),
@@ -89,7 +91,16 @@ export function decodeGrant(text: string): Grant {
     signedInAt: number(members, "signedInAt") ?? 0,
     refusals: numbers(members, "refusals"),
     generation: number(members, "generation") ?? 0,
+    ...(members["lostRefresh"] !== undefined && { lostRefresh: lostRefreshOf(object(members, "lostRefresh")) }),
     retired: retired && { at: number(retired, "at") ?? 0, reason: string(retired, "reason") },
+  };
+}
+
+function lostRefreshOf(members: Members): LostRefresh {
+  return {
+    at: number(members, "at") ?? 0,
+    code: string(members, "code"),
+    generation: number(members, "generation") ?? 0,
   };
 }
 

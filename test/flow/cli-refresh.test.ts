@@ -60,6 +60,22 @@ describe("agentauth token, when the token has ended", () => {
     expect(stderr).toContain(`agentauth login ${desk.url}`);
   });
 
+  it("prints the token that still lives where the answer was lost, and status warns of what may follow", async () => {
+    const user = desk.newcomer();
+    await user.signIn();
+    await user.age(30);
+    const { accessToken } = (await user.grant()).tokens;
+    desk.sandbox.faults.add({ kind: "reset-after", path: "token", times: 1 });
+    const first = await user.run(["token", desk.url, "-v"]);
+    expect(first).toMatchObject({ code: 0, stdout: `${accessToken.reveal()}\n` });
+    expect(first.stderr).toContain("was lost (connection_reset): the stored token is used until it expires");
+    expect(await user.run(["token", desk.url])).toMatchObject({ code: 0, stdout: `${accessToken.reveal()}\n` });
+    expect(renewals(user.asked())).toHaveLength(1);
+    const status = await user.run(["status", "-o", "json"]);
+    expect(status.stderr).toMatch(/warning: the answer to the refresh of the token for "\S+" was lost at \S+Z: /);
+    expect(JSON.parse(status.stdout)).toMatchObject([{ state: "valid", refresh_lost_at: expect.any(String) }]);
+  });
+
   it("keeps two profiles and two accounts of a server apart", async () => {
     const user = desk.newcomer();
     await user.addProfile("work");

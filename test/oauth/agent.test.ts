@@ -295,6 +295,7 @@ describe("status", () => {
       expires_at: expiresAt?.toISOString(),
       state: "valid",
       refreshable: true,
+      refresh_lost_at: null,
       reason: null,
       stored_in: "memory",
     };

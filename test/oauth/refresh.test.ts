@@ -45,7 +45,7 @@ const failures: [string, Reply][] = [
   ["temporarily_unavailable", { status: 400, json: { error: "temporarily_unavailable" } }],
 ];
 
-// The issuer may have answered with new tokens that did not arrive: these are asked for once more.
+// The issuer may have answered with new tokens that did not arrive: the stored grant is marked.
 const lost = new Set(["a connection that breaks", "silence", "cut JSON", "an empty answer"]);
 
 // What a proxy, a firewall or a broken server says: no word on the grant either.
@@ -310,7 +310,8 @@ describe("a refresh that fails", () => {
     const scene = await signedIn(30_000);
     scene.issuer.routes[TOKEN] = reply;
     expect((await scene.agent({ timeout: 100 }).token(scene.mcp.url)).value).toBe("access-as-1");
-    expect(scene.issuer.to(TOKEN)).toHaveLength(lost.has(what) ? 3 : 2);
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+    expect((await stored(scene))?.lostRefresh !== undefined).toBe(lost.has(what));
     expect(scene.login.opened).toHaveLength(1);
   });
 

@@ -16,6 +16,9 @@ const LOGIN = {
   signed_in_at: time("when a person signed in"),
   state: oneOf(["valid", "expired", "over"], "over: only a new sign-in helps"),
   refreshable: flag("whether the token can be renewed without a person"),
+  refresh_lost_at: orNull(
+    time("when the answer to the last refresh was lost on the way; the token is used until it expires"),
+  ),
   reason: orNull(text("why it is over")),
   stored_in: text("where it is kept"),
 };
