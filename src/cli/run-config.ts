@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../errors.js";
-import { escapeText, quote } from "../redact.js";
+import { escapeText, quote, shellWord } from "../redact.js";
 import { changeConfig } from "./change-config.js";
 import type { ConfigOptions } from "./commands/config/options.js";
 import {
@@ -20,6 +20,7 @@ import { createWriter } from "./output/writer.js";
 import { formatOf } from "./run-list.js";
 import { valueToKeep } from "./setting-input.js";
 import { type SettingInForce, settingsInForce } from "./settings-in-force.js";
+import { type Rebound, rebind } from "./token-binding.js";
 import { removeOwnToken } from "./token-file.js";
 
 type Run = (options: ConfigOptions, deps: Deps) => Promise<number | undefined>;
@@ -55,7 +56,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     if (value === undefined) {
       throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
         class: "usage",
-        hint: `agentauth config set ${key} <value>${name === "default" ? "" : ` --profile ${name}`}; agentauth profile list shows the profiles, agentauth config list what is in force`,
+        hint: `${["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ")}; agentauth profile list shows the profiles, agentauth config list what is in force`,
       });
     }
     const line = row?.source === undefined ? value : `${row.source}\t${value}`;
@@ -72,18 +73,10 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     const home = homeOf(deps);
     const value = await valueToKeep(key, name, options, deps);
     checkSetting(key, value);
-    let before: string | undefined;
-    await changeConfig(
-      home,
-      (config) => {
-        const entries = config.profiles[name] ?? {};
-        before = entries[key];
-        return { ...config, profiles: { ...config.profiles, [name]: { ...entries, [key]: value } } };
-      },
-      deps.signal,
-    );
-    if (key === "api_token" && before !== value) removeOwnToken(home, name, before);
+    const { before, dropped } = await changeProfile(name, (entries) => ({ ...entries, [key]: value }), deps);
+    if (key === "api_token" && before.api_token !== value) removeOwnToken(home, name, before.api_token);
     deps.io.say(`${key} is set in profile ${name}`);
+    reportDropped(dropped, name, deps);
     return undefined;
   },
 
@@ -94,19 +87,10 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
       deps.io.say(`${key} was not set in profile ${name}`);
       return undefined;
     }
-    const home = homeOf(deps);
-    let removed: string | undefined;
-    await changeConfig(
-      home,
-      (config) => {
-        const { [key]: value, ...rest } = config.profiles[name] ?? {};
-        removed = value;
-        return { ...config, profiles: { ...config.profiles, [name]: rest } };
-      },
-      deps.signal,
-    );
-    if (key === "api_token") removeOwnToken(home, name, removed);
+    const { before, dropped } = await changeProfile(name, ({ [key]: _removed, ...rest }) => rest, deps);
+    if (key === "api_token") removeOwnToken(homeOf(deps), name, before.api_token);
     deps.io.say(`${key} is no longer set in profile ${name}`);
+    reportDropped(dropped, name, deps);
     return undefined;
   },
 
@@ -115,6 +99,37 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     return undefined;
   },
 };
+
+/** Changes one profile. @returns its entries before, and what of them no longer fits the change */
+async function changeProfile(
+  name: string,
+  change: (entries: Profile) => Profile,
+  deps: Deps,
+): Promise<{ before: Profile; dropped: Rebound["dropped"] }> {
+  let before: Profile = {};
+  let dropped: Rebound["dropped"];
+  const apply = (config: Config): Config => {
+    before = config.profiles[name] ?? {};
+    const rebound = rebind(before, change(before));
+    dropped = rebound.dropped;
+    return { ...config, profiles: { ...config.profiles, [name]: rebound.entries } };
+  };
+  await changeConfig(homeOf(deps), apply, deps.signal);
+  return { before, dropped };
+}
+
+/** The token itself stays where it is: only its reference is gone, and the command brings that back. */
+function reportDropped(dropped: Rebound["dropped"], name: string, { io }: Deps): void {
+  if (dropped === undefined) return;
+  const { reference, boundTo } = dropped;
+  io.warn(`api_token is no longer set in profile ${name}: its token belongs to ${boundTo}`);
+  const command = ["agentauth", "config", "set", "api_token", reference, ...profileFlag(name)].map(shellWord).join(" ");
+  io.say(`hint: agentauth config set api_token - stores another one; if the same token is meant: ${command}`);
+}
+
+function profileFlag(name: string): string[] {
+  return name === "default" ? [] : ["--profile", name];
+}
 
 function requireKey(key: string): keyof Profile {
   if (isProfileKey(key)) return key;

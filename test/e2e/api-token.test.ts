@@ -104,6 +104,47 @@ describe("an API token", () => {
     expect(existsSync(own)).toBe(true);
   });
 
+  it("stays with the service that it was stored for when base_url changes to another origin, which is said", async () => {
+    const seen: (string | undefined)[] = [];
+    await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
+    const file = join(home, "tokens", "default");
+    await withService(
+      ({ headers }, response) => {
+        seen.push(headers.authorization);
+        response.writeHead(401).end();
+      },
+      async (url) => {
+        await set("base_url", bench.sandbox.baseUrl);
+        expect(reference()).toBe(`file:${file}`);
+        const { code, stderr } = await run(["config", "set", "base_url", url]);
+        expect([code, reference()]).toEqual([0, undefined]);
+        expect(stderr).toBe(
+          "base_url is set in profile default\n" +
+            `warning: api_token is no longer set in profile default: its token belongs to ${bench.sandbox.baseUrl}\n` +
+            "hint: agentauth config set api_token - stores another one; " +
+            `if the same token is meant: agentauth config set api_token file:${file}\n`,
+        );
+        await run(["pools", "list", "--domain", "d"]);
+        expect(seen).toEqual([undefined]);
+        await set("api_token", `file:${file}`);
+        await run(["pools", "list", "--domain", "d"]);
+        expect(seen.at(-1)).toBe(`Bearer ${TOKEN}`);
+      },
+    );
+  });
+
+  it("does not get to another origin by way of no base_url at all", async () => {
+    await set("api_token", "env:MY_TOKEN");
+    const { stderr } = await run(["config", "unset", "base_url"]);
+    expect(stderr).toContain(`its token belongs to ${bench.sandbox.baseUrl}`);
+    expect(reference()).toBeUndefined();
+    await set("api_token", "env:MY_TOKEN");
+    await set("base_url", "https://other.example");
+    expect(reference()).toBe("env:MY_TOKEN");
+    await set("base_url", "https://other.example/path");
+    expect(reference()).toBe("env:MY_TOKEN");
+  });
+
   it.each(["", "\n", "two words", "two\nlines\n"])("is refused from stdin as %j", async (stdin) => {
     const { code, stderr } = await run(["config", "set", "api_token", "-"], { stdin });
     expect([code, stderr]).toEqual([2, expect.stringContaining("what came on stdin is not an API token")]);
