@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
-import { quote } from "../redact.js";
+import { quote, shellWord } from "../redact.js";
 import type { TokenFlags } from "./agent-flags.js";
 import type { Deps } from "./context.js";
 import { stdinFlag } from "./machine-flags.js";
@@ -85,7 +85,10 @@ function checkBazel(text: string | undefined, server: URL, isAsked: boolean): vo
   throw new AgentAuthError(
     "bad_address",
     `bazel asks for "uri" ${quote(uri)}, but the token is for ${server.origin} alone`,
-    { class: "refused", hint: `name the helper for its host only: --credential_helper=${server.hostname}=<helper>` },
+    {
+      class: "refused",
+      hint: `name the helper for its host only: ${shellWord(`--credential_helper=${server.hostname}`)}=<helper>`,
+    },
   );
 }
 

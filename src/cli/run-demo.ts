@@ -131,14 +131,14 @@ class Demo {
     const { signal } = this.#deps;
     const { mcpUrl } = this.#sandbox;
     const agent = demoAgent();
-    await this.#title("A token for a protected MCP server", `agentauth token ${mcpUrl}`);
+    await this.#title("A token for a protected MCP server", `agentauth token ${shellWord(mcpUrl)}`);
     await this.#say("(a person would now sign in with a browser; this sandbox says yes by itself)");
     const token = await agent.token(mcpUrl, { signal });
     await this.#say(`${MASK}  for ${token.resource}, until ${token.expiresAt?.toISOString() ?? "it is refused"}`);
-    await this.#title("A tool called with it", `agentauth mcp call ${mcpUrl} whoami`);
+    await this.#title("A tool called with it", `agentauth mcp call ${shellWord(mcpUrl)} whoami`);
     await this.#say(await callWhoami(agent, mcpUrl, signal));
     await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
-    await this.#title("Signed out", `agentauth logout ${mcpUrl}`);
+    await this.#title("Signed out", `agentauth logout ${shellWord(mcpUrl)}`);
     const { removed, told } = await agent.logout(mcpUrl, { signal });
     await this.#say(
       `${removed ? "The login is forgotten here" : "There was no login"}${told ? ", and its issuer was told." : "."}`,

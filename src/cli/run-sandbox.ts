@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
-import { quote } from "../redact.js";
+import { quote, shellWord } from "../redact.js";
 import type { SandboxCommandOptions } from "./commands/sandbox/options.js";
 import { type Deps, homeOf } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
@@ -54,7 +54,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
       writeSandboxState(home, state);
       await deps.io.stdout.write(readyLine(state, options));
       deps.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C ends the sandbox)");
-      deps.io.say(`or a token for its MCP server: agentauth token ${sandbox.mcpUrl}`);
+      deps.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)}`);
       await sandbox.closed;
     } finally {
       await sandbox.close();

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
-import { quote } from "../redact.js";
+import { quote, shellWord } from "../redact.js";
 import type { Sourced } from "./config/sourced.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./config.js";
 import { nearest } from "./nearest.js";
@@ -115,7 +115,10 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   const meant = nearest(name, profileNames(config, home));
   throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
     class: "usage",
-    hint: meant === undefined ? `agentauth config set base_url <url> --profile ${name}` : `did you mean ${meant}?`,
+    hint:
+      meant === undefined
+        ? `agentauth config set base_url <url> --profile ${shellWord(name)}`
+        : `did you mean ${meant}?`,
   });
 }
 

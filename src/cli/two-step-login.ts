@@ -124,7 +124,7 @@ function checkMeant(login: ReturnType<typeof decodeLogin>, { id, url, options, d
   if (login.profile !== profile.value) {
     throw new AgentAuthError("usage", `the login ${quote(id)} is of the profile ${login.profile}`, {
       class: "usage",
-      hint: `add --profile ${login.profile}`,
+      hint: `add --profile ${shellWord(login.profile)}`,
     });
   }
   const { accountHint } = options;

@@ -26,17 +26,20 @@ export function loginRequired(
   });
 }
 
-/** Whether scopes, of which servers have named some, can stand in a command that is to be pasted: none of them is shell. */
-function isHarmless(scope = ""): boolean {
+/** Whether scopes, of which servers have named some, belong in a command to paste: text that reads as one does not. */
+function isHarmless(scope: string): boolean {
   return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
 }
 
 /** The command that signs in; with the scopes that it is for, where those are fit to be pasted. */
-export function loginCommand({ profile, server, account }: GrantKey, { scope, dpop = "auto" }: LoginWish = {}): string {
+export function loginCommand(
+  { profile, server, account }: GrantKey,
+  { scope = "", dpop = "auto" }: LoginWish = {},
+): string {
   const flags = [
-    profile === "default" ? "" : ` --profile ${profile}`,
+    profile === "default" ? "" : ` --profile ${shellWord(profile)}`,
     account === undefined ? "" : ` --account-hint ${shellWord(account)}`,
-    isHarmless(scope) ? ` --scope "${scope}"` : "",
+    isHarmless(scope) ? ` --scope ${shellWord(scope)}` : "",
     dpop === "auto" ? "" : ` --dpop ${dpop}`,
   ];
   return `agentauth login ${shellWord(server)}${flags.join("")}`;

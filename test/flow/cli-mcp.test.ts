@@ -115,7 +115,7 @@ describe("agentauth mcp", () => {
     await me.signIn("--scope", "mcp");
     const alone = await me.run(["mcp", "call", url, "admin_report"]);
     expect([alone.code, alone.stdout]).toEqual([4, ""]);
-    expect(alone.stderr).toContain(`\nhint: agentauth login ${url} --scope "mcp reports:read"\n`);
+    expect(alone.stderr).toContain(`\nhint: agentauth login ${url} --scope 'mcp reports:read'\n`);
     const before = me.asked().length;
     const { code, stdout } = await me.run(["mcp", "call", url, "admin_report", "--browser", FETCH_BROWSER]);
     expect([code, stdout]).toEqual([0, "12 pools, 340 devices, 3 of them revoked\n"]);

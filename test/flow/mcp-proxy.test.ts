@@ -128,7 +128,7 @@ describe("agentauth mcp proxy", { timeout: 90_000 }, () => {
     await me.signIn("--scope", "mcp");
     const { client, err } = await startHost();
     const refused = client.callTool({ name: "admin_report" });
-    await expect(refused).rejects.toThrow(`run: agentauth login ${url} --scope "mcp reports:read"`);
+    await expect(refused).rejects.toThrow(`run: agentauth login ${url} --scope 'mcp reports:read'`);
     expect(await client.callTool({ name: "whoami" })).toMatchObject({ content: [{ type: "text" }] });
     expect(err()).toContain('warning: "tools/call": the token for');
     const able = await startHost(["--browser", FETCH_BROWSER]);

@@ -370,7 +370,7 @@ describe("scopes that are missing", () => {
       class: "auth",
       status: 403,
       message: expect.stringContaining("files:write"),
-      hint: `agentauth login ${scene.mcp.url} --profile work --scope "read files:write"`,
+      hint: `agentauth login ${scene.mcp.url} --profile work --scope 'read files:write'`,
     });
   });
 

@@ -93,10 +93,10 @@ describe("a first token", () => {
     mcp.metadata["scopes_supported"] = ["a"];
     const hint = (flags: string) => ({ code: "login_required", hint: `agentauth login ${mcp.url} ${flags}` });
     const nobody = (dpop?: "required" | "off") => agent({ login: undefined, dpop });
-    await expect(nobody().token(mcp.url, { scope: "b c" })).rejects.toMatchObject(hint('--scope "b c"'));
+    await expect(nobody().token(mcp.url, { scope: "b c" })).rejects.toMatchObject(hint("--scope 'b c'"));
     await expect(nobody("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
     await agent().token(mcp.url);
-    await expect(nobody().token(mcp.url, { scope: "b" })).rejects.toMatchObject(hint('--scope "a b"'));
+    await expect(nobody().token(mcp.url, { scope: "b" })).rejects.toMatchObject(hint("--scope 'a b'"));
     await expect(nobody("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help"]) {
       const bare = { hint: `agentauth login ${mcp.url}` };

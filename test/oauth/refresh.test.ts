@@ -388,7 +388,7 @@ describe("a refresh that the issuer refuses", () => {
     await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
     await expect(agent.token(scene.mcp.url, { scope: "a" })).rejects.toMatchObject({
       code: "login_required",
-      hint: `agentauth login ${scene.mcp.url} --scope "a"`,
+      hint: `agentauth login ${scene.mcp.url} --scope a`,
     });
   });
 

@@ -254,7 +254,7 @@ describe("scopes that the issuer does not like", () => {
     const scene = await strict(["offline_access"]);
     await expect(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" })).rejects.toMatchObject({
       code: "invalid_scope",
-      hint: `agentauth login ${scene.mcp.url} --scope "a"`,
+      hint: `agentauth login ${scene.mcp.url} --scope a`,
     });
     expect(scene.login.urls.length + scene.issuer.to("/pool/device").length).toBe(1);
   });

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
-import { quote } from "../../redact.js";
+import { quote, shellWord } from "../../redact.js";
 
 /**
  * Refuses a file that could not be written at the end, before a whole pool is read for it.
@@ -24,7 +24,8 @@ export function checkHtmlFile(path: string, force: boolean): void {
   if (path === "") throw refused(path, "names no file", "name a file, or - for standard output");
   try {
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found?.isDirectory()) throw refused(path, "is a folder", `name a file: --html ${join(path, "report.html")}`);
+    if (found?.isDirectory())
+      throw refused(path, "is a folder", `name a file: --html ${shellWord(join(path, "report.html"))}`);
     if (found && !force) throw alreadyThere(path);
     accessSync(dirname(path), constants.W_OK);
   } catch (thrown) {
