@@ -130,6 +130,8 @@ export interface TokenFlags extends Omit<AgentFlags, "output"> {
   format?: (typeof TOKEN_FORMATS)[number];
   minTtl?: number;
   forceRefresh?: boolean;
+  /** Whether an agent runs it and no flag says how the user is reached: a login is begun, and not waited for. */
+  isForAgent?: boolean;
   /** `--no-wait` gives false; `--wait <id>` gives the id. */
   wait?: boolean | string;
   output?: "text" | "json";

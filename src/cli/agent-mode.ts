@@ -64,12 +64,19 @@ export function withAgentDefaults<Options extends object>(
   return { ...options, ...added };
 }
 
+interface Silence {
+  browser?: "none";
+  input?: false;
+  isForAgent?: true;
+}
+
 /** Nobody is asked, and no browser is opened, unless a flag asks for a sign-in; with a grant there is none anyway. */
-function silence(command: Command, { browser, flow, login, grant }: Given): { browser?: "none"; input?: false } {
+function silence(command: Command, { browser, flow, login, grant }: Given): Silence {
   const isAsked = [browser, flow, grant].some((one) => one !== undefined) || login === true;
   if (isAsked) return {};
   return {
     ...(knows(command, "--browser") && { browser: "none" }),
+    ...(knows(command, "--wait") && { isForAgent: true }),
     ...((knows(command, "--browser") || knows(command, "--no-pager")) && { input: false }),
   };
 }

@@ -28,6 +28,13 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
   const url = mcpAddress(options.url);
   if (options.grant !== undefined) throw noSignIn(url, options.grant);
   if (options.wait === false) return beginLogin(url, options, deps);
+  const reason = whyTwoSteps(options, deps);
+  if (reason !== undefined) {
+    deps.io.say(
+      `login does not wait for the user, since ${reason}: show the user the URL and run the command in "finish"; --browser none waits`,
+    );
+    return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, deps);
+  }
   const agent = await agentOf(options, deps, "always");
   const token =
     typeof options.wait === "string"
@@ -43,6 +50,14 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
     `signed in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${renewal}`,
   );
   return undefined;
+}
+
+/** Why a login ends with its first step though no flag says so: it would wait for a user who may not see the address. */
+function whyTwoSteps({ wait, flow, browser, isForAgent }: TokenFlags, { io }: Deps): string | undefined {
+  if (typeof wait === "string") return undefined;
+  if (isForAgent) return "an AI agent runs it";
+  const isReached = browser !== undefined || flow !== undefined || Boolean(io.env["BROWSER"]);
+  return isReached || (io.stdin.isTTY && io.stderr.isTTY) ? undefined : "there is no terminal";
 }
 
 function noSignIn(url: string, grant: string): AgentAuthError {

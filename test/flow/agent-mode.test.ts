@@ -22,15 +22,42 @@ function markedBrowser(home: string): string {
   return `"${process.execPath}" ${script}`;
 }
 
-it("an agent's login opens no browser of its own accord, and says where to sign in", async () => {
+it("an agent's login opens no browser, prints where to sign in, says that it does not wait, and ends", async () => {
   const me = desk.newcomer();
-  const login = me.start(["login", me.url], { ...CLAUDE, BROWSER: markedBrowser(me.home), DISPLAY: ":9" });
+  const env = { ...CLAUDE, BROWSER: markedBrowser(me.home), DISPLAY: ":9" };
+  const { code, stdout, stderr } = await me.run(["login", me.url], { env });
+  expect(code).toBe(0);
+  expect(existsSync(join(me.home, "seen"))).toBe(false);
+  const { login_id: id, url, finish } = JSON.parse(stdout) as Record<string, string>;
+  expect(finish).toBe(`agentauth login ${me.url} --wait ${id}`);
+  expect(stderr).toContain("for an AI agent (claude)");
+  expect(stderr).toContain("login does not wait for the user, since an AI agent runs it");
+  const second = me.start(["login", me.url, "--wait", id ?? ""], env);
+  await until(() => signInUrl(second.err()) !== undefined);
+  await (await fetch(url ?? "")).text();
+  await until(() => second.child.exitCode !== null);
+  expect(JSON.parse(second.out())).toMatchObject({ signed_in: true, server: me.url });
+});
+
+it("an agent's login waits where --browser none says so", async () => {
+  const me = desk.newcomer();
+  const login = me.start(["login", me.url, "--browser", "none"], CLAUDE);
   await until(() => signInUrl(login.err()) !== undefined);
   await (await fetch(signInUrl(login.err()) ?? "")).text();
   await until(() => login.child.exitCode !== null);
-  expect(existsSync(join(me.home, "seen"))).toBe(false);
   expect(JSON.parse(login.out())).toMatchObject({ signed_in: true, server: me.url });
-  expect(login.err()).toContain("for an AI agent (claude)");
+});
+
+it("a login without a terminal does not wait either, unless a flag or BROWSER says how the user is reached", async () => {
+  const me = desk.newcomer();
+  const plain = await me.run(["login", me.url]);
+  expect(plain.code).toBe(0);
+  expect(JSON.parse(plain.stdout)).toMatchObject({ login_id: expect.any(String), url: expect.any(String) });
+  expect(plain.stderr).toContain("login does not wait for the user, since there is no terminal");
+  const text = await me.run(["login", me.url, "-o", "text"]);
+  expect(text.stdout).toMatch(/^http:\S+\/authorize\S+\n$/);
+  const reached = await me.run(["login", me.url], { env: { BROWSER: FETCH_BROWSER } });
+  expect(reached.stderr).toContain("signed in at");
 });
 
 it("a browser that is named is opened, and the token is the bare token", async () => {

@@ -51,8 +51,9 @@ Examples:
     .addHelpText(
       "after",
       `
-With --no-input the address is printed and the callback waited for, so that it can be opened elsewhere: no browser is
-started, and nothing is read.
+Where an AI agent runs it, and without a terminal, it does what --no-wait --json does, unless --browser, BROWSER (for an
+agent only the flag), --flow or --wait says how the user is reached. With --browser none, or --no-input on a terminal,
+the address is printed and the callback waited for, so that it can be opened elsewhere: no browser is started.
 
 Examples:
   $ agentauth login https://mcp.example/mcp

@@ -25,6 +25,7 @@ AGENTAUTH_AGENT=0 turns it off, AGENTAUTH_AGENT=1 on.
 A person signs in with two commands, between which the agent is free:
   agentauth login <mcp_url> --no-wait --json       prints where to sign in, and ends
   agentauth login <mcp_url> --wait <login_id>      waits until that is done
+A plain login does what the first one does, unless --browser or --flow says how the person is reached.
 
 Every command with its flags as data: agentauth commands --json; what it prints: agentauth schema`;
 

@@ -114,7 +114,8 @@ const browsers: HostileCase[] = [
     came: "BROWSER empty, and no display",
     done: "the address is shown; the sign-in goes on",
     outcome: "ok",
-    drive: (kit) => kit.run(["login", kit.mcp.url], { env: { BROWSER: "" } }),
+    drive: (kit) => kit.run(["token", kit.mcp.url, "--login"], { env: { BROWSER: "" } }),
+    prints: ["access-token"],
     requests: EXCHANGED,
   },
   {
