@@ -1,6 +1,6 @@
 import { AgentAuthError, type AgentAuthErrorOptions, type ErrorCode } from "../errors.js";
 import { quote } from "../redact.js";
-import type { Drift, Page } from "./page.js";
+import type { Page } from "./page.js";
 
 const COUNTS = [
   "item_count",
@@ -45,17 +45,6 @@ export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
     return refusedPage("pagination_loop", page, what);
   }
   return next;
-}
-
-/** What changed in the list between two of its pages. */
-export function compareNumbers<T>(before: Pick<Page<T>, "pagination">, after: Page<T>): Drift[] {
-  const drift: Drift[] = [];
-  for (const field of ["item_count", "page_size"] as const) {
-    const from = before.pagination[field];
-    const to = after.pagination[field];
-    if (from != null && to != null && from !== to) drift.push({ field, from, to, offset: after.offset });
-  }
-  return drift;
 }
 
 function isCount(value: unknown): value is number {

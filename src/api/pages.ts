@@ -1,8 +1,9 @@
 import { AgentAuthError } from "../errors.js";
+import type { Told } from "./drift-log.js";
 import type { ListOptions, Page, Verdict } from "./page.js";
 import { checkNumbers, refusedPage } from "./page-numbers.js";
 import { type FetchPage, PageWindow } from "./page-window.js";
-import { Seams, type Told } from "./seams.js";
+import { Seams } from "./seams.js";
 import { SeenIds } from "./seen-ids.js";
 
 const MAX_EMPTY_PAGES = 50;
@@ -77,12 +78,12 @@ export async function* readPages<T extends object>(
 }
 
 function verdict({ from, yielded, duplicates }: Progress, told: Told, next: number | undefined): Verdict {
-  const { count, drift, ever, rose } = told;
+  const { count, drift, everCounted, hasGrown } = told;
   const expected = count === undefined ? undefined : Math.max(0, count - from);
   // Without drift a duplicate is a row that the service counts twice; with drift it is a row that was read twice.
   const accounted = drift.length === 0 ? yielded + duplicates : yielded;
   // Of the items that were added, some may stand where reading had been: none is missing only if all there were came.
-  const wanted = Math.max(expected ?? 0, rose ? ever - from : 0);
+  const wanted = Math.max(expected ?? 0, hasGrown ? everCounted - from : 0);
   return { yielded, expected, duplicates, drift, complete: next === undefined && accounted >= wanted, next };
 }
 
@@ -92,9 +93,9 @@ function verdict({ from, yielded, duplicates }: Progress, told: Told, next: numb
  */
 function ended<T>(page: Page<T>, progress: Progress, told: Told): Verdict {
   const { from, yielded, duplicates } = progress;
-  const { count = 0, before = count, reread } = told;
+  const { count = 0, previousCount = count, reread } = told;
   const reached = from + yielded + duplicates - reread;
-  if (reached >= Math.min(count, before)) return verdict(progress, told, undefined);
+  if (reached >= Math.min(count, previousCount)) return verdict(progress, told, undefined);
   throw refusedPage(
     "bad_pagination",
     page,

@@ -13,17 +13,21 @@ export class SeenIds {
     this.#isWhole = fromTheStart;
   }
 
-  /** Whether an item that is not known was certainly not given out, and stands nowhere before the listing began. */
-  get isWhole(): boolean {
-    return this.#isWhole;
+  /**
+   * Whether an item that is not known was certainly not read, nor stands before the beginning of the listing.
+   *
+   * @param coming how many more items are read until it is asked: their ids must not push out older ones
+   */
+  knowsEvery(coming: number): boolean {
+    return this.#isWhole && coming <= SeenIds.WINDOW;
   }
 
-  /** How many ids are known: those of the last items that were given out. */
-  get size(): number {
-    return this.#recent.size + this.#older.size;
+  /** So many items to the left of the read position are known for certain. */
+  get reach(): number {
+    return Math.min(this.#recent.size + this.#older.size, SeenIds.WINDOW);
   }
 
-  /** Whether an item is one of those. */
+  /** Whether the id of an item is one of those. */
   knows(item: object): boolean {
     const id = idOf(item);
     return id !== undefined && (this.#recent.has(id) || this.#older.has(id));

@@ -1,0 +1,72 @@
+import type { AgentAuthError } from "../errors.js";
+import type { Drift, ListOptions, Page } from "./page.js";
+import { refusedPage } from "./page-numbers.js";
+
+/** What the numbers of a listing's pages showed, one page after the other. */
+export class Told {
+  /** Every change of a number. */
+  readonly drift: Drift[] = [];
+  /** The last `item_count`; undefined until a page has one. */
+  count: number | undefined;
+  /** The `item_count` of the page before the last one that has it. */
+  previousCount: number | undefined;
+  /** The first `item_count` plus every rise since: how many items the list ever held, deleted ones included. */
+  everCounted = 0;
+  /** Whether `item_count` ever rose. */
+  hasGrown = false;
+  /** How many items the reader went back over. */
+  reread = 0;
+}
+
+/** Compares the numbers of each page with those of the page before it, and reports every change. */
+export class DriftLog {
+  readonly told = new Told();
+  readonly #options: Pick<ListOptions, "strict" | "onDrift">;
+  #pageSize: number | undefined;
+
+  constructor(options: Pick<ListOptions, "strict" | "onDrift">) {
+    this.#options = options;
+  }
+
+  /**
+   * Records a page. A number that the page leaves out keeps its last value.
+   *
+   * @returns how much `item_count` changed since the page before
+   * @throws `AgentAuthError` `list_changed` at the first change, under `strict`
+   */
+  record<T>(page: Page<T>): number {
+    const { told } = this;
+    const { item_count: count, page_size: size } = page.pagination;
+    const change = count == null ? 0 : count - (told.count ?? count);
+    const reported = told.drift.length;
+    this.#compare("item_count", told.count, count, page.offset);
+    this.#compare("page_size", this.#pageSize, size, page.offset);
+    this.#pageSize = size ?? this.#pageSize;
+    if (count != null) {
+      told.everCounted = told.count === undefined ? count : told.everCounted + Math.max(0, change);
+      told.previousCount = told.count;
+      told.count = count;
+      told.hasGrown ||= change > 0;
+    }
+    const first = told.drift[reported];
+    if (first && this.#options.strict) {
+      const what = `${first.field} was ${first.from}, and ${first.to} at offset ${first.offset}`;
+      throw listChanged(page, `the list changed while it was read: ${what}`, page.offset + Math.min(0, change));
+    }
+    return change;
+  }
+
+  #compare(field: Drift["field"], from: number | undefined, to: number | null | undefined, offset: number): void {
+    if (from === undefined || to == null || from === to) return;
+    const drift = { field, from, to, offset };
+    this.told.drift.push(drift);
+    this.#options.onDrift?.(drift);
+  }
+}
+
+/** The error for a list that changed; `resume` is at `offset`, before everything that may have been missed. */
+export function listChanged<T>(page: Page<T>, what: string, offset = page.offset): AgentAuthError {
+  const resume = Math.max(0, offset);
+  const again = `from offset ${resume} on, items that were read may come again`;
+  return refusedPage("list_changed", page, `${what}; ${again}`, { retryable: true, resume });
+}

@@ -1,0 +1,53 @@
+/** What a page that is read again shows of the place where reading stopped. */
+export interface Sight {
+  /** The page's offset. */
+  readonly offset: number;
+  /** How many of its items stand up to and including the last one that is known by its id; 0 when none is. */
+  readonly known: number;
+  /** Whether the page holds the last item that was read. */
+  readonly holdsLastRead: boolean;
+}
+
+/** How the place where reading stopped is found again. */
+export interface SearchStrategy {
+  /** Whether every id is remembered: known items are then left out one by one. Else all up to the last known one are. */
+  readonly isExact: boolean;
+  /** Whether the place is on this page. */
+  isFound(sight: Sight): boolean;
+}
+
+/**
+ * All ids are remembered, from the beginning of the list: what is not known was not read. Nothing has to be skipped,
+ * because each known item is left out by its id.
+ *
+ *     list       offset  page  decision
+ *     abcdef     0       a b   skip 0     a b are new
+ *     bcdef      2       d e   back to 1  one item fewer: c may have moved to offset 1
+ *     bcdef      1       c d   back to 0  neither is known, so more may have moved
+ *     bcdef      0       b c   skip 0     b is known: c is new
+ */
+export const everyId: SearchStrategy = { isExact: true, isFound: ({ known, offset }) => known > 0 || offset === 0 };
+
+/**
+ * Older ids are forgotten, or the listing began in the middle, and items were only deleted. What was read is then in one
+ * piece: everything up to the last known item was read, and everything behind it is new.
+ *
+ *     list       offset  page  decision
+ *     abcdefgh   2       c d   skip 0     c d are new; a b were never read, so their ids are not known
+ *     bcdefgh    4       f g   back to 2  one item fewer, and one more to meet a known item
+ *     bcdefgh    2       d e   skip 1     d is known: e is new
+ */
+export const recentIds: SearchStrategy = { isExact: false, isFound: ({ known }) => known > 0 };
+
+/**
+ * As {@link recentIds}, but items were inserted too, so that new ones may stand among those that were read. Only the last
+ * item that was read marks the place.
+ *
+ *     list         offset  page  decision
+ *     abcdefgh     2       c d   skip 0     c d are new
+ *     xyzabcdefgh  4       b c   back to 3  three items more than the two known ids reach over
+ *     xyzabcdefgh  3       a b   skip 2     d is not here: reading goes on
+ *     xyzabcdefgh  5       c d   skip 2     d is here, and everything up to it was read
+ *     xyzabcdefgh  7       e f   skip 0     e f are new
+ */
+export const lastItem: SearchStrategy = { isExact: false, isFound: ({ holdsLastRead }) => holdsLastRead };
