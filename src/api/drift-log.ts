@@ -3,7 +3,7 @@ import type { Drift, ListOptions, Page } from "./page.js";
 import { refusedPage } from "./page-numbers.js";
 
 /** What the numbers of a listing's pages showed, one page after the other. */
-export class Told {
+export class DriftSummary {
   /** Every change of a number. */
   readonly drift: Drift[] = [];
   /** The last `item_count`; undefined until a page has one. */
@@ -20,7 +20,7 @@ export class Told {
 
 /** Compares the numbers of each page with those of the page before it, and reports every change. */
 export class DriftLog {
-  readonly told = new Told();
+  readonly stats = new DriftSummary();
   readonly #options: Pick<ListOptions, "strict" | "onDrift">;
   #pageSize: number | undefined;
 
@@ -35,20 +35,20 @@ export class DriftLog {
    * @throws `AgentAuthError` `list_changed` at the first change, under `strict`
    */
   record<T>(page: Page<T>): number {
-    const { told } = this;
+    const { stats } = this;
     const { item_count: count, page_size: size } = page.pagination;
-    const change = count == null ? 0 : count - (told.count ?? count);
-    const reported = told.drift.length;
-    this.#compare("item_count", told.count, count, page.offset);
+    const change = count == null ? 0 : count - (stats.count ?? count);
+    const reported = stats.drift.length;
+    this.#compare("item_count", stats.count, count, page.offset);
     this.#compare("page_size", this.#pageSize, size, page.offset);
     this.#pageSize = size ?? this.#pageSize;
     if (count != null) {
-      told.everCounted = told.count === undefined ? count : told.everCounted + Math.max(0, change);
-      told.previousCount = told.count;
-      told.count = count;
-      told.hasGrown ||= change > 0;
+      stats.everCounted = stats.count === undefined ? count : stats.everCounted + Math.max(0, change);
+      stats.previousCount = stats.count;
+      stats.count = count;
+      stats.hasGrown ||= change > 0;
     }
-    const first = told.drift[reported];
+    const first = stats.drift[reported];
     if (first && this.#options.strict) {
       const what = `${first.field} was ${first.from}, and ${first.to} at offset ${first.offset}`;
       throw listChanged(page, `the list changed while it was read: ${what}`, page.offset + Math.min(0, change));
@@ -59,7 +59,7 @@ export class DriftLog {
   #compare(field: Drift["field"], from: number | undefined, to: number | null | undefined, offset: number): void {
     if (from === undefined || to == null || from === to) return;
     const drift = { field, from, to, offset };
-    this.told.drift.push(drift);
+    this.stats.drift.push(drift);
     this.#options.onDrift?.(drift);
   }
 }

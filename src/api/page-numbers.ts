@@ -13,14 +13,14 @@ const COUNTS = [
 ] as const;
 
 /**
- * Holds a page's numbers against each other and against what was asked (`service.md`, PaginationOutput). An absent or
- * null number says nothing and is no contradiction.
+ * Compares a page's numbers with each other and with the request (`service.md`, PaginationOutput). An absent or null
+ * number contradicts nothing.
  *
- * @returns the next offset as the service gave it, null at the end of the list, or the error to end with once the
- * page's items were given out
- * @throws `AgentAuthError` `bad_pagination` where the items themselves cannot be trusted to be those asked for
+ * @returns the next offset as the service sent it, null at the end of the list, or the error to throw once the page's
+ * items were yielded
+ * @throws `AgentAuthError` `bad_pagination` where the items themselves may not be those of the request
  */
-export function checkNumbers<T>(page: Page<T>): number | null | AgentAuthError {
+export function validatePagination<T>(page: Page<T>): number | null | AgentAuthError {
   const numbers: Record<string, unknown> = { ...page.pagination };
   for (const name of COUNTS) {
     const value = numbers[name];
@@ -55,7 +55,7 @@ function impossible<T>(page: Page<T>, what: string): AgentAuthError {
   return refusedPage("bad_pagination", page, `the page at offset ${page.offset} contradicts itself: ${what}`);
 }
 
-/** An error of class `refused` about a page, with the address that gave it. */
+/** An error of class `refused` about a page, with its address. */
 export function refusedPage<T>(
   code: ErrorCode,
   page: Page<T>,

@@ -1,9 +1,9 @@
 import { AgentAuthError } from "../errors.js";
-import type { Told } from "./drift-log.js";
+import type { DriftSummary } from "./drift-log.js";
 import type { ListOptions, Page, Verdict } from "./page.js";
-import { checkNumbers, refusedPage } from "./page-numbers.js";
-import { type FetchPage, PageWindow } from "./page-window.js";
-import { Seams } from "./seams.js";
+import { refusedPage, validatePagination } from "./page-numbers.js";
+import { type FetchPage, Prefetcher } from "./page-window.js";
+import { DriftTracker } from "./seams.js";
 import { SeenIds } from "./seen-ids.js";
 
 const MAX_EMPTY_PAGES = 50;
@@ -14,9 +14,9 @@ interface Progress {
   readonly from: number;
   yielded: number;
   duplicates: number;
-  /** Offset of the first item that was not given out. */
+  /** Offset of the first item that was not yielded. */
   resume: number;
-  /** The address that gave the last page. */
+  /** The address of the last page. */
   url: string;
 }
 
@@ -24,8 +24,8 @@ interface Progress {
  * Reads pages in order until the service says there are no more.
  *
  * Complete or an error: numbers that contradict each other, an offset that does not advance, a list without end and a
- * list whose end comes too early are errors, with `resume` set and of class `partial` once items were given out. What
- * a list that changes is read again for, and when it is given up, is in {@link Seams}.
+ * list whose end comes too early are errors, with `resume` set and of class `partial` once items were yielded. How
+ * the place is kept in a list that changes is in {@link DriftTracker}.
  */
 export async function* readPages<T extends object>(
   fetchPage: FetchPage<T>,
@@ -34,25 +34,25 @@ export async function* readPages<T extends object>(
   const from = options.from ?? 0;
   const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
   const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from, url: "" };
-  const window = new PageWindow(fetchPage, options);
+  const prefetcher = new Prefetcher(fetchPage, options);
   const seen = new SeenIds(from === 0);
-  const seams = new Seams<T>(options, seen);
+  const tracker = new DriftTracker<T>(options, seen);
   let emptyRun = 0;
   try {
     for (let pages = 1; ; pages++) {
       if (pages > (options.maxPages ?? DEFAULT_MAX_PAGES)) throw tooManyPages(pages - 1, progress.url);
       const position = progress.resume;
-      const page = await window.take(position);
+      const page = await prefetcher.next(position);
       progress.url = page.url;
-      const next = checkNumbers(page);
-      const step = seams.check(page);
-      if ("back" in step) {
-        window.readSerially();
-        progress.resume = step.back;
+      const next = validatePagination(page);
+      const decision = tracker.check(page);
+      if ("rewind" in decision) {
+        prefetcher.stopPrefetching();
+        progress.resume = decision.rewind;
         continue;
       }
       const raw = page.items.length;
-      const used = seen.keepNew(page, limit - progress.yielded, step.skip);
+      const used = seen.keepNew(page, limit - progress.yielded, decision.skip);
       progress.yielded += page.items.length;
       progress.duplicates += page.duplicates;
       emptyRun = raw === 0 ? emptyRun + 1 : 0;
@@ -60,25 +60,25 @@ export async function* readPages<T extends object>(
         throw refusedPage("pagination_loop", page, `${MAX_EMPTY_PAGES} empty pages came in a row`);
       }
       const left = limit - progress.yielded;
-      if (typeof next === "number" && left > 0) window.expect(page, next, left);
+      if (typeof next === "number" && left > 0) prefetcher.schedule(page, next, left);
       yield page;
       progress.resume = used < raw || typeof next !== "number" ? position + used : next;
       if (left <= 0) {
         const more = used < raw || typeof next === "number";
-        return verdict(progress, seams.told, more ? progress.resume : undefined);
+        return summaryOf(progress, tracker.stats, more ? progress.resume : undefined);
       }
-      if (next === null) return ended(page, progress, seams.told);
+      if (next === null) return finish(page, progress, tracker.stats);
       if (typeof next !== "number") throw next;
     }
   } catch (thrown) {
-    throw interrupted(thrown, progress);
+    throw withResume(thrown, progress);
   } finally {
-    window.stop();
+    prefetcher.stop();
   }
 }
 
-function verdict({ from, yielded, duplicates }: Progress, told: Told, next: number | undefined): Verdict {
-  const { count, drift, everCounted, hasGrown } = told;
+function summaryOf({ from, yielded, duplicates }: Progress, stats: DriftSummary, next: number | undefined): Verdict {
+  const { count, drift, everCounted, hasGrown } = stats;
   const expected = count === undefined ? undefined : Math.max(0, count - from);
   // Without drift a duplicate is a row that the service counts twice; with drift it is a row that was read twice.
   const accounted = drift.length === 0 ? yielded + duplicates : yielded;
@@ -91,11 +91,11 @@ function verdict({ from, yielded, duplicates }: Progress, told: Told, next: numb
  * A list that ends before its own count is reached hides something. What is added while the last page is made may be in
  * its count and not among its items; no other change of the list explains such an end.
  */
-function ended<T>(page: Page<T>, progress: Progress, told: Told): Verdict {
+function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): Verdict {
   const { from, yielded, duplicates } = progress;
-  const { count = 0, previousCount = count, reread } = told;
+  const { count = 0, previousCount = count, reread } = stats;
   const reached = from + yielded + duplicates - reread;
-  if (reached >= Math.min(count, previousCount)) return verdict(progress, told, undefined);
+  if (reached >= Math.min(count, previousCount)) return summaryOf(progress, stats, undefined);
   throw refusedPage(
     "bad_pagination",
     page,
@@ -111,8 +111,8 @@ function tooManyPages(pages: number, url: string): AgentAuthError {
   });
 }
 
-/** The error that a listing ends with: where to go on, and `partial` once items were given out. */
-function interrupted(thrown: unknown, progress: Progress): unknown {
+/** The error that a listing ends with: where to resume, and of class `partial` once items were yielded. */
+function withResume(thrown: unknown, progress: Progress): unknown {
   if (!(thrown instanceof AgentAuthError)) return thrown;
   const partial = progress.yielded > 0 && thrown.class !== "aborted";
   return new AgentAuthError(

@@ -1,11 +1,11 @@
-import { DriftLog, listChanged, type Told } from "./drift-log.js";
+import { DriftLog, type DriftSummary, listChanged } from "./drift-log.js";
 import { Overlap } from "./overlap.js";
 import type { ListOptions, Page } from "./page.js";
 import { everyId, lastItem, recentIds, type SearchStrategy } from "./search-strategy.js";
 import { idOf, type SeenIds } from "./seen-ids.js";
 
-/** What becomes of a page: its items are yielded, except those skipped at its beginning, or reading goes back to an offset. */
-export type Step = { skip: number } | { back: number };
+/** What becomes of a page: its items are yielded but for `skip` at its beginning, or the reader goes back to `rewind`. */
+export type PageDecision = { skip: number } | { rewind: number };
 
 const MAX_STALLED_REPAIRS = 10;
 
@@ -13,34 +13,34 @@ const MAX_STALLED_REPAIRS = 10;
  * Compares each page with the one before it, and keeps the place in a list that changes while it is read.
  *
  * A deletion moves items to the left, some of them behind the reader. A fall of `item_count` says how many at most, so
- * reading goes back by as many and looks for an item that it knows by its id. Where none is known, more was deleted than
- * the count says, and reading goes back further.
+ * the reader rewinds by as many and looks for an item that it knows by its id. Where none is known, more was deleted than
+ * the count says, and the reader rewinds further.
  *
  *     list       offset  page  decision
- *     abcdef     0       a b   skip 0     a b are new
- *     abcdef     2       c d   skip 0     c d are new
- *     acdef      4       f     back to 3  one item fewer: e may have moved to offset 3
- *     acdef      3       e f   back to 2  neither is known, so more may have moved
- *     acdef      2       d e   skip 0     d is known: e is new
- *     acdef      4       f     skip 0     f is new
+ *     abcdef     0       a b   skip 0    a b are new
+ *     abcdef     2       c d   skip 0    c d are new
+ *     acdef      4       f     rewind 3  one item fewer: e may have moved to offset 3
+ *     acdef      3       e f   rewind 2  neither is known, so more may have moved
+ *     acdef      2       d e   skip 0    d is known: e is new
+ *     acdef      4       f     skip 0    f is new
  *
  * An insertion moves items to the right, so that some come twice. A rise of `item_count` says how many at most.
  *
  *     list       offset  page  decision
- *     abcdef     0       a b   skip 0     a b are new
- *     xabcdef    2       b c   skip 0     one item more: b is known and left out, c is new
- *     xabcdef    4       d e   skip 0     d e are new
+ *     abcdef     0       a b   skip 0    a b are new
+ *     xabcdef    2       b c   skip 0    one item more: b is known and left out, c is new
+ *     xabcdef    4       d e   skip 0    d e are new
  *
  * Ids are remembered of the last items only. {@link everyId}, {@link recentIds} and {@link lastItem} are the ways to find
  * the place again by what is remembered. Where none finds it, the listing ends with an error.
  */
-export class Seams<T extends object> {
+export class DriftTracker<T extends object> {
   readonly #log: DriftLog;
   readonly #seen: SeenIds;
   readonly #overlap = new Overlap<T>();
-  /** The furthest offset at which a deletion showed, and how many showed since without reading getting further. */
+  /** The furthest offset at which a deletion showed, and how many showed since at no further offset. */
   #repairs = { furthest: -1, stalled: 0 };
-  /** While the place is looked for: by how many items reading went back at most, and the offset that it went back to. */
+  /** While the place is looked for: by how many items the reader rewound at most, and to which offset. */
   #search: { depth: number; begun: number } | undefined;
 
   constructor(options: Pick<ListOptions, "strict" | "onDrift">, seen: SeenIds) {
@@ -49,8 +49,8 @@ export class Seams<T extends object> {
   }
 
   /** What the pages showed so far. */
-  get told(): Readonly<Told> {
-    return this.#log.told;
+  get stats(): Readonly<DriftSummary> {
+    return this.#log.stats;
   }
 
   /**
@@ -58,22 +58,22 @@ export class Seams<T extends object> {
    *
    * @throws `AgentAuthError` `list_changed`, with `resume` before everything that may have been missed
    */
-  check(page: Page<T>): Step {
+  check(page: Page<T>): PageDecision {
     const { items, offset } = page;
     const change = this.#log.record(page);
     if (change < 0 && offset > 0) return this.#repair(page, -change);
     if (change > 0) {
       this.#overlap.insert(change);
       const isOutOfReach = !this.#strategy.isExact && this.#overlap.size > this.#seen.reach;
-      // The last item that was read is too far to the right: only reading on finds it, never going back further.
-      if (offset > 0 && !this.#search && isOutOfReach) return this.#goBack(offset, 1, Number.POSITIVE_INFINITY);
+      // The last item that was read is too far to the right: only reading on finds it, no further rewind.
+      if (offset > 0 && !this.#search && isOutOfReach) return this.#rewind(offset, 1, Number.POSITIVE_INFINITY);
     }
     if (items.slice(0, this.#overlap.size).some((item) => idOf(item) === undefined)) {
       throw listChanged(page, "the list changed, and its items have no id by which those already read are known");
     }
-    const step = this.#search ? this.#find(page, this.#search) : { skip: 0 };
-    if ("skip" in step) this.#advance(items);
-    return step;
+    const decision = this.#search ? this.#find(page, this.#search) : { skip: 0 };
+    if ("skip" in decision) this.#advance(items);
+    return decision;
   }
 
   get #strategy(): SearchStrategy {
@@ -81,8 +81,8 @@ export class Seams<T extends object> {
     return this.#overlap.hasInsertions ? lastItem : recentIds;
   }
 
-  /** Goes back over as many items as were deleted. */
-  #repair(page: Page<T>, deleted: number): Step {
+  /** Rewinds over as many items as were deleted. */
+  #repair(page: Page<T>, deleted: number): PageDecision {
     const { furthest, stalled } = this.#repairs;
     const isFurther = page.offset > furthest;
     if (!isFurther && stalled >= MAX_STALLED_REPAIRS) {
@@ -91,19 +91,19 @@ export class Seams<T extends object> {
     this.#repairs = { furthest: Math.max(furthest, page.offset), stalled: isFurther ? 0 : stalled + 1 };
     // One item more than may have moved, to meet a known one: needed at once only where ids were forgotten.
     const by = this.#strategy.isExact ? deleted : deleted + 1;
-    return this.#goBack(page.offset, by, by);
+    return this.#rewind(page.offset, by, by);
   }
 
-  #goBack(offset: number, by: number, depth: number): Step {
-    const back = Math.max(0, offset - by);
-    this.#overlap.size += offset - back;
-    this.#log.told.reread += offset - back;
-    this.#search = { depth, begun: back };
-    return { back };
+  #rewind(offset: number, by: number, depth: number): PageDecision {
+    const rewind = Math.max(0, offset - by);
+    this.#overlap.size += offset - rewind;
+    this.#log.stats.reread += offset - rewind;
+    this.#search = { depth, begun: rewind };
+    return { rewind };
   }
 
   /** Looks for the place where reading stopped, on a page that is read again. */
-  #find(page: Page<T>, { depth, begun }: { depth: number; begun: number }): Step {
+  #find(page: Page<T>, { depth, begun }: { depth: number; begun: number }): PageDecision {
     const { items, offset } = page;
     const known = items.findLastIndex((item) => this.#seen.knows(item)) + 1;
     const { isExact, isFound } = this.#strategy;
@@ -111,8 +111,8 @@ export class Seams<T extends object> {
       this.#search = undefined;
       return { skip: isExact ? 0 : known };
     }
-    const mayGoBack = known === 0 && offset === begun && offset > 0;
-    if (mayGoBack && (isExact || depth < this.#seen.reach)) return this.#goBack(offset, depth, 2 * depth);
+    const mayRewind = known === 0 && offset === begun && offset > 0;
+    if (mayRewind && (isExact || depth < this.#seen.reach)) return this.#rewind(offset, depth, 2 * depth);
     if (items.length >= this.#overlap.size || page.pagination.next_page_offset == null) {
       const what = "the list changed so much that the place in it is lost: too few items are known there";
       throw listChanged(page, what, begun);

@@ -21,10 +21,10 @@ export interface SearchStrategy {
  * because each known item is left out by its id.
  *
  *     list       offset  page  decision
- *     abcdef     0       a b   skip 0     a b are new
- *     bcdef      2       d e   back to 1  one item fewer: c may have moved to offset 1
- *     bcdef      1       c d   back to 0  neither is known, so more may have moved
- *     bcdef      0       b c   skip 0     b is known: c is new
+ *     abcdef     0       a b   skip 0    a b are new
+ *     bcdef      2       d e   rewind 1  one item fewer: c may have moved to offset 1
+ *     bcdef      1       c d   rewind 0  neither is known, so more may have moved
+ *     bcdef      0       b c   skip 0    b is known: c is new
  */
 export const everyId: SearchStrategy = { isExact: true, isFound: ({ known, offset }) => known > 0 || offset === 0 };
 
@@ -33,9 +33,9 @@ export const everyId: SearchStrategy = { isExact: true, isFound: ({ known, offse
  * piece: everything up to the last known item was read, and everything behind it is new.
  *
  *     list       offset  page  decision
- *     abcdefgh   2       c d   skip 0     c d are new; a b were never read, so their ids are not known
- *     bcdefgh    4       f g   back to 2  one item fewer, and one more to meet a known item
- *     bcdefgh    2       d e   skip 1     d is known: e is new
+ *     abcdefgh   2       c d   skip 0    c d are new; a b were never read, so their ids are not known
+ *     bcdefgh    4       f g   rewind 2  one item fewer, and one more to meet a known item
+ *     bcdefgh    2       d e   skip 1    d is known: e is new
  */
 export const recentIds: SearchStrategy = { isExact: false, isFound: ({ known }) => known > 0 };
 
@@ -44,10 +44,10 @@ export const recentIds: SearchStrategy = { isExact: false, isFound: ({ known }) 
  * item that was read marks the place.
  *
  *     list         offset  page  decision
- *     abcdefgh     2       c d   skip 0     c d are new
- *     xyzabcdefgh  4       b c   back to 3  three items more than the two known ids reach over
- *     xyzabcdefgh  3       a b   skip 2     d is not here: reading goes on
- *     xyzabcdefgh  5       c d   skip 2     d is here, and everything up to it was read
- *     xyzabcdefgh  7       e f   skip 0     e f are new
+ *     abcdefgh     2       c d   skip 0    c d are new
+ *     xyzabcdefgh  4       b c   rewind 3  three items more: further than the two known ids reach
+ *     xyzabcdefgh  3       a b   skip 2    d is not here: read on
+ *     xyzabcdefgh  5       c d   skip 2    d is here, and everything up to it was read
+ *     xyzabcdefgh  7       e f   skip 0    e f are new
  */
 export const lastItem: SearchStrategy = { isExact: false, isFound: ({ holdsLastRead }) => holdsLastRead };
