@@ -7,11 +7,8 @@ import { Claims, type Latest, type Turn } from "./claims.js";
 import { bootClock, fateOf, thisHolder } from "./holder.js";
 import { Leases } from "./leases.js";
 import { withinLease } from "./send-guard.js";
+import { decideTakeover, isTimeOver } from "./takeover.js";
 
-/** Clocks of two machines are taken to agree within this. */
-const SKEW_MS = 120_000;
-/** How much longer a holder that cannot be seen is waited for when it may have done what must not happen twice. */
-const BENEFIT_OF_DOUBT = 3;
 const POLL_MS = { first: 10, most: 100 };
 
 /** Leases between all processes that share a folder, on claims in it. */
@@ -111,8 +108,13 @@ class Watch {
     if (!latest) return { free: true, latest, before: undefined, claim: undefined };
     const { attempt, committed, claim, done } = latest;
     const beat = this.#follow(latest, now);
-    const ended: Attempt["ended"] | undefined = done ? "released" : this.#verdict(latest, beat, now);
-    if (ended === undefined) return { free: false, latest, before: undefined, claim };
+    const watched = now - this.#seenAt;
+    const clocks = { boot: thisHolder().boot, now, epoch: Date.now(), beat, watched };
+    // Of a claim that cannot be read nothing is known: it gets the time that one of ours would have.
+    const isOver = claim ? isTimeOver(claim, committed, clocks) : watched > this.#duration;
+    const owner = claim && !done ? fateOf(claim.holder) : "unknown";
+    const ended = decideTakeover({ done, owner, sent: committed, isOver });
+    if (ended === "wait") return { free: false, latest, before: undefined, claim };
     const ending = done && claim ? this.#claims.ending({ name: this.#key, attempt, id: claim.id }) : undefined;
     const before = { at: claim?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
     return { free: true, latest, before, claim };
@@ -125,23 +127,6 @@ class Watch {
     if (seen !== this.#seen) this.#seenAt = now;
     this.#seen = seen;
     return beat;
-  }
-
-  #verdict({ committed, claim }: Latest, beat: number | undefined, now: number): "died" | "expired" | undefined {
-    const watched = now - this.#seenAt;
-    // Nothing can be read of it: it gets the time that a claim of ours would have.
-    if (!claim) return watched > this.#duration ? "expired" : undefined;
-    const fate = fateOf(claim.holder);
-    if (fate === "dead") return "died";
-    if (committed && fate === "alive") return undefined;
-    const time = claim.duration * (committed ? BENEFIT_OF_DOUBT : 1);
-    // The machine's own clock jumps when it wakes, and a holder that slept as well is yet to show that it lives.
-    const isOurClock = claim.holder.boot === thisHolder().boot;
-    const over = isOurClock
-      ? !claim.extend && now >= claim.deadline + time - claim.duration
-      : Date.now() - (beat ?? claim.at) > time + SKEW_MS;
-    // The clock of another run of the machine may be far ahead of ours: what was watched for so long is over as well.
-    return over || watched > time ? "expired" : undefined;
   }
 }
 
