@@ -214,6 +214,16 @@ describe("a holder that cannot be seen", () => {
     expect(before).toMatchObject({ ended: "expired", committed: false });
   });
 
+  it("in another namespace is not waited for where its time was over before it was seen", async () => {
+    const home = folder();
+    const first = await holder(home, { duration: 400 });
+    await first.hears("holds");
+    change(home, { holder: { space: "pid:[1]" } });
+    await pause(450);
+    const ended = leasesOf(home).run(NAME, async ({ before }) => before?.ended, { duration: 1000, patience: 100 });
+    expect(await ended).toBe("expired");
+  });
+
   it("in another namespace gets three times as long where it had begun", async () => {
     const home = folder();
     const first = await holder(home, { duration: 700 });
