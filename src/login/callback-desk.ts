@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { LoginOutcome } from "../oauth/login.js";
+import { type BrowserEvent, type BrowserState, TRANSITIONS } from "./browser-state.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, sendPage } from "./pages.js";
 import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
@@ -37,17 +38,24 @@ export class CallbackDesk {
   #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
   #wrong = 0;
   #outcome: LoginOutcome | undefined;
-  /** How far the winner's browser is: still to come for the page, or no longer to be waited for. */
-  #browser: "none" | "moving" | "here" | "served" | "gone" = "none";
-  #onServed: () => void = () => {};
+  #browser: BrowserState = "expected";
+  /** Called when the browser is served or gone. */
+  #onEnd: () => void = () => {};
 
   constructor(options: DeskOptions) {
     this.#options = options;
     this.#rules = {
       hosts: options.hosts,
       knows: (path) =>
-        path === options.path || path === this.#onward?.from || (this.#browser !== "none" && path === this.#donePath),
+        path === options.path ||
+        path === this.#onward?.from ||
+        (this.#browser !== "expected" && path === this.#donePath),
     };
+  }
+
+  /** How far the browser of the last callback is. */
+  get browser(): BrowserState {
+    return this.#browser;
   }
 
   /** Waits for the callback with this state. Before it is called, no callback is the right one. */
@@ -63,8 +71,7 @@ export class CallbackDesk {
    * @returns whether the browser came to be sent on; undefined where there is none
    */
   sendOn(url: string): Promise<boolean> | undefined {
-    const browser = this.#browser;
-    if (browser !== "moving" && browser !== "here") return undefined;
+    if (!this.#on("anotherRequest")) return undefined;
     const sent = new Promise<boolean>((resolve) => {
       const tooLate = setTimeout(resolve, NEXT_PAGE_MS, false).unref();
       const isSent = () => {
@@ -74,7 +81,6 @@ export class CallbackDesk {
       this.#onward = { from: this.#donePath, to: url, isSent };
     });
     this.#donePath = newDonePath();
-    this.#browser = "none";
     for (const response of this.#waiting) this.#moveOn(response);
     this.#waiting.clear();
     return sent;
@@ -94,9 +100,9 @@ export class CallbackDesk {
   conclude(outcome: LoginOutcome): Promise<void> {
     this.#outcome = outcome;
     for (const response of this.#waiting) sendPage(response, outcomePage(outcome));
-    if (this.#browser !== "moving" && this.#browser !== "here") return Promise.resolve();
+    if (this.#browser !== "redirected" && this.#browser !== "waiting") return Promise.resolve();
     return new Promise((resolve) => {
-      this.#onServed = resolve;
+      this.#onEnd = resolve;
     });
   }
 
@@ -108,26 +114,24 @@ export class CallbackDesk {
       if (++this.#wrong === PROBE_COUNT) this.#options.onProbe();
       return NOT_OURS;
     }
-    if (this.#browser !== "none") return ALREADY_ANSWERED;
-    this.#browser = "moving";
+    if (!this.#on("callback")) return ALREADY_ANSWERED;
     const path = this.#donePath;
     response.once("close", () => {
-      if (!response.writableFinished && this.#browser === "moving" && path === this.#donePath) this.#leave();
+      if (!response.writableFinished && path === this.#donePath) this.#on("callbackLost");
     });
     expected.resolve(parameters);
     return movedTo(path);
   }
 
   #serveDone(request: IncomingMessage, response: ServerResponse): void {
-    this.#browser = "here";
+    this.#on("pageRequested");
     this.#waiting.add(response);
     this.#options.hold(request.socket);
     response.once("close", () => {
-      // Whoever was sent on is waited for no more.
+      // A browser that was sent to another request has left the page for good.
       if (!this.#waiting.delete(response)) return;
-      if (response.writableFinished) this.#browser = "served";
-      else if (this.#waiting.size > 0) return;
-      this.#leave();
+      if (response.writableFinished) this.#on("pageSent");
+      else if (this.#waiting.size === 0) this.#on("pageLost");
     });
     if (this.#outcome !== undefined) sendPage(response, outcomePage(this.#outcome));
   }
@@ -138,9 +142,13 @@ export class CallbackDesk {
     this.#onward.isSent();
   }
 
-  #leave(): void {
-    if (this.#browser !== "served") this.#browser = "gone";
-    this.#onServed();
+  /** Changes the state by an event; false where the event changes nothing. */
+  #on(event: BrowserEvent): boolean {
+    const next = TRANSITIONS[this.#browser][event];
+    if (next === undefined) return false;
+    this.#browser = next;
+    if (next === "served" || next === "gone") this.#onEnd();
+    return true;
   }
 }
 
