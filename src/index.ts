@@ -60,7 +60,7 @@ export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } fro
 export type { GrantKey, GrantStore, Reservation } from "./oauth/grant-store.js";
 export type { Introspection } from "./oauth/introspection.js";
 export type { PreRegisteredClient } from "./oauth/known-client.js";
-export type { Attempt, Lease, LeaseOptions } from "./oauth/lease.js";
+export type { Lease, LeaseOptions, PreviousAttempt } from "./oauth/lease.js";
 export type {
   AuthorizePrompt,
   DevicePrompt,

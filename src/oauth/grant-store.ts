@@ -59,7 +59,7 @@ export interface GrantStore {
    * Runs `work` while nobody else runs work under the same name, in any process that shares the store.
    *
    * A name is written down by its hash alone. What the work throws, if it is an `AgentAuthError`, is told to the next
-   * holder as {@link Attempt.failure}.
+   * holder as {@link PreviousAttempt.failure}.
    */
   lease<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T>;
   /** Where it keeps things, for people. */

@@ -17,13 +17,13 @@ export interface Lease {
    */
   withdraw(): void;
   /** The attempt before this one under the same name, if there is a trace of it. */
-  readonly before: Attempt | undefined;
+  readonly before: PreviousAttempt | undefined;
   /** Whether somebody else held the lease when this one asked for it, so that {@link before} is what was waited for. */
   readonly waited: boolean;
 }
 
 /** What is known of work under a lease that has ended. */
-export interface Attempt {
+export interface PreviousAttempt {
   /** Unix milliseconds at which it began. */
   readonly at: number;
   /** Unix milliseconds at which it ended, where it said so itself. */

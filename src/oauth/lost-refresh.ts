@@ -1,6 +1,6 @@
 import type { AgentAuthError } from "../errors.js";
 import { type Grant, hasEnded, tokenGeneration } from "./grant.js";
-import type { Attempt } from "./lease.js";
+import type { PreviousAttempt } from "./lease.js";
 
 // The request may have arrived, and its answer with the new tokens be lost.
 const AMBIGUOUS = new Set(["timeout", "connection_reset", "bad_json"]);
@@ -26,13 +26,13 @@ export function isLastToken(grant: Grant, now: number): boolean {
 }
 
 /** Whether the refresh token was sent before, and nothing is known of its answer. */
-export function mayBeUsed(before: Attempt | undefined): before is Attempt {
+export function mayBeUsed(before: PreviousAttempt | undefined): before is PreviousAttempt {
   if (!before?.committed) return false;
   return before.ended !== "released" || LOST.has(before.failure?.code ?? "");
 }
 
 /** Why a refresh token may have been used before, for the message of its refusal; empty where nothing says so. */
-export function whyUsed(repeated: boolean, before: Attempt | undefined, { lostRefresh }: Grant): string {
+export function whyUsed(repeated: boolean, before: PreviousAttempt | undefined, { lostRefresh }: Grant): string {
   if (repeated) return "; its first answer was lost on the way";
   if (!mayBeUsed(before)) {
     if (lostRefresh === undefined) return "";

@@ -7,17 +7,17 @@ import { type Claim, type Ending, parseClaim, parseEnding } from "./claim.js";
 import { checkPrivateFolder, makePrivateFolder, noLinks } from "./private-file.js";
 import { storeError } from "./store-error.js";
 
-/** One claim among all that there ever were. */
-export interface Turn {
+/** One attempt to do the work of a lease: its lock file and its marks carry the name, the number and the id. */
+export interface Attempt {
   readonly name: string;
-  readonly attempt: number;
+  readonly number: number;
   readonly id: string;
 }
 
 /** The newest attempt under a name. */
 export interface Latest {
-  readonly attempt: number;
-  /** Undefined when it was swept meanwhile, or is not of this version. */
+  readonly number: number;
+  /** What its lock file says; undefined when it was swept in between, or another version wrote it. */
   readonly claim: Claim | undefined;
   readonly committed: boolean;
   readonly done: boolean;
@@ -25,7 +25,7 @@ export interface Latest {
 
 interface Trace {
   readonly file: string;
-  readonly attempt: number;
+  readonly number: number;
   /** The claim that a mark belongs to; undefined for the claim itself. */
   readonly mark: { readonly id: string; readonly kind: "sent" | "done" } | undefined;
 }
@@ -34,12 +34,12 @@ const OLD_MS = 24 * 3600 * 1000;
 const CROWD = 200;
 
 /**
- * Claims in a folder: one file an attempt, `<name>.<attempt>.claim`, with marks beside it, `<name>.<attempt>.<id>.sent`
- * and `.done`. An attempt is claimed once and by one process, because a link to a finished file is made whole or not at
- * all. Nothing is ever taken away from a holder; the next attempt has the next number. Numbers begin anew when all
- * traces of a name are gone, and so it is the id that tells whose a claim or a mark is.
+ * The lock files of leases in a folder: one an attempt, `<name>.<number>.claim`, with marks beside it,
+ * `<name>.<number>.<id>.sent` and `.done`. Only one process gets a number, because a link to a finished file is made whole
+ * or not at all. No holder ever loses its lock file; the next attempt has the next number. Numbers begin at 1 again when
+ * all files of a name are gone, and so it is the id that says to which attempt a file belongs.
  */
-export class Claims {
+export class LockFiles {
   readonly #folder: string;
 
   constructor(folder: string) {
@@ -52,27 +52,27 @@ export class Claims {
    * @param below only attempts with smaller numbers than this
    */
   latest(name: string, below = Number.POSITIVE_INFINITY): Latest | undefined {
-    const traces = this.#traces(name).filter((trace) => trace.attempt < below);
-    const claimed = traces.flatMap(({ attempt, mark }) => (mark ? [] : [attempt]));
+    const traces = this.#traces(name).filter((trace) => trace.number < below);
+    const claimed = traces.flatMap(({ number, mark }) => (mark ? [] : [number]));
     if (claimed.length === 0) return undefined;
-    const attempt = Math.max(...claimed);
-    const claim = parseClaim(this.#json(`${name}.${attempt}.claim`));
+    const number = Math.max(...claimed);
+    const claim = parseClaim(this.#json(`${name}.${number}.claim`));
     const has = (kind: string) =>
-      traces.some(({ attempt: of, mark }) => {
-        return of === attempt && mark?.kind === kind && (claim === undefined || mark.id === claim.id);
+      traces.some(({ number: of, mark }) => {
+        return of === number && mark?.kind === kind && (claim === undefined || mark.id === claim.id);
       });
-    return { attempt, claim, committed: has("sent"), done: has("done") };
+    return { number, claim, committed: has("sent"), done: has("done") };
   }
 
   /**
-   * Claims an attempt; false when another process has it, or the newest one is no longer the one that was judged.
+   * Begins an attempt; false when another process has its number, or the newest attempt is no longer the judged one.
    *
-   * @param judged the attempt before, which was found to be over; undefined when there was none
+   * @param judged the attempt before, which was found to have ended; undefined when there was none
    */
-  take({ name, attempt }: Turn, claim: Claim, judged: Latest | undefined): boolean {
+  take({ name, number }: Attempt, claim: Claim, judged: Latest | undefined): boolean {
     makePrivateFolder(this.#folder);
     checkPrivateFolder(this.#folder);
-    const path = this.#path(`${name}.${attempt}.claim`);
+    const path = this.#path(`${name}.${number}.claim`);
     const temporary = this.#temporary(name);
     try {
       writeFileSync(temporary, JSON.stringify(claim), { mode: 0o600, flag: "wx" });
@@ -84,11 +84,11 @@ export class Claims {
       remove(temporary);
     }
     try {
-      // Whoever looked long ago may have got a number whose turn is over, or one that came round again.
-      const before = this.latest(name, attempt);
-      const isAsJudged = before?.attempt === judged?.attempt && before?.claim?.id === judged?.claim?.id;
-      const isHad = isAsJudged && this.isNewest({ name, attempt, id: claim.id });
-      if (isHad) this.#sweep(name, attempt);
+      // A process that looked long ago may have got a number that is over, or one that is in use again.
+      const before = this.latest(name, number);
+      const isAsJudged = before?.number === judged?.number && before?.claim?.id === judged?.claim?.id;
+      const isHad = isAsJudged && this.isNewest({ name, number, id: claim.id });
+      if (isHad) this.#sweep(name, number);
       else remove(path);
       return isHad;
     } catch (error) {
@@ -97,64 +97,64 @@ export class Claims {
     }
   }
 
-  /** Whether nobody has claimed an attempt after this one. */
-  isNewest({ name, attempt, id }: Turn): boolean {
+  /** Whether this attempt is the newest. */
+  isNewest({ name, number, id }: Attempt): boolean {
     const latest = this.latest(name);
-    return latest?.attempt === attempt && latest.claim?.id === id;
+    return latest?.number === number && latest.claim?.id === id;
   }
 
   /** What was written down at the end of an attempt. */
-  ending({ name, attempt, id }: Turn): Ending | undefined {
-    return parseEnding(this.#json(`${name}.${attempt}.${id}.done`));
+  ending({ name, number, id }: Attempt): Ending | undefined {
+    return parseEnding(this.#json(`${name}.${number}.${id}.done`));
   }
 
   /** Marks an attempt as having begun what must not happen twice. */
-  commit(turn: Turn): void {
-    this.#mark(turn, "sent", "");
+  commit(attempt: Attempt): void {
+    this.#mark(attempt, "sent", "");
   }
 
   /** Says that an attempt has ended. */
-  finish(turn: Turn, ending: { at: number; failure: AgentAuthErrorJson | undefined }): void {
-    this.#mark(turn, "done", JSON.stringify(ending));
+  finish(attempt: Attempt, ending: { at: number; failure: AgentAuthErrorJson | undefined }): void {
+    this.#mark(attempt, "done", JSON.stringify(ending));
   }
 
-  /** Takes back an attempt, as if it had never been: the one before it is the newest again. False when that failed. */
-  withdraw(turn: Turn): boolean {
-    return this.#forget(turn, ({ attempt }) => attempt === turn.attempt);
+  /** Removes an attempt, so that the one before it is the newest again; false when that failed. */
+  rollback(attempt: Attempt): boolean {
+    return this.#forget(attempt, ({ number }) => number === attempt.number);
   }
 
-  /** Removes every trace of a name up to this attempt; false when that failed. */
-  forget(turn: Turn): boolean {
-    return this.#forget(turn, ({ attempt }) => attempt <= turn.attempt);
+  /** Removes all files of a name up to this attempt; false when that failed. */
+  forget(attempt: Attempt): boolean {
+    return this.#forget(attempt, ({ number }) => number <= attempt.number);
   }
 
-  /** Shows that the holder of an attempt lives; false when another process has taken over. */
-  beat(turn: Turn): boolean {
-    if (!this.isNewest(turn)) return false;
+  /** The heartbeat of the holder of an attempt; false when another process has taken over. */
+  beat(attempt: Attempt): boolean {
+    if (!this.isNewest(attempt)) return false;
     const now = new Date();
-    utimesSync(this.#path(`${turn.name}.${turn.attempt}.claim`), now, now);
+    utimesSync(this.#path(`${attempt.name}.${attempt.number}.claim`), now, now);
     return true;
   }
 
-  /** When the holder last showed that it lives, in the file system's time; undefined when the claim is gone. */
-  lastBeat(name: string, attempt: number): number | undefined {
-    return this.#touched(`${name}.${attempt}.claim`);
+  /** The last heartbeat of the holder, by the clock of the file system; undefined when the lock file is gone. */
+  lastBeat(name: string, number: number): number | undefined {
+    return this.#touched(`${name}.${number}.claim`);
   }
 
-  /** Where the claim is another's by now, what was chosen is theirs too: only marks of our own go then. */
-  #forget(turn: Turn, chosen: (trace: Trace) => boolean): boolean {
-    const { name, attempt, id } = turn;
-    const owner = parseClaim(this.#json(`${name}.${attempt}.claim`))?.id;
-    if (owner === undefined && this.lastBeat(name, attempt) !== undefined) return false;
+  /** Where the lock file is another attempt's by now, the chosen files are too: only marks of our own go then. */
+  #forget(attempt: Attempt, chosen: (trace: Trace) => boolean): boolean {
+    const { name, number, id } = attempt;
+    const owner = parseClaim(this.#json(`${name}.${number}.claim`))?.id;
+    if (owner === undefined && this.lastBeat(name, number) !== undefined) return false;
     const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
     // The claims last: without its marks one is at worst waited for, while a mark without its claim would mean nothing.
-    const claims = traces.filter(({ mark }) => !mark).sort((a, b) => a.attempt - b.attempt);
+    const claims = traces.filter(({ mark }) => !mark).sort((a, b) => a.number - b.number);
     const removed = [...traces.filter(({ mark }) => mark), ...claims].map(({ file }) => remove(this.#path(file)));
     return removed.every(Boolean);
   }
 
-  #mark({ name, attempt, id }: Turn, kind: "sent" | "done", text: string): void {
-    const path = this.#path(`${name}.${attempt}.${id}.${kind}`);
+  #mark({ name, number, id }: Attempt, kind: "sent" | "done", text: string): void {
+    const path = this.#path(`${name}.${number}.${id}.${kind}`);
     const temporary = this.#temporary(name);
     try {
       writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
@@ -196,15 +196,15 @@ export class Claims {
       if (!file.startsWith(`${name}.`)) return [];
       const parts = /^(\d{1,12})\.(?:claim|([0-9a-f]{12})\.(sent|done))$/.exec(file.slice(name.length + 1));
       if (!parts) return [];
-      const [, attempt, id, kind] = parts;
-      return [{ file, attempt: Number(attempt), mark: id ? { id, kind: kind as "sent" | "done" } : undefined }];
+      const [, number, id, kind] = parts;
+      return [{ file, number: Number(number), mark: id ? { id, kind: kind as "sent" | "done" } : undefined }];
     });
   }
 
   /** The attempt before this one may still be read; those before it are of no use. Other names go when they are old. */
-  #sweep(name: string, attempt: number): void {
-    for (const { file, attempt: other } of this.#traces(name)) {
-      if (other < attempt - 1) remove(this.#path(file));
+  #sweep(name: string, number: number): void {
+    for (const { file, number: other } of this.#traces(name)) {
+      if (other < number - 1) remove(this.#path(file));
     }
     const all = this.#names();
     if (all.length < CROWD) return;
@@ -224,7 +224,7 @@ export class Claims {
   }
 }
 
-/** What cannot be removed is in nobody's way: a claim without a holder is given up all the same. */
+/** What cannot be removed does no harm: other processes take over from a lock file without a holder all the same. */
 function remove(path: string): boolean {
   try {
     rmSync(path, { force: true });

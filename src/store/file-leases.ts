@@ -1,23 +1,23 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
-import { type Attempt, type Lease, type LeaseOptions, leaseLost } from "../oauth/lease.js";
+import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../oauth/lease.js";
 import { type Claim, claimId } from "./claim.js";
-import { Claims, type Latest, type Turn } from "./claims.js";
-import { bootClock, fateOf, thisHolder } from "./holder.js";
+import { type Attempt, type Latest, LockFiles } from "./claims.js";
+import { bootClock, livenessOf, thisHolder } from "./holder.js";
 import { Leases } from "./leases.js";
 import { withinLease } from "./send-guard.js";
 import { decideTakeover, isTimeOver } from "./takeover.js";
 
 const POLL_MS = { first: 10, most: 100 };
 
-/** Leases between all processes that share a folder, on claims in it. */
+/** Leases between all processes that share a folder, by lock files in it. */
 export class FileLeases {
-  readonly #claims: Claims;
+  readonly #files: LockFiles;
   readonly #here = new Leases();
 
   constructor(folder: string) {
-    this.#claims = new Claims(folder);
+    this.#files = new LockFiles(folder);
   }
 
   /** As `GrantStore.lease`. Those of one process queue up before they look at the files. */
@@ -34,9 +34,9 @@ export class FileLeases {
   ): Promise<T> {
     const taken = await this.#take(key, options);
     if ("instead" in taken) return taken.instead;
-    // Waiting for somebody who then left without a trace is no waiting for those before them.
+    // Waiting for an attempt that was rolled back is not waiting for the one before it.
     const isOlder = (taken.before?.endedAt ?? asked) < asked;
-    const held = new HeldLease(this.#claims, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
+    const held = new HeldLease(this.#files, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
     try {
       const result = await (options.extend ? work(held) : withinLease(held, () => work(held)));
       held.succeed();
@@ -52,14 +52,14 @@ export class FileLeases {
   async #take<T>(key: string, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
     const since = bootClock();
     let waited = false;
-    const watch = new Watch(this.#claims, key, options.duration);
+    const watch = new Watch(this.#files, key, options.duration);
     for (let pause = POLL_MS.first; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (options.signal?.aborted) throw abortedError(options.signal);
       const seen = watch.look();
       if (seen.free) {
         const claim = claimFor(options);
-        const turn = { name: key, attempt: (seen.latest?.attempt ?? 0) + 1, id: claim.id };
-        if (this.#claims.take(turn, claim, seen.latest)) return { turn, claim, before: seen.before, waited };
+        const attempt = { name: key, number: (seen.latest?.number ?? 0) + 1, id: claim.id };
+        if (this.#files.take(attempt, claim, seen.latest)) return { attempt, claim, before: seen.before, waited };
         continue;
       }
       if (!waited) options.onWait?.({ pid: seen.claim?.holder.pid, at: seen.claim?.at ?? Date.now() });
@@ -76,9 +76,9 @@ export class FileLeases {
 }
 
 interface Taken {
-  turn: Turn;
+  attempt: Attempt;
   claim: Claim;
-  before: Attempt | undefined;
+  before: PreviousAttempt | undefined;
   waited: boolean;
 }
 
@@ -86,44 +86,44 @@ function claimFor({ duration, extend = false }: LeaseOptions<unknown>): Claim {
   return { id: claimId(), holder: thisHolder(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
 }
 
-/** What a process that waits has seen of those before it. */
+/** What a waiting process observes of the attempts before its own. */
 class Watch {
-  readonly #claims: Claims;
+  readonly #files: LockFiles;
   readonly #key: string;
   readonly #duration: number;
   #seen = "";
   #seenAt = 0;
 
   /** @param duration milliseconds after which a claim of which nothing can be read is given up */
-  constructor(claims: Claims, key: string, duration: number) {
-    this.#claims = claims;
+  constructor(files: LockFiles, key: string, duration: number) {
+    this.#files = files;
     this.#key = key;
     this.#duration = duration;
   }
 
-  look(): { free: boolean; latest: Latest | undefined; before: Attempt | undefined; claim: Claim | undefined } {
+  look(): { free: boolean; latest: Latest | undefined; before: PreviousAttempt | undefined; claim: Claim | undefined } {
     // The clock before the files: what a holder wrote before its time was over must then be seen.
     const now = bootClock();
-    const latest = this.#claims.latest(this.#key);
+    const latest = this.#files.latest(this.#key);
     if (!latest) return { free: true, latest, before: undefined, claim: undefined };
-    const { attempt, committed, claim, done } = latest;
+    const { number, committed, claim, done } = latest;
     const beat = this.#follow(latest, now);
     const watched = now - this.#seenAt;
     const clocks = { boot: thisHolder().boot, now, epoch: Date.now(), beat, watched };
     // Of a claim that cannot be read nothing is known: it gets the time that one of ours would have.
     const isOver = claim ? isTimeOver(claim, committed, clocks) : watched > this.#duration;
-    const owner = claim && !done ? fateOf(claim.holder) : "unknown";
+    const owner = claim && !done ? livenessOf(claim.holder) : "unknown";
     const ended = decideTakeover({ done, owner, sent: committed, isOver });
     if (ended === "wait") return { free: false, latest, before: undefined, claim };
-    const ending = done && claim ? this.#claims.ending({ name: this.#key, attempt, id: claim.id }) : undefined;
+    const ending = done && claim ? this.#files.ending({ name: this.#key, number, id: claim.id }) : undefined;
     const before = { at: claim?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
     return { free: true, latest, before, claim };
   }
 
-  /** An attempt is watched from when it is first seen, or from its last sign of life. */
-  #follow({ attempt, claim }: Latest, now: number): number | undefined {
-    const beat = this.#claims.lastBeat(this.#key, attempt);
-    const seen = `${attempt} ${claim?.id} ${beat}`;
+  /** An attempt is watched from when it is first seen, or from its last heartbeat. */
+  #follow({ number, claim }: Latest, now: number): number | undefined {
+    const beat = this.#files.lastBeat(this.#key, number);
+    const seen = `${number} ${claim?.id} ${beat}`;
     if (seen !== this.#seen) this.#seenAt = now;
     this.#seen = seen;
     return beat;
@@ -132,19 +132,19 @@ class Watch {
 
 /** A lease in the hands of this process. */
 class HeldLease implements Lease {
-  readonly before: Attempt | undefined;
+  readonly before: PreviousAttempt | undefined;
   readonly waited: boolean;
-  readonly #claims: Claims;
-  readonly #turn: Turn;
+  readonly #files: LockFiles;
+  readonly #attempt: Attempt;
   readonly #once: boolean;
   readonly #duration: number;
   readonly #timer: NodeJS.Timeout | undefined;
   #from: { clock: number; epoch: number };
   #isWithdrawn = false;
 
-  constructor(claims: Claims, { turn, claim, before, waited }: Taken, options: LeaseOptions<unknown>) {
-    this.#claims = claims;
-    this.#turn = turn;
+  constructor(files: LockFiles, { attempt, claim, before, waited }: Taken, options: LeaseOptions<unknown>) {
+    this.#files = files;
+    this.#attempt = attempt;
     this.#once = options.once === true;
     this.#duration = claim.duration;
     this.before = before;
@@ -160,9 +160,9 @@ class HeldLease implements Lease {
   }
 
   async commit(): Promise<void> {
-    this.#claims.commit(this.#turn);
-    // Only now: whoever takes over after the time is up has seen the mark, and whoever took over before is seen here.
-    if (this.left() === 0 || !this.#claims.isNewest(this.#turn)) throw leaseLost();
+    this.#files.commit(this.#attempt);
+    // Only now: a process that takes over later has seen the mark, and one that took over before is seen here.
+    if (this.left() === 0 || !this.#files.isNewest(this.#attempt)) throw leaseLost();
   }
 
   withdraw(): void {
@@ -170,27 +170,27 @@ class HeldLease implements Lease {
   }
 
   succeed(): void {
-    if (!this.#once || !this.#isGone("forget")) this.#end(undefined);
+    if (!this.#once || !this.#removed("forget")) this.#end(undefined);
   }
 
-  /** What is not an error of ours is nobody's to be told. */
+  /** The next holder sees only errors of this package. */
   fail(error: unknown): void {
-    if (!this.#isWithdrawn || !this.#isGone("withdraw")) this.#end(isAgentAuthError(error) ? error : undefined);
+    if (!this.#isWithdrawn || !this.#removed("rollback")) this.#end(isAgentAuthError(error) ? error : undefined);
   }
 
   #end(failure: AgentAuthError | undefined): void {
     try {
-      this.#claims.finish(this.#turn, { at: Date.now(), failure: failure?.toJSON() });
+      this.#files.finish(this.#attempt, { at: Date.now(), failure: failure?.toJSON() });
     } catch {
-      // A full disk must not keep others waiting for a claim that nobody needs.
-      this.#isGone("withdraw");
+      // A full disk must not make others wait for an attempt that has ended.
+      this.#removed("rollback");
     }
   }
 
-  /** The work is done, and what becomes of its claim changes nothing about that. */
-  #isGone(how: "forget" | "withdraw"): boolean {
+  /** Whether the files of the attempt were removed: the work has ended, and an error here does not change that. */
+  #removed(how: "forget" | "rollback"): boolean {
     try {
-      return this.#claims[how](this.#turn);
+      return this.#files[how](this.#attempt);
     } catch {
       return false;
     }
@@ -201,13 +201,13 @@ class HeldLease implements Lease {
   }
 
   #beat(): void {
-    // The clock first: others count from when they see the sign of life, and must not be through with it sooner.
+    // The clock first: others count from when they see the heartbeat, and must not give this holder up sooner.
     const from = { clock: bootClock(), epoch: Date.now() };
     try {
-      if (this.#claims.beat(this.#turn)) this.#from = from;
+      if (this.#files.beat(this.#attempt)) this.#from = from;
       else this.end();
     } catch {
-      // Nobody saw it; the time that is left tells it.
+      // No process saw the heartbeat; left() shows it.
     }
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 
-/** Who holds something, told so that another process can find out whether it still lives. */
+/** The process that holds a lock file, so described that another process can find out whether it still lives. */
 export interface Holder {
   readonly pid: number;
   /** The run of the machine; equal only where the clock that never runs backwards is the same. */
@@ -16,7 +16,7 @@ export interface Holder {
 }
 
 /** Whether a holder lives; `unknown` where this process cannot see it. */
-export type Fate = "alive" | "dead" | "unknown";
+export type Liveness = "alive" | "dead" | "unknown";
 
 /** A clock that is set while the machine runs moves the start of its run by as much. */
 const SETTING_MS = 120_000;
@@ -35,8 +35,8 @@ export function bootClock(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
-/** What became of a holder, as far as it can be proven. */
-export function fateOf(holder: Holder): Fate {
+/** Whether a holder lives, as far as it can be proven. */
+export function livenessOf(holder: Holder): Liveness {
   const me = thisHolder();
   if (holder.boot !== me.boot || holder.space !== me.space) return "unknown";
   const found = process.platform === "linux" ? startOf(holder.pid) : undefined;
@@ -52,7 +52,7 @@ function ownStart(): string {
  * Without a process table to read: a number that is free is proof of death, and so is a start before the machine's. One
  * in use proves nothing more than that.
  */
-function signalled({ pid, started }: Holder): Fate {
+function signalled({ pid, started }: Holder): Liveness {
   const isOfThisRun = Number(started) > Date.now() - uptime() * 1000 - SETTING_MS;
   if (process.platform !== "linux" && !isOfThisRun) return "dead";
   try {

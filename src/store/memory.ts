@@ -1,7 +1,7 @@
 import { isAgentAuthError } from "../errors.js";
 import type { ClientRecord, Grant } from "../oauth/grant.js";
 import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
-import type { Attempt, Lease } from "../oauth/lease.js";
+import type { Lease, PreviousAttempt } from "../oauth/lease.js";
 import { Leases } from "./leases.js";
 
 /** A store that lives as long as the program. */
@@ -9,7 +9,7 @@ export function memoryStore(): GrantStore {
   const grants = new Map<string, Grant>();
   const clients = new Map<string, ClientRecord>();
   const leases = new Leases();
-  const failed = new Map<string, Attempt>();
+  const failed = new Map<string, PreviousAttempt>();
   const keyOf = ({ profile, server, account }: GrantKey) => JSON.stringify([profile, server, account]);
   const save = async (grant: Grant, expected: number | undefined) => {
     if (grants.get(keyOf(grant))?.generation !== expected) return false;

@@ -1,5 +1,5 @@
 import type { Claim } from "./claim.js";
-import type { Fate } from "./holder.js";
+import type { Liveness } from "./holder.js";
 
 /** Clocks of two machines are taken to agree within this. */
 const SKEW_MS = 120_000;
@@ -13,7 +13,7 @@ export interface Observation {
   /** Whether it has the mark "sent": it may have done what must not happen twice. */
   readonly sent: boolean;
   /** Whether its process lives; `unknown` also where its claim cannot be read. */
-  readonly owner: Fate;
+  readonly owner: Liveness;
   /** Whether its time is over: by {@link isTimeOver}, where its claim can be read. */
   readonly isOver: boolean;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Page } from "../../src/api/pages.js";
+import type { Page } from "../../src/api/page.js";
 import { DriftTracker } from "../../src/api/seams.js";
 import { SeenIds } from "../../src/api/seen-ids.js";
 import type { AgentAuthError } from "../../src/errors.js";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { GrantStore } from "../../src/oauth/grant-store.js";
-import type { Attempt } from "../../src/oauth/lease.js";
+import type { PreviousAttempt } from "../../src/oauth/lease.js";
 import { markLost } from "../../src/oauth/lost-refresh.js";
 import type { Progress } from "../../src/oauth/progress.js";
 import { fileStore } from "../../src/store/file.js";
@@ -43,7 +43,7 @@ async function signedIn(store: GrantStore = memoryStore()) {
 }
 
 /** A store in which an earlier attempt has left a trace in the lease. */
-function traced(store: GrantStore, before: Partial<Attempt>): GrantStore {
+function traced(store: GrantStore, before: Partial<PreviousAttempt>): GrantStore {
   const attempt = { at: 1, endedAt: undefined, ended: "died", committed: true, failure: undefined, ...before } as const;
   return {
     ...store,
@@ -182,7 +182,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
 });
 
 describe("a refresh that another process did not finish while the access token lives", () => {
-  it.each<[string, Partial<Attempt>]>([
+  it.each<[string, Partial<PreviousAttempt>]>([
     ["died", { ended: "died" }],
     ["ran out of time", { ended: "expired" }],
     [
@@ -197,7 +197,7 @@ describe("a refresh that another process did not finish while the access token l
     expect((await scene.stored()).lostRefresh).toMatchObject({ code: before.failure?.code ?? "interrupted" });
   });
 
-  it.each<[string, Partial<Attempt>]>([
+  it.each<[string, Partial<PreviousAttempt>]>([
     ["had not sent it", { committed: false }],
     [
       "had an answer",

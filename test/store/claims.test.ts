@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Claim } from "../../src/store/claim.js";
-import { Claims, type Turn } from "../../src/store/claims.js";
+import { type Attempt, LockFiles } from "../../src/store/claims.js";
 import { thisHolder } from "../../src/store/holder.js";
 import { folder } from "./stores.js";
 
@@ -16,16 +16,16 @@ const claim = (): Claim => {
 
 function open() {
   const path = join(folder(), "claims");
-  const claims = new Claims(path);
+  const lockFiles = new LockFiles(path);
   return {
-    claims,
+    lockFiles,
     path,
     files: () => readdirSync(path).sort(),
     /** Takes an attempt as somebody does who has just looked. */
-    take(attempt: number): Turn | undefined {
+    take(attempt: number): Attempt | undefined {
       const made = claim();
-      const turn = { name: NAME, attempt, id: made.id };
-      return claims.take(turn, made, claims.latest(NAME, attempt)) ? turn : undefined;
+      const one = { name: NAME, number: attempt, id: made.id };
+      return lockFiles.take(one, made, lockFiles.latest(NAME, attempt)) ? one : undefined;
     },
   };
 }
@@ -43,83 +43,83 @@ describe("a claim", () => {
     expect(files()).toEqual([`${NAME}.1.claim`]);
   });
 
-  it("is not had by a number whose turn is over", () => {
-    const { claims, take, files } = open();
+  it("is not had by a number whose attempt is over", () => {
+    const { lockFiles, take, files } = open();
     for (const attempt of [1, 2, 3]) expect(take(attempt)).toBeDefined();
     expect(files()).toEqual([`${NAME}.2.claim`, `${NAME}.3.claim`]);
     const late = claim();
-    expect(claims.take({ name: NAME, attempt: 1, id: late.id }, late, undefined)).toBe(false);
+    expect(lockFiles.take({ name: NAME, number: 1, id: late.id }, late, undefined)).toBe(false);
     expect(files()).toEqual([`${NAME}.2.claim`, `${NAME}.3.claim`]);
   });
 
   it("is not had on the strength of an attempt that has given its number to another", () => {
-    const { claims, take } = open();
+    const { lockFiles, take } = open();
     const first = must(take(1));
-    const judged = claims.latest(NAME);
-    claims.forget(first);
+    const judged = lockFiles.latest(NAME);
+    lockFiles.forget(first);
     const second = must(take(1));
     const late = claim();
-    expect(claims.take({ name: NAME, attempt: 2, id: late.id }, late, judged)).toBe(false);
-    expect(claims.isNewest(second)).toBe(true);
-    expect(claims.isNewest(first)).toBe(false);
+    expect(lockFiles.take({ name: NAME, number: 2, id: late.id }, late, judged)).toBe(false);
+    expect(lockFiles.isNewest(second)).toBe(true);
+    expect(lockFiles.isNewest(first)).toBe(false);
   });
 
   it("is not had on the strength of an attempt that is gone", () => {
-    const { claims, take } = open();
+    const { lockFiles, take } = open();
     const first = must(take(1));
-    const judged = claims.latest(NAME);
-    claims.forget(first);
+    const judged = lockFiles.latest(NAME);
+    lockFiles.forget(first);
     const late = claim();
-    expect(claims.take({ name: NAME, attempt: 2, id: late.id }, late, judged)).toBe(false);
-    expect(claims.latest(NAME)).toBeUndefined();
+    expect(lockFiles.take({ name: NAME, number: 2, id: late.id }, late, judged)).toBe(false);
+    expect(lockFiles.latest(NAME)).toBeUndefined();
   });
 
   it("leaves its followers alone when it is forgotten", () => {
-    const { claims, take, files } = open();
+    const { lockFiles, take, files } = open();
     const first = must(take(1));
     const second = must(take(2));
-    claims.commit(second);
-    claims.forget(first);
+    lockFiles.commit(second);
+    lockFiles.forget(first);
     expect(files()).toEqual([`${NAME}.2.${second.id}.sent`, `${NAME}.2.claim`].sort());
-    expect(claims.latest(NAME)).toMatchObject({ attempt: 2, committed: true, done: false });
+    expect(lockFiles.latest(NAME)).toMatchObject({ number: 2, committed: true, done: false });
   });
 
   it("takes what came before it along when it is forgotten", () => {
-    const { claims, take, files } = open();
+    const { lockFiles, take, files } = open();
     const first = must(take(1));
-    claims.finish(first, { at: 1, failure: undefined });
+    lockFiles.finish(first, { at: 1, failure: undefined });
     const second = must(take(2));
-    claims.commit(second);
-    expect(claims.forget(second)).toBe(true);
+    lockFiles.commit(second);
+    expect(lockFiles.forget(second)).toBe(true);
     expect(files()).toEqual([]);
   });
 
   it("takes away its own marks only, where its number is another's by now", () => {
-    const { claims, take, files } = open();
+    const { lockFiles, take, files } = open();
     const first = must(take(1));
-    claims.forget(first);
+    lockFiles.forget(first);
     const second = must(take(1));
-    claims.commit(second);
-    claims.finish(first, { at: 1, failure: undefined });
-    expect(claims.latest(NAME)).toMatchObject({ committed: true, done: false });
-    claims.forget(first);
-    claims.withdraw(first);
+    lockFiles.commit(second);
+    lockFiles.finish(first, { at: 1, failure: undefined });
+    expect(lockFiles.latest(NAME)).toMatchObject({ committed: true, done: false });
+    lockFiles.forget(first);
+    lockFiles.rollback(first);
     expect(files()).toEqual([`${NAME}.1.${second.id}.sent`, `${NAME}.1.claim`].sort());
   });
 
   it("does not show that it lives once another one has come after it", () => {
-    const { claims, take } = open();
+    const { lockFiles, take } = open();
     const first = must(take(1));
-    expect(claims.beat(first)).toBe(true);
+    expect(lockFiles.beat(first)).toBe(true);
     must(take(2));
-    expect(claims.beat(first)).toBe(false);
+    expect(lockFiles.beat(first)).toBe(false);
   });
 
   it("tells of its end what can be read of it", () => {
-    const { claims, take, path } = open();
-    const turn = must(take(1));
-    const done = join(path, `${NAME}.1.${turn.id}.done`);
-    expect(claims.ending(turn)).toBeUndefined();
+    const { lockFiles, take, path } = open();
+    const attempt = must(take(1));
+    const done = join(path, `${NAME}.1.${attempt.id}.done`);
+    expect(lockFiles.ending(attempt)).toBeUndefined();
     for (const [text, ending] of [
       ["", undefined],
       ["7", undefined],
@@ -129,17 +129,17 @@ describe("a claim", () => {
       ['{"at":1,"failure":{"code":"x"}}', { at: 1, failure: undefined }],
     ] as const) {
       writeFileSync(done, text);
-      expect(claims.ending(turn)).toEqual(ending);
-      expect(claims.latest(NAME)?.done).toBe(true);
+      expect(lockFiles.ending(attempt)).toEqual(ending);
+      expect(lockFiles.latest(NAME)?.done).toBe(true);
     }
     const failure = { code: "timeout", class: "unavailable", message: "late", retryable: true } as const;
-    claims.finish(turn, { at: 2, failure });
-    expect(claims.ending(turn)).toEqual({ at: 2, failure });
+    lockFiles.finish(attempt, { at: 2, failure });
+    expect(lockFiles.ending(attempt)).toEqual({ at: 2, failure });
   });
 
   it("makes no folder before there is one", () => {
-    const { claims, path } = open();
-    expect(claims.latest(NAME)).toBeUndefined();
+    const { lockFiles, path } = open();
+    expect(lockFiles.latest(NAME)).toBeUndefined();
     expect(existsSync(path)).toBe(false);
   });
 });

@@ -14,7 +14,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { Lease } from "../../src/oauth/lease.js";
 import type { Claim } from "../../src/store/claim.js";
-import { Claims } from "../../src/store/claims.js";
+import { LockFiles } from "../../src/store/claims.js";
 import { FileLeases } from "../../src/store/file-leases.js";
 import { bootClock } from "../../src/store/holder.js";
 import { type Child, compile, startChild } from "../helpers/child.js";
@@ -268,10 +268,10 @@ describe("a holder that another one has taken over from", () => {
       NAME,
       async (lease) => {
         const [name = ""] = claimsOf(home);
-        const claims = new Claims(join(home, "claims"));
+        const claims = new LockFiles(join(home, "claims"));
         const key = name.split(".")[0] ?? "";
         const theirs: Claim = { ...must(claims.latest(key)?.claim), id: "0".repeat(12) };
-        expect(claims.take({ name: key, attempt: 2, id: theirs.id }, theirs, claims.latest(key))).toBe(true);
+        expect(claims.take({ name: key, number: 2, id: theirs.id }, theirs, claims.latest(key))).toBe(true);
         expect(lease.left()).toBeGreaterThan(0);
         await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
       },

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { bootClock, fateOf, type Holder, thisHolder } from "../../src/store/holder.js";
+import { bootClock, type Holder, livenessOf, thisHolder } from "../../src/store/holder.js";
 import { type Child, compile, startChild } from "../helpers/child.js";
 import { until } from "../helpers/server.js";
 import type { SelfPortrait } from "./holder-driver.js";
@@ -25,14 +25,14 @@ function stateOf(pid: number): string | undefined {
 describe("a process that holds something", () => {
   it("is alive while it runs, this one included", async () => {
     const { holder } = await start();
-    expect(fateOf(thisHolder())).toBe("alive");
-    expect(fateOf(holder)).toBe("alive");
+    expect(livenessOf(thisHolder())).toBe("alive");
+    expect(livenessOf(holder)).toBe("alive");
   });
 
   it("is dead once it is killed", async () => {
     const child = await start();
     await child.kill("SIGKILL");
-    expect(fateOf(child.holder)).toBe("dead");
+    expect(livenessOf(child.holder)).toBe("dead");
   });
 
   it("counts the time as every other one of this boot does", async () => {
@@ -48,7 +48,7 @@ onLinux("a process in the table of processes", () => {
     const child = await start();
     await child.kill("SIGSTOP");
     await until(() => stateOf(child.pid) === "T");
-    expect(fateOf(child.holder)).toBe("alive");
+    expect(livenessOf(child.holder)).toBe("alive");
   });
 
   it("is dead once it is killed, also while nobody has taken note of its end", async () => {
@@ -56,20 +56,20 @@ onLinux("a process in the table of processes", () => {
     const { holder } = await start(["sh", "-c", '"$@" & exec sleep 1000', "sh"]);
     process.kill(holder.pid, "SIGKILL");
     await until(() => stateOf(holder.pid) === "Z");
-    expect(fateOf(holder)).toBe("dead");
+    expect(livenessOf(holder)).toBe("dead");
   });
 
   it("is dead when its number belongs to a later one", async () => {
     const { holder } = await start();
-    expect(fateOf({ ...holder, started: String(Number(holder.started) - 1) })).toBe("dead");
+    expect(livenessOf({ ...holder, started: String(Number(holder.started) - 1) })).toBe("dead");
   });
 
   it("is not known of another run of the machine, or another namespace", async () => {
     const child = await start();
     await child.kill("SIGKILL");
-    expect(fateOf({ ...child.holder, boot: `${child.holder.boot}x` })).toBe("unknown");
-    expect(fateOf({ ...child.holder, space: "pid:[1]" })).toBe("unknown");
-    expect(fateOf({ ...thisHolder(), boot: `host ${hostname()}` })).toBe("unknown");
+    expect(livenessOf({ ...child.holder, boot: `${child.holder.boot}x` })).toBe("unknown");
+    expect(livenessOf({ ...child.holder, space: "pid:[1]" })).toBe("unknown");
+    expect(livenessOf({ ...thisHolder(), boot: `host ${hostname()}` })).toBe("unknown");
   });
 
   const unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -80,7 +80,7 @@ onLinux("a process in the table of processes", () => {
     expect(child.holder.pid).toBeLessThan(100);
     expect(child.holder.boot).toBe(thisHolder().boot);
     expect(child.holder.space).not.toBe(thisHolder().space);
-    expect(fateOf(child.holder)).toBe("unknown");
+    expect(livenessOf(child.holder)).toBe("unknown");
   });
 });
 
@@ -107,16 +107,16 @@ describe("a process where there is no table of processes", () => {
     const there = await elsewhere();
     const me = there.thisHolder();
     expect(me).toMatchObject({ pid: process.pid, boot: `host ${hostname()}`, space: "" });
-    expect(there.fateOf(me)).toBe("alive");
+    expect(there.livenessOf(me)).toBe("alive");
     const child = await start();
-    expect(there.fateOf({ ...me, pid: child.pid })).toBe("alive");
+    expect(there.livenessOf({ ...me, pid: child.pid })).toBe("alive");
     await child.kill("SIGKILL");
-    expect(there.fateOf({ ...me, pid: child.pid })).toBe("dead");
+    expect(there.livenessOf({ ...me, pid: child.pid })).toBe("dead");
   });
 
   it("is dead when it began before the machine did, whoever has its number", async () => {
     const there = await elsewhere();
     const started = String(Date.now() - uptime() * 1000 - 3_600_000);
-    expect(there.fateOf({ ...there.thisHolder(), started })).toBe("dead");
+    expect(there.livenessOf({ ...there.thisHolder(), started })).toBe("dead");
   });
 });
