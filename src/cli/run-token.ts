@@ -3,8 +3,9 @@ import { escapeText, shellWord } from "../redact.js";
 import { agentOf } from "./agent-context.js";
 import type { TokenFlags } from "./agent-flags.js";
 import { checkHandOver } from "./bound-token.js";
-import type { Deps } from "./context.js";
+import { type Deps, homeOf } from "./context.js";
 import { readCredentialRequest } from "./credential-request.js";
+import { repairHome } from "./home-access.js";
 import { mcpAddress } from "./mcp-address.js";
 import { escapeJson } from "./output/safe-json.js";
 import { formatToken } from "./token-formats.js";
@@ -27,6 +28,8 @@ export async function runToken(options: TokenFlags, deps: Deps): Promise<undefin
 export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefined> {
   const url = mcpAddress(options.url);
   if (options.grant !== undefined) throw noSignIn(url, options.grant);
+  const home = homeOf(deps);
+  if (repairHome(home)) deps.io.say(`${escapeText(home)} could be read by others, and is yours alone again`);
   if (options.wait === false) return beginLogin(url, options, deps);
   const reason = whyTwoSteps(options, deps);
   if (reason !== undefined) {

@@ -1,5 +1,6 @@
 import { readConfig } from "./config.js";
 import { type Deps, homeOf } from "./context.js";
+import { ACCESS_TEXT, homeAccess } from "./home-access.js";
 import { profileOf, writtenProfile } from "./profile-source.js";
 import type { Settings } from "./settings.js";
 import { chooseStore } from "./store-choice.js";
@@ -14,6 +15,8 @@ export function sourcesLine({ profile }: Settings, deps: Deps, { all = false, lo
   const store = chooseStore(deps.io.env, writtenProfile(profile.value, readConfig(home)));
   const { value, source } = profileOf(profile, home);
   const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
-  const kept = store.value === "memory" ? "nothing is kept when a command ends" : `${location}, readable by you alone`;
+  const access = homeAccess(home);
+  const who = access === undefined ? "" : `, ${access === "private" ? "" : "which "}${ACCESS_TEXT[access]}`;
+  const kept = store.value === "memory" ? "nothing is kept when a command ends" : `${location}${who}`;
   return `${whose}, store ${store.value} (${store.source}): ${kept}`;
 }

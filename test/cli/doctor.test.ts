@@ -1,10 +1,11 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { DoctorFlags } from "../../src/cli/commands/doctor/options.js";
 import type { Deps } from "../../src/cli/context.js";
+import { checkHome } from "../../src/cli/doctor/home.js";
 import type { Report } from "../../src/cli/doctor/report.js";
 import { knownSettings } from "../../src/cli/doctor/settings.js";
 import { createMemoryIo } from "../../src/cli/io.js";
@@ -158,6 +159,20 @@ describe("the line that status has about its sources", () => {
     ["all profiles (--all), store file (default): there, readable by you alone", {}, { all: true, location: "there" }],
   ])("is: %s", (wanted, situation, more) => {
     expect(line(situation, more)).toBe(wanted);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("who can read the folder", () => {
+  it.each([
+    [0o700, "readable by you alone", "ok"],
+    [0o755, "which can be read by others", "warning"],
+    [0o770, "which can be changed by others", "failed"],
+  ])("is the same for status and doctor: mode %i", (mode, said, state) => {
+    const { deps, home } = depsOf({ config: CONFIG });
+    const { settings } = knownSettings({ profile: "other" }, deps.io.env, home);
+    chmodSync(home, mode);
+    expect(sourcesLine(settings, deps)).toMatch(new RegExp(`${home}, ${said}$`));
+    expect(checkHome({ value: home, source: "default" }).state).toBe(state);
   });
 });
 

@@ -1,3 +1,4 @@
+import { chmodSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { linesOf } from "../helpers/cli.js";
 import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
@@ -153,6 +154,15 @@ describe("agentauth token --format", () => {
 });
 
 describe("agentauth login, status and logout", () => {
+  it.skipIf(process.platform === "win32")("makes the folder private again that others can read", async () => {
+    await me.signIn();
+    chmodSync(me.home, 0o755);
+    expect((await me.run(["status"])).stderr).toContain(`${me.home}, which can be read by others`);
+    const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
+    expect(login.stderr).toContain(`${me.home} could be read by others, and is yours alone again`);
+    expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
+  });
+
   it("signs in, is seen as a new device, and signs out", async () => {
     const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
     expect([login.code, login.stdout]).toEqual([0, ""]);

@@ -14,6 +14,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import { shellWord } from "../../redact.js";
 import { storeError } from "../../store/store-error.js";
 import type { Sourced } from "../config/sourced.js";
+import { ACCESS_TEXT, accessOf } from "../home-access.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -50,16 +51,14 @@ function absent(where: string, home: string): Finding {
   return ok(`${where}, not there yet: made when something is first kept`);
 }
 
-/** Windows has neither owners nor modes in this sense. */
 function ownership(where: string, home: string, stat: Stats): Finding | undefined {
-  if (process.getuid === undefined) return undefined;
-  if (stat.uid !== process.getuid() && stat.uid !== 0) {
-    return failed(`${where} belongs to another user`, `chown "$USER" ${shellWord(home)}`);
-  }
+  const access = accessOf(stat);
+  if (access === "private") return undefined;
+  const found = `${where} ${ACCESS_TEXT[access]}`;
+  if (access === "foreign") return failed(found, `chown "$USER" ${shellWord(home)}`);
   const repair = `chmod 700 ${shellWord(home)}`;
   // Whoever can write there can put other settings in the place of these.
-  if ((stat.mode & 0o022) !== 0) return failed(`${where} can be changed by others`, repair);
-  return (stat.mode & 0o055) === 0 ? undefined : warning(`${where} can be read by others`, repair);
+  return access === "writable" ? failed(found, repair) : warning(found, repair);
 }
 
 /**

@@ -1,0 +1,56 @@
+import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
+
+/** Who can get at a folder: this user alone, others too, or a user it belongs to who is not this one. */
+export type FolderAccess = "private" | "readable" | "writable" | "foreign";
+
+/** Who can get at a folder, by its owner and mode. Windows has neither in this sense. */
+export function accessOf({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAccess {
+  if (process.getuid === undefined) return "private";
+  if (uid !== process.getuid() && uid !== 0) return "foreign";
+  if ((mode & 0o022) !== 0) return "writable";
+  return (mode & 0o055) === 0 ? "private" : "readable";
+}
+
+/** What each kind of access is, for people. */
+export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
+  private: "readable by you alone",
+  readable: "can be read by others",
+  writable: "can be changed by others",
+  foreign: "belongs to another user",
+};
+
+/** {@link accessOf} for our folder; one that is not there yet is made private, and nothing is known of one out of reach. */
+export function homeAccess(home: string): FolderAccess | undefined {
+  try {
+    const stat = statSync(home, { throwIfNoEntry: false });
+    return stat === undefined ? "private" : accessOf(stat);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What lies in a folder that we made: one that holds anything else may be shared on purpose. */
+const OURS: ReadonlySet<string> = new Set([
+  ...["config.json", "sandbox.json", "grants", "clients", "claims", "tokens", "logins", "run"],
+]);
+
+/**
+ * Makes our folder private again where others can read it, as long as this user owns it and nothing but our files lies
+ * in it. What others could write in is left as it is: its content may be theirs.
+ *
+ * @returns whether its mode was changed
+ */
+export function repairHome(home: string): boolean {
+  try {
+    const stat = lstatSync(home);
+    const isOwn = stat.isDirectory() && stat.uid === process.getuid?.();
+    if (!isOwn || accessOf(stat) !== "readable") return false;
+    const names = readdirSync(home);
+    if (names.length === 0 || !names.every((name) => OURS.has(name))) return false;
+    chmodSync(home, 0o700);
+    return true;
+  } catch {
+    // A folder that is not there is made private; any other trouble is for the store to report.
+    return false;
+  }
+}
