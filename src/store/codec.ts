@@ -24,8 +24,6 @@ export function encodeGrant(grant: Grant, before?: string): string {
     ...grant,
     client: { ...client, clientSecret: client.clientSecret?.reveal() },
     proofKey: grant.proofKey?.reveal(),
-    // Named also where there is none: what is not named is taken over from the text before.
-    lostRefresh: grant.lostRefresh,
     tokens: {
       ...tokens,
       accessToken: tokens.accessToken.reveal(),

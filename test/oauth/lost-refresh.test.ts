@@ -156,6 +156,28 @@ describe("a refresh whose answer is lost while the access token lives", () => {
     });
   });
 
+  it("does not stop this process from storing the answer that it could not store before", async () => {
+    const scene = await signedIn();
+    let isBroken = true;
+    const store: GrantStore = {
+      ...scene.store,
+      reserve: async (key) => {
+        const room = await scene.store.reserve(key);
+        const diskFull = () => Promise.reject(new AgentAuthError("store_failed", "disk full", { class: "store" }));
+        return { ...room, save: (...args) => (isBroken ? diskFull() : room.save(...args)) };
+      },
+    };
+    const agent = scene.agent({ store });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    // The other process finds the trace of a refresh that was not stored.
+    isBroken = false;
+    expect(await scene.token()).toBe("access-as-1");
+    expect((await scene.stored()).lostRefresh).toMatchObject({ code: "grant_not_saved" });
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect(await scene.stored()).toMatchObject({ lostRefresh: undefined, tokens: { refreshToken: "refresh-as-2" } });
+    expect(scene.refreshes()).toBe(1);
+  });
+
   it("leaves the token in use where the mark cannot be stored", async () => {
     const scene = await signedIn();
     const store: GrantStore = {
