@@ -7,33 +7,34 @@ import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, sendPage } from "./pages.js";
 import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
 
-/** So many wrong callbacks are no accident. */
+/** This many wrong callbacks are no accident. */
 const PROBE_COUNT = 50;
-/** Time that a browser gets to come for the page that it was sent to. */
+/** Time that a browser has to request the page that it was redirected to. */
 const NEXT_PAGE_MS = 2_000;
 
-/** What a desk is told. */
-export interface DeskOptions {
-  /** The authorities by which a browser may come. */
+/** How a {@link CallbackHandler} answers. */
+export interface CallbackHandlerOptions {
+  /** The values of the Host header that a browser may send. */
   hosts: ReadonlySet<string>;
   /** The path of the redirect address. */
   path: string;
   /** Called once when 50 wrong callbacks came: something on this machine, or a web page, tries to slip one in. */
   onProbe: () => void;
-  /** Called with a connection that will have to wait for the end of the login. */
-  hold: (socket: Socket) => void;
+  /** Called with a connection that must stay open until the login has ended. */
+  keepAlive: (socket: Socket) => void;
 }
 
 /**
- * Answers the requests that reach a callback listener: the first callback with the right state wins, its browser is
- * sent on to a page that waits until the login has ended, and everything else changes nothing.
+ * Answers the requests that reach a callback listener. The first callback with the right state wins, and its browser is
+ * redirected to a page that is answered when the login has ended; {@link TRANSITIONS} has the states of the browser. No
+ * other request changes anything.
  */
-export class CallbackDesk {
-  readonly #options: DeskOptions;
+export class CallbackHandler {
+  readonly #options: CallbackHandlerOptions;
   readonly #rules: RequestRules;
   #donePath = newDonePath();
-  /** Where the browser of an earlier callback is sent on to, and the page that it may still come for. */
-  #onward: { from: string; to: string; isSent: () => void } | undefined;
+  /** Where the browser of an earlier callback is sent, and the page that it may still request. */
+  #redirect: { from: string; to: string; isSent: () => void } | undefined;
   readonly #waiting = new Set<ServerResponse>();
   #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
   #wrong = 0;
@@ -42,13 +43,13 @@ export class CallbackDesk {
   /** Called when the browser is served or gone. */
   #onEnd: () => void = () => {};
 
-  constructor(options: DeskOptions) {
+  constructor(options: CallbackHandlerOptions) {
     this.#options = options;
     this.#rules = {
       hosts: options.hosts,
       knows: (path) =>
         path === options.path ||
-        path === this.#onward?.from ||
+        path === this.#redirect?.from ||
         (this.#browser !== "expected" && path === this.#donePath),
     };
   }
@@ -58,7 +59,7 @@ export class CallbackDesk {
     return this.#browser;
   }
 
-  /** Waits for the callback with this state. Before it is called, no callback is the right one. */
+  /** Waits for the callback with this state. Before this call, every callback is wrong. */
   expect(state: string): Promise<URLSearchParams> {
     return new Promise((resolve) => {
       this.#expected = { state, resolve };
@@ -66,11 +67,11 @@ export class CallbackDesk {
   }
 
   /**
-   * Sends the browser of a callback on to another request, whose callback is then another one.
+   * Redirects the browser of a callback to another authorization request; another callback is then expected.
    *
-   * @returns whether the browser came to be sent on; undefined where there is none
+   * @returns whether the browser requested its page in time, and so was redirected; undefined where there is no browser
    */
-  sendOn(url: string): Promise<boolean> | undefined {
+  redirectAgain(url: string): Promise<boolean> | undefined {
     if (!this.#on("anotherRequest")) return undefined;
     const sent = new Promise<boolean>((resolve) => {
       const tooLate = setTimeout(resolve, NEXT_PAGE_MS, false).unref();
@@ -78,10 +79,10 @@ export class CallbackDesk {
         clearTimeout(tooLate);
         resolve(true);
       };
-      this.#onward = { from: this.#donePath, to: url, isSent };
+      this.#redirect = { from: this.#donePath, to: url, isSent };
     });
     this.#donePath = newDonePath();
-    for (const response of this.#waiting) this.#moveOn(response);
+    for (const response of this.#waiting) this.#answerRedirect(response);
     this.#waiting.clear();
     return sent;
   }
@@ -91,13 +92,13 @@ export class CallbackDesk {
     const target = request.url ?? "";
     const refusal = refusalOf(request, this.#rules);
     if (refusal !== undefined) sendPage(response, refusal);
-    else if (pathOf(target) === this.#onward?.from) this.#moveOn(response);
+    else if (pathOf(target) === this.#redirect?.from) this.#answerRedirect(response);
     else if (pathOf(target) === this.#donePath) this.#serveDone(request, response);
     else sendPage(response, this.#receive(queryOf(target), response));
   }
 
-  /** Tells the browser how it ended. Resolves once it has been told, or where there is none to tell. */
-  conclude(outcome: LoginOutcome): Promise<void> {
+  /** Sends the outcome to the browser. Resolves once it was sent, or where there is no browser. */
+  finish(outcome: LoginOutcome): Promise<void> {
     this.#outcome = outcome;
     for (const response of this.#waiting) sendPage(response, outcomePage(outcome));
     if (this.#browser !== "redirected" && this.#browser !== "waiting") return Promise.resolve();
@@ -126,7 +127,7 @@ export class CallbackDesk {
   #serveDone(request: IncomingMessage, response: ServerResponse): void {
     this.#on("pageRequested");
     this.#waiting.add(response);
-    this.#options.hold(request.socket);
+    this.#options.keepAlive(request.socket);
     response.once("close", () => {
       // A browser that was sent to another request has left the page for good.
       if (!this.#waiting.delete(response)) return;
@@ -136,10 +137,10 @@ export class CallbackDesk {
     if (this.#outcome !== undefined) sendPage(response, outcomePage(this.#outcome));
   }
 
-  #moveOn(response: ServerResponse): void {
-    if (this.#onward === undefined) return;
-    sendPage(response, movedTo(this.#onward.to));
-    this.#onward.isSent();
+  #answerRedirect(response: ServerResponse): void {
+    if (this.#redirect === undefined) return;
+    sendPage(response, movedTo(this.#redirect.to));
+    this.#redirect.isSent();
   }
 
   /** Changes the state by an event; false where the event changes nothing. */

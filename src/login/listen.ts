@@ -12,8 +12,8 @@ const PORT_ATTEMPTS = 10;
 /** A bound listener. */
 export interface Listener {
   readonly port: number;
-  /** Takes a connection out of the limits: it waits for us, not we for it. */
-  hold(socket: Socket): void;
+  /** Exempts a connection from the limits: it waits for us, not we for it. */
+  keepAlive(socket: Socket): void;
   /** Ends every connection and stops listening. May be called again. */
   close(): Promise<void>;
 }
@@ -49,7 +49,7 @@ export async function listen({ port, ipv6 }: ListenAddress, handle: RequestListe
 }
 
 function listener(port: number, servers: Server[], pool: SocketPool): Listener {
-  return { port, hold: (socket) => pool.hold(socket), close: () => closeAll(servers, pool) };
+  return { port, keepAlive: (socket) => pool.keepAlive(socket), close: () => closeAll(servers, pool) };
 }
 
 function bind(host: string, port: number, pool: SocketPool, handle: RequestListener): Promise<Server> {

@@ -2,7 +2,7 @@ import { abortedError } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
 import type { LoginOutcome } from "../oauth/login.js";
 import { listenByPlan } from "./bind-plan.js";
-import { CallbackDesk } from "./callback-desk.js";
+import { CallbackHandler } from "./callback-desk.js";
 import { authority, planRedirect, type RedirectWish, redirectUri } from "./redirect-address.js";
 
 /** Time that the browser gets to fetch its last page. */
@@ -22,9 +22,9 @@ export interface Loopback {
   readonly redirectUri: string;
   /** Waits for the callback with this state; any other changes nothing. Rejects when the signal fires. */
   receive(state: string, signal: AbortSignal): Promise<URLSearchParams>;
-  /** Sends the browser that brought a callback on to another request, if it comes; undefined where there is none. */
-  sendOn(url: string): Promise<boolean> | undefined;
-  /** Tells the browser how it ended, waits at most two seconds until it has read it, and closes everything. */
+  /** Redirects the browser of a callback to another request, if it comes for it; undefined where there is no browser. */
+  redirectAgain(url: string): Promise<boolean> | undefined;
+  /** Sends the outcome to the browser, waits for that at most two seconds, and closes everything. */
   close(outcome: LoginOutcome): Promise<void>;
 }
 
@@ -39,13 +39,13 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
   if (signal.aborted) throw abortedError(signal);
   // Filled once the port is known; until then every request is a stranger's.
   const hosts = new Set<string>();
-  const desk = new CallbackDesk({
+  const handler = new CallbackHandler({
     hosts,
     path: plan.path,
     onProbe: () => options.onProbe?.(),
-    hold: (socket) => listener.hold(socket),
+    keepAlive: (socket) => listener.keepAlive(socket),
   });
-  const listener = await listenByPlan(plan, (request, response) => desk.handle(request, response));
+  const listener = await listenByPlan(plan, (request, response) => handler.handle(request, response));
   const names = plan.host === "localhost" ? ["localhost", "127.0.0.1", "[::1]"] : [plan.host];
   for (const name of names) hosts.add(authority(name, listener.port));
   const onAbort = () => void listener.close();
@@ -56,10 +56,10 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
   }
   return {
     redirectUri: redirectUri(plan, listener.port),
-    receive: (state, stop) => untilAborted(untilAborted(desk.expect(state), signal), stop),
-    sendOn: (url) => desk.sendOn(url),
+    receive: (state, stop) => untilAborted(untilAborted(handler.expect(state), signal), stop),
+    redirectAgain: (url) => handler.redirectAgain(url),
     async close(outcome) {
-      await lastPage(desk.conclude(outcome), signal);
+      await lastPage(handler.finish(outcome), signal);
       signal.removeEventListener("abort", onAbort);
       await listener.close();
     },

@@ -21,8 +21,8 @@ export class SocketPool {
     if (this.#open.size > MAX_SOCKETS) this.#endOldest();
   }
 
-  /** Keeps a connection from making room. */
-  hold(socket: Socket): void {
+  /** Exempts a connection from those that are ended to make room. */
+  keepAlive(socket: Socket): void {
     if (this.#open.has(socket)) this.#held.add(socket);
   }
 

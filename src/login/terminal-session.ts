@@ -47,7 +47,7 @@ export class TerminalSession implements LoginSession {
         this.#announce(url, prompt);
         void this.#openBrowser(url, ends.signal);
       };
-      const isSentOn = loopback?.sendOn(url);
+      const isSentOn = loopback?.redirectAgain(url);
       if (isSentOn === undefined) show();
       else void isSentOn.then((came) => came || ends.signal.aborted || show());
       const ways = [untilAborted(this.#pasted({ ...prompt, url }, ends.signal), ends.signal)];

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type BrowserEvent, type BrowserState, TRANSITIONS } from "../../src/login/browser-state.js";
-import { CallbackDesk } from "../../src/login/callback-desk.js";
+import { CallbackHandler } from "../../src/login/callback-desk.js";
 import { openSocket, raw, request, STATE, statusOf } from "./support.js";
 
 const STATES = ["expected", "redirected", "waiting", "served", "gone"] as const;
@@ -12,19 +12,28 @@ const EVENTS = ["callback", "callbackLost", "pageRequested", "pageSent", "pageLo
 async function open() {
   const hosts = new Set<string>();
   const held: Socket[] = [];
-  const desk = new CallbackDesk({ hosts, path: "/callback", onProbe: () => {}, hold: (socket) => held.push(socket) });
+  const handler = new CallbackHandler({
+    hosts,
+    path: "/callback",
+    onProbe: () => {},
+    keepAlive: (socket) => held.push(socket),
+  });
   let isCut = false;
+  let losses = 0;
   const server = createServer((incoming, response) => {
     // As where the system has not taken the answer before the connection breaks.
     if (isCut) Object.defineProperty(response, "writableFinished", { value: false });
-    desk.handle(incoming, response);
+    handler.handle(incoming, response);
+    response.once("close", () => {
+      if (!response.writableFinished) losses++;
+    });
     if (isCut) incoming.socket.destroy();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void server.close().closeAllConnections());
   const { port } = server.address() as AddressInfo;
   hosts.add(`127.0.0.1:${port}`);
-  void desk.expect(STATE);
+  void handler.expect(STATE);
 
   let page = "/done/none";
   const pages: ReturnType<typeof openSocket>[] = [];
@@ -45,13 +54,13 @@ async function open() {
       await expect.poll(() => held.length).toBe(before + 1);
       pages.push(browser);
     },
-    pageSent: () => void desk.conclude({ ok: true }),
+    pageSent: () => void handler.finish({ ok: true }),
     async pageLost() {
       for (const { socket } of pages) socket.destroy();
     },
-    anotherRequest: () => void desk.sendOn("https://issuer.example/authorize"),
+    anotherRequest: () => void handler.redirectAgain("https://issuer.example/authorize"),
   };
-  return { desk, port, actions, pages, pagePath: () => page };
+  return { handler, port, actions, pages, pagePath: () => page, lost: () => losses };
 }
 
 /** An event, and the state of the browser after it. */
@@ -94,12 +103,12 @@ describe("the browser of a callback", () => {
       ...(["pageRequested > waiting", "pageSent > served", "anotherRequest > served"] as const),
     ],
   ])("%s", async (_name, ...steps) => {
-    const { desk, actions } = await open();
-    expect(desk.browser).toBe("expected");
+    const { handler, actions } = await open();
+    expect(handler.browser).toBe("expected");
     for (const step of steps) {
       const [event, state] = step.split(" > ") as [BrowserEvent, BrowserState];
       await actions[event]();
-      await expect.poll(() => desk.browser, { message: step }).toBe(state);
+      await expect.poll(() => handler.browser, { message: step }).toBe(state);
     }
   });
 
@@ -117,27 +126,39 @@ describe("the browser of a callback", () => {
   });
 
   test("is waited for until it has the outcome, and not where there is none or it is gone", async () => {
-    const { desk, actions } = await open();
-    await desk.conclude({ ok: true });
+    const { handler, actions } = await open();
+    await handler.finish({ ok: true });
     await actions.callback();
-    const concluded = desk.conclude({ ok: true }).then(() => desk.browser);
+    const finished = handler.finish({ ok: true }).then(() => handler.browser);
     await actions.pageRequested();
-    expect(await concluded).toBe("served");
-    await desk.conclude({ ok: true });
+    expect(await finished).toBe("served");
+    await handler.finish({ ok: true });
 
     const other = await open();
     await other.actions.callback();
     await other.actions.pageRequested();
     await other.actions.pageLost();
-    await expect.poll(() => other.desk.browser).toBe("gone");
-    await other.desk.conclude({ ok: true });
+    await expect.poll(() => other.handler.browser).toBe("gone");
+    await other.handler.finish({ ok: true });
+  });
+
+  test("is not gone while one of its tabs waits", async () => {
+    const { handler, actions, pages, lost } = await open();
+    await actions.callback();
+    await actions.pageRequested();
+    await actions.pageRequested();
+    pages[0]?.socket.destroy();
+    await expect.poll(lost).toBe(1);
+    expect(handler.browser).toBe("waiting");
+    await handler.finish({ ok: true });
+    expect(await pages[1]?.closed).toContain("You are signed in");
   });
 
   test("that is sent to another request finds nothing at the page of before, but the way to that request", async () => {
-    const { desk, port, actions, pagePath } = await open();
+    const { handler, port, actions, pagePath } = await open();
     await actions.callback();
     const before = pagePath();
-    const sent = desk.sendOn("https://issuer.example/authorize");
+    const sent = handler.redirectAgain("https://issuer.example/authorize");
     expect(await raw(port, request(port, before))).toMatch(/^location: https:\/\/issuer\.example\/authorize\r$/im);
     expect(await sent).toBe(true);
     await actions.callback();
