@@ -14,17 +14,15 @@ export type FetchPage<T> = (offset: number | undefined, signal: AbortSignal) => 
 export class Prefetcher<T> {
   readonly #fetchPage: FetchPage<T>;
   readonly #pages = new Map<number, Promise<Page<T>>>();
-  readonly #outer: AbortSignal | undefined;
-  readonly #start: number | undefined;
+  readonly #options: Pick<ListOptions, "from" | "signal">;
   #controller: FollowingController;
   #width: number;
 
   constructor(fetchPage: FetchPage<T>, options: Pick<ListOptions, "concurrency" | "from" | "signal">) {
     this.#fetchPage = fetchPage;
-    this.#outer = options.signal;
+    this.#options = options;
     this.#controller = follow(options.signal);
     this.#width = options.concurrency ?? 1;
-    this.#start = options.from;
   }
 
   /** The page at an offset: the one in flight, or a new request. */
@@ -34,7 +32,7 @@ export class Prefetcher<T> {
       this.#pages.delete(offset);
       return pending;
     }
-    const requested = offset === 0 && this.#start === undefined ? undefined : offset;
+    const requested = offset === 0 && this.#options.from === undefined ? undefined : offset;
     return this.#fetchPage(requested, this.#controller.signal);
   }
 
@@ -59,7 +57,7 @@ export class Prefetcher<T> {
   stopPrefetching(): void {
     this.#width = 1;
     this.stop();
-    this.#controller = follow(this.#outer);
+    this.#controller = follow(this.#options.signal);
   }
 
   /** Aborts every request in flight. */
