@@ -104,12 +104,16 @@ async function provoke(
   }
 }
 
+/** For all of discovery: each request has its own limit, and a server that names many documents has many of those. */
+const DISCOVERY_DEADLINE_MS = 30_000;
+
 /**
  * Finds out who gives tokens for an MCP server: challenge, resource metadata (RFC 9728), server metadata (RFC 8414).
  * From the resource metadata on the MCP server itself is asked for nothing more.
  *
  * @param challenge the challenge of an answer that was already received; without it the server is asked
- * @throws `AgentAuthError` of class `refused` where a rule was broken, `unavailable` where a peer did not answer
+ * @throws `AgentAuthError` of class `refused` where a rule was broken, `unavailable` where a peer did not answer, or where
+ * it took more than 30 s in all (`timeout`)
  */
 export function discover(
   context: DiscoveryContext,
@@ -117,7 +121,7 @@ export function discover(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered> {
-  return find(context, findServerMetadata, { mcpUrl, challenge, signal });
+  return inTime(mcpUrl, signal, (own) => find(context, findServerMetadata, { mcpUrl, challenge, signal: own }));
 }
 
 /** {@link discover} for a client that needs nobody to sign in: the issuer needs no more than a token endpoint. */
@@ -127,13 +131,34 @@ export function discoverIssuer(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered<IssuerMetadata>> {
-  return find(context, findIssuerMetadata, { mcpUrl, challenge, signal });
+  return inTime(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
+}
+
+/** The outcome of discovery within its deadline. */
+async function inTime<T>(
+  mcpUrl: string,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const seconds = DISCOVERY_DEADLINE_MS / 1000;
+  const message = `discovery for ${quote(mcpUrl)} did not end in ${seconds} s`;
+  const hint = "agentauth discover shows every address that was asked";
+  const call = follow(
+    signal,
+    DISCOVERY_DEADLINE_MS,
+    () => new AgentAuthError("timeout", message, { class: "unavailable", hint }),
+  );
+  try {
+    return await work(call.signal);
+  } finally {
+    call.release();
+  }
 }
 
 interface Search {
   mcpUrl: string;
   challenge: BearerChallenge | undefined;
-  signal: AbortSignal | undefined;
+  signal: AbortSignal;
 }
 
 async function find<T extends IssuerMetadata>(
@@ -147,7 +172,7 @@ async function find<T extends IssuerMetadata>(
   // A token that was refused may have been so because the issuer is another now.
   if (challenge) http.forgetDocuments();
   const policy = {
-    bounds: await (signal ? untilAborted(context.bounds(), signal) : context.bounds()),
+    bounds: await untilAborted(context.bounds(), signal),
     crossOriginMetadata: overrides.allowCrossOriginMetadata === true || remembersCrossOrigin(context),
     strictResource: overrides.strictResource === true,
   };

@@ -12,7 +12,7 @@ import type { Prover } from "./dpop.js";
 
 /** How requests of the flow leave. */
 export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent"> {
-  /** Milliseconds for each request. Default 15,000. */
+  /** Milliseconds for each request. Default 15,000. A discovery document ends within 15 s in all, discovery within 30 s. */
   timeout?: number | undefined;
   /** Attempts for what may be repeated: reading metadata. Default 3. */
   maxAttempts?: number | undefined;
@@ -21,6 +21,11 @@ export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "cloc
 }
 
 const METADATA_BYTES = 256 * 1024;
+/**
+ * For one document with its attempts, redirects and waits: a body that drips would otherwise take the time of every
+ * attempt.
+ */
+const DOCUMENT_DEADLINE_MS = 15_000;
 const TOKEN_BYTES = 1024 * 1024;
 
 /** The requests of the flow, with caps, deadlines and strict reading. */
@@ -37,14 +42,15 @@ export class OAuthHttp {
     this.#clock = options.clock ?? systemClock;
     const { timeout = 15_000, maxAttempts } = options;
     const base = { ...options, timeout, onEvent: withoutQueries(options.onEvent) };
-    this.#metadata = createTransport({ ...base, maxAttempts, maxBodyBytes: METADATA_BYTES });
+    const deadline = DOCUMENT_DEADLINE_MS;
+    this.#metadata = createTransport({ ...base, deadline, maxAttempts, maxBodyBytes: METADATA_BYTES });
     this.#once = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES });
     this.#probe = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES, redirects: "manual" });
     // A document of this size needs no compression, and without it there is nothing to blow up.
     this.#headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity" };
   }
 
-  /** Reads a metadata document, or takes the one that is still fresh; passing failures are repeated. */
+  /** Reads a metadata document, or takes the one that is still fresh; passing failures are repeated, for 15 s in all. */
   async document(url: string, signal: AbortSignal | undefined): Promise<Reply> {
     const kept = this.#documents.get(url, this.#clock.epoch());
     if (kept) return kept;

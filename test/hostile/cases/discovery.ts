@@ -332,6 +332,17 @@ const faults: HostileCase[] = [
       done: "given up after the time that is set",
     },
   ),
+  inPlace(
+    "D12f",
+    "a body of 4 bytes a second, and no time set",
+    () => endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{", "    ", 1000),
+    {
+      outcome: "unavailable",
+      code: "timeout",
+      done: "given up after 15 s, attempts included",
+      seconds: 25,
+    },
+  ),
   inPlace("D12d", "headers that never end", () => endless("HTTP/1.1 200 OK\r\n", "x-a: b\r\n", 50), {
     ...QUICK,
     outcome: "unavailable",
