@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
-const after =
+const delayed =
   (ms: number, answer: Answer): Answer =>
   async () => {
     await wait(ms);
@@ -64,10 +64,10 @@ describe("one document", () => {
     ["drips, and each attempt may take 5 s", drip, 5000],
     ["drips, and each attempt may take a minute", drip, 60_000],
     ["never comes", () => new Promise<Response>(() => {}), undefined],
-    ["fails slowly, again and again", after(7000, () => new Response(null, { status: 503 })), undefined],
+    ["fails slowly, again and again", delayed(7000, () => new Response(null, { status: 503 })), undefined],
     [
       "redirects slowly, again and again",
-      after(6000, () => new Response(null, { status: 302, headers: { location: PRM } })),
+      delayed(6000, () => new Response(null, { status: 302, headers: { location: PRM } })),
       undefined,
     ],
   ])("ends within 15 s where it %s", async (_what, prm, timeout) => {
@@ -84,7 +84,7 @@ describe("one document", () => {
 
 describe("the whole of discovery", () => {
   it("ends within 30 s, however its parts share them", async () => {
-    const slow = { mcp: after(14_000, challenge), prm: after(14_000, describeMcp), as: drip };
+    const slow = { mcp: delayed(14_000, challenge), prm: delayed(14_000, describeMcp), as: drip };
     const { code, kind, message, seconds } = await discover(slow);
     expect([code, kind, seconds]).toEqual(["timeout", "unavailable", 30]);
     expect(message).toBe(`discovery for ${JSON.stringify(MCP)} did not end in 30 s`);
