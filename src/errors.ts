@@ -111,6 +111,10 @@ export type ClientErrorCode =
   | "issuer_mismatch"
   /** The MCP server names another issuer than the one that a credential belongs to. */
   | "issuer_changed"
+  /** A credential would go to an issuer that only the MCP server names. */
+  | "issuer_unbound"
+  /** An assertion is for others than the issuer that it would be sent to (RFC 7523 section 3). */
+  | "wrong_audience"
   /** The authorization server does not say that it does PKCE with S256. */
   | "pkce_unsupported"
   /** Tokens are to be bound to a key, and the issuer does not say that it can (RFC 9449 section 5.1). */

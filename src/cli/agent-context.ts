@@ -1,13 +1,16 @@
 import { terminalLogin } from "../login/terminal.js";
-import { AgentClient } from "../oauth/agent.js";
+import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
 import type { GrantStore } from "../oauth/grant-store.js";
 import type { TraceEntry } from "../oauth/trace.js";
+import { quote } from "../redact.js";
 import type { AgentFlags } from "./agent-flags.js";
 import { agentNetwork } from "./agent-network.js";
 import { networkOptions } from "./clients/management.js";
-import { readConfig } from "./config.js";
+import { checkSetting, readConfig } from "./config.js";
+import { confirm } from "./confirm.js";
 import { type Deps, homeOf, mayAsk, settingsOf } from "./context.js";
 import { eventTeller, tracedNetwork, traceOptions } from "./http-trace.js";
+import type { Io } from "./io.js";
 import { machineInputs } from "./machine-inputs.js";
 import type { NetworkOptions } from "./network.js";
 import { writtenProfile } from "./profile-source.js";
@@ -36,6 +39,8 @@ export async function agentOf(
   const http = traceOptions(flags, deps, false);
   const network = tracedNetwork(await agentNetwork({ ...leaving, idleTimeout }, deps.redactor), http, flags.proxy);
   const { client, grant } = await machineInputs(flags, deps);
+  const { issuer } = settings;
+  if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
     store: storeOf(deps, settings.profile.value),
@@ -45,6 +50,9 @@ export async function agentOf(
     ...(mayLogin(flags, deps, interactivity) && { login: loginMethod(flags, deps) }),
     client,
     grant,
+    issuer: issuer?.value,
+    trustNamedIssuer: flags.trustNamedIssuer,
+    ...(client && grant === undefined && isTerminal(flags, io) && { confirmIssuer: issuerQuestion(io) }),
     mutualTls: leaving.clientCertificate !== undefined,
     network,
     clientMetadataUrl: flags.clientMetadataUrl,
@@ -71,7 +79,23 @@ export function traceLine({ step, method, url, status, used, why }: TraceEntry):
   return `${used ? "+" : "-"} ${step}: ${method} ${url}${status === undefined ? "" : ` ${status}`}: ${why}`;
 }
 
-function storeOf(deps: Deps, profile: string): GrantStore {
+/** Whether a person can be asked at a terminal. */
+function isTerminal(flags: Pick<AgentFlags, "input">, io: Io): boolean {
+  return mayAsk(flags, io) && io.stdin.isTTY && io.stderr.isTTY;
+}
+
+/** Asks whether the issuer that a server names is the one of the user's client. */
+function issuerQuestion(io: Io): AgentClientOptions["confirmIssuer"] {
+  return ({ clientId, issuer, server }, signal) =>
+    confirm(
+      io,
+      `${quote(server)} names the issuer ${quote(issuer)}. The client ${quote(clientId)} has not been used with an issuer before.\nSend its credentials to ${quote(issuer)}, and to no other issuer from now on?`,
+      signal,
+    );
+}
+
+/** The store of the profile, as settings and environment choose it. */
+export function storeOf(deps: Deps, profile: string): GrantStore {
   const home = homeOf(deps);
   return renewals.watch(openStore(chooseStore(deps.io.env, writtenProfile(profile, readConfig(home))), home, deps.io));
 }

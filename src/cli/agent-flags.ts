@@ -24,6 +24,7 @@ export interface AgentFlags extends GlobalFlags, MachineFlags {
   legacyDiscovery?: boolean;
   strictResource?: boolean;
   sameOriginEndpoints?: boolean;
+  trustNamedIssuer?: boolean;
   login?: boolean;
 }
 
@@ -36,7 +37,12 @@ const RULES = "Rules to lift or tighten, for servers that you trust:";
  * @param which `sign-in` leaves out `--scope` and `--resource`, for a command to which they mean something else
  */
 export function addAgentFlags(command: Command, which: "all" | "sign-in" = "all"): Command {
-  addMachineFlags(addOverrides(command));
+  addMachineFlags(addOverrides(command)).addOption(
+    new Option(
+      "--trust-named-issuer",
+      "bind --client-id to the issuer that the server names, where it is bound to none",
+    ).helpGroup("The client:"),
+  );
   refuseContrary(command);
   return which === "all" ? addWishes(addSignIn(command)) : addSignIn(command);
 }

@@ -49,12 +49,14 @@ export async function cachedToken(argv: readonly string[], env: Host["env"]): Pr
     const config = readConfig(home);
     // No proxy is needed, but one that is no address is refused.
     await outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
-    const { value: profile } = resolveSettings(asked.profile, set, config, home).profile;
+    const { profile: named, issuer } = resolveSettings(asked.profile, set, config, home);
+    const { value: profile } = named;
     if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")
       return undefined;
     const grant = await fileStore(home).read({ profile, server: parseMcpUrl(asked.url).resource });
     if (!grant || !isFresh(grant, now, asked.minTtl) || !coversScope(grant, asked.scope)) return undefined;
     if (grant.proofKey !== undefined) return undefined;
+    if (issuer !== undefined && grant.issuer !== issuer.value) return undefined;
     return formatToken(asked.format, new AccessToken(grant), { now, ...UNKNOWN_ASKER });
   } catch {
     return undefined;

@@ -9,7 +9,7 @@ import { storeError } from "../store/store-error.js";
 import { placeIn, type SettingsFile } from "./config-place.js";
 import { nearest } from "./nearest.js";
 import { FORMATS } from "./output/formats.js";
-import { must, nonEmpty, oneOf, type SettingRule } from "./setting-rules.js";
+import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./setting-rules.js";
 
 /** What a profile can set. */
 export interface Profile {
@@ -17,6 +17,8 @@ export interface Profile {
   base_url?: string;
   /** Where the API token is: `env:NAME` or `file:PATH`; never the token itself. */
   api_token?: string;
+  /** The only issuer that clients, secrets and assertions of the profile are used with. */
+  issuer?: string;
   /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
   auth_header?: string;
   /** The account, domain and pool that are meant when none is named. */
@@ -74,6 +76,7 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     check: (value) =>
       must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
   },
+  issuer: { about: "the only issuer that clients, secrets and assertions are used with", check: issuerAddress },
   account: { about: "the default account", check: nonEmpty },
   domain: { about: "the default domain", check: nonEmpty },
   pool: { about: "the default pool", check: nonEmpty },

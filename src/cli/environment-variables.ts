@@ -3,6 +3,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["AGENTAUTH_BASE_URL", "the service's base address"],
   ["AGENTAUTH_API_TOKEN", "the API token of the management interface"],
   ["AGENTAUTH_CLIENT_SECRET", "the secret of the client that --client-id names"],
+  ["AGENTAUTH_ISSUER", "the only issuer to use, as --issuer"],
   ["AGENTAUTH_ID_TOKEN", "the id token of a person, for --grant id-jag"],
   ["AGENTAUTH_IDP_CLIENT_SECRET", "the secret of the client that --idp-client-id names"],
   ["AGENTAUTH_SUBJECT_TOKEN", "the token to exchange, in place of the server's own"],

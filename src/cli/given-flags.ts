@@ -6,6 +6,7 @@ import { shellWord } from "../redact.js";
 const OF_LOGIN: ReadonlySet<string> = new Set([
   ...["--profile", "--proxy", "--ca-file", "--client-cert", "--client-key"],
   ...["--client-id", "--client-secret-file", "--private-key", "--key-id", "--client-metadata-url"],
+  ...["--issuer", "--trust-named-issuer"],
   ...["--scope", "--resource", "--account-hint", "--dpop"],
   ...["--flow", "--browser", "--redirect-host", "--redirect-port", "--login-timeout"],
   ...["--allow-missing-pkce-metadata", "--allow-private-network", "--allow-cross-origin-metadata"],

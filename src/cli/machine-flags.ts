@@ -10,6 +10,7 @@ export interface MachineFlags {
   clientSecretFile?: string;
   privateKey?: string;
   keyId?: string;
+  issuer?: string;
   grant?: (typeof GRANTS)[number];
   assertionFile?: string;
   idpTokenEndpoint?: string;
@@ -32,6 +33,7 @@ export function addMachineFlags(command: Command): Command {
       client("--private-key <file>", "what the client signs with instead of a secret, PEM or JWK; - reads stdin"),
     )
     .addOption(client("--key-id <id>", "the key's id, where the issuer knows several"))
+    .addOption(client("--issuer <url>", "the only issuer to use; credentials are bound to it (or AGENTAUTH_ISSUER)"))
     .addOption(
       machine("--grant <grant>", "how the token comes, for --client-id; never asks a person").choices([...GRANTS]),
     )
@@ -50,7 +52,7 @@ function flagOf(name: string): string {
 }
 
 /** What must be something where it is given: an unset variable of a shell would pass for it. */
-const NAMED = ["clientId", "keyId", "idpClientId"] as const;
+const NAMED = ["clientId", "keyId", "issuer", "idpClientId"] as const;
 
 /** What belongs to which grant. */
 const OF_GRANT: Readonly<Partial<Record<Name, MachineFlags["grant"]>>> = {

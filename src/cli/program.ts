@@ -4,6 +4,7 @@ import { VERSION } from "../http/user-agent.js";
 import { type AgentMode, withAgentDefaults } from "./agent-mode.js";
 import { declareAgent } from "./commands/agent.js";
 import { declareApi } from "./commands/api.js";
+import { declareClient } from "./commands/client.js";
 import { declareCommands } from "./commands/commands.js";
 import { declareCompletion } from "./commands/completion.js";
 import { declareConfig } from "./commands/config.js";
@@ -94,6 +95,7 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string },
   declareSandbox(registry);
   declareConfig(registry);
   declareProfile(registry);
+  declareClient(registry);
   declareDoctor(registry);
   declareHelp(registry);
   declareCommands(registry);
@@ -114,7 +116,7 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string },
 const ORDER = [
   ...["demo", "login", "token", "status", "logout", "exec", "request", "mcp", "exchange", "discover", "introspect"],
   ...["devices", "pools", "domains", "tree", "api"],
-  ...["config", "profile", "doctor", "sandbox", "help", "commands", "schema", "completion"],
+  ...["config", "profile", "client", "doctor", "sandbox", "help", "commands", "schema", "completion"],
 ];
 
 /** Brings the commands into the order of the help. */

@@ -29,6 +29,10 @@ export function createRenewals(): Renewals {
       list: (...given) => store.list(...given),
       readClient: (...given) => store.readClient(...given),
       saveClient: (...given) => store.saveClient(...given),
+      readBinding: (...given) => store.readBinding(...given),
+      saveBinding: (...given) => store.saveBinding(...given),
+      removeBinding: (...given) => store.removeBinding(...given),
+      listBindings: (...given) => store.listBindings(...given),
       async lease(name, work, options) {
         const one = Symbol();
         try {

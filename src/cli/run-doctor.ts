@@ -18,6 +18,7 @@ import { settingRows } from "./doctor/rows.js";
 import {
   checkApiToken,
   checkBaseUrl,
+  checkIssuer,
   checkProfile,
   checkSettingsFile,
   type KnownSettings,
@@ -94,6 +95,7 @@ function settingChecks(known: KnownSettings, home: string, { redactor }: Deps): 
     check("settings file", () => checkSettingsFile(known, home)),
     check("profile", () => checkProfile(known)),
     check("base_url", () => checkBaseUrl(known)),
+    check("issuer", () => checkIssuer(known)),
     check("api_token", () => checkApiToken(known, (token) => redactor.add(token))),
   ];
 }

@@ -33,7 +33,7 @@ function rowsOf(
   store: Sourced,
   profile: Sourced,
 ): SettingInForce[] {
-  const { baseUrl, apiToken, authHeader, account, domain, pool, output, clientCert, clientKey } = settings;
+  const { baseUrl, apiToken, authHeader, issuer, account, domain, pool, output, clientCert, clientKey } = settings;
   const from = `profile ${profile.value}`;
   return [
     { key: "profile", ...profile },
@@ -41,6 +41,7 @@ function rowsOf(
     // Where the token comes from is what a person needs to know; the token itself is nobody's business.
     { key: "api_token", ...(apiToken && { value: "(set)", source: apiToken.source }) },
     { key: "auth_header", ...(authHeader ?? { value: "Authorization: Bearer", source: "default" }) },
+    { key: "issuer", ...issuer },
     { key: "account", ...account },
     { key: "domain", ...domain },
     { key: "pool", ...pool },

@@ -19,6 +19,7 @@ export interface SettingFlags {
   account?: string;
   domain?: string;
   pool?: string;
+  issuer?: string;
   output?: Format;
   clientCert?: string;
   clientKey?: string;
@@ -30,6 +31,8 @@ export interface Settings {
   baseUrl: Sourced | undefined;
   apiToken: { read(): string; source: string } | undefined;
   authHeader: Sourced | undefined;
+  /** The only issuer to use; checked where it is used. */
+  issuer: Sourced | undefined;
   account: Sourced | undefined;
   domain: Sourced | undefined;
   pool: Sourced | undefined;
@@ -64,6 +67,7 @@ export function resolveSettings(flags: SettingFlags, env: Env, config: Config, h
     baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
     apiToken: guarded(apiToken(entries, baseUrl, env, from), baseUrl, home),
     authHeader: first([entries.auth_header, from]),
+    issuer: first([flags.issuer, "--issuer"], [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
     account: first([flags.account, "--account"], [entries.account, from]),
     domain: first([flags.domain, "--domain"], [entries.domain, from]),
     pool: first([flags.pool, "--pool"], [entries.pool, from]),

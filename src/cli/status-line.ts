@@ -10,7 +10,11 @@ import { chooseStore } from "./store-choice.js";
  *
  * @param location where the store says that it keeps things; default our folder
  */
-export function sourcesLine({ profile }: Settings, deps: Deps, { all = false, location = homeOf(deps) } = {}): string {
+export function sourcesLine(
+  { profile, issuer }: Settings,
+  deps: Deps,
+  { all = false, location = homeOf(deps) } = {},
+): string {
   const home = homeOf(deps);
   const store = chooseStore(deps.io.env, writtenProfile(profile.value, readConfig(home)));
   const { value, source } = profileOf(profile, home);
@@ -18,5 +22,6 @@ export function sourcesLine({ profile }: Settings, deps: Deps, { all = false, lo
   const access = homeAccess(home);
   const who = access === undefined ? "" : `, ${access === "private" ? "" : "which "}${ACCESS_TEXT[access]}`;
   const kept = store.value === "memory" ? "nothing is kept when a command ends" : `${location}${who}`;
-  return `${whose}, store ${store.value} (${store.source}): ${kept}`;
+  const only = issuer === undefined ? "" : `, issuer ${issuer.value} (${issuer.source})`;
+  return `${whose}${only}, store ${store.value} (${store.source}): ${kept}`;
 }

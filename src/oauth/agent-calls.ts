@@ -1,5 +1,6 @@
 import { discoverIssuer } from "./discovery.js";
 import type { Grant } from "./grant.js";
+import { credentialOf, holdToIssuer } from "./issuer-binding.js";
 import { knownClient, type PreRegisteredClient, secretOf } from "./known-client.js";
 import type { LoginContext } from "./login-context.js";
 import type { TokenCall } from "./token.js";
@@ -27,8 +28,12 @@ export async function callOfClient(
 ): Promise<ClientCall | undefined> {
   const { preRegistered: given, http, clock } = context;
   if (given === undefined) return undefined;
-  const { issuer: server } = await discoverIssuer(context, mcpUrl, undefined, signal);
-  const client = await knownClient({ ...context, client: given, server, isMachine: true });
+  const { issuer: server, server: named } = await discoverIssuer(context, mcpUrl, undefined, signal);
+  // The token to exchange is a credential as well.
+  const credential = credentialOf(given) ?? "the token to exchange";
+  const use = { client: given, issuer: server.issuer, server: named, credential, byPerson: false, signal };
+  await holdToIssuer(context, use);
+  const client = knownClient({ ...context, client: given, server, isMachine: true });
   const { issuer, tokenEndpoint } = server;
   return { http, clock, issuer, tokenEndpoint, client, privateKey: given.privateKey };
 }

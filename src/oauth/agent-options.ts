@@ -6,6 +6,7 @@ import type { Discovered } from "./discovery-types.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop.js";
 import type { GrantStore } from "./grant-store.js";
 import type { OAuthHttpOptions } from "./http.js";
+import type { IssuerTrust } from "./issuer-binding.js";
 import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import type { MachineGrant } from "./machine-grant.js";
@@ -15,7 +16,7 @@ import type { TokenOptions } from "./token-options.js";
 import type { TraceEntry } from "./trace.js";
 
 /** How an `AgentClient` works. */
-export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
+export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {
   /** Where grants are kept. */
   store: GrantStore;
   /** How a person signs in; without it nobody is ever asked, and a needed login is an error. */
@@ -67,15 +68,24 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides {
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
 /** A program that contradicts itself is told so before anything is asked. */
-export function checkOptions({ store, grant, client, loginHint, dpop, loginTimeout }: AgentClientOptions): void {
+export function checkOptions(options: AgentClientOptions): void {
+  const { store, grant, client, loginHint, dpop, loginTimeout } = options;
   if (typeof store?.read !== "function") throw new TypeError("store is needed: where logins are kept");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
     throw new TypeError('dpop must be "off", "auto" or "required"');
   if (loginTimeout !== undefined && !(loginTimeout > 0))
     throw new TypeError("loginTimeout must be a number of milliseconds above 0");
+  const issuers = new Set([options.issuer, client?.issuer, grant?.issuer].filter((one) => one !== undefined));
+  if (issuers.size > 1)
+    throw new TypeError("issuer, client.issuer and grant.issuer must be the same where they are set");
   if (grant === undefined) return;
   if (client === undefined) throw new TypeError("grant needs a client that the issuer knows: give client.clientId");
   if (loginHint !== undefined) throw new TypeError("grant and loginHint do not go together: a machine is no account");
+}
+
+/** The one issuer that the options name. */
+export function expectedIssuer({ issuer, client, grant }: AgentClientOptions): string | undefined {
+  return issuer ?? client?.issuer ?? grant?.issuer;
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   checkOptions,
   DEFAULT_TIMEOUT_MS,
   type DiscoveryReport,
+  expectedIssuer,
   type StatusOptions,
 } from "./agent-options.js";
 import { discover } from "./discovery.js";
@@ -20,10 +21,19 @@ import type { Grant } from "./grant.js";
 import { GrantKeeper } from "./grant-keeper.js";
 import type { GrantKey } from "./grant-store.js";
 import { type Introspection, introspect } from "./introspection.js";
+import { bindUsedClient, otherThanNamed } from "./issuer-binding.js";
 import type { LoginSession } from "./login.js";
 import { loginRequired } from "./login-command.js";
 import { type LoginContext, loginContextOf } from "./login-context.js";
-import { finishInSession, keyIn, knownRedirect, prepareLogin, scopeFor, tellNewIssuer } from "./login-flow.js";
+import {
+  finishInSession,
+  holdClient,
+  keyIn,
+  knownRedirect,
+  prepareLogin,
+  scopeFor,
+  tellNewIssuer,
+} from "./login-flow.js";
 import { describeLogin, type LoginStatus } from "./login-status.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
 import { MachineKeeper } from "./machine-keeper.js";
@@ -74,7 +84,7 @@ export class AgentClient {
       timeout,
       method: login,
       privateKey: client?.privateKey,
-      wish: { dpop, resource, preRegistered: client },
+      wish: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
       nonces: this.#nonces,
     });
     const httpTo = (address: string) => this.#ways.to(address).http;
@@ -108,6 +118,7 @@ export class AgentClient {
       callOf: (grant) => this.#callOf(grant),
       client: async (signal) => {
         const grant = await keeper.find(key);
+        if (grant) this.#expect(grant.issuer, grant.server);
         return grant ? this.#callOf(grant) : callOfClient(this.#context(key, undefined), key.server, signal);
       },
     });
@@ -164,6 +175,7 @@ export class AgentClient {
     const signal = options.signal ?? new AbortController().signal;
     const found = await discover(context, mcpUrl, undefined, signal);
     tellNewIssuer(context, found);
+    await holdClient(context, found, signal);
     const wanted = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;
     const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);
@@ -182,6 +194,7 @@ export class AgentClient {
     session: LoginSession,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
+    this.#expect(login.issuer.issuer, login.server);
     const contextOf = () => {
       const { server, overrides, issuer } = login;
       const endpoints = { token: issuer.tokenEndpoint };
@@ -209,6 +222,8 @@ export class AgentClient {
       ? (this.#machine ?? this.#keeper).find(key)
       : this.#options.store.read({ ...key, account: account ?? undefined }));
     if (!grant) return { removed: false, told: undefined };
+    // A login of a time before bindings were stored is the only word on its client's issuer.
+    await bindUsedClient(this.#context(key, grant), grant);
     await this.#options.store.remove(grant);
     const { client, privateKey, http } = this.#callOf(grant);
     return { removed: true, ...(await endRemotely({ ...grant, client }, http, options.signal, privateKey)) };
@@ -253,6 +268,7 @@ export class AgentClient {
     const key = this.#key(mcpUrl);
     const grant = await (this.#machine ?? this.#keeper).find(key);
     if (!grant) throw this.#machine ? noToken(key.server) : loginRequired(key, "nobody is signed in");
+    this.#expect(grant.issuer, grant.server);
     const { client, privateKey, http } = this.#callOf(grant);
     return introspect({ ...grant, client }, http, options.signal, privateKey);
   }
@@ -267,7 +283,15 @@ export class AgentClient {
   }
 
   #callOf(grant: Grant): ClientCall {
-    return callOf(grant, this.#options.client, { clock: this.#clock, http: this.#ways.to(grant.server, grant).http });
+    const expected = expectedIssuer(this.#options) ?? grant.issuer;
+    const client = expected === grant.issuer ? this.#options.client : undefined;
+    return callOf(grant, client, { clock: this.#clock, http: this.#ways.to(grant.server, grant).http });
+  }
+
+  /** Refuses a login of another issuer than the one that the options name. */
+  #expect(issuer: string, from: string): void {
+    const expected = expectedIssuer(this.#options);
+    if (expected !== undefined && expected !== issuer) throw otherThanNamed(expected, [issuer], from);
   }
 
   #profile(): string {

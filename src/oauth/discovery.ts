@@ -6,6 +6,7 @@ import { quote } from "../redact.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./discovery-types.js";
 import type { Grant } from "./grant.js";
+import { otherThanNamed } from "./issuer-binding.js";
 import { parseMcpUrl } from "./resource.js";
 import { findResourceMetadata } from "./resource-metadata.js";
 import type { ServerDiscovery } from "./server-discovery.js";
@@ -36,6 +37,8 @@ export interface Overrides {
 export interface DiscoveryContext extends Way {
   timeout: number;
   overrides: Overrides;
+  /** The one issuer that the user takes, whatever a server names. */
+  expectedIssuer?: string | undefined;
   /** Whether our requests to issuers show a client certificate. */
   mutualTls?: boolean | undefined;
   /** A login at the server that a person lifted rules for: they stay lifted for its issuer. */
@@ -190,6 +193,7 @@ async function find<T extends IssuerMetadata>(
     return { server, challenge: met, resource, issuer };
   }
   const { origin } = new URL(url);
+  expectIssuer(context, [origin], url);
   if (!liftedFor(origin, context).includes("legacyDiscovery")) {
     throw new AgentAuthError("no_resource_metadata", `${quote(url)} does not say who gives tokens for it (RFC 9728)`, {
       class: "refused",
@@ -211,10 +215,12 @@ function remembersCrossOrigin({ remembered }: LiftContext): boolean {
  * named then, and for no other: they are as good as anything that whoever has that origin today wants to say.
  */
 function candidatesFor(
-  { overrides, remembered }: DiscoveryContext,
+  context: DiscoveryContext,
   mcpUrl: string,
-  { url, authorizationServers }: ResourceMetadata,
+  { url, authorizationServers: named }: ResourceMetadata,
 ): readonly string[] {
+  const { overrides, remembered } = context;
+  const authorizationServers = expectIssuer(context, named, url);
   const isForeign = new URL(url).origin !== new URL(mcpUrl).origin;
   if (!isForeign || overrides.allowCrossOriginMetadata === true) return authorizationServers;
   const known = authorizationServers.filter((issuer) => issuer === remembered?.issuer);
@@ -226,6 +232,13 @@ function candidatesFor(
     rule: `must name ${quote(remembered?.issuer)}, the issuer for which metadata on another origin were allowed before (RFC 9728 section 7.3)`,
     override: "--allow-cross-origin-metadata",
   });
+}
+
+/** The issuers that a server names, or of them the one that the user takes. */
+function expectIssuer({ expectedIssuer }: DiscoveryContext, named: readonly string[], from: string): readonly string[] {
+  if (expectedIssuer === undefined) return named;
+  if (!named.includes(expectedIssuer)) throw otherThanNamed(expectedIssuer, named, from);
+  return [expectedIssuer];
 }
 
 async function firstUsable<T>(candidates: readonly string[], read: (candidate: string) => Promise<T>): Promise<T> {

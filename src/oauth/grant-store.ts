@@ -1,4 +1,5 @@
 import type { AgentAuthError } from "../errors.js";
+import type { BindingStore } from "./client-binding.js";
 import type { ClientRecord, Grant } from "./grant.js";
 import type { Lease, LeaseOptions } from "./lease.js";
 
@@ -31,7 +32,7 @@ export interface Reservation {
  * - let at most one holder at a time work under a lease, over every process that shares the store, and give a lease of
  *   a holder that died to the next one.
  */
-export interface GrantStore {
+export interface GrantStore extends BindingStore {
   /** @throws `AgentAuthError` class `store` when what is stored cannot be used safely */
   read(key: GrantKey): Promise<Grant | undefined>;
   /**

@@ -9,14 +9,18 @@ export interface GrantWish {
   dpop: DpopPolicy;
   /** For which resource they are, in place of the one that the server names. */
   resource: string | undefined;
+  /** The one issuer that they may come from. */
+  expectedIssuer?: string | undefined;
   /** The client that they were given to. */
   preRegistered: PreRegisteredClient | undefined;
 }
 
 /** Why a login is not the one that is wished for; undefined where it is. */
-export function unfit(grant: Grant, { dpop, resource, preRegistered }: GrantWish): string | undefined {
+export function unfit(grant: Grant, { dpop, resource, expectedIssuer, preRegistered }: GrantWish): string | undefined {
   if (!fitsPolicy(grant, dpop)) return `the token is ${grant.proofKey ? "" : "not "}bound to a key (DPoP)`;
   if (resource !== undefined && resource !== grant.resource) return `the token is for ${quote(grant.resource)}`;
+  if (expectedIssuer !== undefined && expectedIssuer !== grant.issuer)
+    return `the token comes from the issuer ${quote(grant.issuer)}`;
   const { clientId } = grant.client;
   if (preRegistered !== undefined && preRegistered.clientId !== clientId)
     return `the token was given to the client ${quote(clientId)}`;

@@ -1,9 +1,7 @@
-import { AgentAuthError } from "../errors.js";
-import { quote, Secret } from "../redact.js";
+import { Secret } from "../redact.js";
 import { type ClientKey, checkMethod } from "./client-auth.js";
 import type { IssuerMetadata } from "./discovery-types.js";
 import type { AuthMethod, ClientRecord } from "./grant.js";
-import type { GrantStore } from "./grant-store.js";
 
 /** A client that somebody registered with the issuer beforehand. */
 export interface PreRegisteredClient {
@@ -15,7 +13,10 @@ export interface PreRegisteredClient {
   privateKey?: ClientKey | undefined;
   /** Default: `private_key_jwt` with a key, the first of Basic and Post that the issuer lists with a secret, else `none`. */
   authMethod?: AuthMethod | undefined;
-  /** The issuer that it belongs to; used with no other. Default: whichever issuer the first login meets. */
+  /**
+   * The issuer that it belongs to; used with no other. Without it the issuer that the client is bound to counts. A client
+   * with a secret or a key that is bound to none is not used, unless a person confirms the issuer that the server names.
+   */
   issuer?: string | undefined;
 }
 
@@ -28,8 +29,6 @@ export function secretOf({ clientSecret }: Pick<PreRegisteredClient, "clientSecr
 export interface KnownClient {
   client: PreRegisteredClient;
   server: IssuerMetadata;
-  store: GrantStore;
-  profile: string;
   /** Whether our requests to issuers show a client certificate. */
   mutualTls?: boolean | undefined;
   /** Whether it is a machine's, which is held against what the issuer lists in any case. */
@@ -37,15 +36,13 @@ export interface KnownClient {
 }
 
 /**
- * The record of a client that was registered beforehand, at the issuer that it belongs to.
+ * The record of a client that was registered beforehand, at the issuer that `holdToIssuer` has held it to.
  *
- * @throws `AgentAuthError` `issuer_changed`, `client_auth_unsupported`
+ * @throws `AgentAuthError` `client_auth_unsupported`
  */
-export async function knownClient(known: KnownClient): Promise<ClientRecord> {
+export function knownClient(known: KnownClient): ClientRecord {
   const { client, server, mutualTls } = known;
   const { clientId, privateKey } = client;
-  const issuer = client.issuer ?? (await firstIssuer(known, clientId));
-  if (issuer !== undefined && issuer !== server.issuer) throw foreignClient(clientId, issuer, server.issuer);
   const authMethod = client.authMethod ?? defaultMethod(client, server);
   if (authMethod === "private_key_jwt" || known.isMachine) {
     const isGiven = client.authMethod !== undefined;
@@ -58,14 +55,6 @@ export async function knownClient(known: KnownClient): Promise<ClientRecord> {
 function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server: IssuerMetadata): AuthMethod {
   if (privateKey !== undefined) return "private_key_jwt";
   return clientSecret === undefined ? "none" : preferredMethod(server);
-}
-
-/** The issuer that a client was used with before, if its owner did not say which one it belongs to. */
-async function firstIssuer({ store, profile }: KnownClient, clientId: string): Promise<string | undefined> {
-  const grants = await store.list();
-  return grants.find(({ client, ...grant }) => {
-    return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
-  })?.issuer;
 }
 
 /** What a client can be that we register ourselves. */
@@ -90,12 +79,4 @@ export function otherWay(
   return authMethod !== "private_key_jwt" && server.tokenEndpointAuthMethods?.includes(other)
     ? { ...client, authMethod: other }
     : undefined;
-}
-
-function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
-  return new AgentAuthError(
-    "issuer_changed",
-    `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
-    { class: "auth", hint: "give a client of the new authorization server with --client-id, or sign out there first" },
-  );
 }

@@ -1,10 +1,11 @@
 import type { Clock } from "../http/deadline.js";
-import { type AgentClientOptions, DEFAULT_TIMEOUT_MS } from "./agent-options.js";
+import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
 import type { BearerChallenge } from "./challenge.js";
 import type { ClientKey } from "./client-auth.js";
 import type { DiscoveryContext } from "./discovery.js";
 import type { DpopPolicy } from "./dpop.js";
 import type { GrantStore } from "./grant-store.js";
+import type { IssuerTrust } from "./issuer-binding.js";
 import type { PreRegisteredClient } from "./known-client.js";
 import type { LoginMethod } from "./login.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
@@ -19,6 +20,8 @@ export interface LoginContext extends DiscoveryContext {
   profile: string;
   clientName: string;
   preRegistered: PreRegisteredClient | undefined;
+  /** How the issuer of that client is decided. */
+  trust: IssuerTrust;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
   /** Whether tokens are bound to a key of ours. */
@@ -60,6 +63,8 @@ export function loginContextOf(
   account: string | undefined,
   by: Way & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
 ): LoginContext {
+  const issuer = expectedIssuer(options);
+  const { trustNamedIssuer, confirmIssuer } = options;
   const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint, mutualTls, dpop } = options;
   return {
     ...by,
@@ -67,7 +72,9 @@ export function loginContextOf(
     overrides: options,
     store,
     clientName: clientName ?? "agentauth",
+    expectedIssuer: issuer,
     preRegistered: client,
+    trust: { issuer, trustNamedIssuer, confirmIssuer },
     privateKey: client?.privateKey,
     mutualTls,
     dpop: dpop ?? "auto",

@@ -6,6 +6,7 @@ import type { Discovered, IssuerMetadata } from "./discovery-types.js";
 import { newProofKey, proverFor } from "./dpop.js";
 import { type Grant, type TokenAnswer, tokensOf } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
+import { bindUsedClient, credentialOf, holdToIssuer } from "./issuer-binding.js";
 import type { LoginSession } from "./login.js";
 import { authorizationOf, authorize } from "./login-authorization.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
@@ -20,6 +21,7 @@ export async function loginWith(context: LoginContext, request: LoginRequest): P
   const { signal, method } = request;
   const found = await discover(context, request.mcpUrl, request.challenge, signal);
   tellNewIssuer(context, found);
+  await holdClient(context, found, signal);
   const wanted = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
   return withRoom(context.store, keyIn(context, found.server), async (room) => {
@@ -55,6 +57,17 @@ export function finishInSession(
     const key = keyIn(context, login.server);
     return withRoom(context.store, key, (room) => completeLogin(context, login, { session, room, signal }));
   });
+}
+
+/** Holds the pre-registered client of a login to its issuer, before anything of it is sent. */
+export async function holdClient(
+  context: LoginContext,
+  { server, issuer: { issuer } }: Discovered,
+  signal: AbortSignal,
+): Promise<void> {
+  const { preRegistered: client } = context;
+  if (client === undefined) return;
+  await holdToIssuer(context, { client, issuer, server, credential: credentialOf(client), byPerson: true, signal });
 }
 
 /** Tells a session exactly once how the work in it has ended, of a failure of whatever kind as well. */
@@ -214,7 +227,8 @@ function grantOf(
 const SAVE_TRIES = 5;
 
 /** Stores a new grant over whatever is there, and reads it back: a login that was not kept is not a login. */
-async function keep({ store, onProgress }: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
+async function keep(context: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
+  const { store, onProgress } = context;
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
     const stored = await store.read(grant);
     const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };
@@ -226,6 +240,7 @@ async function keep({ store, onProgress }: LoginContext, room: Reservation, gran
     }
     const back = await store.read(grant);
     if (back && back.generation >= next.generation) {
+      await bindUsedClient(context, next);
       const more = beyond(grant.requestedScope, grant.tokens.scope);
       if (more.length > 0) onProgress?.({ about: "sign-in", text: wider(grant, more) });
       return back;

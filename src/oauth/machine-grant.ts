@@ -23,10 +23,14 @@ export interface IdentityProvider {
  *   workload
  * - `id_jag`: the id token of a person whose company's identity provider decides (enterprise-managed authorization)
  */
-export type MachineGrant =
+export type MachineGrant = (
   | { type: "client_credentials" }
   | { type: "jwt_bearer"; assertion: () => string | Promise<string> }
-  | { type: "id_jag"; idToken: () => string | Promise<string>; idp: IdentityProvider };
+  | { type: "id_jag"; idToken: () => string | Promise<string>; idp: IdentityProvider }
+) & {
+  /** The issuer that it is for, as `client.issuer`: nothing that proves the grant is sent for any other. */
+  issuer?: string | undefined;
+};
 
 /** The names of the grants. */
 export type MachineGrantType = MachineGrant["type"];

@@ -96,11 +96,11 @@ export class MachineKeeper {
 
   /** What is kept, as far as it is of the issuer and for the resource that are meant. */
   async #read(key: GrantKey): Promise<Grant | undefined> {
-    const { store, client, loginContext } = this.#context;
+    const { store, loginContext } = this.#context;
     const stored = await store.read(key);
     if (stored === undefined || stored.retired) return undefined;
-    const { resource = stored.resource, dpop } = loginContext(key, stored);
-    const isSame = stored.resource === resource && stored.issuer === (client.issuer ?? stored.issuer);
+    const { resource = stored.resource, dpop, expectedIssuer = stored.issuer } = loginContext(key, stored);
+    const isSame = stored.resource === resource && stored.issuer === expectedIssuer;
     return isSame && fitsPolicy(stored, dpop) ? stored : undefined;
   }
 

@@ -6,6 +6,7 @@ import { newProofKey, proverFor } from "./dpop.js";
 import type { ClientRecord, Grant, GrantTokens } from "./grant.js";
 import type { GrantKey } from "./grant-store.js";
 import type { OAuthHttp } from "./http.js";
+import { bindUsedClient, credentialOf, holdToIssuer } from "./issuer-binding.js";
 import { knownClient, type PreRegisteredClient, secretOf } from "./known-client.js";
 import type { LoginContext } from "./login-context.js";
 import { scopeFor } from "./login-flow.js";
@@ -52,7 +53,7 @@ export async function requestMachineGrant(context: MachineContext, request: Mach
   const { key, before, challenge, signal } = request;
   const login = context.loginContext(key, before);
   checkProof(context, login);
-  const known = challenge === undefined ? knownTarget(context, request) : undefined;
+  const known = challenge === undefined ? await heldTarget(context, login, request) : undefined;
   if (known === undefined) return ask(context, login, await findTarget(context, login, request), request);
   try {
     return await ask(context, login, known, request);
@@ -81,6 +82,36 @@ function onlyIfChanged(error: unknown): undefined {
   if (isAgentAuthError(error) && error.code === "issuer_changed") throw error;
 }
 
+/** {@link knownTarget}, where the client is not bound to another issuer since. */
+async function heldTarget(
+  context: MachineContext,
+  login: LoginContext,
+  request: MachineRequest,
+): Promise<Target | undefined> {
+  const known = knownTarget(context, request);
+  if (known === undefined) return undefined;
+  try {
+    await hold(context, login, known, request.signal);
+    return known;
+  } catch (error) {
+    if (!isAgentAuthError(error) || error.code !== "issuer_changed") throw error;
+    return undefined;
+  }
+}
+
+/** Holds the client to its issuer, before its secret, an assertion or an id token is sent anywhere. */
+function hold(
+  { grant, client }: MachineContext,
+  login: LoginContext,
+  { issuer, server }: Pick<Target, "issuer" | "server">,
+  signal: AbortSignal,
+): Promise<void> {
+  const own = credentialOf(client);
+  const assertion = grant.type === "client_credentials" ? undefined : "the assertion";
+  const credential = own && assertion ? `${own} or ${assertion}` : (own ?? assertion);
+  return holdToIssuer(login, { client, issuer, server, credential, byPerson: false, signal });
+}
+
 /** Where the token before this one came from, if the client can go there as it did then. */
 function knownTarget({ client }: MachineContext, { before, scope }: MachineRequest): Target | undefined {
   if (before === undefined) return undefined;
@@ -102,7 +133,8 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
   const { key, challenge, signal } = request;
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
-  const client = await knownClient({ ...login, client: context.client, server: issuer, isMachine: true });
+  await hold(context, login, { issuer: issuer.issuer, server: found.server }, signal);
+  const client = knownClient({ ...login, client: context.client, server: issuer, isMachine: true });
   // Nothing that outlives the token is given to a machine, which asks anew.
   const scope = scopeFor(found, request).scope.filter((one) => one !== "offline_access");
   return {
@@ -143,7 +175,9 @@ async function ask(
     // A secret is given at every use, so that it need not be kept anywhere else.
     const kept: ClientRecord = { ...client, clientSecret: undefined };
     const fresh = { signedInAt: tokens.obtainedAt, refusals: [], generation: 0, retired: undefined };
-    return { ...target, client: kept, tokens, ...fresh };
+    const made = { ...target, client: kept, tokens, ...fresh };
+    await bindUsedClient(login, made);
+    return made;
   } catch (thrown) {
     const error = machineFailure(thrown, { grant: context.grant, client });
     login.trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });

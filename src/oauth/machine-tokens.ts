@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../errors.js";
 import { refused } from "../http/refuse.js";
-import { Secret } from "../redact.js";
+import { quote, Secret } from "../redact.js";
 import { type ExchangedToken, exchangeTokens } from "./exchange.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "./grant.js";
 import { readClaims } from "./jwt-claims.js";
@@ -39,7 +39,7 @@ export async function clientCredentialsTokens(call: TokenCall, wish: TokenWish =
 /**
  * Asks for a token with an assertion of somebody whom the issuer trusts (RFC 7523 section 2.1). Never repeated.
  *
- * @throws `AgentAuthError` `usage` for an assertion that is no JWT, the issuer's own code such as `invalid_grant`,
+ * @throws `AgentAuthError` `usage` for an assertion that is no JWT, `wrong_audience` for one that is for others, the issuer's own code such as `invalid_grant`,
  * `bad_token_answer`, or a network error
  */
 export async function jwtBearerTokens(
@@ -47,6 +47,7 @@ export async function jwtBearerTokens(
   { assertion, ...wish }: TokenWish & { assertion: string | Secret },
 ): Promise<GrantTokens> {
   const text = checkAssertion(assertion, "the assertion");
+  checkAudience(text, call);
   const { as, client, auth, options } = prepare(call);
   return told(call, async () => {
     const parameters = { ...parametersOf(wish), assertion: text };
@@ -99,6 +100,27 @@ function parametersOf({ resource, scope }: TokenWish): Record<string, string> {
 /** A machine asks anew when its token has ended: whatever else came with the token is of no use to it, and not kept. */
 function machineTokens(answer: TokenAnswer, { scope }: TokenWish): GrantTokens {
   return tokensOf({ ...answer, refreshToken: undefined, idToken: undefined }, scope);
+}
+
+/**
+ * An assertion for somebody else is not sent: the issuer could use it there (RFC 7523 section 3).
+ *
+ * @throws `AgentAuthError` `wrong_audience`
+ */
+function checkAudience(assertion: string, { issuer, tokenEndpoint }: TokenCall): void {
+  const audience = readClaims(assertion)?.claims["aud"];
+  const named: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
+  if (named.includes(issuer) || named.includes(tokenEndpoint)) return;
+  const shown = audience === undefined ? "has no aud" : `is for ${quote(audience)} (aud)`;
+  const wanted = `neither the issuer ${quote(issuer)} nor its token endpoint ${quote(tokenEndpoint)} is in its aud`;
+  throw new AgentAuthError(
+    "wrong_audience",
+    `the assertion ${shown}, and is not sent: ${wanted} (RFC 7523 section 3)`,
+    {
+      class: "refused",
+      hint: "have it issued for this issuer; if it is for another one, check the MCP server and --issuer",
+    },
+  );
 }
 
 /** Never quoted: what is wrong with it is no reason to show it. */

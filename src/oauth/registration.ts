@@ -48,7 +48,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const { server, preRegistered, clientMetadataUrl, redirectUri, store, now } = registration;
   checkRedirect(redirectUri);
   const base = { issuer: server.issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
-  if (preRegistered) return { ...(await knownClient({ ...registration, client: preRegistered })), redirectUri };
+  if (preRegistered) return { ...knownClient({ ...registration, client: preRegistered }), redirectUri };
   if (clientMetadataUrl !== undefined && server.takesClientIdDocuments) {
     return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
   }

@@ -1,4 +1,5 @@
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import { BOUND_BY, type BoundBy, type ClientBinding } from "../oauth/client-binding.js";
 import type { ServerMetadata } from "../oauth/discovery-types.js";
 import type { AuthMethod, ClientRecord, Grant, LostRefresh } from "../oauth/grant.js";
 import type { PreparedLogin } from "../oauth/prepared-login.js";
@@ -49,6 +50,11 @@ function keepUnknown(old: Members, members: Members): Members {
 /** The text of a registered client. */
 export function encodeClient(client: ClientRecord): string {
   return encode({ kind: "client", ...client, clientSecret: client.clientSecret?.reveal() });
+}
+
+/** The text of a client's binding to its issuer. */
+export function encodeBinding(binding: ClientBinding): string {
+  return encode({ kind: "binding", ...binding });
 }
 
 function encode(value: object): string {
@@ -105,6 +111,20 @@ function lostRefreshOf(members: Members): LostRefresh {
 /** @throws CodecError */
 export function decodeClient(text: string): ClientRecord {
   return clientOf(decode(text, "client"));
+}
+
+/** @throws CodecError */
+export function decodeBinding(text: string): ClientBinding {
+  const members = decode(text, "binding");
+  const boundBy = string(members, "boundBy");
+  if (!BOUND_BY.includes(boundBy as BoundBy)) throw new CodecError("boundBy is unknown");
+  return {
+    profile: string(members, "profile"),
+    clientId: string(members, "clientId"),
+    issuer: string(members, "issuer"),
+    boundBy: boundBy as BoundBy,
+    boundAt: number(members, "boundAt") ?? 0,
+  };
 }
 
 type Members = Record<string, unknown>;

@@ -7,6 +7,7 @@ import type { GrantKey, GrantStore, Reservation } from "../oauth/grant-store.js"
 import { shellWord } from "../redact.js";
 import { type Cipher, CipherError } from "./cipher.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
+import { fileBindings } from "./file-bindings.js";
 import { FileLeases } from "./file-leases.js";
 import { Generations } from "./generations.js";
 import { checkPrivateFolder, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
@@ -40,6 +41,13 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     }
   };
   const seal = async (text: string, name: string) => (cipher ? cipher.seal(text, name) : text);
+
+  const bindings = fileBindings(folder, {
+    open,
+    seal,
+    lease: (name, work, options) => leases.run(name, work, options),
+    idOf: ({ profile, clientId }) => digest(profile, clientId),
+  });
 
   const readGrant = async (id: string): Promise<Grant | undefined> => {
     checkFolders(grants);
@@ -116,6 +124,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
       checkFolders(clients);
       writePrivateFile(join(clients, `${id}.json`), await seal(encodeClient(client), `client:${id}`));
     }),
+    ...bindings,
     lease: (name, work, options) => leases.run(name, work, options),
   };
 }

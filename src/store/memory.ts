@@ -1,4 +1,5 @@
 import { isAgentAuthError } from "../errors.js";
+import { type BindingKey, type ClientBinding, isSameBinding } from "../oauth/client-binding.js";
 import type { ClientRecord, Grant } from "../oauth/grant.js";
 import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
 import type { Lease, PreviousAttempt } from "../oauth/lease.js";
@@ -8,6 +9,8 @@ import { Leases } from "./leases.js";
 export function memoryStore(): GrantStore {
   const grants = new Map<string, Grant>();
   const clients = new Map<string, ClientRecord>();
+  const bindings = new Map<string, ClientBinding>();
+  const bindingId = ({ profile, clientId }: BindingKey) => JSON.stringify([profile, clientId]);
   const leases = new Leases();
   const failed = new Map<string, PreviousAttempt>();
   const keyOf = ({ profile, server, account }: GrantKey) => JSON.stringify([profile, server, account]);
@@ -32,6 +35,16 @@ export function memoryStore(): GrantStore {
     list: async () => [...grants.values()],
     readClient: async (issuer, form) => clients.get(`${issuer} ${form}`),
     saveClient: async (client, form) => void clients.set(`${client.issuer} ${form}`, client),
+    readBinding: async (key) => bindings.get(bindingId(key)),
+    saveBinding: async (binding, expected) => {
+      const id = bindingId(binding);
+      const stored = bindings.get(id);
+      if (stored !== undefined && !isSameBinding(stored, expected)) return stored;
+      bindings.set(id, binding);
+      return binding;
+    },
+    removeBinding: async (key) => bindings.delete(bindingId(key)),
+    listBindings: async () => [...bindings.values()],
     lease: (name, work, { signal, duration }) => {
       const asked = Date.now();
       return leases.run(

@@ -34,6 +34,10 @@ function reopening(path: string): GrantStore {
     list: () => store().list(),
     readClient: (issuer, form) => store().readClient(issuer, form),
     saveClient: (client, form) => store().saveClient(client, form),
+    readBinding: (key) => store().readBinding(key),
+    saveBinding: (binding, expected) => store().saveBinding(binding, expected),
+    removeBinding: (key) => store().removeBinding(key),
+    listBindings: () => store().listBindings(),
     lease: (name, work, options) => store().lease(name, work, options),
     reserve: (key) => store().reserve(key),
   };

@@ -52,7 +52,7 @@ function storeRows({ store, settings, config }: RowContext): SettingRow[] {
 }
 
 function serviceRows({ settings, config, wrongBaseUrl, flags }: RowContext): SettingRow[] {
-  const { profile, baseUrl, apiToken, authHeader, account, domain, pool, output } = settings;
+  const { profile, baseUrl, apiToken, authHeader, issuer, account, domain, pool, output } = settings;
   const wrong = wrongBaseUrl === undefined ? undefined : { value: "(not usable)", source: wrongBaseUrl };
   const { entries } = writtenProfile(profile.value, config);
   const token = apiToken && {
@@ -65,6 +65,7 @@ function serviceRows({ settings, config, wrongBaseUrl, flags }: RowContext): Set
     row("base_url", wrong ?? baseUrl),
     row("api_token", token),
     row("auth_header", authHeader, "Authorization: Bearer"),
+    row("issuer", issuer),
     row("account", account),
     row("domain", domain),
     row("pool", pool),

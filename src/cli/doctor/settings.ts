@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isAgentAuthError } from "../../errors.js";
 import type { Sourced } from "../config/sourced.js";
-import { type Config, configPath, readConfig } from "../config.js";
+import { type Config, checkSetting, configPath, readConfig } from "../config.js";
 import { profileOf } from "../profile-source.js";
 import { resolveSettings, type SettingFlags, type Settings } from "../settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
@@ -89,6 +89,13 @@ const SET_BASE_URL = "agentauth config set base_url <url>; to try without a serv
 export function checkBaseUrl({ settings: { baseUrl }, problems }: KnownSettings): Finding {
   if (problems.baseUrl !== undefined) throw problems.baseUrl;
   return baseUrl ? ok(`${baseUrl.value} (${baseUrl.source})`) : skipped("not set: lists need it", SET_BASE_URL);
+}
+
+/** The issuer that credentials are bound to: whether what is set can be one. */
+export function checkIssuer({ settings: { issuer } }: KnownSettings): Finding {
+  if (issuer === undefined) return skipped("not set: each client with a secret or a key is bound by itself");
+  checkSetting("issuer", issuer.value, issuer.source);
+  return ok(`${issuer.value} (${issuer.source})`);
 }
 
 /**

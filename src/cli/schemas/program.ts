@@ -1,5 +1,6 @@
 /** The schemas of what commands about the program and the machine print, and of errors. */
 
+import { BOUND_BY } from "../../oauth/client-binding.js";
 import { PROFILE_KEYS } from "../config.js";
 import { EXIT_CODES } from "../exit-codes.js";
 import { address, flag, integer, type JsonSchema, listOf, oneOf, orNull, record, text } from "./json-schema.js";
@@ -22,6 +23,24 @@ const PROFILE = record(
   },
   { optional: ["base_url", "source"] },
 );
+
+const BOUND_CLIENT = record({
+  client_id: text("the client"),
+  issuer: address("the issuer that its secret, key and assertions go to"),
+  bound_by: {
+    type: "string",
+    examples: [...BOUND_BY],
+    description: "what bound it: a setting, a flag, an answer at the terminal, or a login",
+  },
+  bound_at: { type: "string", format: "date-time", description: "since when" },
+  profile: text("the profile"),
+});
+
+const FORGOTTEN_CLIENT = record({
+  client_id: text("the client"),
+  removed: flag("whether it was bound to an issuer and is no longer"),
+  profile: text("the profile"),
+});
 
 const RUNNING = {
   pid: integer("its process"),
@@ -160,6 +179,8 @@ export const PROGRAM_SCHEMAS = {
   doctor: DOCTOR,
   setting: SETTING,
   profile: PROFILE,
+  client: BOUND_CLIENT,
+  "client-forgotten": FORGOTTEN_CLIENT,
   sandbox: SANDBOX,
   machine: MACHINE,
   commands: COMMANDS,

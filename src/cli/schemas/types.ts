@@ -28,6 +28,8 @@ export const OUTPUT_TYPES = {
   doctor: { about: "checks and settings: doctor", version: 1 },
   setting: { about: "a setting in force: config list", version: 1 },
   profile: { about: "a profile: profile list", version: 1 },
+  client: { about: "a client and its issuer: client list", version: 1 },
+  "client-forgotten": { about: "a client without its issuer: client forget", version: 1 },
   sandbox: { about: "a sandbox: sandbox start, sandbox status", version: 1 },
   machine: { about: "what programs get tokens with, secrets: sandbox machine", version: 1 },
   commands: { about: "the command line itself: commands", version: 1 },
