@@ -245,7 +245,9 @@ export async function startScene({ mcpPath = "/mcp", issuerPath = "/pool" } = {}
     clock,
     store,
     log,
-    agent: (options = {}) => new AgentClient({ store, login, clock, random: () => 0, ...options }),
+    // Most tests are about what comes after the issuer of a client is decided.
+    agent: (options = {}) =>
+      new AgentClient({ store, login, clock, random: () => 0, trustNamedIssuer: true, ...options }),
     another: (name, path = "/pool") => new TestIssuer(name, log, path).start(),
   };
 }

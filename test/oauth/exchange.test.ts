@@ -229,7 +229,7 @@ describe("a program of its own", () => {
     const tokens = await clientCredentialsTokens(call(), { resource: "https://api.example", scope: "a" });
     expect(tokens.accessToken.reveal()).toBe("access-as-1");
     expect(inspect(tokens)).not.toContain("access-as-1");
-    const assertion = await unsignedJwt({ sub: "ci" });
+    const assertion = await unsignedJwt({ sub: "ci", aud: scene.issuer.issuer });
     await jwtBearerTokens(call(), { assertion: new Secret(assertion) });
     expect(scene.issuer.form(TOKEN, 1).get("assertion")).toBe(assertion);
   });

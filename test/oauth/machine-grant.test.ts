@@ -108,7 +108,10 @@ describe("client credentials", () => {
     await expect(machine().token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ code: "issuer_changed" });
     expect(evil.to(TOKEN)).toEqual([]);
     const elsewhere = { ...BY_SECRET.client, issuer: "https://other.example" };
-    await expect(machine({ client: elsewhere }).token(mcp.url)).rejects.toMatchObject({ code: "issuer_changed" });
+    await expect(machine({ client: elsewhere }).token(mcp.url)).rejects.toMatchObject({
+      code: "issuer_mismatch",
+      class: "refused",
+    });
   });
 
   it("keep tokens for another resource apart", async () => {
@@ -292,15 +295,13 @@ describe("a client's private key", () => {
 });
 
 describe("an assertion", () => {
-  const AS_WORKLOAD = { iss: "https://platform.example", sub: "ci" };
+  const workloadJwt = (claims: Record<string, unknown> = {}) =>
+    unsignedJwt({ iss: "https://platform.example", sub: "ci", aud: scene.issuer.issuer, ...claims });
   const bearing = (assertion: () => string | Promise<string>) =>
     machine({ client: { clientId: "workload" }, grant: { type: "jwt_bearer", assertion } });
 
   it("is read anew for every use, and sent as it is", async () => {
-    const assertions = [
-      await unsignedJwt({ ...AS_WORKLOAD, jti: "1" }),
-      await unsignedJwt({ ...AS_WORKLOAD, jti: "2" }),
-    ];
+    const assertions = [await workloadJwt({ jti: "1" }), await workloadJwt({ jti: "2" })];
     let reads = 0;
     const agent = bearing(() => `${assertions[reads++] ?? ""}\n`);
     await agent.token(scene.mcp.url);
@@ -314,10 +315,10 @@ describe("an assertion", () => {
   });
 
   it("of the same subject shares its token, of another one gets its own", async () => {
-    await bearing(() => unsignedJwt({ ...AS_WORKLOAD, jti: "1" })).token(scene.mcp.url);
-    await bearing(() => unsignedJwt({ ...AS_WORKLOAD, jti: "2" })).token(scene.mcp.url);
+    await bearing(() => workloadJwt({ jti: "1" })).token(scene.mcp.url);
+    await bearing(() => workloadJwt({ jti: "2" })).token(scene.mcp.url);
     expect(tokenRequests()).toBe(1);
-    await bearing(() => unsignedJwt({ ...AS_WORKLOAD, sub: "cd" })).token(scene.mcp.url);
+    await bearing(() => workloadJwt({ sub: "cd" })).token(scene.mcp.url);
     expect(tokenRequests()).toBe(2);
     const accounts = (await scene.store.list()).map(({ account }) => account);
     expect(new Set(accounts).size).toBe(2);
@@ -341,7 +342,7 @@ describe("an assertion", () => {
       status: 400,
       json: { error: "invalid_grant", error_description: `expired: ${new URLSearchParams(body).get("assertion")}` },
     });
-    const text = await unsignedJwt(AS_WORKLOAD);
+    const text = await workloadJwt();
     const error = await bearing(() => text)
       .token(scene.mcp.url)
       .catch((thrown: unknown) => thrown);
@@ -361,7 +362,7 @@ describe("an assertion", () => {
       headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="admin"' },
       text: "",
     };
-    await expect(bearing(() => unsignedJwt(AS_WORKLOAD)).fetch(mcp.url)).rejects.toMatchObject({
+    await expect(bearing(() => workloadJwt()).fetch(mcp.url)).rejects.toMatchObject({
       code: "insufficient_scope",
       class: "auth",
     });

@@ -412,7 +412,7 @@ describe("clients of several issuers", () => {
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
     const client = { clientId: "shared-client", clientSecret: "hush-hush", issuer: scene.issuer.issuer };
     const error = await login(scene, { client }).catch((thrown: unknown) => thrown as Error);
-    expect(error).toMatchObject({ code: "issuer_changed", class: "auth" });
+    expect(error).toMatchObject({ code: "issuer_mismatch", class: "refused" });
     expect((error as Error).message).toContain(scene.issuer.issuer);
     expect((error as Error).message).toContain(other.issuer);
     expect(other.to("/pool/token")).toEqual([]);

@@ -179,4 +179,47 @@ describe.each(stores)("%s", (_name, open) => {
     expect((await store.readClient("https://b.example", FORM))?.clientId).toBe("three");
     expect(await store.list()).toEqual([]);
   });
+
+  describe("bindings of clients", () => {
+    const BINDING = {
+      profile: "default",
+      clientId: "prod",
+      issuer: "https://as.example/pool",
+      boundBy: "issuer",
+      boundAt: 1,
+    } as const;
+    const other = { ...BINDING, issuer: "https://evil.example" };
+
+    it("are kept by profile and client, apart from logins", async () => {
+      const store = open();
+      expect(await store.readBinding(BINDING)).toBeUndefined();
+      expect(await store.saveBinding(BINDING, undefined)).toEqual(BINDING);
+      await store.saveBinding({ ...other, profile: "work" }, undefined);
+      expect(await store.readBinding(BINDING)).toEqual(BINDING);
+      expect((await store.listBindings()).map(({ profile }) => profile).sort()).toEqual(["default", "work"]);
+      await store.save(madeGrant(), undefined);
+      await store.remove(KEY);
+      expect(await store.readBinding(BINDING)).toEqual(BINDING);
+    });
+
+    it("give way to none but whoever knows them", async () => {
+      const store = open();
+      await store.saveBinding(BINDING, undefined);
+      expect(await store.saveBinding(other, undefined)).toEqual(BINDING);
+      expect(await store.saveBinding(other, { ...BINDING, boundAt: 2 })).toEqual(BINDING);
+      expect(await store.saveBinding(other, BINDING)).toEqual(other);
+      const racers = ["a", "b", "c", "d"].map((name) => ({ ...BINDING, clientId: "raced", issuer: `https://${name}` }));
+      const won = await Promise.all(racers.map((racer) => store.saveBinding(racer, undefined)));
+      expect(new Set(won.map(({ issuer }) => issuer)).size).toBe(1);
+    });
+
+    it("are removed alone, once", async () => {
+      const store = open();
+      await store.saveBinding(BINDING, undefined);
+      expect(await store.removeBinding({ profile: "work", clientId: "prod" })).toBe(false);
+      expect(await store.removeBinding(BINDING)).toBe(true);
+      expect(await store.removeBinding(BINDING)).toBe(false);
+      expect(await store.listBindings()).toEqual([]);
+    });
+  });
 });
