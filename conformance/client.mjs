@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { namesNoIssuer } from "./trusted.mjs";
+
 const here = dirname(fileURLToPath(import.meta.url));
 const cli = join(dirname(here), "bin", "agentauth.js");
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
@@ -37,6 +39,8 @@ if (scenario.startsWith("auth/2025-03-26")) flags.push("--legacy-discovery", "--
 if (scenario === "auth/basic-cimd" || scenario === "auth/offline-access-scope") {
   flags.push("--client-metadata-url", "https://conformance-test.local/client-metadata.json");
 }
+// These contexts name a client and no issuer, so that there is nothing else to bind the client's credentials to.
+if (namesNoIssuer(scenario)) flags.push("--trust-named-issuer");
 if (context.client_id) flags.push("--client-id", context.client_id);
 
 const env = {

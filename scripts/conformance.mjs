@@ -6,6 +6,8 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { namesNoIssuer } from "../conformance/trusted.mjs";
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = join(root, "conformance");
 const node = join(folder, "node_modules", "node", "bin", "node");
@@ -91,7 +93,8 @@ async function judge(scenario, flags) {
   const args = [suite, "client", "--command", client, "--scenario", `auth/${scenario}`, "--timeout", "60000", ...flags];
   const { status, output } = await capture(node, args);
   const passed = status === 0 && output.includes("OVERALL: PASSED");
-  console.log(`${passed ? "pass" : "FAIL"}  ${scenario} ${flags.at(-1) ?? ""}`);
+  const given = namesNoIssuer(`auth/${scenario}`) ? "(--trust-named-issuer: its context names no issuer)" : "";
+  console.log(`${passed ? "pass" : "FAIL"}  ${[scenario, flags.at(-1), given].filter(Boolean).join(" ")}`);
   if (!passed) console.log(output);
   return passed;
 }

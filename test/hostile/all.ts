@@ -7,6 +7,7 @@ import { discovery } from "./cases/discovery.js";
 import { dpop } from "./cases/dpop.js";
 import { exchange } from "./cases/exchange.js";
 import { flood } from "./cases/flood.js";
+import { issuerBinding } from "./cases/issuer-binding.js";
 import { json } from "./cases/json.js";
 import { lists } from "./cases/lists.js";
 import { output } from "./cases/output.js";
@@ -31,6 +32,7 @@ export const allCases: readonly HostileCase[] = [
   ...token,
   ...refresh,
   ...exchange,
+  ...issuerBinding,
   ...dpop,
   ...storage,
   ...lists,

@@ -127,7 +127,8 @@ function machine(
     arrange,
     requests: SEARCHED,
     times: ONCE,
-    command: ({ mcp }) => ["token", mcp.url, ...BY_SECRET],
+    command: ({ mcp, as }) => ["token", mcp.url, ...BY_SECRET, "--issuer", as.issuer],
+    store: over.outcome === "ok" ? "any" : "logins",
     ...over,
   };
 }
@@ -228,7 +229,7 @@ const services: HostileCase[] = [
     store: "any",
     async drive(kit) {
       const args = ["token", kit.mcp.url, ...BY_SECRET];
-      await kit.run(args);
+      await kit.run([...args, "--issuer", kit.as.issuer]);
       kit.mcp.metadata["authorization_servers"] = [kit.other.issuer];
       kit.as.routes[TOKEN] = { status: 404, text: "" };
       return kit.run([...args, "--force-refresh"]);
@@ -245,10 +246,9 @@ const workloads: HostileCase[] = [
     code: "invalid_grant",
     done: "shown masked, with what helps; not asked again, and by no other grant",
     says: ["********", "--assertion-file"],
-    store: "same",
     command: (kit) => [
-      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT],
-      ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci" }))],
+      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
+      ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", aud: kit.as.issuer }))],
     ],
   }),
   machine("T18b", "an assertion file with something else in it", () => undefined, {
@@ -258,7 +258,7 @@ const workloads: HostileCase[] = [
     requests: KNOWN,
     times: {},
     command: (kit) => [
-      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT],
+      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
       ...["--assertion-file", plant(kit, "something", "canary-something-else")],
     ],
   }),
@@ -280,9 +280,10 @@ function vouched(
     {
       requests: [...KNOWN, "other POST /idp"],
       times: { "other POST /idp": 1 },
-      store: "same",
+      store: "logins",
       command: (kit) => [
         ...["token", kit.mcp.url, "--grant", "id-jag", ...CLIENT, "--idp-client-id", "agent"],
+        ...["--issuer", kit.as.issuer],
         ...["--idp-token-endpoint", `${kit.other.origin}/idp`],
         ...["--id-token-file", plant(kit, "the id token", jwt({ iss: "idp", sub: "alice" }))],
       ],

@@ -292,8 +292,9 @@ const records: HostileCase[] = [
     done: "an end; neither its id nor its secret is sent to the other one",
     outcome: "auth",
     drive: async (kit) => {
-      const login = () => kit.run(["login", kit.mcp.url, "--browser", "none", "--client-id", "mine"]);
-      const first = await login();
+      const login = (...more: string[]) =>
+        kit.run(["login", kit.mcp.url, "--browser", "none", "--client-id", "mine", ...more]);
+      const first = await login("--issuer", kit.as.issuer);
       if (first.code !== 0) return first;
       kit.mcp.metadata["authorization_servers"] = [kit.other.issuer];
       return login();

@@ -1,0 +1,285 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { shellWord } from "../../../src/redact.js";
+import { type HostileCase, KNOWN } from "../case.js";
+import { PLANTED } from "../judge.js";
+import type { Kit } from "../kit/kit.js";
+import { staysAway } from "../kit/person.js";
+
+const TOKEN = "/pool/token";
+const CLIENT = ["--client-id", "machine"];
+const OTHER_KNOWN = [
+  "other GET /pool/.well-known/oauth-authorization-server",
+  "other GET /.well-known/oauth-authorization-server/pool",
+];
+
+const PEM = generateKeyPairSync("ec", { namedCurve: "P-256" })
+  .privateKey.export({ format: "pem", type: "pkcs8" })
+  .toString();
+
+/** A JWT whose signature nobody looks at. */
+function jwt(claims: Record<string, unknown>, header: Record<string, unknown> = {}): string {
+  const parts = [{ alg: "ES256", ...header }, claims].map((part) => Buffer.from(JSON.stringify(part)));
+  return [...parts, Buffer.from("a signature")].map((part) => part.toString("base64url")).join(".");
+}
+
+/** A file of the case's own, which holds a secret. */
+function plant({ folder, canaries }: Kit, name: string, text: string): string {
+  const path = join(folder, PLANTED, name);
+  mkdirSync(join(folder, PLANTED), { recursive: true });
+  writeFileSync(path, text, { mode: 0o600 });
+  canaries.add(name, text.trim());
+  return path;
+}
+
+interface Machine {
+  name: string;
+  flags(kit: Kit): string[];
+}
+
+const PROOFS: readonly Machine[] = [
+  { name: "a secret", flags: () => CLIENT },
+  { name: "a private key", flags: (kit) => [...CLIENT, "--private-key", plant(kit, "key", PEM)] },
+];
+const GRANTS: readonly Machine[] = [
+  { name: "client credentials", flags: () => ["--grant", "client-credentials"] },
+  {
+    name: "an assertion",
+    flags: (kit) => {
+      const assertion = jwt({ iss: "platform", sub: "ci", aud: [kit.as.issuer, kit.other.issuer] });
+      return ["--grant", "jwt-bearer", "--assertion-file", plant(kit, "assertion", assertion)];
+    },
+  },
+  {
+    name: "an id token",
+    flags: (kit) => [
+      ...["--grant", "id-jag", "--idp-client-id", "agent", "--idp-token-endpoint", `${kit.elsewhere.origin}/idp`],
+      ...["--id-token-file", plant(kit, "the id token", jwt({ iss: "idp", sub: "alice" }))],
+    ],
+  },
+];
+/** Three grants, both kinds of client. */
+const MACHINES: readonly (Machine & { id: string })[] = GRANTS.flatMap((grant, nth) =>
+  PROOFS.map((proof, which) => ({
+    id: `${"abc"[nth]}${which + 1}`,
+    name: `${grant.name} by a client with ${proof.name}`,
+    flags: (kit: Kit) => [...grant.flags(kit), ...proof.flags(kit)],
+  })),
+);
+
+const token = (kit: Kit, machine: Machine, ...more: string[]) => ["token", kit.mcp.url, ...machine.flags(kit), ...more];
+const namesOther = ({ mcp, other }: Kit) => {
+  mcp.metadata["authorization_servers"] = [other.issuer];
+};
+const offersPost = ({ as }: Kit) => {
+  as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
+};
+
+const UNBOUND = {
+  outcome: "refused",
+  code: "issuer_unbound",
+  done: "nothing is sent; the issuer and the flag to paste are named",
+  requests: KNOWN,
+  says: (kit: Kit) => [`"${kit.as.issuer}"`, `--issuer ${shellWord(kit.as.issuer)}`, "--trust-named-issuer"],
+} as const satisfies Partial<HostileCase>;
+
+/** First use: no login, no binding and no user's word say where the client belongs. */
+const firstUses: HostileCase[] = MACHINES.flatMap((machine) => [
+  {
+    ...UNBOUND,
+    id: `Z1${machine.id}-home`,
+    came: `${machine.name}, and an issuer that the server alone names, in a fresh home`,
+    command: (kit) => token(kit, machine),
+  },
+  {
+    ...UNBOUND,
+    id: `Z1${machine.id}-memory`,
+    came: `${machine.name}, and an issuer that the server alone names, with a memory store`,
+    environment: { AGENTAUTH_STORE: "memory" },
+    command: (kit) => token(kit, machine),
+  },
+  {
+    ...UNBOUND,
+    id: `Z1${machine.id}-post`,
+    came: `${machine.name}, and an issuer that the server alone names and that offers client_secret_post alone`,
+    arrange: offersPost,
+    command: (kit) => token(kit, machine),
+  },
+]);
+
+/** A client that is bound, and a server that names another issuer by now. */
+const changes: HostileCase[] = MACHINES.flatMap((machine) => [
+  {
+    id: `Z1${machine.id}-logout`,
+    came: `${machine.name}, bound to an issuer, and after logout --all a server that names another one`,
+    done: "logout has not forgotten the issuer: nothing is sent to the other one",
+    outcome: "auth",
+    code: "issuer_changed",
+    store: "any",
+    prints: ["access-token"],
+    drive: async (kit) => {
+      await bindFirst(kit, machine);
+      await kit.run(["logout", "--all"]);
+      namesOther(kit);
+      return kit.run(token(kit, machine));
+    },
+    says: (kit) => [kit.as.issuer, kit.other.issuer],
+    check: otherSawNothing,
+  },
+  {
+    id: `Z2${machine.id}`,
+    came: `${machine.name}, with --issuer, and a server that names another one`,
+    done: "nothing is sent; the other one is not even asked for its metadata",
+    outcome: "refused",
+    code: "issuer_mismatch",
+    arrange: namesOther,
+    command: (kit) => token(kit, machine, "--issuer", kit.as.issuer),
+    requests: ["mcp POST /mcp", "mcp GET /.well-known/oauth-protected-resource/mcp"],
+    says: (kit) => [kit.as.issuer, kit.other.issuer],
+  },
+]);
+
+/** Binds the client to the first issuer; what becomes of the token is of no matter. */
+async function bindFirst(kit: Kit, machine: Machine): Promise<void> {
+  const { as } = kit;
+  as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic", "private_key_jwt"];
+  kit.elsewhere.routes["/idp"] = {
+    json: {
+      access_token: jwt({ aud: as.issuer }, { typ: "oauth-id-jag+jwt" }),
+      issued_token_type: "urn:ietf:params:oauth:token-type:id-jag",
+      token_type: "N_A",
+      expires_in: 60,
+    },
+  };
+  await kit.run(token(kit, machine, "--issuer", as.issuer));
+}
+
+function otherSawNothing({ log, as }: Kit): string[] {
+  const sent = log.filter(({ peer, path }) => peer === "other" && path.startsWith(TOKEN));
+  const first =
+    as.to(TOKEN).length === 1 ? [] : [`the first issuer was asked ${as.to(TOKEN).length} times for a token`];
+  return [...first, ...sent.map(({ path }) => `sent to the other issuer: ${path}`)];
+}
+
+const [BY_SECRET = MACHINES[0]] = MACHINES;
+const trusted: HostileCase[] = BY_SECRET
+  ? [
+      {
+        id: "Z1-trusted",
+        came: "a client that --trust-named-issuer has bound, with the flag given again, and a server that names another issuer",
+        done: "the flag counts once: nothing is sent to the other one",
+        outcome: "auth",
+        code: "issuer_changed",
+        store: "any",
+        prints: ["access-token"],
+        drive: async (kit) => {
+          const args = token(kit, BY_SECRET, "--trust-named-issuer");
+          await kit.run(args);
+          namesOther(kit);
+          kit.as.routes[TOKEN] = { status: 404, text: "" };
+          return kit.run([...args, "--force-refresh"]);
+        },
+        requests: [...KNOWN, ...OTHER_KNOWN, "as POST /pool/token"],
+      },
+      {
+        id: "Z1-use",
+        came: "a client without a secret that was used at an issuer, and then with a secret",
+        done: "a login without a secret says nothing of where a secret may go",
+        outcome: "refused",
+        code: "issuer_unbound",
+        store: "any",
+        prints: ["access-token"],
+        drive: async (kit) => {
+          await kit.run(["login", kit.mcp.url, "--browser", "none", ...CLIENT], {
+            env: { AGENTAUTH_CLIENT_SECRET: undefined },
+          });
+          return kit.run(token(kit, BY_SECRET));
+        },
+        times: { "as POST /pool/token": 1 },
+      },
+    ]
+  : [];
+
+/** An assertion for an audience. */
+function assertionFor(id: string, came: string, aud: (kit: Kit) => unknown): HostileCase {
+  return {
+    id,
+    came: `an assertion ${came}, and --issuer`,
+    done: "not sent; its audience and the issuer are named",
+    outcome: "refused",
+    code: "wrong_audience",
+    requests: KNOWN,
+    store: "logins",
+    command: (kit) => [
+      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
+      ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", aud: aud(kit) }))],
+    ],
+    says: (kit) => ["(RFC 7523 section 3)", kit.as.issuer],
+  };
+}
+
+const assertions: HostileCase[] = [
+  assertionFor("Z3a", "for another issuer", ({ other }) => other.issuer),
+  assertionFor("Z3b", "for the token endpoint of another issuer", ({ other }) => `${other.issuer}/token`),
+  assertionFor("Z3c", "for several others", ({ other }) => [other.issuer, "https://honest.example"]),
+  assertionFor("Z3d", "for nobody in particular", () => undefined),
+];
+
+const methods: HostileCase[] = [
+  {
+    id: "Z4",
+    came: "a client with a private key that is bound to an issuer, which then offers client_secret_post alone",
+    done: "the key or nothing: nothing is sent, though a secret is there",
+    outcome: "auth",
+    code: "client_auth_unsupported",
+    arrange: offersPost,
+    store: "logins",
+    command: (kit) => [
+      ...["token", kit.mcp.url, "--grant", "client-credentials", "--issuer", kit.as.issuer],
+      ...[...CLIENT, "--private-key", plant(kit, "key", PEM)],
+    ],
+    requests: KNOWN,
+    says: ["private_key_jwt", "client_secret_post"],
+  },
+];
+
+const people: HostileCase[] = [
+  ...PROOFS.map(
+    (proof, which): HostileCase => ({
+      ...UNBOUND,
+      id: `Z5${"ab"[which]}`,
+      came: `a person's login by a client with ${proof.name}, and an issuer that the server alone names, without a terminal`,
+      person: staysAway,
+      command: (kit) => ["login", kit.mcp.url, "--browser", "none", ...proof.flags(kit)],
+    }),
+  ),
+  {
+    id: "Z7",
+    came: "a client without a secret that was used at an issuer, and after a logout a server that names another one",
+    done: "not used there",
+    outcome: "auth",
+    code: "issuer_changed",
+    store: "any",
+    drive: async (kit) => {
+      const env = { AGENTAUTH_CLIENT_SECRET: undefined };
+      const args = ["login", kit.mcp.url, "--browser", "none", ...CLIENT];
+      await kit.run(args, { env });
+      await kit.run(["logout", kit.mcp.url], { env });
+      namesOther(kit);
+      return kit.run(args, { env });
+    },
+    says: (kit) => [kit.as.issuer, kit.other.issuer],
+    check: otherSawNothing,
+  },
+];
+
+/** Trust at first use: what no stored login can vouch for. */
+export const issuerBinding: readonly HostileCase[] = [
+  ...firstUses,
+  ...changes,
+  ...trusted,
+  ...assertions,
+  ...methods,
+  ...people,
+];
