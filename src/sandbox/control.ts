@@ -82,6 +82,7 @@ export function controlPart(settings: ControlSettings): Part {
 function describe(machine: SandboxMachine): object {
   const { secretClient, keyClient, workloadClient, idp } = machine;
   return {
+    issuer: machine.issuer,
     client_id: secretClient.clientId,
     client_secret: secretClient.clientSecret,
     key_client_id: keyClient.clientId,

@@ -106,6 +106,7 @@ describe.each([
     const { secretClient } = desk.sandbox.machine ?? {};
     const me = desk.newcomer();
     const flags = ["--grant", "client-credentials", "--client-id", secretClient?.clientId ?? ""];
+    flags.push("--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool));
     const env = { AGENTAUTH_CLIENT_SECRET: secretClient?.clientSecret ?? "" };
     const { code, stderr } = await me.run(["mcp", "call", desk.url, "whoami", ...flags], { env });
     expect([code, stderr]).toEqual([0, ""]);

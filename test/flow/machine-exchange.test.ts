@@ -25,7 +25,8 @@ beforeAll(async () => {
 afterAll(() => desk.close());
 
 const SECRET = () => ({ AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret });
-const asService = () => ["--grant", "client-credentials", "--client-id", machine.secretClient.clientId];
+const toIssuer = () => ["--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool)];
+const asService = () => ["--grant", "client-credentials", "--client-id", machine.secretClient.clientId, ...toIssuer()];
 
 describe("exchange", () => {
   it("prints a token in the person's name for somebody else, and nothing else", async () => {
@@ -79,6 +80,7 @@ describe("exchange", () => {
       ...named[from as keyof typeof named],
       "--client-id",
       machine.secretClient.clientId,
+      ...toIssuer(),
       "--audience",
       API,
     ];

@@ -39,6 +39,8 @@ const byGrant = (grant: string, clientId: string, ...more: string[]) => [
   grant,
   "--client-id",
   clientId,
+  "--issuer",
+  machine.issuer,
   ...more,
 ];
 const asService = (...more: string[]) => byGrant("client-credentials", machine.secretClient.clientId, ...more);
@@ -196,15 +198,15 @@ describe("a workload", () => {
     await token(desk.newcomer(), asWorkload(path), {});
   });
 
-  it("for another server gets a verdict, and no other grant is tried", async () => {
+  it("for another issuer is not sent, and no other grant is tried", async () => {
     const me = desk.newcomer();
     const path = file("elsewhere.jwt", machine.assertion({ audience: "https://other.example" }));
     const { code, stderr } = await me.run(["token", url, ...asWorkload(path), "--client-secret-file", "-"], {
       stdin: "unused-secret",
     });
-    expect(code).toBe(4);
-    expect(stderr).toMatch(/invalid_(grant|client)/);
-    expect(tokenRequests(me)).toHaveLength(1);
+    expect(code).toBe(3);
+    expect(stderr).toContain('is for "https://other.example" (aud)');
+    expect(tokenRequests(me)).toEqual([]);
   });
 
   it.each<[string, () => string, RegExp]>([
@@ -325,7 +327,8 @@ describe("a sandbox of its own process", () => {
       expect(code).toBe(0);
       const [said] = linesOf(stdout).map((line) => JSON.parse(line) as Record<string, string>);
       const env = { AGENTAUTH_CLIENT_SECRET: said?.["client_secret"] };
-      const flags = byGrant("client-credentials", said?.["client_id"] ?? "");
+      const clientId = said?.["client_id"] ?? "";
+      const flags = ["--grant", "client-credentials", "--client-id", clientId, "--issuer", said?.["issuer"] ?? ""];
       expect((await sandbox.run(["token", sandbox.ready.mcp_url, ...flags], { env })).code).toBe(0);
     } finally {
       await sandbox.stop();
@@ -333,5 +336,80 @@ describe("a sandbox of its own process", () => {
     const gone = await sandbox.run(["sandbox", "machine"]);
     expect([gone.code, gone.stdout]).toEqual([2, ""]);
     expect(gone.stderr).toContain("--machine-grants");
+  });
+});
+
+describe("the issuer of a client", () => {
+  const plainly = (...more: string[]) => {
+    const { clientId } = machine.secretClient;
+    return ["token", url, "--grant", "client-credentials", "--client-id", clientId, ...more];
+  };
+  const env = (more: Record<string, string> = {}) => ({ ...SECRET(), ...more });
+
+  it("has to be named once: by the flag that the refusal gives, a variable or a setting", async () => {
+    const me = desk.newcomer();
+    const { code, stdout, stderr } = await me.run(plainly(), { env: env() });
+    expect([code, stdout]).toEqual([3, ""]);
+    expect(stderr).toContain(`add --issuer ${machine.issuer} (`);
+    expect(tokenRequests(me)).toEqual([]);
+    const flag = /add (--issuer \S+) /.exec(stderr)?.[1]?.split(" ") ?? [];
+    expect((await me.run(plainly(...flag), { env: env() })).code).toBe(0);
+    expect((await me.run(plainly("--force-refresh"), { env: env() })).code).toBe(0);
+
+    const inContainer = env({ AGENTAUTH_STORE: "memory" });
+    expect((await me.run(plainly(), { env: inContainer })).code).toBe(3);
+    const named = { ...inContainer, AGENTAUTH_ISSUER: machine.issuer };
+    expect((await me.run(plainly(), { env: named })).code).toBe(0);
+    await me.run(["config", "set", "issuer", machine.issuer]);
+    expect((await me.run(plainly(), { env: inContainer })).code).toBe(0);
+    const other = await me.run(plainly("--issuer", "https://other.example"), { env: named });
+    expect([other.code, other.stderr]).toEqual([3, expect.stringContaining("https://other.example")]);
+    const wrong = await me.run(plainly("--issuer", "http://other.example"), { env: env() });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--issuer")]);
+  });
+
+  it("is shown with its source, and a stored token of another one is not printed", async () => {
+    const me = desk.newcomer();
+    await token(me, asService());
+    const named = { AGENTAUTH_ISSUER: "https://other.example" };
+    await me.signIn();
+    expect((await me.run(["token", url, "--no-login"])).code).toBe(0);
+    expect((await me.run(["token", url, "--no-login"], { env: named })).code).toBe(4);
+    await me.run(["config", "set", "issuer", machine.issuer]);
+    const list = await me.run(["config", "list", "-o", "plain"]);
+    expect(list.stdout).toContain(`issuer\t${machine.issuer}\tprofile default`);
+    expect((await me.run(["status"])).stderr).toContain(`issuer ${machine.issuer} (profile default)`);
+    const doctor = await me.run(["doctor", "--json"], { env: named });
+    const report = JSON.parse(doctor.stdout) as { settings: object[]; checks: object[] };
+    const row = { name: "issuer", value: "https://other.example", source: "AGENTAUTH_ISSUER" };
+    expect(report.settings).toContainEqual(row);
+    expect(report.checks).toContainEqual(expect.objectContaining({ name: "issuer", state: "ok" }));
+  });
+
+  it("outlives logout --all, and is listed and forgotten by client list and client forget", async () => {
+    const me = desk.newcomer();
+    await token(me, asService());
+    await me.run(["logout", "--all"], { env: env() });
+    await token(me, plainly().slice(2));
+    const { clientId } = machine.secretClient;
+    const listed = JSON.parse((await me.run(["client", "list", "--json"])).stdout) as object[];
+    expect(listed).toEqual([
+      {
+        client_id: clientId,
+        issuer: machine.issuer,
+        bound_by: "issuer",
+        bound_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        profile: "default",
+      },
+    ]);
+    expect(JSON.parse((await me.run(["client", "list", "--json", "--profile", "default"])).stdout)).toHaveLength(1);
+    const kept = await me.run(["client", "forget", clientId]);
+    expect([kept.code, kept.stderr]).toEqual([0, expect.stringContaining(`agentauth logout ${url}`)]);
+    expect((await me.run(plainly(), { env: env() })).code).toBe(0);
+    await me.run(["logout", "--all"], { env: env() });
+    const gone = await me.run(["client", "forget", clientId, "--json"]);
+    expect(JSON.parse(gone.stdout)).toEqual([{ client_id: clientId, removed: true, profile: "default" }]);
+    expect(JSON.parse((await me.run(["client", "list", "--json"])).stdout)).toEqual([]);
+    expect((await me.run(plainly(), { env: env() })).code).toBe(3);
   });
 });

@@ -219,7 +219,7 @@ describe.skipIf(!openssl)("the agent client with the network of this machine", (
   });
 
   it("takes the others without that", async () => {
-    const client = { clientId: "machine", clientSecret: "made-up" };
+    const client = { clientId: "machine", clientSecret: "made-up", issuer: `${plain}/pool` };
     methods = ["client_secret_basic"];
     expect((await agent({ client }, false).token(`${plain}/mcp`)).value).toBe("token-1-of-nobody");
     expect(asked()).toEqual(["plain POST /pool/token by nobody"]);

@@ -143,6 +143,7 @@ describe("what is printed as JSON is what its schema says", () => {
     const secret = String(client["client_secret"]);
     const { stdout: token } = await me.run(["token", url]);
     const exchange = ["exchange", url, "--client-id", client.client_id, "--resource", url, "--subject-token-file", "-"];
+    exchange.push("--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool));
     const { code, stdout, stderr } = await desk.newcomer().run([...exchange, "--format", "json"], {
       env: { AGENTAUTH_CLIENT_SECRET: secret },
       stdin: token,

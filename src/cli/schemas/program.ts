@@ -57,6 +57,7 @@ const SANDBOX = record(
 );
 
 const MACHINE = record({
+  issuer: address("the issuer that knows the clients, for --issuer"),
   client_id: text("a client for --grant client-credentials"),
   client_secret: text("its secret"),
   key_client_id: text("a client that signs in place of a secret"),

@@ -14,6 +14,8 @@ export interface TokenClaims {
 
 /** What a program needs that gets tokens from the sandbox without a person. */
 export interface SandboxMachine {
+  /** The first pool's issuer, which knows the clients: `--issuer`, or `client.issuer`. */
+  readonly issuer: string;
   /** A client that proves itself by a secret, for every grant. */
   readonly secretClient: { readonly clientId: string; readonly clientSecret: string };
   /** A client that proves itself by a key, for every grant. */
@@ -68,6 +70,10 @@ export class Machines implements SandboxMachine {
       idToken: ({ subject = "alice", audience: aud = client.clientId, ttl }: TokenClaims = {}) =>
         signJwt(this.key("idp"), "JWT", { iss: issuer, sub: subject, aud, ...this.times(ttl) }),
     };
+  }
+
+  get issuer(): string {
+    return this.#audience();
   }
 
   get keyClient(): SandboxMachine["keyClient"] {
