@@ -154,7 +154,7 @@ async function quietly(
 }
 
 /** The error for a client that is bound to another issuer than the one that the server names. */
-export function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
+function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
   return new AgentAuthError(
     "issuer_changed",
     `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,

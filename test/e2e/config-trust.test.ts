@@ -66,6 +66,7 @@ describe("a folder that belongs to somebody else", () => {
       { key: "base_url", value: bench.sandbox.baseUrl, source: "AGENTAUTH_BASE_URL" },
       { key: "api_token", source: "AGENTAUTH_API_TOKEN" },
       { key: "auth_header", source: "default" },
+      { key: "issuer" },
       { key: "account" },
       { key: "domain" },
       { key: "pool" },

@@ -24,7 +24,7 @@ describe.skipIf(!hasTerminal)("a login at a terminal, by a client with a secret"
     expect(first.out()).toContain(issuer.issuer);
     expect(issuer.to("/pool/token")).toEqual([]);
     first.type("perhaps\r");
-    await first.shows(/perhaps[^]*\[yes\/no\]/);
+    await first.shows(/perhaps[\s\S]*\[yes\/no\]/);
     first.type("yes\r");
     await first.shows(/^ {2}http:\S+\r$/m);
     await signInAt(first.out());
