@@ -144,12 +144,17 @@ describe("what is printed as JSON is what its schema says", () => {
     const { stdout: token } = await me.run(["token", url]);
     const exchange = ["exchange", url, "--client-id", client.client_id, "--resource", url, "--subject-token-file", "-"];
     exchange.push("--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool));
-    const { code, stdout, stderr } = await desk.newcomer().run([...exchange, "--format", "json"], {
+    const other = desk.newcomer();
+    const { code, stdout, stderr } = await other.run([...exchange, "--format", "json"], {
       env: { AGENTAUTH_CLIENT_SECRET: secret },
       stdin: token,
     });
     expect(code, stderr).toBe(0);
     expect(problems("exchanged", JSON.parse(stdout))).toBeUndefined();
+    const [bound] = JSON.parse((await other.run(["client", "list", "--json"])).stdout) as unknown[];
+    expect(problems("client", bound)).toBeUndefined();
+    const [forgotten] = JSON.parse((await other.run(["client", "forget", client.client_id, "--json"])).stdout);
+    expect(problems("client-forgotten", forgotten)).toBeUndefined();
   });
 
   it("logout", async () => {

@@ -158,9 +158,12 @@ describe("an issuer that the user names", () => {
 
   it("is held against the origin of a server of 2025-03-26", async () => {
     const { mcp } = scene;
-    mcp.routes["/.well-known/oauth-protected-resource/mcp"] = { status: 404, text: "" };
-    const legacy = service({ legacyDiscovery: true, issuer: scene.issuer.issuer });
-    await expect(legacy.token(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
+    for (const path of ["/mcp", ""])
+      mcp.routes[`/.well-known/oauth-protected-resource${path}`] = { status: 404, text: "" };
+    for (const client of [BY_SECRET, undefined]) {
+      const legacy = agent({ client, legacyDiscovery: true, issuer: scene.issuer.issuer });
+      await expect(legacy.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
+    }
   });
 
   it("does not finish a login that began at another one", async () => {
@@ -263,6 +266,17 @@ describe("a login of the time before bindings", () => {
     await service().logout(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "earlier-login")]);
     await service().token(mcp.url);
+  });
+
+  it("keeps its client from every other issuer, also from one that is to be trusted", async () => {
+    await service({ trustNamedIssuer: true }).token(scene.mcp.url);
+    await forget();
+    const evil = await moveTo("evil");
+    for (const client of [BY_SECRET, { clientId: "prod" }]) {
+      const login = agent({ client, trustNamedIssuer: true }).login(scene.mcp.url);
+      await expect(login).rejects.toMatchObject({ code: "issuer_changed" });
+    }
+    nothingSent(evil);
   });
 
   it("of several issuers counts at each of them", async () => {
