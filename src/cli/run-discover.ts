@@ -1,5 +1,6 @@
 import { type AgentAuthError, withHint } from "../errors.js";
 import type { DiscoveryReport } from "../oauth/agent-options.js";
+import { coversServer } from "../oauth/resource.js";
 import { escapeText } from "../redact.js";
 import { agentOf, traceLine } from "./agent-context.js";
 import type { GrantFlags } from "./agent-flags.js";
@@ -25,6 +26,12 @@ export async function runDiscover(options: GrantFlags & { url?: string }, deps: 
   return undefined;
 }
 
+const PARENT = "a parent of the server: the token may be accepted everywhere below it";
+
+function isParent(resource: string, server: string): boolean {
+  return !coversServer(new URL(resource), new URL(server), true);
+}
+
 async function printSteps({ found, trace }: Pick<DiscoveryReport, "found" | "trace">, { io }: Deps): Promise<void> {
   for (const entry of trace) await io.stdout.write(`${escapeText(traceLine(entry))}\n`);
   if (found === undefined) return;
@@ -32,6 +39,7 @@ async function printSteps({ found, trace }: Pick<DiscoveryReport, "found" | "tra
   const facts = [
     ["server", server],
     ["resource", resource?.resource ?? server],
+    ...(resource && isParent(resource.resource, server) ? [["", PARENT]] : []),
     ["issuer", issuer.issuer],
     ["signs in at", issuer.authorizationEndpoint],
     ["tokens from", issuer.tokenEndpoint],

@@ -5,6 +5,7 @@ import { strictObject } from "../http/strict-object.js";
 import { resourceMetadataAddress } from "../http/well-known.js";
 import type { ResourceMetadata } from "./discovery-types.js";
 import { isUnavailable, type OAuthHttp, serverFailure } from "./http.js";
+import { quote } from "../redact.js";
 import { coversServer } from "./resource.js";
 import { parseScope } from "./scope.js";
 import type { TraceEntry } from "./trace.js";
@@ -96,8 +97,15 @@ async function readCandidate(url: string, discovery: ResourceDiscovery): Promise
       return undefined;
     }
     const metadata = checkMetadata(strictObject(reply), url, discovery);
-    trace({ ...entry, status, used: true, why: "it describes this server" });
-    return metadata;
+    const isParent = !coversServer(new URL(metadata.resource), new URL(discovery.mcpUrl), true);
+    const own = isParent && isNamedRoot(url, discovery) ? await readOwn(discovery) : undefined;
+    const why = own
+      ? "the server has a document of its own"
+      : isParent
+        ? parentText(metadata)
+        : "it describes this server";
+    trace({ ...entry, status, used: own === undefined, why });
+    return own ?? metadata;
   } catch (error) {
     trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
     // A page where a document was expected is a server that answers everything with its front page.
@@ -113,12 +121,13 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
   const complain = (field: string, value: unknown, rule: string, override?: string) =>
     refused("bad_resource_metadata", { field, value, from: url, rule, override });
   const named = checkAddress(resource, "resource", url, policy);
-  if (!coversServer(new URL(named), new URL(mcpUrl), policy.strictResource)) {
+  const identityOnly = isIdentityOnly(url, discovery);
+  if (!coversServer(new URL(named), new URL(mcpUrl), identityOnly)) {
     throw refused("resource_mismatch", {
       field: "resource",
       value: resource,
       from: url,
-      rule: `must be ${mcpUrl}${policy.strictResource ? "" : " or a parent of it"} (RFC 9728 section 3.3)`,
+      rule: `must be ${mcpUrl}${whereElse(identityOnly, policy)} (RFC 9728 section 3.3)`,
     });
   }
   if (!Array.isArray(servers) || servers.length === 0) {
@@ -145,6 +154,34 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
     dpopRequired: document["dpop_bound_access_tokens_required"] === true,
     url,
   };
+}
+
+/**
+ * Whether a document may name nothing but the very server that was asked (RFC 9728 section 3.3). A parent of it is taken
+ * only from the well-known addresses, which belong to the origin: a server that has no more than a path of a shared host
+ * would otherwise get tokens that are good at its neighbours.
+ */
+function isIdentityOnly(url: string, { mcpUrl, policy }: ResourceDiscovery): boolean {
+  return policy.strictResource || !wellKnownAddresses(mcpUrl).includes(new URL(url).href);
+}
+
+function whereElse(identityOnly: boolean, { strictResource }: ResourceDiscovery["policy"]): string {
+  if (!identityOnly) return " or a parent of it";
+  return strictResource ? "" : " where the document is not at a well-known address of it";
+}
+
+/** Whether a challenge named the well-known address of the origin, where the server has another one. */
+function isNamedRoot(url: string, { named, mcpUrl }: ResourceDiscovery): boolean {
+  return named.includes(url) && new URL(url).href !== resourceMetadataAddress(mcpUrl);
+}
+
+/** A challenge does not put the document of the whole origin in place of the one that the origin has for the server. */
+function readOwn(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+  return readCandidate(resourceMetadataAddress(discovery.mcpUrl), discovery);
+}
+
+function parentText({ resource }: ResourceMetadata): string {
+  return `it describes ${quote(resource)}, a parent of this server: the token may be accepted everywhere below that`;
 }
 
 /** An issuer identifier has no query and no fragment (RFC 8414 section 2). */

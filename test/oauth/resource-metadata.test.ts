@@ -179,6 +179,71 @@ describe("what the resource metadata may say", () => {
     expect(issuer.requests).toEqual([]);
   });
 
+  describe("named by a challenge, on a host that the server shares", () => {
+    /** Discovery at /a/mcp, whose challenge names a document at `path` about `resource`. */
+    async function named(
+      path: string,
+      resource: (origin: string) => string,
+      arrange: (scene: Scene) => void = () => {},
+    ) {
+      const scene = await startScene({ mcpPath: "/a/mcp" });
+      const { mcp } = scene;
+      delete mcp.routes[mcp.wellKnown];
+      const document = { ...mcp.metadata, resource: resource(mcp.origin) };
+      mcp.routes[path] = () => ({ json: document });
+      mcp.challenge = `Bearer resource_metadata="${mcp.origin}${path}"`;
+      arrange(scene);
+      const { found, error, trace } = await scene.agent().discover(mcp.url);
+      const steps = trace
+        .filter(({ step }) => step === "resource metadata")
+        .map(({ url, used, why }) => ({
+          path: url.slice(mcp.origin.length),
+          used,
+          why,
+        }));
+      return { mcp, resource: found?.resource?.resource, error, steps, reached: scene.issuer.requests.length > 0 };
+    }
+
+    it.each(["/a/prm", "/a/.well-known/oauth-protected-resource", `${ROOT}/a`, `${ROOT}/a/mcp/`, `${ROOT}/b/mcp`])(
+      "must be the very server where the document lies at %s",
+      async (path) => {
+        for (const parent of ["", "/", "/a", "/a/"]) {
+          const { mcp, error, reached } = await named(path, (origin) => origin + parent);
+          expect(error, parent).toMatchObject({ code: "resource_mismatch", class: "refused" });
+          expect(error?.message).toMatch(
+            `(from "${mcp.origin}${path}") must be ${mcp.url} where the document is not at`,
+          );
+          expect(reached).toBe(false);
+        }
+        expect((await named(path, (origin) => `${origin}/a/mcp`)).error).toBeUndefined();
+      },
+    );
+
+    it.each([`${ROOT}/a/mcp`, ROOT])("may be a parent where it lies at %s, and the trace says so", async (path) => {
+      const { mcp, resource, steps } = await named(path, (origin) => origin);
+      expect(resource).toBe(mcp.origin);
+      const why = `it describes "${mcp.origin}", a parent of this server: the token may be accepted everywhere below that`;
+      expect(steps.filter(({ used }) => used)).toEqual([{ path, used: true, why }]);
+    });
+
+    it("is not the document of the origin where that has one for the server", async () => {
+      const own =
+        (answer: object) =>
+        ({ mcp }: Scene) => {
+          mcp.routes[mcp.wellKnown] = { json: { ...mcp.metadata, ...answer } };
+        };
+      const { mcp, resource, steps } = await named(ROOT, (origin) => origin, own({}));
+      expect(resource).toBe(mcp.url);
+      expect(steps).toEqual([
+        { path: mcp.wellKnown, used: true, why: "it describes this server" },
+        { path: ROOT, used: false, why: "the server has a document of its own" },
+      ]);
+      const other = await named(ROOT, (origin) => origin, own({ resource: `${mcp.origin}/b` }));
+      expect(other.error).toMatchObject({ class: "refused" });
+      expect(other.reached).toBe(false);
+    });
+  });
+
   it("takes a parent of the server at a segment boundary, and not where the very address is asked for", async () => {
     const scene = await startScene({ mcpPath: "/team/mcp" });
     const { mcp } = scene;

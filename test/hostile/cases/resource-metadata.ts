@@ -1,5 +1,5 @@
 import { saveClientOf } from "../arrange.js";
-import { DESCRIBED, EXCHANGED, type HostileCase, KNOWN, unless } from "../case.js";
+import { ASKED, DESCRIBED, EXCHANGED, type HostileCase, KNOWN, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { silence } from "../kit/peer.js";
 
@@ -45,6 +45,57 @@ const set =
   };
 const bad = (id: string, came: string, name: string, value: unknown, ...says: string[]) =>
   refused(id, came, set(name, value), [name, "/.well-known/oauth-protected-resource/mcp", ...says]);
+
+/** A server on a shared host, whose challenge names a document about more than itself. */
+function neighbour(id: string, came: string, path: string, parent: string): HostileCase {
+  return refused(
+    id,
+    came,
+    (metadata, { mcp }) => {
+      mcp.challenge = `Bearer resource_metadata="${mcp.origin}${path}"`;
+      mcp.routes[path] = { json: { ...metadata, resource: `${mcp.origin}${parent}` } };
+    },
+    ({ mcp }) => [`(from "${mcp.origin}${path}") must be ${mcp.url} where`, "(RFC 9728 section 3.3)"],
+    { code: "resource_mismatch", requests: [...ASKED, `mcp GET ${path}`] },
+  );
+}
+
+const ROOT = "/.well-known/oauth-protected-resource";
+const shared: HostileCase[] = [
+  neighbour("P12a", "a challenge that leads to a document below the server's path, about the origin", "/mcp/prm", ""),
+  neighbour("P12b", "the same at a place that looks well known", `/mcp${ROOT}`, "/"),
+  neighbour("P12c", "the same at the well-known address of another server", `${ROOT}/mcp2`, ""),
+  taken(
+    "P12d",
+    "a challenge that leads to the document of the whole origin, though there is one for the server",
+    "the server's own used",
+    (metadata, { mcp }) => {
+      mcp.challenge = `Bearer resource_metadata="${mcp.origin}${ROOT}"`;
+      mcp.routes[ROOT] = { json: { ...metadata, resource: mcp.origin } };
+    },
+    {
+      requests: [...EXCHANGED, `mcp GET ${ROOT}`],
+      check: ({ mcp, as }) =>
+        unless({ "the token is asked for the server alone": as.form("/pool/token").get("resource") === mcp.url }),
+    },
+  ),
+  taken(
+    "P12e",
+    "the same where there is none for the server",
+    "taken, and said with --verbose",
+    (metadata, { mcp }) => {
+      mcp.challenge = `Bearer resource_metadata="${mcp.origin}${ROOT}"`;
+      mcp.routes[ROOT] = { json: { ...metadata, resource: mcp.origin } };
+      delete mcp.routes[`${ROOT}/mcp`];
+    },
+    {
+      flags: ["--verbose"],
+      options: {},
+      requests: [...EXCHANGED, `mcp GET ${ROOT}`],
+      says: ({ mcp }) => [`it describes "${mcp.origin}", a parent of this server`],
+    },
+  ),
+];
 
 const resource: HostileCase[] = [
   bad("P1a", "resource missing", "resource", undefined, "is missing and", "must be an absolute URL"),
@@ -109,6 +160,7 @@ const resource: HostileCase[] = [
       { flags: ["--strict-resource"], options: { strictResource: true }, code: "resource_mismatch" },
     ),
   ),
+  ...shared,
   refused(
     "P10a",
     "resource with a right-to-left override in it",
