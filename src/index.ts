@@ -64,6 +64,7 @@ export type { Lease, LeaseOptions, PreviousAttempt } from "./oauth/lease.js";
 export type {
   AuthorizePrompt,
   DevicePrompt,
+  EndpointsPrompt,
   LoginMethod,
   LoginOpen,
   LoginOutcome,

@@ -4,6 +4,7 @@ import type { GrantStore } from "../oauth/grant-store.js";
 import type { TraceEntry } from "../oauth/trace.js";
 import { quote } from "../redact.js";
 import type { AgentFlags } from "./agent-flags.js";
+import { agentMode } from "./agent-mode.js";
 import { agentNetwork } from "./agent-network.js";
 import { networkOptions } from "./clients/management.js";
 import { checkSetting, readConfig } from "./config.js";
@@ -52,7 +53,7 @@ export async function agentOf(
     grant,
     issuer: issuer?.value,
     trustNamedIssuer: flags.trustNamedIssuer,
-    ...(client && grant === undefined && isTerminal(flags, io) && { confirmIssuer: issuerQuestion(io) }),
+    ...(client && grant === undefined && mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
     mutualTls: leaving.clientCertificate !== undefined,
     network,
     clientMetadataUrl: flags.clientMetadataUrl,
@@ -65,6 +66,7 @@ export async function agentOf(
     allowMissingPkceMetadata: flags.allowMissingPkceMetadata,
     allowPrivateNetwork: flags.allowPrivateNetwork,
     allowCrossOriginMetadata: flags.allowCrossOriginMetadata,
+    allowCrossOriginEndpoints: flags.allowCrossOriginEndpoints,
     legacyDiscovery: flags.legacyDiscovery,
     strictResource: flags.strictResource,
     sameOriginEndpoints: flags.sameOriginEndpoints,
@@ -79,9 +81,9 @@ export function traceLine({ step, method, url, status, used, why }: TraceEntry):
   return `${used ? "+" : "-"} ${step}: ${method} ${url}${status === undefined ? "" : ` ${status}`}: ${why}`;
 }
 
-/** Whether a person can be asked at a terminal. */
-function isTerminal(flags: Pick<AgentFlags, "input">, io: Io): boolean {
-  return mayAsk(flags, io) && io.stdin.isTTY && io.stderr.isTTY;
+/** Whether a user can answer a question on stderr; an agent can run us in a terminal that no user reads. */
+function mayConfirm(flags: Pick<AgentFlags, "input">, io: Io): boolean {
+  return mayAsk(flags, io) && io.stdin.isTTY && io.stderr.isTTY && agentMode(io.env, io.stdout) === undefined;
 }
 
 /** Asks whether the issuer that a server names is the one of the user's client. */
@@ -124,6 +126,7 @@ export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
     loginTimeout: flags.loginTimeout,
+    confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, question, signal) : undefined,
     input: isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
   });
 }

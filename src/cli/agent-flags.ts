@@ -21,6 +21,7 @@ export interface AgentFlags extends GlobalFlags, MachineFlags {
   allowMissingPkceMetadata?: boolean;
   allowPrivateNetwork?: boolean;
   allowCrossOriginMetadata?: boolean;
+  allowCrossOriginEndpoints?: boolean;
   legacyDiscovery?: boolean;
   strictResource?: boolean;
   sameOriginEndpoints?: boolean;
@@ -113,6 +114,12 @@ export function addOverrides(command: Command): Command {
     )
     .addOption(
       new Option("--allow-cross-origin-metadata", "follow resource metadata to another origin").helpGroup(RULES),
+    )
+    .addOption(
+      new Option(
+        "--allow-cross-origin-endpoints",
+        "accept an issuer that sends the code of a login to another origin",
+      ).helpGroup(RULES),
     )
     .addOption(
       new Option("--legacy-discovery", "follow the discovery rules of MCP revision 2025-03-26").helpGroup(RULES),

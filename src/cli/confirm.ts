@@ -1,38 +1,37 @@
 import { createInterface } from "node:readline";
 import { abortedError } from "../errors.js";
+import { untilAborted } from "../http/deadline.js";
+import type { PasteInput } from "../login/paste.js";
+import { escapeText } from "../redact.js";
 import type { Io } from "./io.js";
 
 /**
- * Asks a person at the terminal, and asks again until the answer is yes or no. No answer at all is a no.
+ * Asks a yes/no question on stderr, also with `--quiet`, and reads one line of stdin. The caller decides whether there is
+ * a terminal to ask on.
  *
+ * @returns true for "y" or "yes"; false for any other line and for the end of the input
  * @throws the reason of the signal when it fires
  */
-export function confirm(io: Io, question: string, signal: AbortSignal | undefined): Promise<boolean> {
-  // Without the question nobody could answer, however quiet the rest is to be.
-  const ask = () => io.with({ ...io.settings, quiet: false }).say(`${question} [yes/no]`);
-  const input: NodeJS.ReadableStream & { ref?(): unknown; unref?(): unknown } = io.stdin.stream;
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(abortedError(signal));
-    input.ref?.();
-    const reader = createInterface({ input, terminal: false });
-    const end = (settle: () => void) => {
-      signal?.removeEventListener("abort", onAbort);
-      reader.off("close", onClose);
-      settle();
-      reader.close();
-      // An input that stays open would keep the program from ending.
-      input.unref?.();
-    };
-    const onAbort = () => end(() => reject(signal === undefined ? undefined : abortedError(signal)));
-    const onClose = () => end(() => resolve(false));
-    signal?.addEventListener("abort", onAbort, { once: true });
-    reader.on("close", onClose);
-    reader.on("line", (line) => {
-      const answer = line.trim().toLowerCase();
-      if (answer === "yes" || answer === "y") end(() => resolve(true));
-      else if (answer === "no" || answer === "n") end(() => resolve(false));
-      else ask();
+export async function confirm(
+  io: Io,
+  question: string,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<boolean> {
+  if (signal.aborted) throw abortedError(signal);
+  await io.stderr.write(`${question.split("\n").map(escapeText).join("\n")} [y/N] `);
+  const input: PasteInput = io.stdin.stream;
+  input.ref?.();
+  const reader = createInterface({ input, terminal: false });
+  try {
+    const line = new Promise<string>((resolve) => {
+      reader.once("line", resolve);
+      reader.once("error", () => resolve(""));
+      reader.once("close", () => resolve(""));
     });
-    ask();
-  });
+    return /^\s*y(?:es)?\s*$/i.test(await untilAborted(line, signal));
+  } finally {
+    reader.close();
+    // A stream reads ahead, so that an input which stays open would keep the program from ending.
+    input.unref?.();
+  }
 }

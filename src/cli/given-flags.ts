@@ -10,7 +10,7 @@ const OF_LOGIN: ReadonlySet<string> = new Set([
   ...["--scope", "--resource", "--account-hint", "--dpop"],
   ...["--flow", "--browser", "--redirect-host", "--redirect-port", "--login-timeout"],
   ...["--allow-missing-pkce-metadata", "--allow-private-network", "--allow-cross-origin-metadata"],
-  ...["--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
+  ...["--allow-cross-origin-endpoints", "--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
 ]);
 /** With another heading a flag of the same name means something else: the scope of a token that is exchanged. */
 const HEADINGS = /^(?:Sign-in|Rules to lift|The client|Which service|Network)/;

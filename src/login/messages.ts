@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../errors.js";
-import type { DevicePrompt } from "../oauth/login.js";
+import type { DevicePrompt, EndpointsPrompt } from "../oauth/login.js";
 import { duration } from "../oauth/login-timeout.js";
 import { escapeText, quote } from "../redact.js";
 import { checkBrowserUrl } from "./browser-url.js";
@@ -35,6 +35,17 @@ export function codeTakerText(url: string, { tokenEndpoint, promisesIss }: CodeT
     `warning: ${told}`,
     `Nothing proves that the two belong together. Sign in only if you trust ${host} with it;`,
     "--same-origin-endpoints refuses such servers.",
+  ].join("\n");
+}
+
+/** Names both origins of a login that is handed over, and asks whether they belong together. */
+export function endpointsText({ resource, issuer, authorizationEndpoint, tokenEndpoint }: EndpointsPrompt): string {
+  const [from, to] = [new URL(authorizationEndpoint).origin, new URL(tokenEndpoint).origin];
+  return [
+    `The login for ${escapeText(resource)} begins at ${from} and is handed to ${to}, which issues the token.`,
+    `Nothing but the issuer ${escapeText(issuer)} says that the two belong together. If you do not know ${to}, answer no:`,
+    `it could use your login at ${from} for itself. Your answer is remembered for this issuer if it is yes.`,
+    "Continue?",
   ].join("\n");
 }
 

@@ -6,7 +6,7 @@ import { chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js
 import { commandWords } from "./command-words.js";
 import { detectEnvironment, type Environment } from "./environment.js";
 import { openLoopback } from "./loopback.js";
-import { deviceText, probeText } from "./messages.js";
+import { deviceText, endpointsText, probeText } from "./messages.js";
 import type { PasteInput } from "./paste.js";
 import { planRedirect, type RedirectHost } from "./redirect-address.js";
 import { reserveRedirect } from "./reserve.js";
@@ -35,6 +35,8 @@ export interface TerminalLoginOptions {
   loginTimeout?: number | undefined;
   /** Where a person can paste lines, such as `process.stdin`. Only where a person is there. */
   input?: PasteInput | undefined;
+  /** Asks a yes/no question of several lines. Without it, a login that needs a yes is refused. */
+  confirm?: ((question: string, signal: AbortSignal) => Promise<boolean>) | undefined;
   /** What Ctrl-C does while lines are read from a terminal. Default: what SIGINT does. */
   onInterrupt?: (() => void) | undefined;
   /** Opens the browser. */
@@ -53,7 +55,16 @@ const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
  * @throws AgentAuthError `usage` for a browser command that cannot be split into words
  */
 export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
-  const { say, env, redirectHost, redirectPort, redirectPath, input, loginTimeout = DEFAULT_TIMEOUT_S } = options;
+  const {
+    say,
+    env,
+    redirectHost,
+    redirectPort,
+    redirectPath,
+    input,
+    confirm,
+    loginTimeout = DEFAULT_TIMEOUT_S,
+  } = options;
   const wish = { host: redirectHost, port: redirectPort, path: redirectPath };
   planRedirect(wish);
   if (options.browser !== undefined) commandWords(options.browser);
@@ -80,6 +91,7 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
         openBrowser: browserOpener(options, isPaste, environment),
       });
     },
+    ...(confirm && { confirmEndpoints: (prompt) => confirm(endpointsText(prompt), prompt.signal) }),
     async showDeviceCode(prompt) {
       say(deviceText(prompt));
     },

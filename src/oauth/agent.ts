@@ -16,6 +16,7 @@ import {
 } from "./agent-options.js";
 import { discover } from "./discovery.js";
 import { endRemotely, type RemoteLogout } from "./end-session.js";
+import { checkEndpointOrigins } from "./endpoint-origins.js";
 import type { ExchangedToken } from "./exchange.js";
 import type { Grant } from "./grant.js";
 import { GrantKeeper } from "./grant-keeper.js";
@@ -171,10 +172,15 @@ export class AgentClient {
   ): Promise<PreparedLogin> {
     checkCall(options);
     const key = this.#personKey(mcpUrl);
-    const context = this.#context(key, await this.#options.store.read(key));
+    const asked = this.#context(key, await this.#options.store.read(key));
     const signal = options.signal ?? new AbortController().signal;
-    const found = await discover(context, mcpUrl, undefined, signal);
-    tellNewIssuer(context, found);
+    const found = await discover(asked, mcpUrl, undefined, signal);
+    tellNewIssuer(asked, found);
+    const context = await checkEndpointOrigins(asked, found, {
+      flow: "browser",
+      method: this.#options.login,
+      signal,
+    });
     await holdClient(context, found, signal);
     const wanted = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;

@@ -20,6 +20,11 @@ export interface Overrides {
   allowMissingPkceMetadata?: boolean | undefined;
   /** Follow a `resource_metadata` address to another origin than the MCP server's. */
   allowCrossOriginMetadata?: boolean | undefined;
+  /**
+   * Log in at an issuer whose authorization and token endpoints have different origins, though it does not promise `iss`
+   * (RFC 9207). A `login` with `confirmEndpoints` asks the user instead.
+   */
+  allowCrossOriginEndpoints?: boolean | undefined;
   /** Take a server without metadata for one of the revision 2025-03-26: its origin is the issuer. */
   legacyDiscovery?: boolean | undefined;
   /** Let a server elsewhere lead to addresses of this machine and of private networks; never to link-local ones. */
@@ -49,6 +54,7 @@ export interface DiscoveryContext extends Way {
 const LIFTED = [
   "allowMissingPkceMetadata",
   "allowCrossOriginMetadata",
+  "allowCrossOriginEndpoints",
   "allowPrivateNetwork",
   "legacyDiscovery",
 ] as const satisfies readonly (keyof Overrides)[];

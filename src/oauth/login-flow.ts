@@ -4,6 +4,7 @@ import { deviceLogin } from "./device.js";
 import { discover, liftedFor } from "./discovery.js";
 import type { Discovered, IssuerMetadata } from "./discovery-types.js";
 import { newProofKey, proverFor } from "./dpop.js";
+import { checkEndpointOrigins } from "./endpoint-origins.js";
 import { type Grant, type TokenAnswer, tokensOf } from "./grant.js";
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 import { bindUsedClient, credentialOf, holdToIssuer } from "./issuer-binding.js";
@@ -17,10 +18,11 @@ import { withRoom } from "./room.js";
 import { beyond, chooseScope, parseScope } from "./scope.js";
 
 /** Signs a person in and keeps what comes of it. The grant is stored and read back before anybody is told. */
-export async function loginWith(context: LoginContext, request: LoginRequest): Promise<Grant> {
+export async function loginWith(asked: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
-  const found = await discover(context, request.mcpUrl, request.challenge, signal);
-  tellNewIssuer(context, found);
+  const found = await discover(asked, request.mcpUrl, request.challenge, signal);
+  tellNewIssuer(asked, found);
+  const context = await checkEndpointOrigins(asked, found, { flow: asked.flow, method, signal });
   await holdClient(context, found, signal);
   const wanted = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;

@@ -9,8 +9,31 @@ export interface LoginMethod {
   readonly loginTimeout?: number | undefined;
   /** Makes ready to receive the callback, before anything is registered or shown. */
   open(request: LoginOpen): Promise<LoginSession>;
+  /**
+   * Names the origins of two endpoints to the user and asks whether to go on, before anything is registered, shown or
+   * opened. A yes is remembered with the login, for its issuer. Without it such a login is refused, unless
+   * `allowCrossOriginEndpoints` is set.
+   */
+  confirmEndpoints?(prompt: EndpointsPrompt): Promise<boolean>;
   /** Shows a person the code of a device login (RFC 8628 section 3.3) and returns at once. Without it, no device login. */
   showDeviceCode?(prompt: DevicePrompt): Promise<void>;
+}
+
+/**
+ * Endpoints of an issuer on different origins, where nothing proves that they belong together: the login at the first is
+ * handed to the second, which may have named the page of an honest issuer to get its codes (RFC 9700 section 4.4).
+ */
+export interface EndpointsPrompt {
+  /** The MCP server. */
+  resource: string;
+  /** The authorization server. */
+  issuer: string;
+  /** Where the user logs in; the device authorization endpoint in a device login. */
+  authorizationEndpoint: string;
+  /** Where the code is sent. */
+  tokenEndpoint: string;
+  /** Ends the login. */
+  signal: AbortSignal;
 }
 
 /** What a login is for. */

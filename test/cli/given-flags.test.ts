@@ -31,6 +31,7 @@ describe("the command that signs in, after a command with flags", () => {
     [["--allow-missing-pkce-metadata"], "--allow-missing-pkce-metadata"],
     [["--allow-private-network"], "--allow-private-network"],
     [["--allow-cross-origin-metadata"], "--allow-cross-origin-metadata"],
+    [["--allow-cross-origin-endpoints"], "--allow-cross-origin-endpoints"],
     [["--flow", "device"], "--flow device"],
     [["--redirect-host", "localhost", "--redirect-port", "4000"], "--redirect-host localhost --redirect-port 4000"],
     [["--client-metadata-url", "https://x.example/c"], "--client-metadata-url https://x.example/c"],

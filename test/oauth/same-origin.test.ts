@@ -38,6 +38,7 @@ describe("an issuer that must have its endpoints at its own origin", () => {
     const other = await another("other");
     expect((await agent({ sameOriginEndpoints: true }).login(mcp.url)).value).toBe("access-as-1");
     issuer.metadata["token_endpoint"] = `${other.issuer}/token`;
+    issuer.metadata["authorization_response_iss_parameter_supported"] = true;
     expect((await agent().login(mcp.url)).value).toBe("access-other-1");
   });
 

@@ -59,6 +59,35 @@ function handedOver(begin: string): NonNullable<HostileCase["check"]> {
   };
 }
 
+const LIFTS = "--allow-cross-origin-endpoints lifts this rule";
+
+/** Has the code of a login go to another origin, where nothing in the callback would show it. */
+function withoutIss({ as, other }: Kit): void {
+  as.metadata["token_endpoint"] = `${other.issuer}/token`;
+  delete as.metadata["authorization_response_iss_parameter_supported"];
+}
+
+/** A login that an issuer may be after for itself, where there is no terminal to ask on. */
+function mixUp(id: string, came: string, over: Partial<HostileCase> = {}): HostileCase {
+  return {
+    id,
+    came,
+    done: "refused before anything is registered, opened or sent",
+    outcome: "refused",
+    code: "bad_server_metadata",
+    arrange: withoutIss,
+    says: ({ as, other }) => [
+      `token_endpoint "${other.issuer}/token"`,
+      `must be at ${as.origin}, the origin of its authorization_endpoint, unless`,
+      "(RFC 9700 section 4.4)",
+      LIFTS,
+    ],
+    store: "same",
+    requests: KNOWN,
+    ...over,
+  };
+}
+
 /** An issuer that is not the one that was asked, by a difference that is easily passed over. */
 function mistaken(id: string, came: string, issuer: (own: string) => string, ...says: string[]): HostileCase {
   return refused(
@@ -211,15 +240,47 @@ const endpoints: HostileCase[] = [
     },
     { requests: ELSEWHERE, check: handedOver("") },
   ),
-  taken(
-    "M8b",
-    "the same where the issuer does not promise iss",
-    "used, and the person warned first",
-    (metadata, { other }) => {
-      metadata["token_endpoint"] = `${other.issuer}/token`;
-      delete metadata["authorization_response_iss_parameter_supported"];
+  mixUp("M8b", "the same where the issuer does not promise iss"),
+  mixUp("M8c", "the same with token --login and a browser", {
+    command: (kit) => ["token", kit.mcp.url, "--login", "--browser", "none"],
+  }),
+  mixUp("M8d", "the same for an AI agent that names a browser", {
+    environment: { AGENTAUTH_AGENT: "1" },
+    flags: ["--json"],
+    says: ["the origin of its authorization_endpoint, unless", LIFTS],
+  }),
+  mixUp("M8e", "the same in the first of two steps", { flags: ["--no-wait"] }),
+  mixUp("M8f", "the same with --flow paste", { flags: ["--flow", "paste"] }),
+  mixUp("M8g", "the same in mcp proxy with a browser", {
+    command: (kit) => ["mcp", "proxy", kit.mcp.url, "--browser", "none", "--login"],
+    run: { stdin: '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n' },
+  }),
+  mixUp("M8h", "a login on another device whose code goes to another origin, iss promised or not", {
+    flags: ["--flow", "device"],
+    options: { flow: "device" },
+    arrange: ({ as, other }) => {
+      as.metadata["token_endpoint"] = `${other.issuer}/token`;
     },
-    { requests: ELSEWHERE, check: handedOver("warning: ") },
+    says: ({ as }) => [`must be at ${as.origin}, the origin of its device_authorization_endpoint (RFC 9700`, LIFTS],
+  }),
+  mixUp("M8i", "an issuer that names the authorization endpoint of another, and no iss", {
+    arrange: ({ as, other }) => {
+      as.metadata["authorization_endpoint"] = `${other.issuer}/authorize`;
+      delete as.metadata["authorization_response_iss_parameter_supported"];
+    },
+    says: ({ as, other }) => [`token_endpoint "${as.issuer}/token"`, `must be at ${other.origin}`, LIFTS],
+  }),
+  taken(
+    "M8j",
+    "a token endpoint on another origin and no iss, with --allow-cross-origin-endpoints",
+    "used, and the person warned first",
+    (_, kit) => withoutIss(kit),
+    {
+      flags: ["--allow-cross-origin-endpoints"],
+      options: { allowCrossOriginEndpoints: true },
+      requests: ELSEWHERE,
+      check: handedOver("warning: "),
+    },
   ),
   ...(["authorization", "token", "registration"] as const).map((name) =>
     refused(
