@@ -24,7 +24,7 @@ describe.skipIf(!hasTerminal)("a question on a terminal", () => {
   it("is not asked by mcp proxy, to which what is typed is for the server", async () => {
     const { mcp, issuer, another } = await startScene();
     issuer.metadata["token_endpoint"] = `${(await another("other")).issuer}/token`;
-    const args = ["mcp", "proxy", mcp.url, "--browser", "none"];
+    const args = ["mcp", "proxy", mcp.url, "--browser", "true"];
     const run = startOnTerminal(args, { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_AGENT: "0" });
     run.type('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n');
     await run.shows("--allow-cross-origin-endpoints");

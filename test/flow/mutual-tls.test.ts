@@ -131,7 +131,8 @@ describe.skipIf(!openssl)("agentauth, where the issuer has other addresses for c
     };
   }
   const shown = () => ["--client-cert", mine.cert, "--client-key", mine.key];
-  const signIn = () => ["--login", "--browser", browser];
+  // The addresses for clients with a certificate are on another port, and the issuer promises no iss.
+  const signIn = () => ["--login", "--browser", browser, "--allow-cross-origin-endpoints"];
   const mcp = () => `${plain}/mcp`;
 
   it("registers, gets tokens and renews them there, with the certificate", async () => {

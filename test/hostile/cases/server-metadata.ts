@@ -252,8 +252,15 @@ const endpoints: HostileCase[] = [
   mixUp("M8e", "the same in the first of two steps", { flags: ["--no-wait"] }),
   mixUp("M8f", "the same with --flow paste", { flags: ["--flow", "paste"] }),
   mixUp("M8g", "the same in mcp proxy with a browser", {
-    command: (kit) => ["mcp", "proxy", kit.mcp.url, "--browser", "none", "--login"],
-    run: { stdin: '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n' },
+    drive: async (kit) => {
+      // The end of the input would end the session before its answer.
+      const args = ["mcp", "proxy", kit.mcp.url, "--browser", "none", "--login"];
+      const proxy = kit.start(args, { keepsInput: true });
+      proxy.child.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n');
+      await kit.said(proxy, /RFC 9700/);
+      proxy.child.stdin?.end();
+      return proxy.ended;
+    },
   }),
   mixUp("M8h", "a login on another device whose code goes to another origin, iss promised or not", {
     flags: ["--flow", "device"],
