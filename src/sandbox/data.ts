@@ -1,8 +1,7 @@
-import { DeviceIds, idOf, ordinalOf } from "./data/ids.js";
+import { Ids } from "./data/ids.js";
 import { type DeviceDraft, PoolDevices } from "./data/pool-devices.js";
-import { mix } from "./data/random.js";
-import { type Account, accountAt, domainAt, poolAt } from "./data/summaries.js";
-import { OrderCache } from "./order.js";
+import { fraction, mix } from "./data/random.js";
+import { DOMAIN_TITLES, POOL_TITLES } from "./data/titles.js";
 import type { Device, Domain, Pool } from "./types.js";
 
 /** How much there is of each kind. */
@@ -16,15 +15,23 @@ export interface DataSize {
   devices: number;
 }
 
+/** An account: the service documents no more of it than its id. */
+export interface Account {
+  /** Its identifier. */
+  id: string;
+  /** What people call it. */
+  title: string;
+}
+
 /**
- * The sandbox's accounts, domains, pools and devices. Everything is a pure function of the seed and its place, so that
- * a million devices cost no memory; only what was inserted or deleted is held.
+ * The sandbox's accounts, domains, pools and devices: plain objects that are pure functions of the seed and their
+ * place, made when they are needed.
  */
 export class SandboxData {
   readonly #seed: number;
   readonly #size: DataSize;
   readonly #anchor: number;
-  readonly #orders = new OrderCache();
+  readonly #ids: { account: Ids; domain: Ids; pool: Ids; ruleset: Ids };
   readonly #devices = new Map<string, PoolDevices>();
 
   /** @param anchor the moment before which all interactions lie, Unix seconds */
@@ -32,46 +39,55 @@ export class SandboxData {
     this.#seed = seed;
     this.#size = size;
     this.#anchor = anchor;
+    const idsOf = (kind: "account" | "domain" | "pool" | "ruleset") => new Ids(seed, kind);
+    this.#ids = { account: idsOf("account"), domain: idsOf("domain"), pool: idsOf("pool"), ruleset: idsOf("ruleset") };
   }
 
-  /** Every account, in the order they were made. */
+  /** Every account, in the order of creation. */
   accounts(): Account[] {
-    return Array.from({ length: this.#size.accounts }, (_, ordinal) => accountAt(this.#seed, ordinal));
+    return range(0, this.#size.accounts).map((n) => ({ id: this.#ids.account.of(n), title: `Account ${n + 1}` }));
   }
 
   /** The first account, domain and pool. */
   get first(): { account: string; domain: string; pool: string } {
-    const seed = this.#seed;
-    return { account: idOf(seed, "account", 0), domain: idOf(seed, "domain", 0), pool: idOf(seed, "pool", 0) };
+    return { account: this.#ids.account.of(0), domain: this.#ids.domain.of(0), pool: this.#ids.pool.of(0) };
   }
 
-  /** The domains of an account, in the order they were made; `undefined` where there is no such account. */
+  /** The domains of an account, in the order of creation; `undefined` where there is no such account. */
   findDomains(accountId: string): Domain[] | undefined {
     const account = this.#ordinal("account", accountId);
     if (account === undefined) return undefined;
-    const start = account * this.#size.domains;
-    return Array.from({ length: this.#size.domains }, (_, i) => domainAt(this.#seed, start + i, account));
+    return range(account * this.#size.domains, this.#size.domains).map((n) => ({
+      account_id: accountId,
+      id: this.#ids.domain.of(n),
+      status: statusOf(mix(this.#seed, 11), n),
+      title: titleOf(DOMAIN_TITLES, mix(this.#seed, 12), n),
+      type: "domain",
+    }));
   }
 
-  /** The pools of a domain, in the order they were made; `undefined` where there is no such domain. */
+  /** The pools of a domain, in the order of creation; `undefined` where there is no such domain. */
   findPools(domainId: string): Pool[] | undefined {
     const domain = this.#ordinal("domain", domainId);
     if (domain === undefined) return undefined;
-    const start = domain * this.#size.pools;
-    return Array.from({ length: this.#size.pools }, (_, i) => {
-      return poolAt(this.#seed, start + i, domain, Math.floor(domain / this.#size.domains));
-    });
+    return range(domain * this.#size.pools, this.#size.pools).map((n) => ({
+      account_id: this.#ids.account.of(Math.floor(domain / this.#size.domains)),
+      authentication_ruleset_nid: this.#ids.ruleset.of(domain),
+      domain_id: domainId,
+      id: this.#ids.pool.of(n),
+      status: statusOf(mix(this.#seed, 13), n),
+      title: titleOf(POOL_TITLES, mix(this.#seed, 14), n),
+      type: "pool",
+    }));
   }
 
   /** The devices of a pool; `undefined` where there is no such pool. */
   findDevices(poolId: string): PoolDevices | undefined {
     const pool = this.#ordinal("pool", poolId);
     if (pool === undefined) return undefined;
-    const known = this.#devices.get(poolId);
-    if (known) return known;
-    const made = this.#makeDevices(poolId, pool);
-    this.#devices.set(poolId, made);
-    return made;
+    const devices = this.#devices.get(poolId) ?? this.#makeDevices(poolId, pool);
+    this.#devices.set(poolId, devices);
+    return devices;
   }
 
   /** Like {@link findDomains}. @throws TypeError where there is no such account */
@@ -99,7 +115,7 @@ export class SandboxData {
   }
 
   /**
-   * Adds a device to a pool; what the draft leaves out is made up.
+   * Adds a device to a pool; the sandbox fills in what the draft leaves out.
    *
    * @throws TypeError where there is no such pool, or the id is taken
    */
@@ -133,24 +149,38 @@ export class SandboxData {
 
   #makeDevices(poolId: string, pool: number): PoolDevices {
     const domain = Math.floor(pool / this.#size.pools);
-    const ids = new DeviceIds(this.#seed, pool);
     const context = {
       seed: mix(mix(this.#seed, 1), pool),
       anchor: this.#anchor,
-      account_id: idOf(this.#seed, "account", Math.floor(domain / this.#size.domains)),
-      domain_id: idOf(this.#seed, "domain", domain),
+      account_id: this.#ids.account.of(Math.floor(domain / this.#size.domains)),
+      domain_id: this.#ids.domain.of(domain),
       pool_id: poolId,
-      id: (index: number) => ids.fromKey(ids.key(index)),
     };
-    return new PoolDevices(context, ids, this.#size.devices, this.#orders);
+    return new PoolDevices(context, new Ids(this.#seed, "device", pool), this.#size.devices);
   }
 
   #ordinal(kind: "account" | "domain" | "pool", id: string): number | undefined {
     const { accounts, domains, pools } = this.#size;
     const count = { account: accounts, domain: accounts * domains, pool: accounts * domains * pools }[kind];
-    const ordinal = ordinalOf(this.#seed, kind, id);
+    const ordinal = this.#ids[kind].ordinal(id);
     return ordinal !== undefined && ordinal < count ? ordinal : undefined;
   }
+}
+
+function range(start: number, length: number): number[] {
+  return Array.from({ length }, (_, index) => start + index);
+}
+
+/** The first of each kind is active, so that there is always something to try. */
+function statusOf(key: number, ordinal: number): string {
+  const draw = fraction(key, ordinal);
+  return ordinal === 0 || draw < 0.8 ? "active" : draw < 0.92 ? "paused" : "archived";
+}
+
+function titleOf(titles: readonly string[], key: number, ordinal: number): string {
+  const title = titles[(ordinal + key) % titles.length] ?? "";
+  const round = Math.floor(ordinal / titles.length);
+  return round === 0 ? title : `${title} ${round + 1}`;
 }
 
 function missing(kind: string, id: string): never {

@@ -44,14 +44,9 @@ export interface Part {
 
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
-/** An answer whose body is JSON text already. */
-export function jsonText(text: string | Buffer, status = 200): Answer {
-  return { status, headers: JSON_HEADERS, body: text };
-}
-
 /** An answer with a JSON body. */
 export function json(body: unknown, status = 200): Answer {
-  return jsonText(JSON.stringify(body), status);
+  return { status, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
 /** The service's error answer. */

@@ -1,7 +1,6 @@
 export type { SandboxClock } from "./clock.js";
 export type { DeviceDraft } from "./data/pool-devices.js";
-export type { Account } from "./data/summaries.js";
-export type { SandboxData } from "./data.js";
+export type { Account, SandboxData } from "./data.js";
 export type { FaultController, FaultState } from "./faults/controller.js";
 export { parseFault } from "./faults/parse.js";
 export {

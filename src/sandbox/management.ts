@@ -1,14 +1,13 @@
 import { idPrefix } from "./data/ids.js";
 import { DEVICE_FIELDS, type DeviceField, type PoolDevices } from "./data/pool-devices.js";
-import { fromWire, toWire, wireBytes } from "./data/wire.js";
 import type { SandboxData } from "./data.js";
-import { type Answer, type Exchange, jsonText, type Part, Refusal } from "./exchange.js";
+import { type Answer, type Exchange, json, type Part, Refusal } from "./exchange.js";
 import { type Due, dueOf, type FaultController } from "./faults/controller.js";
-import { reshape, reshapes } from "./faults/reshape.js";
+import { reshape } from "./faults/reshape.js";
 import { tokenGuard } from "./guard.js";
 import { type ListingQuery, peekOffset, readListingQuery } from "./listing-query.js";
 import { type PageWindow, paginationOf } from "./pagination.js";
-import type { Domain, Pool, ResourceName, Sorting } from "./types.js";
+import type { Device, Domain, ListEnvelope, Pool, ResourceName, Sorting } from "./types.js";
 
 const PREFIX = "/api/v1";
 const SUMMARY_FIELDS = ["id", "status", "title"] as const;
@@ -23,11 +22,13 @@ export interface ManagementSettings {
   maxPageSize: number;
 }
 
-/** A list that can be read in stretches, as JSON texts that {@link toWire} made. */
+/** A list that can be read in slices. */
 interface Listing {
   count: number;
-  texts(sorting: Sorting, start: number, end: number): string[];
+  slice(sorting: Sorting, start: number, end: number): Summary[];
 }
+
+type Summary = Pool | Domain | Device;
 
 /** How a kind of list differs from its siblings. */
 interface Resource {
@@ -59,7 +60,7 @@ const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
     find(data, scope) {
       const devices = data.findDevices(scope);
       return (
-        devices && { count: devices.count, texts: (...page) => devices.texts(deviceOrder(page[0]), page[1], page[2]) }
+        devices && { count: devices.count, slice: (sorting, ...page) => devices.slice(deviceOrder(sorting), ...page) }
       );
     },
     drift: (data, { scope, sorting }, due) => driftDevices(data.findDevices(scope), sorting, due),
@@ -106,11 +107,14 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, d
   if (!listing) throw notFound();
   const size = dueOf(due, "page-size")?.size ?? asked.size;
   const window = windowOf(settings.faults, `${name} ${asked.scope}`, { ...asked, size, count: listing.count }, due);
-  const summaries = listing.texts(asked.sorting, window.start, window.end);
-  const text =
-    `{"status":"success","pagination":${JSON.stringify(paginationOf(window))}` +
-    `,"sorting":${JSON.stringify(asked.sorting)},"summaries":[${summaries.join(",")}]}`;
-  return jsonText(reshapes(due) ? reshape(fromWire(text), due) : wireBytes(text));
+  const envelope: ListEnvelope<Summary> = {
+    status: "success",
+    pagination: paginationOf(window),
+    sorting: asked.sorting,
+    summaries: listing.slice(asked.sorting, window.start, window.end),
+  };
+  reshape(envelope, due);
+  return json(envelope);
 }
 
 type Asked = Pick<PageWindow, "offset" | "size" | "count">;
@@ -127,16 +131,16 @@ function windowOf({ holes }: FaultController, list: string, { offset, size, coun
   return { offset, size, count, start, end, last: holes.end(list, count) };
 }
 
-/** Small lists are simply made, sorted and cut. */
+/** Small lists are made, sorted and cut. */
 function listingOf(items: (Pool | Domain)[] | undefined): Listing | undefined {
   return (
     items && {
       count: items.length,
-      texts({ field, direction }, start, end) {
+      slice({ field, direction }, start, end) {
         const key = (item: Pool | Domain) => item[field as (typeof SUMMARY_FIELDS)[number]];
         items.sort((a, b) => (key(a) === key(b) ? (a.id < b.id ? -1 : 1) : key(a) < key(b) ? -1 : 1));
         if (direction === "desc") items.reverse();
-        return items.slice(start, end).map((item) => toWire(JSON.stringify(item)));
+        return items.slice(start, end);
       },
     }
   );

@@ -112,13 +112,13 @@ describe("management lists", () => {
     }
   });
 
-  it("lists a million devices in every order", async () => {
-    await using large = await startSandbox({ devices: 1_000_000, domains: 1, pools: 1 });
+  it("lists a hundred thousand devices in every order", async () => {
+    await using large = await startSandbox({ devices: 100_000, domains: 1, pools: 1 });
     const seen = new Set<string>();
     let previous = "";
-    for (const offset of [0, 250_000, 999_000]) {
+    for (const offset of [0, 25_000, 99_000]) {
       const { summaries, pagination } = await devices(large, { offset, size: 1000 });
-      expect(pagination).toMatchObject({ item_count: 1_000_000, item_end: offset + 1000, page_count: 1000 });
+      expect(pagination).toMatchObject({ item_count: 100_000, item_end: offset + 1000, page_count: 100 });
       for (const { id } of summaries) {
         expect(id > previous).toBe(true);
         previous = id;
@@ -126,14 +126,14 @@ describe("management lists", () => {
       }
     }
     expect(seen.size).toBe(3000);
-    const titles = (await devices(large, { offset: 600_000, size: 1000, field: "title" })).summaries;
+    const titles = (await devices(large, { offset: 60_000, size: 1000, field: "title" })).summaries;
     expect(titles.map(({ title }) => title)).toEqual(titles.map(({ title }) => title).sort());
-    const late = (await devices(large, { offset: 999_000, size: 1000, field: "last_seen", direction: "desc" }))
+    const late = (await devices(large, { offset: 99_000, size: 1000, field: "last_seen", direction: "desc" }))
       .summaries;
     expect(late.map((device) => device.last_seen.at)).toEqual(
       late.map((device) => device.last_seen.at).sort((a, b) => b - a),
     );
-    const statuses = (await devices(large, { offset: 899_000, size: 1000, field: "status" })).summaries;
+    const statuses = (await devices(large, { offset: 89_500, size: 1000, field: "status" })).summaries;
     expect(statuses.map(({ status }) => status)).toEqual(statuses.map(({ status }) => status).sort());
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Numbers that look random and are pure functions of their inputs, so that nothing has to be stored: any device of a
- * million can be made alone, in any order, and comes out the same.
+ * Numbers that look random and are pure functions of their inputs: any device of a million can be made alone, in any
+ * order, and comes out the same.
  */
 
 const HALF_BITS = 25;
@@ -23,10 +23,7 @@ export function fraction(a: number, b: number): number {
   return mix(a, b) / 2 ** 32;
 }
 
-/**
- * A permutation of the integers below {@link SCRAMBLE_SPACE}: a Feistel network, so that an id can be turned back
- * into its number without a table.
- */
+/** A permutation of the integers below {@link SCRAMBLE_SPACE}: a Feistel network, so that an id leads to its number. */
 export function scramble(key: number, value: number): number {
   let left = Math.floor(value / HALF);
   let right = value % HALF;
@@ -48,4 +45,35 @@ export function unscramble(key: number, value: number): number {
     left = previous;
   }
   return left * HALF + right;
+}
+
+/** A sequence of draws, the same for the same seed. */
+export class Draws {
+  readonly #seed: number;
+  #drawn = 0;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  /** From 0 up to but without 1. */
+  fraction(): number {
+    this.#drawn += 1;
+    return fraction(this.#seed, this.#drawn);
+  }
+
+  /** A whole number below `limit`. */
+  below(limit: number): number {
+    return Math.floor(this.fraction() * limit);
+  }
+
+  /** True with this probability. */
+  chance(probability: number): boolean {
+    return this.fraction() < probability;
+  }
+
+  /** An element of a list that is never empty. */
+  pick<T>(list: readonly T[]): T {
+    return list[this.below(list.length)] as T;
+  }
 }

@@ -1,175 +1,112 @@
 import type { SessionType } from "../types.js";
+import type { Draws } from "./random.js";
 
-/** The languages that titles are written in. */
-export type Language = "ar" | "de" | "en" | "es" | "fr" | "hi" | "ja" | "ko" | "pl" | "pt" | "ru" | "sv" | "tr" | "zh";
-
+/** The words that titles of devices are made of. */
 interface Vocabulary {
-  names: readonly string[];
-  /** How a thing is said to belong to somebody. */
-  of: (owner: string, thing: string) => string;
+  owners: readonly string[];
   things: readonly string[];
   jobs: readonly string[];
+  /** What joins an owner to a thing; without it the thing comes first, then a dash. */
+  genitive?: string;
 }
 
-const dash = (owner: string, thing: string) => `${thing} – ${owner}`;
-const possessive = (particle: string) => (owner: string, thing: string) => `${owner}${particle}${thing}`;
-const preposition = (word: string) => (owner: string, thing: string) => `${thing} ${word} ${owner}`;
-
-const VOCABULARIES: Readonly<Record<Language, Vocabulary>> = {
+const VOCABULARIES = {
   ar: {
-    names: ["ليلى", "أحمد", "فاطمة", "يوسف", "مريم", "عمر"],
-    of: dash,
+    owners: ["ليلى", "أحمد", "فاطمة", "يوسف", "مريم", "عمر"],
     things: ["حاسوب المكتب", "هاتف", "حاسوب محمول", "iPad المنزل"],
     jobs: ["مزامنة الفواتير", "تقرير ليلي", "تصدير البيانات"],
   },
   de: {
-    names: ["Jürgen", "Anna", "Björn", "Käthe", "Lukas", "Sören"],
-    of: dash,
+    owners: ["Jürgen", "Anna", "Björn", "Käthe", "Lukas", "Sören"],
     things: ["Dienstlaptop", "Büro-PC", "MacBook Pro", "Handy 📱"],
     jobs: ["Rechnungsabgleich", "Nächtlicher Export", "Prüfläufer"],
   },
   en: {
-    names: ["Ada", "Grace", "Linus", "Margaret", "O'Brien", "Priya", "Sam", "Zoë"],
-    of: possessive("'s "),
+    owners: ["Ada", "Grace", "Linus", "Margaret", "O'Brien", "Priya", "Sam", "Zoë"],
     things: ["MacBook Pro", "iPhone", "work laptop", "ThinkPad X1", "Pixel", "desktop, 2nd floor"],
     jobs: ["billing-sync", "nightly export", "ci runner", "deploy bot 🚀", "webhook relay", "staging smoke test"],
+    genitive: "'s ",
   },
   es: {
-    names: ["Íñigo", "Lucía", "José", "Sofía", "Ángel", "Begoña"],
-    of: preposition("de"),
+    owners: ["Íñigo", "Lucía", "José", "Sofía", "Ángel", "Begoña"],
     things: ["Portátil", "Móvil", "Ordenador de la oficina", "Tableta"],
     jobs: ["sincronización de facturas", "exportación nocturna", "robot de despliegue"],
   },
   fr: {
-    names: ["Amélie", "François", "Zoé", "Gaël", "Hélène", "Noël"],
-    of: preposition("de"),
+    owners: ["Amélie", "François", "Zoé", "Gaël", "Hélène", "Noël"],
     things: ["Portable", "Téléphone", "Poste à l’accueil", "MacBook Air"],
     jobs: ["rapprochement des factures", "export de nuit", "robot d’intégration"],
   },
   hi: {
-    names: ["आरव", "दीया", "ईशान", "कविता", "रोहन", "सुनीता"],
-    of: possessive(" का "),
+    owners: ["आरव", "दीया", "ईशान", "कविता", "रोहन", "सुनीता"],
     things: ["लैपटॉप", "फ़ोन", "दफ़्तर का कंप्यूटर", "टैबलेट"],
     jobs: ["बिल मिलान", "रात्रि निर्यात", "परीक्षण रनर"],
+    genitive: " का ",
   },
   ja: {
-    names: ["田中", "佐藤", "鈴木", "さくら", "ハルト", "結衣"],
-    of: possessive("の"),
+    owners: ["田中", "佐藤", "鈴木", "さくら", "ハルト", "結衣"],
     things: ["iPhone", "ノートPC", "会社のMac", "自宅デスクトップ 🏠"],
     jobs: ["請求同期", "夜間バッチ", "テストランナー"],
+    genitive: "の",
   },
   ko: {
-    names: ["민준", "서연", "지훈", "하은", "도윤", "수아"],
-    of: possessive("의 "),
+    owners: ["민준", "서연", "지훈", "하은", "도윤", "수아"],
     things: ["노트북", "갤럭시", "사무실 PC", "아이패드"],
     jobs: ["청구 동기화", "야간 내보내기", "배포 봇"],
+    genitive: "의 ",
   },
   pl: {
-    names: ["Łukasz", "Żaneta", "Michał", "Świętosława", "Ola", "Grzegorz"],
-    of: dash,
+    owners: ["Łukasz", "Żaneta", "Michał", "Świętosława", "Ola", "Grzegorz"],
     things: ["Laptop służbowy", "Telefon", "Komputer w biurze", "Tablet"],
     jobs: ["uzgadnianie faktur", "nocny eksport", "robot wdrożeń"],
   },
   pt: {
-    names: ["João", "Conceição", "Mário", "Inês", "Antônio", "Luísa"],
-    of: preposition("de"),
+    owners: ["João", "Conceição", "Mário", "Inês", "Antônio", "Luísa"],
     things: ["Notebook", "Celular", "Computador da recepção", "iPad"],
     jobs: ["conciliação de faturas", "exportação noturna", "robô de implantação"],
   },
   ru: {
-    names: ["Алексей", "Мария", "Дмитрий", "Ёлка", "Юлия", "Сергей"],
-    of: dash,
+    owners: ["Алексей", "Мария", "Дмитрий", "Ёлка", "Юлия", "Сергей"],
     things: ["Рабочий ноутбук", "Телефон", "Домашний ПК", "Планшет"],
     jobs: ["сверка счетов", "ночная выгрузка", "сборщик"],
   },
-  sv: {
-    names: ["Åsa", "Örjan", "Märta", "Björn", "Ebba", "Nils"],
-    of: possessive("s "),
-    things: ["jobbdator", "mobil", "MacBook", "surfplatta"],
-    jobs: ["fakturasynk", "nattlig export", "driftsättning"],
-  },
   tr: {
-    names: ["Işıl", "Çağrı", "Ömer", "Şebnem", "Gökçe", "İpek"],
-    of: dash,
+    owners: ["Işıl", "Çağrı", "Ömer", "Şebnem", "Gökçe", "İpek"],
     things: ["İş dizüstüsü", "Telefon", "Ofis bilgisayarı", "Tablet"],
     jobs: ["fatura eşleme", "gece dışa aktarımı", "dağıtım botu"],
   },
   zh: {
-    names: ["王伟", "李娜", "張偉", "刘洋", "陳怡君", "赵敏"],
-    of: possessive("的"),
+    owners: ["王伟", "李娜", "張偉", "刘洋", "陳怡君", "赵敏"],
     things: ["笔记本电脑", "手机", "办公室电脑", "MacBook 💻"],
     jobs: ["账单同步", "夜间导出", "測試執行器"],
+    genitive: "的",
   },
-};
+} satisfies Readonly<Record<string, Vocabulary>>;
+
+/** The languages that titles of devices are written in. */
+export type Language = keyof typeof VOCABULARIES;
 
 const AGENTS = ["coding agent", "Claude Code", "Cursor", "research agent 🤖", "MCP Inspector"];
-const NUMBERS = Array.from({ length: 24 }, (_, index) => String(index + 1).padStart(2, "0"));
 
-function titlesOf({ names, of, things, jobs }: Vocabulary): Record<SessionType, string[]> {
-  return {
-    browser: names.flatMap((name) => things.map((thing) => of(name, thing))),
-    api: jobs.flatMap((job) => NUMBERS.map((number) => `${job} ${number}`)),
-    mcp: names.flatMap((name) => AGENTS.map((agent) => `${agent} (${name})`)),
-  };
-}
-
-/** A run of titles inside {@link TITLES}. */
-interface Run {
-  start: number;
-  length: number;
-}
-
-const titles: string[] = [];
-
-function addRun(list: readonly string[]): Run {
-  const run = { start: titles.length, length: list.length };
-  titles.push(...list);
-  return run;
-}
-
-/** Where the titles of a language and a session type stand in {@link TITLES}. */
-export const TITLE_RUNS = Object.fromEntries(
-  Object.entries(VOCABULARIES).map(([language, vocabulary]) => {
-    const { browser, api, mcp } = titlesOf(vocabulary);
-    return [language, { browser: addRun(browser), api: addRun(api), mcp: addRun(mcp) }];
-  }),
-) as Readonly<Record<Language, Readonly<Record<SessionType, Run>>>>;
-
-/** Every title that a generated device can have. */
-export const TITLES: readonly string[] = titles;
-
-/** For each of {@link TITLES} its place in the order of UTF-16 code units; equal titles have equal ranks. */
-export const TITLE_RANKS: Uint16Array = rank(TITLES);
-
-function rank(list: readonly string[]): Uint16Array {
-  const ranks = new Map([...new Set(list)].sort().map((title, index) => [title, index]));
-  return Uint16Array.from(list, (title) => ranks.get(title) ?? 0);
+/** A title for a device: a person's thing, a numbered job, or an agent with its person. */
+export function titleOf(draws: Draws, language: Language, session: SessionType): string {
+  const { owners, things, jobs, genitive }: Vocabulary = VOCABULARIES[language];
+  const owner = draws.pick(owners);
+  if (session === "mcp") return `${draws.pick(AGENTS)} (${owner})`;
+  if (session === "api") return `${draws.pick(jobs)} ${String(1 + draws.below(24)).padStart(2, "0")}`;
+  const thing = draws.pick(things);
+  return genitive === undefined ? `${thing} – ${owner}` : owner + genitive + thing;
 }
 
 /** Titles of pools. */
-export const POOL_TITLES: readonly string[] = [
+export const POOL_TITLES = [
   "Production agents",
   "Staging",
-  "Support – Europe",
   "客户支持",
   "Équipe données",
   "Партнёры",
-  "開発チーム",
-  "فريق المبيعات",
-  "सहायता दल",
   "Field devices 📡",
-  "CI and deploys",
-  "Überwachung",
 ];
 
 /** Titles of domains. */
-export const DOMAIN_TITLES: readonly string[] = [
-  "agents.example.com",
-  "Example GmbH – München",
-  "例子有限公司",
-  "Exemple SARL",
-  "Internal tools",
-  "株式会社サンプル",
-  "Пример",
-  "مثال للتجارة",
-];
+export const DOMAIN_TITLES = ["agents.example.com", "Example GmbH – München", "例子有限公司", "Пример", "مثال للتجارة"];

@@ -1,5 +1,5 @@
 import type { ServiceErrorCode } from "../../errors.js";
-import { type Answer, failure, jsonText } from "../exchange.js";
+import { type Answer, failure, json } from "../exchange.js";
 import type { FaultOf } from "../faults.js";
 import { type Due, isReplacing } from "./controller.js";
 
@@ -29,7 +29,7 @@ export function replacement(due: Due): Answer | "reset" | undefined {
     case "redirect":
       return { status: fault.status ?? 302, headers: { location: fault.location }, body: "" };
     case "wrong-envelope":
-      return jsonText(JSON.stringify(fault.body));
+      return json(fault.body);
     default:
       return undefined;
   }

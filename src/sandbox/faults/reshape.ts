@@ -60,16 +60,9 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
   },
 };
 
-/** Whether any of the due faults changes what a list answer says. */
-export function reshapes(due: Due): boolean {
-  return due.some(({ kind }) => kind in EDITS);
-}
-
-/** Changes the text of a list answer as the due faults want it. */
-export function reshape(text: string, due: Due): string {
-  const body = JSON.parse(text) as LooseEnvelope;
-  for (const fault of due) edit(body, fault);
-  return JSON.stringify(body);
+/** Changes a list answer in place as the due faults want it. */
+export function reshape(envelope: object, due: Due): void {
+  for (const fault of due) edit(envelope as LooseEnvelope, fault);
 }
 
 function edit<K extends Fault["kind"]>(body: LooseEnvelope, fault: Fault & { kind: K }): void {
