@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { silentConsole } from "./build/silent-console.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
@@ -26,9 +27,6 @@ const BUNDLE = {
   minifySyntax: true,
   minifyWhitespace: true,
   keepNames: true,
-  // A library must not write to a terminal past us: what it repeats of a server may act there. Only `console.log` is left,
-  // by which the package for completions prints its scripts.
-  define: Object.fromEntries(["debug", "error", "info", "trace", "warn"].map((name) => [`console.${name}`, "Boolean"])),
   legalComments: "none",
   metafile: true,
   logLevel: "warning",
@@ -61,8 +59,10 @@ function compileLibrary() {
 }
 
 async function bundle() {
+  const { plugin, check } = silentConsole();
   const { metafile } = await build({
     ...BUNDLE,
+    plugins: [plugin],
     entryPoints: {
       "cli/run": "src/cli/run.ts",
       "node/index": "src/node/index.ts",
@@ -76,6 +76,7 @@ async function bundle() {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
   });
+  check(metafile);
   // What is asked for all the time has a file of its own, since each file more costs more than what is in it. None of
   // them needs a package; one that was left outside would be missed where agentauth is installed.
   await build({

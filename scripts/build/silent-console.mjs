@@ -1,0 +1,78 @@
+// A library must not write to a terminal past us: what it repeats of a server may contain control sequences. Bundled
+// packages that call `console` get one that writes nothing; those that print on purpose are named, and any other is an error.
+import { readFile } from "node:fs/promises";
+import { transform } from "esbuild";
+
+/** Packages whose diagnostics nobody asked for. */
+export const SILENCED = [
+  "@colors/colors",
+  "@modelcontextprotocol/client",
+  "@modelcontextprotocol/server",
+  "ajv",
+  "debug",
+  "echarts",
+  "koa",
+  "oidc-provider",
+  "semver",
+  "yaml",
+  "zrender",
+];
+
+/** Packages that print what the user asked for: the completion scripts of fish and PowerShell. */
+export const PRINTING = ["@bomb.sh/tab"];
+
+const SILENT_CONSOLE = "const console = /* @__PURE__ */ new Proxy({}, { get: () => () => {} });";
+
+/**
+ * The esbuild plugin, and the check to run on the metafile of the same build.
+ *
+ * @returns `plugin` shadows `console` in the files of silenced packages; `check` throws when the bundle has a call of
+ * `console` in a package that neither list names, or when a named package has none
+ */
+export function silentConsole({ silenced = SILENCED, printing = PRINTING } = {}) {
+  /** Which package each file that uses `console` belongs to, by absolute path. */
+  const users = new Map();
+  const plugin = {
+    name: "silent-console",
+    setup(build) {
+      build.onLoad({ filter: /[\\/]node_modules[\\/].*\.[cm]?js$/ }, async ({ path }) => {
+        const source = await readFile(path, "utf8");
+        if (!(await usesConsole(source))) return undefined;
+        const name = packageOf(path);
+        users.set(path, name);
+        return silenced.includes(name) ? { contents: `${SILENT_CONSOLE}\n${source}`, loader: "js" } : undefined;
+      });
+    },
+  };
+  const check = ({ outputs }) => {
+    const bundled = Object.values(outputs).flatMap(({ inputs }) => Object.entries(inputs));
+    const paths = bundled.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);
+    const found = new Set();
+    for (const [path, name] of users) if (paths.some((input) => path.endsWith(`/${input}`))) found.add(name);
+    const listed = [...silenced, ...printing];
+    const unlisted = [...found].filter((name) => !listed.includes(name));
+    const unused = listed.filter((name) => !found.has(name));
+    if (unlisted.length > 0) {
+      throw new Error(
+        `bundled packages call console: ${unlisted.join(", ")}; list them in scripts/build/silent-console.mjs`,
+      );
+    }
+    if (unused.length > 0) {
+      throw new Error(
+        `no bundled file of ${unused.join(", ")} calls console: remove it from scripts/build/silent-console.mjs`,
+      );
+    }
+  };
+  return { plugin, check };
+}
+
+/** Whether code, without its comments, contains the identifier. */
+async function usesConsole(source) {
+  if (!source.includes("console")) return false;
+  const { code } = await transform(source, { minifyWhitespace: true, legalComments: "none" });
+  return /(?<![\w$.-])console\b(?!["'\s-])/.test(code);
+}
+
+function packageOf(path) {
+  return /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(path)?.[1]?.replace("\\", "/") ?? "";
+}
