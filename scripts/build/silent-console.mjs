@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { transform } from "esbuild";
 
 /** Packages whose diagnostics nobody asked for. */
-export const SILENCED = [
+const SILENCED = [
   "@colors/colors",
   "@modelcontextprotocol/client",
   "@modelcontextprotocol/server",
@@ -19,7 +19,7 @@ export const SILENCED = [
 ];
 
 /** Packages that print what the user asked for: the completion scripts of fish and PowerShell. */
-export const PRINTING = ["@bomb.sh/tab"];
+const PRINTING = ["@bomb.sh/tab"];
 
 const SILENT_CONSOLE = "const console = /* @__PURE__ */ new Proxy({}, { get: () => () => {} });";
 
