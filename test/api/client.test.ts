@@ -1,0 +1,46 @@
+import nock from "nock";
+import { describe, expect, it } from "vitest";
+import { AgentAuth } from "../../src/index.js";
+import { useNock } from "../helpers/nock.js";
+
+const BASE = "https://agentauth.example";
+const POOL = { id: "pool_1", title: "Staging", type: "pool" };
+const LAST_PAGE = { item_count: 1, page_offset: 0, page_size: 50, next_page_offset: null };
+
+const service = () => new AgentAuth({ baseUrl: BASE, token: "api-token", random: () => 0 });
+const poolList = () => nock(BASE).get("/api/v1/pool").query({ domain_id: "dom_1" });
+const success = (summaries: unknown[]) => ({ status: "success", summaries, pagination: LAST_PAGE });
+
+useNock();
+
+describe("the management client, on the global fetch", () => {
+  it("sends the token and returns the typed answer of a raw request", async () => {
+    poolList()
+      .matchHeader("authorization", "Bearer api-token")
+      .reply(200, success([POOL]));
+    const { data, error, response } = await service().client.GET("/api/v1/pool", {
+      params: { query: { domain_id: "dom_1" } },
+    });
+    expect(data?.summaries).toEqual([POOL]);
+    expect(error).toBeUndefined();
+    expect(response.status).toBe(200);
+  });
+
+  it("returns the documented error of a raw request, and throws it from a list", async () => {
+    const failure = { status: "error", code: "not_found", message: "no such domain" };
+    poolList().twice().reply(404, failure);
+    const { data, error } = await service().client.GET("/api/v1/pool", { params: { query: { domain_id: "dom_1" } } });
+    expect([data, error]).toEqual([undefined, failure]);
+    await expect(service().pools.list({ domain_id: "dom_1" }).toArray()).rejects.toMatchObject({
+      code: "not_found",
+      status: 404,
+    });
+  });
+
+  it("repeats a request after 503 and after a broken connection", async () => {
+    poolList().reply(503, "busy");
+    poolList().replyWithError(Object.assign(new Error("reset"), { code: "ECONNRESET" }));
+    poolList().reply(200, success([POOL]));
+    expect(await service().pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
+  });
+});
