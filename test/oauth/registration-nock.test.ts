@@ -30,11 +30,7 @@ const SERVER: ServerMetadata = {
 
 const registration = (over: Partial<Registration> = {}): Registration => ({
   http: new OAuthHttp({}),
-  server: {
-    issuer: ISSUER,
-    registrationEndpoint: `${ISSUER}/register`,
-    tokenEndpointAuthMethods: ["none"],
-  } as ServerMetadata,
+  server: SERVER,
   store: memoryStore(),
   profile: "default",
   redirectUri: REDIRECT,
