@@ -2,7 +2,6 @@ import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fe
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
-import { follow } from "../http/deadline.js";
 import { type Reply, shownUrl } from "../http/reply.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
@@ -11,8 +10,8 @@ import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
 import type { ListOptions, Page } from "./page.js";
-import { forget, hideSecretOf, hideSecrets, remember, replay, replyOf } from "./raw-reply.js";
-import type { paths } from "./schema.gen.js";
+import { hideSecretOf, hideSecrets, replay, replyOf } from "./raw-reply.js";
+import type { components, paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 
 /** How an {@link AgentAuth} reaches the service. */
@@ -48,8 +47,14 @@ export interface DeviceOperations extends ListOperation<{ pool_id: string; sorti
   get(params: { pool_id: string; id: string }, options?: ListOptions): Promise<Device>;
 }
 
-const PATHS = { pool: "/api/v1/pool", domain: "/api/v1/domain", device: "/api/v1/device" } as const;
-type Kind = keyof typeof PATHS;
+/** What the three list operations have in common in a call of openapi-fetch. */
+interface PageCall {
+  query: { pagination?: components["parameters"]["Pagination"] };
+  init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response> };
+}
+
+/** Asks for one page of a list by the contract's operation. */
+type AskForPage = (call: PageCall) => Promise<{ response: Response }>;
 
 /**
  * The client of the management interface (`{base_url}/api/v1`): pools of a domain, domains of an account, devices of a
@@ -81,15 +86,34 @@ export class AgentAuth {
       baseUrl,
       headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
       ...(options.querySerializer && { querySerializer: options.querySerializer }),
-      fetch: async (request) => replay(await this.#transport(request, request.signal)),
+      fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
     });
     this.client = withHiddenSecrets(client);
-    this.pools = { list: (params, listOptions = {}) => this.#list<Pool>("pool", "domain_id", params, listOptions) };
-    this.domains = {
-      list: (params, listOptions = {}) => this.#list<Domain>("domain", "account_id", params, listOptions),
+    this.pools = {
+      list: ({ domain_id, sorting }, listOptions = {}) =>
+        this.#list<Pool>("pool", { domain_id }, listOptions, ({ query, init }) =>
+          client.GET("/api/v1/pool", {
+            params: { query: { domain_id, ...(sorting && { sorting }), ...query } },
+            ...init,
+          }),
+        ),
     };
-    const devices = (params: { pool_id: string; sorting?: DeviceSorting }, listOptions: ListOptions = {}) =>
-      this.#list<Device>("device", "pool_id", params, listOptions);
+    this.domains = {
+      list: ({ account_id, sorting }, listOptions = {}) =>
+        this.#list<Domain>("domain", { account_id }, listOptions, ({ query, init }) =>
+          client.GET("/api/v1/domain", {
+            params: { query: { account_id, ...(sorting && { sorting }), ...query } },
+            ...init,
+          }),
+        ),
+    };
+    const devices: DeviceOperations["list"] = ({ pool_id, sorting }, listOptions = {}) =>
+      this.#list<Device>("device", { pool_id }, listOptions, ({ query, init }) =>
+        client.GET("/api/v1/device", {
+          params: { query: { pool_id, ...(sorting && { sorting }), ...query } },
+          ...init,
+        }),
+      );
     this.devices = {
       list: devices,
       async get(params, listOptions) {
@@ -123,75 +147,62 @@ export class AgentAuth {
       throw new TypeError(`path ${quote(path)} must begin with a single "/", without ".", "..", query or fragment`);
     }
     const pairs = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
-    // A Request holds on to its signal; one that lives as long as the program would collect them all.
-    const call = follow(options.signal);
-    const send = this.client.GET as unknown as RawGet;
-    const { response } = await send(path, {
-      querySerializer: () => pairs.join("&"),
-      params: { query: {} },
-      parseAs: "stream",
-      signal: call.signal,
-    }).finally(() => call.release());
-    const error = serviceError(replyOf(response), this.#mask);
+    // The one call outside the contract: its paths are not in openapi-fetch's types.
+    const get = this.client.GET as unknown as UntypedGet;
+    const reply = await replyOf(
+      (fetch) => get(path, { params: { query: {} }, querySerializer: () => pairs.join("&"), parseAs: "stream", fetch }),
+      async (request) => replay(await this.#transport(request, options.signal)),
+    );
+    const error = serviceError(reply, this.#mask);
     if (error) throw error;
-    return response;
+    return reply.response;
   }
 
+  /** @param parent the parameter that names what the list belongs to */
   #list<T extends object>(
-    kind: Kind,
-    scope: string,
-    params: { sorting?: OpenSorting } & Record<string, unknown>,
+    kind: DocumentedKind,
+    parent: Record<string, string>,
     options: ListOptions,
+    ask: AskForPage,
   ): Listing<T> {
-    const id = params[scope];
-    if (typeof id !== "string" || id === "") throw new TypeError(`${scope} must be a non-empty string`);
-    const get = this.client.GET as unknown as RawGet;
+    for (const [name, id] of Object.entries(parent)) {
+      if (typeof id !== "string" || id === "") throw new TypeError(`${name} must be a non-empty string`);
+    }
     return new Listing<T>(async (offset, signal) => {
       const pagination = {
         ...(offset !== undefined && { offset }),
         ...(options.pageSize && { page_size: options.pageSize }),
       };
-      const query = {
-        [scope]: id,
-        ...(params.sorting && { sorting: params.sorting }),
-        ...(Object.keys(pagination).length > 0 && { pagination }),
-      };
-      const { response } = await get(PATHS[kind], {
-        params: { query },
-        parseAs: "stream",
-        fetch: async (request) => {
-          const reply = await this.#transport(request, signal);
-          return reply.response.ok ? remember(reply) : replay(reply);
+      const query = Object.keys(pagination).length > 0 ? { pagination } : {};
+      const reply = await replyOf(
+        (fetch) => ask({ query, init: { parseAs: "stream", fetch } }),
+        async (request) => {
+          const answer = await this.#transport(request, signal);
+          // openapi-fetch reads the body of an answer that is no success.
+          return answer.response.ok ? answer : replay(answer);
         },
-      });
-      const reply = replyOf(response);
-      // A whole page must not hang on its response.
-      forget(response);
-      return this.#page<T>(kind, reply, offset ?? 0, options.strict === true);
+      );
+      return this.#page<T>(reply, offset ?? 0, options.strict === true ? kind : undefined);
     }, options);
   }
 
-  #page<T extends object>(kind: Kind, reply: Reply, offset: number, strict: boolean): Page<T> {
-    const { summaries, pagination, sorting } = readEnvelope(reply, this.#mask);
-    if (strict) requireDocumented(kind, reply);
+  #page<T extends object>(reply: Reply, offset: number, strictKind: DocumentedKind | undefined): Page<T> {
+    const { summaries, pagination, sorting } = readEnvelope<T>(reply, this.#mask);
+    if (strictKind) requireDocumented(strictKind, reply);
     for (const item of summaries) hideSecretOf(item);
-    const page = { items: summaries as T[], pagination, sorting, offset, duplicates: 0, requestId: reply.requestId };
-    return Object.defineProperties(page, {
-      url: { value: shownUrl(reply.url) },
-      response: { value: reply.response },
-    }) as Page<T>;
+    const { requestId, response } = reply;
+    const url = shownUrl(reply.url);
+    const page: Page<T> = { items: summaries, pagination, sorting, offset, duplicates: 0, requestId, url, response };
+    for (const name of ["url", "response"]) Object.defineProperty(page, name, { enumerable: false, writable: false });
+    return page;
   }
 }
 
-type RawGet = (
+type DocumentedKind = Parameters<typeof requireDocumented>[0];
+
+type UntypedGet = (
   path: string,
-  init: {
-    params: { query: Record<string, unknown> };
-    parseAs: "stream";
-    signal?: AbortSignal;
-    querySerializer?: () => string;
-    fetch?: (request: Request) => Promise<Response>;
-  },
+  init: PageCall["init"] & { params: { query: Record<string, never> }; querySerializer: () => string },
 ) => Promise<{ response: Response }>;
 
 /** openapi-fetch parses an answer after every middleware, so what it parsed is taken in hand here. */

@@ -7,8 +7,8 @@ import { checkShape, SHAPES, type Shape } from "./shapes.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
 /** The success body of a list operation, its parts checked to be of the right kind and no more. */
-export interface Envelope {
-  summaries: Record<string, unknown>[];
+export interface Envelope<Item> {
+  summaries: Item[];
   pagination: PaginationOutput;
   sorting: Sorting | undefined;
 }
@@ -31,7 +31,7 @@ export function mayRetry(reply: Reply): boolean {
  * @throws `AgentAuthError`: the service's own code, or `http_error`, `server_error`, `rate_limited`,
  * `bad_content_type`, `bad_json`, `bad_envelope`, `bad_pagination`
  */
-export function readEnvelope(reply: Reply, mask: (text: string) => string): Envelope {
+export function readEnvelope<Item extends object>(reply: Reply, mask: (text: string) => string): Envelope<Item> {
   const error = serviceError(reply, mask);
   if (error) throw error;
   const about = { response: reply.response, url: reply.url };
@@ -59,7 +59,8 @@ export function readEnvelope(reply: Reply, mask: (text: string) => string): Enve
     throw refusal("bad_pagination", what, about);
   }
   return {
-    summaries,
+    // The contract's type, read loosely: `strict` checks the members (see requireDocumented).
+    summaries: summaries as Item[],
     pagination: pagination as PaginationOutput,
     sorting: isJsonObject(sorting) ? (sorting as Sorting) : undefined,
   };

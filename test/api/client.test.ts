@@ -43,4 +43,23 @@ describe("the management client, on the global fetch", () => {
     poolList().reply(200, success([POOL]));
     expect(await service().pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
   });
+
+  it.each([
+    ["replaces a response", { onResponse: () => Response.json(success([])) }],
+    ["answers in place of the service", { onRequest: () => Response.json(success([])) }],
+  ])("refuses a list for which a middleware %s", async (_, middleware) => {
+    const { client, pools } = service();
+    if ("onResponse" in middleware) poolList().reply(200, success([POOL]));
+    client.use(middleware);
+    await expect(pools.list({ domain_id: "dom_1" }).toArray()).rejects.toThrow(/a middleware replaced a response/);
+  });
+
+  it("passes a list through a middleware that looks on", async () => {
+    const { client, pools } = service();
+    const seen: string[] = [];
+    client.use({ onRequest: ({ schemaPath }) => void seen.push(schemaPath) });
+    poolList().reply(200, success([POOL]));
+    expect(await pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
+    expect(seen).toEqual(["/api/v1/pool"]);
+  });
 });
