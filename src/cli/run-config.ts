@@ -41,7 +41,11 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
   async list(options, deps) {
     const settings = settingsOf(options, deps);
     const rows = settingsInForce(settings, deps, options.showOrigin);
-    const writer = createWriter(formatOf(options, settings, deps.io), { ...SETTINGS, jq: options.jq }, deps.io);
+    const writer = createWriter(
+      formatOf(options, settings, deps.io),
+      { ...SETTINGS, bounded: true, jq: options.jq },
+      deps.io,
+    );
     await writer.write(rows);
     await writer.end();
     return undefined;

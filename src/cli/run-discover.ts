@@ -6,6 +6,7 @@ import { agentOf, traceLine } from "./agent-context.js";
 import type { GrantFlags } from "./agent-flags.js";
 import { type Deps, settingsOf } from "./context.js";
 import { mcpAddress } from "./mcp-address.js";
+import { tableText } from "./output/layout.js";
 import { printObject } from "./output/object.js";
 import { formatOf } from "./run-list.js";
 
@@ -46,8 +47,8 @@ async function printSteps({ found, trace }: Pick<DiscoveryReport, "found" | "tra
     ["registers at", issuer.registrationEndpoint ?? "(no dynamic registration)"],
     ["scopes", resource?.scopesSupported?.join(" ") ?? "(not told)"],
   ];
-  await io.stdout.write("\n");
-  for (const [name = "", value = ""] of facts) await io.stdout.write(`${name.padEnd(12)} ${escapeText(value)}\n`);
+  const rows = facts.map(([name = "", value = ""]) => [name, escapeText(value)]);
+  await io.stdout.write(`\n${await tableText(rows, 1)}\n`);
 }
 
 /** The error without the advice to run the command that has just run. */

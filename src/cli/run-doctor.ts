@@ -134,7 +134,7 @@ async function print(report: Report, options: DoctorFlags, known: KnownSettings,
   if (options.jq !== undefined || !["table", "wide", "plain"].includes(format)) {
     await printObject(io, format, report, { jq: options.jq, now });
   } else {
-    await io.stdout.write(reportText(report, io.stdout.colors, io.stdout.isTTY ? io.stdout.columns : undefined));
+    await io.stdout.write(await reportText(report, io.stdout.colors, io.stdout.isTTY ? io.stdout.columns : undefined));
   }
 }
 

@@ -64,7 +64,7 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   const settings = settingsOf(options, deps);
   const format = formatOf(options, settings, io);
   const columns = logins.some(({ account }) => account !== null) ? [...COLUMNS, ACCOUNT] : COLUMNS;
-  const writer = createWriter(format, { ...LOGINS, columns, jq: options.jq, now: deps.now }, io);
+  const writer = createWriter(format, { ...LOGINS, bounded: true, columns, jq: options.jq, now: deps.now }, io);
   await writer.write(logins);
   await writer.end();
   io.say(sourcesLine(settings, deps, { all, location: logins[0]?.stored_in }));
@@ -128,7 +128,7 @@ export async function runLogout(options: GrantFlags, deps: Deps): Promise<number
       : { outs: [await signOut(agent, { server: mcpAddress(options.url) }, profile, deps)], failure: undefined };
   if (options.output !== undefined || options.json === true || options.jq !== undefined) {
     const format = formatOf(options, settings, deps.io);
-    const writer = createWriter(format, { ...SIGN_OUTS, jq: options.jq, now: deps.now }, deps.io);
+    const writer = createWriter(format, { ...SIGN_OUTS, bounded: true, jq: options.jq, now: deps.now }, deps.io);
     await writer.write(outs);
     await writer.end();
   }

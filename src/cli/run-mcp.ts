@@ -26,7 +26,7 @@ export function runTools(options: McpFlags, deps: Deps): Promise<number> {
   return withSession(options, deps, LIST_TIMEOUT_S, async (session) => {
     const tools = withoutSecrets(await session.tools(deps.signal), deps.redactor);
     const format = formatOf(options, settingsOf(options, deps), deps.io);
-    const writer = createWriter(format, { ...TOOLS, jq: options.jq }, deps.io);
+    const writer = createWriter(format, { ...TOOLS, bounded: true, jq: options.jq }, deps.io);
     await writer.write(format === "id" ? tools.map((tool) => ({ ...tool, id: tool.name })) : tools);
     await writer.end();
     return EXIT_CODES.ok;

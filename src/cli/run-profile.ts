@@ -42,7 +42,11 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
       deps.io.warn(`${used.source} names the profile ${quote(used.value)}, and there is none of that name`);
     }
     const settings = resolveSettings({ profile: "default" }, {}, { ...config, profile: "default" }, home);
-    const writer = createWriter(formatOf(options, settings, deps.io), { ...PROFILES, jq: options.jq }, deps.io);
+    const writer = createWriter(
+      formatOf(options, settings, deps.io),
+      { ...PROFILES, bounded: true, jq: options.jq },
+      deps.io,
+    );
     await writer.write(rows);
     await writer.end();
     return undefined;

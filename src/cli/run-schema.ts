@@ -38,7 +38,7 @@ export async function runSchema({ type }: SchemaOptions, { io }: Deps): Promise<
   if (type === undefined) {
     // The id is for programs; a person types the name.
     const columns = io.stdout.isTTY ? TYPE_COLUMNS.filter(({ path }) => path !== "$id") : TYPE_COLUMNS;
-    const set = { columns, wideColumns: columns, fields: columns.map(({ path }) => path) };
+    const set = { columns, wideColumns: columns, fields: columns.map(({ path }) => path), bounded: true };
     const writer = createWriter(io.stdout.isTTY ? "table" : "plain", set, io);
     await writer.write(
       Object.entries(OUTPUT_TYPES).map(([name, { about, version }]) => ({

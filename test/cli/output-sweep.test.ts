@@ -109,7 +109,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
     expect(unsafeCharacters(shown.join("") + text.end())).toEqual([]);
   });
 
-  it("in the report of doctor", () => {
+  it("in the report of doctor", async () => {
     const report = {
       version: "0",
       node: "0",
@@ -117,7 +117,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
       checks: TEXTS.map((found) => ({ name: "x", state: "failed", found, hint: found, code: 1 }) as never),
       settings: TEXTS.map((value) => ({ name: "x", value, source: value })),
     };
-    expect(unsafeCharacters(reportText(report, plain), "\n")).toEqual([]);
+    expect(unsafeCharacters(await reportText(report, plain), "\n")).toEqual([]);
   });
 
   it("in what is said before a sign-in: nobody is sent to such an address, and shown no such code", () => {

@@ -1,5 +1,6 @@
 import { escapeText } from "../../redact.js";
 import type { OutStream } from "../io.js";
+import { tableText } from "../output/layout.js";
 import { shownCell } from "../output/table.js";
 import { textWidth } from "../output/width.js";
 import { wrap } from "../output/wrap.js";
@@ -12,10 +13,14 @@ import type { SettingRow } from "./rows.js";
  *
  * @param columns how wide the terminal is; without it no line is broken
  */
-export function reportText(report: Report, colors: OutStream["colors"], columns = Number.POSITIVE_INFINITY): string {
+export async function reportText(
+  report: Report,
+  colors: OutStream["colors"],
+  columns = Number.POSITIVE_INFINITY,
+): Promise<string> {
   const head = `agentauth ${report.version}, Node ${report.node}, ${report.platform}`;
   const checks = checkLines(report.checks, colors, columns);
-  return `${wrap(head, columns).join("\n")}\n\n${checks}\n${settingLines(report.settings, colors, columns)}`;
+  return `${wrap(head, columns).join("\n")}\n\n${checks}\n${await settingLines(report.settings, colors, columns)}`;
 }
 
 /** With less room than this beside the name, what was found stands below it. */
@@ -45,18 +50,17 @@ function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"],
     .join("");
 }
 
-function settingLines(settings: readonly SettingRow[], colors: OutStream["colors"], columns: number): string {
+async function settingLines(
+  settings: readonly SettingRow[],
+  colors: OutStream["colors"],
+  columns: number,
+): Promise<string> {
   const rows = settings.map(({ name, value, source }) => [name, shownCell(value ?? ""), shownCell(source)] as const);
-  const names = widest(["SETTING", ...rows.map(([name]) => name)]);
-  const values = widest(["VALUE", ...rows.map(([, value]) => value)]);
-  if (names + 2 + values + 2 + widest(["FROM", ...rows.map(([, , source]) => source)]) > columns) {
-    return rows
-      .map(([name, value, source]) => `${wrap(`${name}: ${value} (${source})`, columns).join("\n  ")}\n`)
-      .join("");
-  }
-  const line = ([name, value, source]: readonly [string, string, string]) =>
-    `${pad(name, names)}  ${pad(value, values)}  ${source}\n`;
-  return `${colors.bold(line(["SETTING", "VALUE", "FROM"]).trimEnd())}\n${rows.map(line).join("")}`;
+  const table = await tableText([["SETTING", "VALUE", "FROM"], ...rows]);
+  if (widest(table.split("\n")) <= columns) return `${table.replace(/^.*/, colors.bold)}\n`;
+  return rows
+    .map(([name, value, source]) => `${wrap(`${name}: ${value} (${source})`, columns).join("\n  ")}\n`)
+    .join("");
 }
 
 function widest(texts: readonly string[]): number {

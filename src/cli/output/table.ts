@@ -2,7 +2,7 @@
 
 import { escapeText } from "../../redact.js";
 import { type ColumnWish, fitColumns, growColumns } from "./fit.js";
-import { rowLayout } from "./layout.js";
+import { rowText, tableText } from "./layout.js";
 import { recordText } from "./records.js";
 import type { Writer, WriterContext } from "./types.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
@@ -16,7 +16,7 @@ const NARROW = 6;
 /**
  * Rows under a heading. With `fit`, a terminal's width decides: cells of long text are cut, and stderr says so once;
  * where not every column has room, items come as records, since nobody misses a column that is not there. In a pipe
- * nothing is cut.
+ * nothing is cut. cli-table3 draws a bounded table; the rows of a long list are printed as they come.
  */
 export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): Writer {
   const { io, columns } = context;
@@ -24,21 +24,21 @@ export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): 
   const style = cellStyle(context);
   const print = rowPrinter(context, available);
   let pending: string[][] = [];
-  const flush = async () => {
+  const flush = async (isEnd: boolean) => {
     if (pending.length === 0) return;
     const rows = pending;
     pending = [];
-    await io.stdout.write(await print.rows(rows));
+    await io.stdout.write(await print.rows(rows, isEnd));
   };
   const finish = async () => {
-    await flush();
+    await flush(true);
     print.tellWhatIsCut();
   };
   return {
     async write(items) {
       for (const item of items) {
         pending.push(columns.map((column) => shownCell(cellText(item, column, style))));
-        if (pending.length >= CHUNK) await flush();
+        if (pending.length >= CHUNK) await flush(false);
       }
     },
     end: finish,
@@ -57,7 +57,7 @@ export function cellStyle({ io, reveal, now }: Pick<WriterContext, "io" | "revea
   return { reveal, now: io.stdout.isTTY ? now : undefined, listSeparator: ", " };
 }
 
-function rowPrinter({ io, columns, header }: WriterContext, available: number) {
+function rowPrinter({ io, columns, header, bounded }: WriterContext, available: number) {
   const headings = columns.map((column) => escapeText(column.header));
   const { bold } = io.stdout.colors;
   // Undefined before the first rows, empty for records.
@@ -68,7 +68,7 @@ function rowPrinter({ io, columns, header }: WriterContext, available: number) {
     cut ||= fitted !== cell;
     return fitted;
   };
-  const rows = async (cells: readonly string[][]): Promise<string> => {
+  const rows = async (cells: readonly string[][], isEnd: boolean): Promise<string> => {
     const first = widths === undefined;
     const measured = columns.map((_, index) => Math.max(...cells.map((row) => textWidth(row[index] ?? ""))));
     widths = widths
@@ -77,8 +77,9 @@ function rowPrinter({ io, columns, header }: WriterContext, available: number) {
     if (widths.length === 0) return records(cells, first);
     const lines = first && header ? [headings, ...cells] : cells;
     const fitted = widths;
-    const layOut = await rowLayout(fitted);
-    const text = lines.map((row) => layOut(fitted.map((width, index) => fitCell(row[index] ?? "", width)))).join("\n");
+    const shown = lines.map((row) => fitted.map((width, index) => fitCell(row[index] ?? "", width)));
+    const isWhole = bounded && first && isEnd;
+    const text = isWhole ? await tableText(shown) : shown.map((row) => rowText(row, fitted)).join("\n");
     return `${first && header ? text.replace(/^.*/, bold) : text}\n`;
   };
   const records = (cells: readonly string[][], first: boolean) => {

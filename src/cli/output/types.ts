@@ -27,5 +27,7 @@ export interface WriterContext {
   reveal: boolean;
   header: boolean;
   csvRaw: boolean;
+  /** Whether the rows are few and known together, unlike those of a list of the service. */
+  bounded: boolean;
   now: () => number;
 }

@@ -27,6 +27,8 @@ export interface OutputOptions extends ColumnSet {
   showSecrets?: boolean | undefined;
   /** `--csv-raw`: leaves cells that a spreadsheet takes for a formula as they are. */
   csvRaw?: boolean | undefined;
+  /** Whether the rows are few and known together, unlike those of a list of the service. Default false. */
+  bounded?: boolean | undefined;
   /** The current time in milliseconds. Default: `Date.now`. */
   now?: (() => number) | undefined;
 }
@@ -47,6 +49,7 @@ export function createWriter(format: Format, options: OutputOptions, io: Io): Wr
     reveal: options.showSecrets === true,
     header: options.noHeader !== true,
     csvRaw: options.csvRaw === true,
+    bounded: options.bounded === true,
     now: options.now ?? Date.now,
   };
   const writer = options.jq === undefined ? WRITERS[format](context) : filtered(format, options.jq, context);

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import Table from "cli-table3";
+import { describe, expect, it, vi } from "vitest";
 import { columnsOf, device, print, TERMINAL } from "./printing.js";
 
 const terminal = (columns: number) => ({ ...TERMINAL, columns });
@@ -166,6 +167,27 @@ describe("more rows than are measured at once", () => {
   it("are separated by a blank line as records", async () => {
     const { out } = await print("table", rows(401), { io: terminal(20) });
     expect(out.split("\n\n")).toHaveLength(401);
+  });
+});
+
+describe("a bounded table", () => {
+  const items = [device(), device({ id: "dev_20", title: "東京 📡" }), device({ title: "é – x".repeat(40) })];
+
+  it.each([TERMINAL, undefined])("comes out as the rows of a long list do: %o", async (io) => {
+    const streamed = await print("table", items, io && { io });
+    const whole = await print("table", items, { ...(io && { io }), flags: { bounded: true } });
+    expect([whole.out, whole.err]).toEqual([streamed.out, streamed.err]);
+  });
+
+  it("is drawn as a whole by cli-table3, and printed row by row where it is long after all", async () => {
+    const drawn = vi.spyOn(Table.prototype, "toString");
+    await print("table", items, { flags: { bounded: true } });
+    expect(drawn).toHaveBeenCalledTimes(1);
+    const many = Array.from({ length: 10_000 }, (_, index) => device({ id: `dev_${index}` }));
+    await print("table", many, { flags: { bounded: true } });
+    await print("table", items);
+    expect(drawn).toHaveBeenCalledTimes(1);
+    drawn.mockRestore();
   });
 });
 
