@@ -6,19 +6,19 @@ const HTTP = "^src/http/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
 const RUNTIME = "^src/(sandbox|mcp|login|node|store)/";
 /** What needs Node; scripts/build.mjs bundles it with its packages. */
-const OF_NODE = ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(?!(memory|leases)\\.ts$)"];
+const OF_NODE = ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(?!(memory|memory-leases)\\.ts$)"];
 
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {
   commander: "^src/cli/",
   "cli-table3": "^src/cli/output/",
-  conf: "^src/cli/config\\.ts$",
+  conf: "^src/cli/config/file\\.ts$",
   "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",
   open: "^src/login/browser\\.ts$",
-  echarts: "^src/cli/report/html/",
-  "topojson-client": "^src/cli/report/html/",
-  "world-atlas": "^src/cli/report/html/",
+  echarts: "^src/cli/commands/report/html/",
+  "topojson-client": "^src/cli/commands/report/html/",
+  "world-atlas": "^src/cli/commands/report/html/",
 };
 
 function forbid(name, comment, from, to) {

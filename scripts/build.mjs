@@ -52,7 +52,7 @@ function compileLibrary() {
   for (const folder of ["login", "mcp", "node", "sandbox", "store"]) {
     for (const path of filesOf(join(made, folder)).keys()) {
       // The library's own entry point has this one store, which needs nothing of Node.
-      const isLibrary = folder === "store" && (path === "memory.js" || path === "leases.js");
+      const isLibrary = folder === "store" && (path === "memory.js" || path === "memory-leases.js");
       if (path.endsWith(".js") && !isLibrary) rmSync(join(made, folder, path));
     }
   }
@@ -64,7 +64,7 @@ async function bundle() {
     ...BUNDLE,
     plugins: [plugin],
     entryPoints: {
-      "cli/run": "src/cli/run.ts",
+      "cli/execute": "src/cli/execute.ts",
       "node/index": "src/node/index.ts",
       "sandbox/index": "src/sandbox/index.ts",
     },
@@ -81,8 +81,8 @@ async function bundle() {
   // them needs a package; one that was left outside would be missed where agentauth is installed.
   await build({
     ...BUNDLE,
-    entryPoints: { "cli/main": "src/cli/main.ts", "cli/cached-token": "src/cli/cached-token.ts" },
-    external: ["./run.js", "./cached-token.js"],
+    entryPoints: { "cli/main": "src/cli/main.ts", "cli/fast-path/cached-token": "src/cli/fast-path/cached-token.ts" },
+    external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js"],
     packages: "external",
   });
   return metafile;
@@ -93,7 +93,7 @@ async function bundle() {
  * pipe and for that of a window as wide as lines get.
  */
 async function writeHelp() {
-  const { runProgram } = await import(pathToFileURL(join(made, "cli/run.js")).href);
+  const { runProgram } = await import(pathToFileURL(join(made, "cli/execute.js")).href);
   for (const columns of ["80", "100"]) {
     let text = "";
     const stdout = new Writable({

@@ -21,7 +21,7 @@ const check = process.argv.includes("--check");
 
 const contract = parse(readFileSync(join(root, CONTRACT), "utf8"));
 settle("src/api/shapes.gen.ts", shapesText(contract, CONTRACT), CONTRACT);
-settle("src/cli/schemas/service.gen.ts", serviceSchemasText(contract, CONTRACT), CONTRACT);
+settle("src/cli/commands/schema/service.gen.ts", serviceSchemasText(contract, CONTRACT), CONTRACT);
 if (typesAreWrong()) complain(TYPES, CONTRACT);
 const tree = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);

@@ -37,30 +37,31 @@ export {
   SERVICE_ERROR_CODES,
   type ServiceErrorCode,
 } from "./errors.js";
+export type { Lifted, Reach } from "./http/address-class.js";
+export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
 export type { Network, NetworkWay } from "./http/network.js";
-export type { Lifted, Reach } from "./http/reach.js";
-export type { HttpEvent } from "./http/reply.js";
 export type { TransportOptions } from "./http/transport.js";
-export { AccessToken } from "./oauth/access-token.js";
 export {
   AgentClient,
   type AgentClientOptions,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
-export type { BearerChallenge } from "./oauth/challenge.js";
-export type { ClientKey, SigningAlgorithm } from "./oauth/client-auth.js";
-export type { Overrides } from "./oauth/discovery.js";
-export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/discovery-types.js";
-export { type DpopPolicy, generateProofKey, type Prover, proverOf } from "./oauth/dpop.js";
-export type { RemoteLogout } from "./oauth/end-session.js";
-export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/exchange.js";
-export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant.js";
-export type { GrantKey, GrantStore, Reservation } from "./oauth/grant-store.js";
-export type { Introspection } from "./oauth/introspection.js";
-export type { PreRegisteredClient } from "./oauth/known-client.js";
-export type { Lease, LeaseOptions, PreviousAttempt } from "./oauth/lease.js";
+export type { Progress } from "./oauth/agent-progress.js";
+export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
+export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
+export type { BearerChallenge } from "./oauth/discovery/challenge.js";
+export type { Overrides } from "./oauth/discovery/discovery.js";
+export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/discovery/types.js";
+export { type DpopPolicy, generateProofKey, type Prover, proverOf } from "./oauth/dpop/dpop.js";
+export { Nonces } from "./oauth/dpop/nonces.js";
+export { AccessToken } from "./oauth/grant/access-token.js";
+export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant/grant.js";
+export type { GrantKey, GrantStore, Reservation } from "./oauth/grant/grant-store.js";
+export type { Lease, LeaseOptions, PreviousAttempt } from "./oauth/grant/lease.js";
+export type { TokenOptions } from "./oauth/grant/token-options.js";
+export type { Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
   AuthorizePrompt,
   DevicePrompt,
@@ -69,22 +70,21 @@ export type {
   LoginOpen,
   LoginOutcome,
   LoginSession,
-} from "./oauth/login.js";
-export type { LoginStatus } from "./oauth/login-status.js";
-export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine-grant.js";
+} from "./oauth/login/login-method.js";
+export type { LoginStatus } from "./oauth/login/login-status.js";
+export type { PreparedLogin } from "./oauth/login/prepared-login.js";
+export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine/machine-grant.js";
 export {
   clientCredentialsTokens,
   type IdJagRequest,
   idJagAssertion,
   jwtBearerTokens,
   type TokenWish,
-} from "./oauth/machine-tokens.js";
-export { Nonces } from "./oauth/nonces.js";
-export type { PreparedLogin } from "./oauth/prepared-login.js";
-export type { Progress } from "./oauth/progress.js";
-export type { TokenCall } from "./oauth/token.js";
-export { type TokenCallOptions, tokenCall } from "./oauth/token-call.js";
-export type { TokenOptions } from "./oauth/token-options.js";
-export type { Step, TraceEntry } from "./oauth/trace.js";
+} from "./oauth/machine/machine-tokens.js";
+export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/token/exchange.js";
+export type { Introspection } from "./oauth/token/introspection.js";
+export type { RemoteLogout } from "./oauth/token/revocation.js";
+export type { TokenCall } from "./oauth/token/token.js";
+export { type TokenCallOptions, tokenCall } from "./oauth/token/token-call.js";
 export { Secret } from "./redact.js";
 export { memoryStore } from "./store/memory.js";

@@ -4,14 +4,14 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { PROFILE_KEYS } from "../src/cli/config.js";
-import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/exit-codes.js";
-import { createMemoryIo } from "../src/cli/io.js";
-import { FORMATS } from "../src/cli/output/formats.js";
+import { PROFILE_KEYS } from "../src/cli/config/file.js";
+import { FORMATS } from "../src/cli/flags/formats.js";
+import { createMemoryIo } from "../src/cli/io/io.js";
 import { buildProgram } from "../src/cli/program.js";
+import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime/exit-codes.js";
 import { SERVICE_ERROR_CODES } from "../src/errors.js";
 import { Redactor } from "../src/redact.js";
-import { FAULT_KINDS } from "../src/sandbox/faults.js";
+import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const GUIDES = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
@@ -57,7 +57,7 @@ describe("the SDK page", () => {
     ["src/http/transport.ts", "TransportOptions"],
     ["src/api/page.ts", "ListOptions"],
     ["src/oauth/agent-options.ts", "AgentClientOptions"],
-    ["src/oauth/discovery.ts", "Overrides"],
+    ["src/oauth/discovery/discovery.ts", "Overrides"],
     ["src/errors.ts", "ClientErrorCode"],
   ])("has everything that %s declares in %s", (path, name) => {
     const members = declared(path, name);
@@ -75,8 +75,8 @@ describe("the sandbox page", () => {
 
   it.each([
     ["src/sandbox/settings.ts", "SandboxOptions"],
-    ["src/sandbox/oauth/settings.ts", "OAuthOptions"],
-    ["src/sandbox/faults.ts", "FaultSelector"],
+    ["src/sandbox/oauth/issuer-settings.ts", "OAuthOptions"],
+    ["src/sandbox/faults/faults.ts", "FaultSelector"],
   ])("has everything that %s declares in %s", (path, name) => {
     expect(declared(path, name).filter((member) => !named.includes(member))).toEqual([]);
   });

@@ -155,13 +155,13 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
   ...[
     { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
     { name: "cli-table3", home: "src/cli/output/a.ts", elsewhere: "src/cli/a.ts" },
-    { name: "conf", home: "src/cli/config.ts", elsewhere: "src/cli/configuration.ts" },
+    { name: "conf", home: "src/cli/config/file.ts", elsewhere: "src/cli/config/files.ts" },
     { name: "openapi-fetch", home: "src/api/client.ts", elsewhere: "src/api/listing.ts" },
     { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "open", home: "src/login/browser.ts", elsewhere: "src/login/loopback.ts" },
-    { name: "echarts", home: "src/cli/report/html/a.ts", elsewhere: "src/cli/report/a.ts" },
-    { name: "topojson-client", home: "src/cli/report/html/a.ts", elsewhere: "src/cli/a.ts" },
-    { name: "world-atlas", home: "src/cli/report/html/a.ts", elsewhere: "src/cli/a.ts" },
+    { name: "echarts", home: "src/cli/commands/report/html/a.ts", elsewhere: "src/cli/commands/report/a.ts" },
+    { name: "topojson-client", home: "src/cli/commands/report/html/a.ts", elsewhere: "src/cli/a.ts" },
+    { name: "world-atlas", home: "src/cli/commands/report/html/a.ts", elsewhere: "src/cli/a.ts" },
   ].map(({ name, home, elsewhere }) => {
     const installed = {
       "package.json": JSON.stringify({ name: "made-up", dependencies: { [name]: "1" } }),

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 
 const ENTRY = `
 import { buildProgram } from "./src/cli/program.ts";
-import { describeProgram } from "./src/cli/command-tree.ts";
+import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";
 const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" });
 export const tree = describeProgram(root);
 `;

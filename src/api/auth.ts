@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
+import type { Call, Reply, Send } from "../http/buffered-response.js";
 import { untilAborted } from "../http/deadline.js";
-import type { Call, Reply, Send } from "../http/reply.js";
 import { type Redactor, Secret } from "../redact.js";
 
 /** Where the API token comes from. A function is asked for each request, and again when the service refuses a token. */

@@ -2,7 +2,7 @@ import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fe
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
-import { type Reply, shownUrl } from "../http/reply.js";
+import { type Reply, shownUrl } from "../http/buffered-response.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
@@ -10,7 +10,7 @@ import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
 import type { ListOptions, Page } from "./page.js";
-import { hideSecretOf, hideSecrets, replay, replyOf } from "./raw-reply.js";
+import { hideSecretOf, hideSecrets, replay, replyOf } from "./raw-response.js";
 import type { components, paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 

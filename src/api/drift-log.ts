@@ -1,6 +1,6 @@
 import type { AgentAuthError } from "../errors.js";
 import type { Drift, ListOptions, Page } from "./page.js";
-import { refusedPage } from "./page-numbers.js";
+import { refusedPage } from "./pagination-checks.js";
 
 /** What the numbers of a listing's pages showed, one page after the other. */
 export class DriftSummary {

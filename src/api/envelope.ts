@@ -1,6 +1,6 @@
 import { AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../errors.js";
 import { refusal } from "../http/body.js";
-import { type Reply, shownUrl } from "../http/reply.js";
+import { type Reply, shownUrl } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";

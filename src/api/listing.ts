@@ -1,6 +1,6 @@
 import type { ListOptions, Page } from "./page.js";
-import type { FetchPage } from "./page-window.js";
 import { readPages } from "./pages.js";
+import type { FetchPage } from "./prefetcher.js";
 
 /**
  * A list that is read when it is asked for: iterating sends the first request, and each new iteration begins anew.

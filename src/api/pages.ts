@@ -1,9 +1,9 @@
 import { AgentAuthError } from "../errors.js";
 import type { DriftSummary } from "./drift-log.js";
+import { DriftTracker } from "./drift-tracker.js";
 import type { ListOptions, Page, Verdict } from "./page.js";
-import { refusedPage, validatePagination } from "./page-numbers.js";
-import { type FetchPage, Prefetcher } from "./page-window.js";
-import { DriftTracker } from "./seams.js";
+import { refusedPage, validatePagination } from "./pagination-checks.js";
+import { type FetchPage, Prefetcher } from "./prefetcher.js";
 import { SeenIds } from "./seen-ids.js";
 
 const MAX_EMPTY_PAGES = 50;

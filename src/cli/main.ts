@@ -1,6 +1,6 @@
 import { VERSION } from "../http/user-agent.js";
-import { firstSteps } from "./first-steps.js";
-import { printRootHelp } from "./root-help.js";
+import { firstSteps } from "./config/first-steps.js";
+import { printRootHelp } from "./fast-path/root-help.js";
 import type { Host } from "./runtime/host.js";
 
 /**
@@ -16,12 +16,12 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     return 0;
   }
   if (argv[0] === "token") {
-    const { printCachedToken } = await import("./cached-token.js");
+    const { printCachedToken } = await import("./fast-path/cached-token.js");
     const exitCode = await printCachedToken(argv, host);
     if (exitCode !== undefined) return exitCode;
   }
   const isPrinted = await printRootHelp(argv, host);
-  const exitCode = isPrinted ? 0 : await (await import("./run.js")).runProgram(argv, host);
+  const exitCode = isPrinted ? 0 : await (await import("./execute.js")).runProgram(argv, host);
   const steps = argv.length === 0 ? firstSteps(host.env) : undefined;
   if (steps !== undefined) host.stderr.write(`\n${steps}\n`);
   return exitCode;

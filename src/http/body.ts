@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import { requestIdOf, shownUrl } from "./buffered-response.js";
 import { networkError } from "./network-error.js";
-import { requestIdOf, shownUrl } from "./reply.js";
 import { parseStrictJson, StrictJsonError } from "./strict-json.js";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;

@@ -1,6 +1,6 @@
 import { AgentAuthError, type ClientErrorCode, isAgentAuthError } from "../errors.js";
 import { escapeText } from "../redact.js";
-import { shownUrl } from "./reply.js";
+import { shownUrl } from "./buffered-response.js";
 
 const KINDS: readonly [RegExp, ClientErrorCode][] = [
   [/^(ENOTFOUND|EAI_[A-Z]+|ENODATA|ESERVFAIL)$/, "dns_failed"],

@@ -1,4 +1,4 @@
-import type { Lifted, Reach } from "./reach.js";
+import type { Lifted, Reach } from "./address-class.js";
 
 /**
  * What a runtime that can look names up adds to the rules about addresses: without it an address is judged by how it is

@@ -1,6 +1,6 @@
 import { escapeText } from "../redact.js";
 import { isLoopbackHost } from "./address.js";
-import { type Bounds, reachOf, ruleOf } from "./reach.js";
+import { type Bounds, reachOf, ruleOf } from "./address-class.js";
 import { refused } from "./refuse.js";
 
 /** What decides where an address may lead. */

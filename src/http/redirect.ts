@@ -1,6 +1,6 @@
 import { quote } from "../redact.js";
 import { refusal } from "./body.js";
-import { type Send, shownUrl } from "./reply.js";
+import { type Send, shownUrl } from "./buffered-response.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;

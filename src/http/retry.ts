@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import { type HttpEvent, type Reply, type Send, shownUrl } from "./buffered-response.js";
 import type { Clock } from "./deadline.js";
-import { type HttpEvent, type Reply, type Send, shownUrl } from "./reply.js";
 
 /** How often and how patiently a request is repeated. */
 export interface RetryPolicy {

@@ -1,5 +1,5 @@
 import { refusal, saysJson } from "./body.js";
-import type { Reply } from "./reply.js";
+import type { Reply } from "./buffered-response.js";
 import { isJsonObject, parseStrictJson } from "./strict-json.js";
 
 /**

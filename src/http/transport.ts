@@ -1,10 +1,10 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { cancel, parseJson, readText, saysJson } from "./body.js";
+import { type HttpEvent, type Reply, requestIdOf, type Send, shownUrl } from "./buffered-response.js";
 import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
 import { maskError } from "./mask-error.js";
 import { networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
-import { type HttpEvent, type Reply, requestIdOf, type Send, shownUrl } from "./reply.js";
 import { withRetry } from "./retry.js";
 
 /** How requests leave: each option has a default. */

@@ -1,8 +1,8 @@
 import { abortedError } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
-import type { LoginOutcome } from "../oauth/login.js";
+import type { LoginOutcome } from "../oauth/login/login-method.js";
 import { listenByPlan } from "./bind-plan.js";
-import { CallbackHandler } from "./callback-desk.js";
+import { CallbackHandler } from "./callback-handler.js";
 import { authority, planRedirect, type RedirectWish, redirectUri } from "./redirect-address.js";
 
 /** Time that the browser gets to fetch its last page. */

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
-import type { DevicePrompt, EndpointsPrompt } from "../oauth/login.js";
-import { duration } from "../oauth/login-timeout.js";
+import type { DevicePrompt, EndpointsPrompt } from "../oauth/login/login-method.js";
+import { duration } from "../oauth/login/login-timeout.js";
 import { escapeText, quote } from "../redact.js";
 import { checkBrowserUrl } from "./browser-url.js";
 

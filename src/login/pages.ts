@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { ErrorClass } from "../errors.js";
-import type { LoginOutcome } from "../oauth/login.js";
+import type { LoginOutcome } from "../oauth/login/login-method.js";
 
 /** A page as it is sent. */
 export interface Page {

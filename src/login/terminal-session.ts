@@ -1,13 +1,13 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
-import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login.js";
-import { timeoutError } from "../oauth/login-timeout.js";
+import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
+import { timeoutError } from "../oauth/login/login-timeout.js";
 import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
-import type { Environment } from "./environment.js";
 import type { Loopback } from "./loopback.js";
 import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, pasteText, signInText, waitingText } from "./messages.js";
 import { isTerminal, type PasteInput, readPaste } from "./paste.js";
+import type { Environment } from "./platform.js";
 
 /** What a session is made of. */
 export interface TerminalSessionParts {

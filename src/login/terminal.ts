@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
 import { abortedError } from "../errors.js";
-import type { LoginMethod } from "../oauth/login.js";
-import { DEFAULT_LOGIN_TIMEOUT_MS } from "../oauth/login-timeout.js";
+import type { LoginMethod } from "../oauth/login/login-method.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS } from "../oauth/login/login-timeout.js";
 import { chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js";
 import { commandWords } from "./command-words.js";
-import { detectEnvironment, type Environment } from "./environment.js";
 import { openLoopback } from "./loopback.js";
 import { deviceText, endpointsText, probeText } from "./messages.js";
 import type { PasteInput } from "./paste.js";
+import { detectEnvironment, type Environment } from "./platform.js";
 import { planRedirect, type RedirectHost } from "./redirect-address.js";
-import { reserveRedirect } from "./reserve.js";
+import { reserveRedirect } from "./reserve-port.js";
 import { TerminalSession } from "./terminal-session.js";
 
 /** How a person signs in at a terminal. */

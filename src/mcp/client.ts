@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
 import { untilAborted } from "../http/deadline.js";
-import { pacedFetch } from "./paced-fetch.js";
+import { pacedFetch } from "./backpressure-fetch.js";
 
 /** A tool as its server describes it, with every field that the protocol has for it. */
 export type McpTool = Tool;

@@ -6,12 +6,12 @@
  */
 export { type OpenBrowser, openBrowser } from "../login/browser.js";
 export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
-export { fileStore } from "../store/file.js";
-export type { Keychain } from "../store/keychain.js";
-export { type KeyringStoreOptions, keyringStore } from "../store/keyring.js";
+export { fileStore } from "../store/file/file.js";
+export type { Keychain } from "../store/keychain/keychain.js";
+export { type KeyringStoreOptions, keyringStore } from "../store/keychain/keyring.js";
 export type { ClientCertificate } from "./client-certificate.js";
-export type { HostAddress, Lookup } from "./guard.js";
+export type { OutletOptions } from "./dispatcher.js";
 export { type NodeNetworkOptions, nodeNetwork } from "./network.js";
-export type { OutletOptions } from "./outlet.js";
 export { type PrivateKeyOptions, readPrivateKey } from "./private-key.js";
 export type { Proxies, ProxyOptions } from "./proxies.js";
+export type { HostAddress, Lookup } from "./ssrf-guard.js";

@@ -1,8 +1,8 @@
 import { lookup as lookUp } from "node:dns/promises";
 import type { Network } from "../http/network.js";
-import { createGuard, type Lookup } from "./guard.js";
-import type { OutletOptions } from "./outlet.js";
+import type { OutletOptions } from "./dispatcher.js";
 import { proxyChooser } from "./proxies.js";
+import { createGuard, type Lookup } from "./ssrf-guard.js";
 
 /** How {@link nodeNetwork} reaches the network. */
 export interface NodeNetworkOptions extends OutletOptions {
@@ -31,7 +31,7 @@ export function nodeNetwork(options: NodeNetworkOptions = {}): Network {
       });
       let outlet: Promise<typeof globalThis.fetch> | undefined;
       const open = () => {
-        outlet ??= import("./outlet.js").then(({ createOutlet }) => createOutlet(options, guard));
+        outlet ??= import("./dispatcher.js").then(({ createOutlet }) => createOutlet(options, guard));
         return outlet;
       };
       return {

@@ -1,7 +1,7 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject, webcrypto } from "node:crypto";
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
-import type { ClientKey, SigningAlgorithm } from "../oauth/client-auth.js";
+import type { ClientKey, SigningAlgorithm } from "../oauth/client/client-auth.js";
 import { quote } from "../redact.js";
 
 const MIN_RSA_BITS = 2048;

@@ -1,7 +1,7 @@
 import type { AgentAuthError } from "../errors.js";
 import { networkError, systemCodeOf } from "../http/network-error.js";
 import { quote } from "../redact.js";
-import type { Look, LookOptions } from "./look.js";
+import type { Look, LookOptions } from "./tls-probe.js";
 
 /** How to look at the server at an address. */
 export type WayToLook = (url: URL) => LookOptions;
@@ -18,7 +18,8 @@ const HUNG_UP = /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
 export function explainingTls(send: typeof globalThis.fetch, wayTo: WayToLook): typeof globalThis.fetch {
   const seen = new Map<string, Promise<Look | undefined>>();
   const look = (url: URL, forAlert: boolean) => {
-    const known = seen.get(url.origin) ?? import("./look.js").then(({ lookAt }) => lookAt(url, wayTo(url), forAlert));
+    const known =
+      seen.get(url.origin) ?? import("./tls-probe.js").then(({ lookAt }) => lookAt(url, wayTo(url), forAlert));
     seen.set(url.origin, known);
     return known;
   };

@@ -1,9 +1,9 @@
-import { discoverIssuer } from "./discovery.js";
-import type { Grant } from "./grant.js";
-import { credentialOf, holdToIssuer } from "./issuer-binding.js";
-import { knownClient, type PreRegisteredClient, secretOf } from "./known-client.js";
-import type { LoginContext } from "./login-context.js";
-import type { TokenCall } from "./token.js";
+import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
+import { knownClient, type PreRegisteredClient, secretOf } from "./client/pre-registered-client.js";
+import { discoverIssuer } from "./discovery/discovery.js";
+import type { Grant } from "./grant/grant.js";
+import type { LoginContext } from "./login/login-context.js";
+import type { TokenCall } from "./token/token.js";
 
 /** A request that is made by a client, until it is said for how long. */
 export type ClientCall = Omit<TokenCall, "signal">;

@@ -1,11 +1,11 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
-import { Flights } from "../http/flights.js";
+import { Flights } from "../http/single-flight.js";
 import { quote, Secret, shellWord } from "../redact.js";
 import type { ClientCall } from "./agent-calls.js";
-import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./exchange.js";
-import type { Grant } from "./grant.js";
-import { sha256 } from "./machine-grant.js";
+import type { Grant } from "./grant/grant.js";
+import { sha256 } from "./machine/machine-grant.js";
+import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
 
 /** What `agent.exchange` asks for: as {@link ExchangeRequest}, with the server's own access token where none is given. */
 export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {

@@ -1,12 +1,12 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import { sendWithToken } from "./bound-fetch.js";
-import { type BearerChallenge, bearerChallenge } from "./challenge.js";
-import type { Grant } from "./grant.js";
-import { loginCommand } from "./login-command.js";
-import type { Nonces } from "./nonces.js";
-import { replayable } from "./replay.js";
-import { union } from "./scope.js";
+import { type BearerChallenge, bearerChallenge } from "./discovery/challenge.js";
+import { sendWithToken } from "./dpop/bound-fetch.js";
+import type { Nonces } from "./dpop/nonces.js";
+import type { Grant } from "./grant/grant.js";
+import { replayable } from "./http/replay.js";
+import { loginCommand } from "./login/login-command.js";
+import { union } from "./token/scope.js";
 
 /** What `fetch` needs of its agent. */
 export interface FetchContext {

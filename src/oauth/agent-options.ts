@@ -1,19 +1,19 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { Network } from "../http/network.js";
 import { quote } from "../redact.js";
-import type { Overrides } from "./discovery.js";
-import type { Discovered } from "./discovery-types.js";
-import { DPOP_POLICIES, type DpopPolicy } from "./dpop.js";
-import type { GrantStore } from "./grant-store.js";
-import type { OAuthHttpOptions } from "./http.js";
-import type { IssuerTrust } from "./issuer-binding.js";
-import type { PreRegisteredClient } from "./known-client.js";
-import type { LoginMethod } from "./login.js";
-import type { MachineGrant } from "./machine-grant.js";
-import type { Progress } from "./progress.js";
-import { parseScope } from "./scope.js";
-import type { TokenOptions } from "./token-options.js";
-import type { TraceEntry } from "./trace.js";
+import type { Progress } from "./agent-progress.js";
+import type { IssuerTrust } from "./client/issuer-binding.js";
+import type { PreRegisteredClient } from "./client/pre-registered-client.js";
+import type { Overrides } from "./discovery/discovery.js";
+import type { Discovered } from "./discovery/types.js";
+import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
+import type { GrantStore } from "./grant/grant-store.js";
+import type { TokenOptions } from "./grant/token-options.js";
+import type { OAuthHttpOptions } from "./http/http.js";
+import type { TraceEntry } from "./http/trace.js";
+import type { LoginMethod } from "./login/login-method.js";
+import type { MachineGrant } from "./machine/machine-grant.js";
+import { parseScope } from "./token/scope.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {

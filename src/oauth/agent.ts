@@ -1,7 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import { bindMethods } from "../http/bind-methods.js";
 import { type Clock, systemClock } from "../http/deadline.js";
-import { AccessToken } from "./access-token.js";
 import { type ClientCall, callOf, callOfClient } from "./agent-calls.js";
 import { type ExchangeOptions, Exchanges } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
@@ -14,18 +13,21 @@ import {
   expectedIssuer,
   type StatusOptions,
 } from "./agent-options.js";
-import { discover } from "./discovery.js";
-import { endRemotely, type RemoteLogout } from "./end-session.js";
-import { checkEndpointOrigins } from "./endpoint-origins.js";
-import type { ExchangedToken } from "./exchange.js";
-import type { Grant } from "./grant.js";
-import { GrantKeeper } from "./grant-keeper.js";
-import type { GrantKey } from "./grant-store.js";
-import { type Introspection, introspect } from "./introspection.js";
-import { bindUsedClient, otherThanNamed } from "./issuer-binding.js";
-import type { LoginSession } from "./login.js";
-import { loginRequired } from "./login-command.js";
-import { type LoginContext, loginContextOf } from "./login-context.js";
+import { bindUsedClient, otherThanNamed } from "./client/issuer-binding.js";
+import { discover } from "./discovery/discovery.js";
+import { parseMcpUrl } from "./discovery/resource.js";
+import { Nonces } from "./dpop/nonces.js";
+import { AccessToken } from "./grant/access-token.js";
+import type { Grant } from "./grant/grant.js";
+import type { GrantKey } from "./grant/grant-store.js";
+import { withRoom } from "./grant/reservation.js";
+import { GrantKeeper } from "./grant/token-manager.js";
+import type { TokenOptions } from "./grant/token-options.js";
+import { type Remembered, Ways } from "./http/server-connection.js";
+import type { TraceEntry } from "./http/trace.js";
+import { checkEndpointOrigins } from "./login/endpoint-origins.js";
+import { loginRequired } from "./login/login-command.js";
+import { type LoginContext, loginContextOf } from "./login/login-context.js";
 import {
   finishInSession,
   holdClient,
@@ -34,17 +36,15 @@ import {
   prepareLogin,
   scopeFor,
   tellNewIssuer,
-} from "./login-flow.js";
-import { describeLogin, type LoginStatus } from "./login-status.js";
-import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine-grant.js";
-import { MachineKeeper } from "./machine-keeper.js";
-import { Nonces } from "./nonces.js";
-import type { PreparedLogin } from "./prepared-login.js";
-import { parseMcpUrl } from "./resource.js";
-import { withRoom } from "./room.js";
-import type { TokenOptions } from "./token-options.js";
-import type { TraceEntry } from "./trace.js";
-import { type Remembered, Ways } from "./way.js";
+} from "./login/login-flow.js";
+import type { LoginSession } from "./login/login-method.js";
+import { describeLogin, type LoginStatus } from "./login/login-status.js";
+import type { PreparedLogin } from "./login/prepared-login.js";
+import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine/machine-grant.js";
+import { MachineKeeper } from "./machine/machine-token-manager.js";
+import type { ExchangedToken } from "./token/exchange.js";
+import { type Introspection, introspect } from "./token/introspection.js";
+import { endRemotely, type RemoteLogout } from "./token/revocation.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
 

@@ -1,7 +1,7 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
-import { type Answer, jsonAnswer } from "./answer.js";
 import type { Scheme } from "./credentials.js";
 import { PROOF_ALGORITHMS } from "./dpop-proof.js";
+import { type Answer, jsonAnswer } from "./error-response.js";
 
 /**
  * What is told where a token is not taken, by the error of RFC 6750 section 3.1 or RFC 9449 sections 7.1 and 9: the same

@@ -2,7 +2,7 @@ import type { Scheme } from "./credentials.js";
 import { createNonces } from "./dpop-nonce.js";
 import { readProof, requestAddress } from "./dpop-proof.js";
 import { TokenRefusal } from "./events.js";
-import type { Settings } from "./settings.js";
+import type { Settings } from "./resolved-options.js";
 import { TokenCache } from "./token-cache.js";
 
 /** How a token came, for `verify`. */

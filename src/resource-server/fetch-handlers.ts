@@ -1,5 +1,5 @@
-import { responseOf } from "./answer.js";
-import type { Gate, Scopes } from "./gate.js";
+import type { Gate, Scopes } from "./authenticator.js";
+import { responseOf } from "./error-response.js";
 import { answerMetadata, type Metadata } from "./metadata.js";
 import { type AuthInfo, authInfoOf, type VerifiedToken } from "./verified-token.js";
 

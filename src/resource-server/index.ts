@@ -4,12 +4,13 @@
  *
  * @module
  */
-export type { TokenClaims } from "./claims.js";
+
+export type { Scopes, VerifyOptions } from "./authenticator.js";
+export type { TokenClaims } from "./claim-checks.js";
 export type { Scheme } from "./credentials.js";
 export type { Presentation } from "./dpop.js";
 export type { RefusalReason, ResourceServerEvent } from "./events.js";
 export type { Admission, HonoContext, HonoMiddleware, ProtectedHandler } from "./fetch-handlers.js";
-export type { Scopes, VerifyOptions } from "./gate.js";
 export type { ResourceMetadataDocument } from "./metadata.js";
 export type { NodeMiddleware, NodeRequest, NodeResponse } from "./node-middleware.js";
 export type { IntrospectionOptions, ResourceServerOptions } from "./options.js";

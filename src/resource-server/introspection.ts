@@ -1,9 +1,9 @@
-import { Flights } from "../http/flights.js";
+import { Flights } from "../http/single-flight.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { MASK, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
-import type { Settings } from "./settings.js";
+import type { Settings } from "./resolved-options.js";
 import { digestOf, TokenCache } from "./token-cache.js";
 
 type Json = Record<string, unknown>;

@@ -1,18 +1,18 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { type Bounds, boundsOf, reachOf } from "../http/address-class.js";
 import { saysJson } from "../http/body.js";
+import { type Reply, shownUrl } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
 import { checkAddress } from "../http/peer-address.js";
-import { type Bounds, boundsOf, reachOf } from "../http/reach.js";
 import { refused } from "../http/refuse.js";
-import { type Reply, shownUrl } from "../http/reply.js";
 import { strictObject, uncompressed } from "../http/strict-object.js";
 import { createTransport, type Transport } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { serverMetadataAddresses } from "../http/well-known.js";
 import { quote, Secret } from "../redact.js";
-import { Kept } from "./kept.js";
 import type { IntrospectionOptions, ResourceServerOptions } from "./options.js";
+import { Kept } from "./refreshing-cache.js";
 
 /** What a resource server needs of an issuer. Whatever it throws says that a token cannot be judged, not that it is bad. */
 export interface Issuer {

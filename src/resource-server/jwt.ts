@@ -4,8 +4,8 @@ import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
-import { Kept } from "./kept.js";
-import type { Settings } from "./settings.js";
+import { Kept } from "./refreshing-cache.js";
+import type { Settings } from "./resolved-options.js";
 
 type Json = Record<string, unknown>;
 

@@ -1,8 +1,8 @@
 import { resourceMetadataAddress } from "../http/well-known.js";
-import { type Answer, jsonAnswer } from "./answer.js";
 import { PROOF_ALGORITHMS } from "./dpop-proof.js";
+import { type Answer, jsonAnswer } from "./error-response.js";
 import type { ResourceServerOptions } from "./options.js";
-import { readDpop, readScopes } from "./settings.js";
+import { readDpop, readScopes } from "./resolved-options.js";
 
 /** What a protected resource says of itself (RFC 9728 section 2). */
 export interface ResourceMetadataDocument {

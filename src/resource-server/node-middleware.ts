@@ -1,5 +1,5 @@
-import type { Answer } from "./answer.js";
-import type { Gate, Scopes } from "./gate.js";
+import type { Gate, Scopes } from "./authenticator.js";
+import type { Answer } from "./error-response.js";
 import { answerMetadata, type Metadata } from "./metadata.js";
 import { type AuthInfo, authInfoOf } from "./verified-token.js";
 

@@ -1,3 +1,4 @@
+import { createGate, type Scopes, type VerifyOptions } from "./authenticator.js";
 import { createDpop } from "./dpop.js";
 import {
   createHono,
@@ -6,14 +7,13 @@ import {
   metadataResponse,
   type ProtectedHandler,
 } from "./fetch-handlers.js";
-import { createGate, type Scopes, type VerifyOptions } from "./gate.js";
 import { httpIssuer, type Issuer } from "./issuer.js";
-import { createJudge } from "./judge.js";
 import { metadataOf, type ResourceMetadataDocument } from "./metadata.js";
 import { createMiddleware, type NodeMiddleware, type NodeRequest } from "./node-middleware.js";
 import type { ResourceServerOptions } from "./options.js";
-import { checkAddresses, readSettings, type Settings } from "./settings.js";
+import { checkAddresses, readSettings, type Settings } from "./resolved-options.js";
 import type { VerifiedToken } from "./verified-token.js";
+import { createJudge } from "./verifier.js";
 
 /** Protects one server: an MCP server, or any other that takes bearer tokens. */
 export interface ResourceServer {

@@ -1,5 +1,5 @@
 import { Secret } from "../redact.js";
-import type { TokenClaims, TokenFacts } from "./claims.js";
+import type { TokenClaims, TokenFacts } from "./claim-checks.js";
 
 /** A token that broke no rule. It does not print the token itself. */
 export interface VerifiedToken {

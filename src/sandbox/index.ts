@@ -1,8 +1,7 @@
 export type { SandboxClock } from "./clock.js";
+export type { Account, SandboxData } from "./data/data.js";
 export type { DeviceDraft } from "./data/pool-devices.js";
-export type { Account, SandboxData } from "./data.js";
 export type { FaultController, FaultState } from "./faults/controller.js";
-export { parseFault } from "./faults/parse.js";
 export {
   FAULT_ENDPOINTS,
   FAULT_KINDS,
@@ -11,10 +10,11 @@ export {
   type FaultEndpoint,
   type FaultKind,
   type FaultSelector,
-} from "./faults.js";
+} from "./faults/faults.js";
+export { parseFault } from "./faults/parse.js";
+export type { LoggedRequest, RequestLog } from "./http/request-log.js";
+export type { OAuthOptions } from "./oauth/issuer-settings.js";
 export type { SandboxMachine, TokenClaims } from "./oauth/machine.js";
-export type { OAuthOptions } from "./oauth/settings.js";
-export type { LoggedRequest, RequestLog } from "./request-log.js";
 export { type Sandbox, startSandbox } from "./sandbox.js";
 export type { SandboxOptions } from "./settings.js";
-export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./types.js";
+export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./wire-types.js";

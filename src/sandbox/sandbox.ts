@@ -1,21 +1,21 @@
 import { abortedError } from "../errors.js";
-import { authorizationPart } from "./authorization-server.js";
 import { Clock, type SandboxClock } from "./clock.js";
-import { controlPart } from "./control.js";
-import { type Account, SandboxData } from "./data.js";
-import { createDispatch } from "./dispatch.js";
-import { json, type Part, Refusal } from "./exchange.js";
+import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
-import { hostGuard } from "./guard.js";
-import { identityProviderPart } from "./identity-provider.js";
-import { managementPart } from "./management.js";
-import { mcpPart } from "./mcp-server.js";
+import { controlPart } from "./http/admin-api.js";
+import { hostGuard } from "./http/request-guard.js";
+import { createRequestLog, type RequestLog } from "./http/request-log.js";
+import { json, type Part, Refusal } from "./http/round-trip.js";
+import { createDispatch } from "./http/router.js";
+import { listen, type RequestHandler } from "./http/server.js";
+import { Waits } from "./http/sleeps.js";
+import { managementPart } from "./management/management.js";
+import { mcpPart } from "./mcp/mcp-server.js";
+import { authorizationPart } from "./oauth/authorization-server.js";
+import { identityProviderPart } from "./oauth/identity-provider.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
-import { createRequestLog, type RequestLog } from "./request-log.js";
-import { listen, type RequestHandler } from "./server.js";
 import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
-import { Waits } from "./waits.js";
 
 /** A running sandbox. */
 export interface Sandbox {

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/ids.js";
-import type { DataSize } from "./data.js";
-import type { Fault } from "./faults.js";
-import { isLoopback } from "./guard.js";
-import { type OAuthOptions, type OAuthSettings, readOAuthSettings } from "./oauth/settings.js";
+import type { Fault } from "./faults/faults.js";
+import { isLoopback } from "./http/request-guard.js";
+import { type OAuthOptions, type OAuthSettings, readOAuthSettings } from "./oauth/issuer-settings.js";
 
 /** How a sandbox is to be. */
 export interface SandboxOptions extends OAuthOptions {

@@ -1,9 +1,9 @@
 import { isAgentAuthError } from "../errors.js";
-import { type BindingKey, type ClientBinding, isSameBinding } from "../oauth/client-binding.js";
-import type { ClientRecord, Grant } from "../oauth/grant.js";
-import type { GrantKey, GrantStore } from "../oauth/grant-store.js";
-import type { Lease, PreviousAttempt } from "../oauth/lease.js";
-import { Leases } from "./leases.js";
+import { type BindingKey, type ClientBinding, isSameBinding } from "../oauth/client/client-binding.js";
+import type { ClientRecord, Grant } from "../oauth/grant/grant.js";
+import type { GrantKey, GrantStore } from "../oauth/grant/grant-store.js";
+import type { Lease, PreviousAttempt } from "../oauth/grant/lease.js";
+import { Leases } from "./memory-leases.js";
 
 /** A store that lives as long as the program. */
 export function memoryStore(): GrantStore {

@@ -392,7 +392,7 @@ describe("the examples", () => {
 });
 
 describe("the generated files", () => {
-  const files = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts", "src/cli/schemas/service.gen.ts"];
+  const files = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts", "src/cli/commands/schema/service.gen.ts"];
   const generate = (cwd: string, ...args: string[]) =>
     spawnSync(process.execPath, [join(cwd, "scripts/generate.mjs"), ...args], { encoding: "utf8" });
   let copy: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { DriftTracker } from "../../src/api/drift-tracker.js";
 import type { Page } from "../../src/api/page.js";
-import { DriftTracker } from "../../src/api/seams.js";
 import { SeenIds } from "../../src/api/seen-ids.js";
 import type { AgentAuthError } from "../../src/errors.js";
 

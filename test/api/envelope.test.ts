@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mayRetry, readEnvelope, serviceError } from "../../src/api/envelope.js";
 import { type AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../../src/errors.js";
-import type { Reply } from "../../src/http/reply.js";
+import type { Reply } from "../../src/http/buffered-response.js";
 import { createTransport } from "../../src/http/transport.js";
 import { Redactor } from "../../src/redact.js";
 

@@ -1,8 +1,8 @@
 import { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
-import { cliHint } from "../../src/cli/hints.js";
-import { nearest } from "../../src/cli/nearest.js";
-import { usageError } from "../../src/cli/usage-error.js";
+import { cliHint } from "../../src/cli/runtime/hints.js";
+import { nearest } from "../../src/cli/runtime/suggest.js";
+import { usageError } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
 import { fc } from "../helpers/properties.js";
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { checkHtmlFile } from "../../src/cli/report/html-file.js";
+import { checkHtmlFile } from "../../src/cli/commands/report/html-file.js";
 import { folder } from "../store/stores.js";
 
 describe("a hint that is pasted", () => {

@@ -1,5 +1,5 @@
-import type { Deps } from "../../src/cli/context.js";
-import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../src/cli/io.js";
+import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
+import type { Deps } from "../../src/cli/runtime/context.js";
 import { Redactor } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/folder.js";
 

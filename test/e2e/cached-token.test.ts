@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Secret } from "../../src/redact.js";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { BIN, type CliResult, cleanEnv, collect, runCli, startCli, temporaryFolder } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 
 /** The whole program, as it runs where the quick way gives up. */
-const WHOLE = `const { runProgram } = await import(${JSON.stringify(new URL("run.js", DIST).href)});
+const WHOLE = `const { runProgram } = await import(${JSON.stringify(new URL("execute.js", DIST).href)});
 process.exitCode = await runProgram(process.argv.slice(1), process);`;
 
 function whole(args: readonly string[], stdout: "pipe" | number = "pipe"): Promise<CliResult> {
@@ -122,7 +122,7 @@ describe("what is loaded for it", () => {
 
   it("is the entry and one file beside it, and neither of them imports a package", async () => {
     const { files } = await loadedBy(["token", MCP]);
-    expect(files).toEqual(["bin/agentauth.js", "dist/cli/cached-token.js", "dist/cli/main.js"]);
+    expect(files).toEqual(["bin/agentauth.js", "dist/cli/fast-path/cached-token.js", "dist/cli/main.js"]);
     for (const file of files) {
       const text = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
       const imported = [...text.matchAll(/\b(?:from|import|require)\s*\(?\s*"([^"]+)"/g)].map(([, name = ""]) => name);
@@ -137,7 +137,7 @@ describe("what is loaded for it", () => {
     expect(quick.builtins.filter((name) => heavy.test(name))).toEqual([]);
     // That the list would name them is seen on the whole program.
     const slow = await loadedBy(["token", MCP, "--verbose"]);
-    expect(slow.files).toContain("dist/cli/run.js");
+    expect(slow.files).toContain("dist/cli/execute.js");
     expect(slow.builtins.filter((name) => heavy.test(name))).not.toEqual([]);
   });
 

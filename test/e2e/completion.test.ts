@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { BIN, cleanEnv, collect, linesOf, runCli, temporaryFolder } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 

@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Report } from "../../src/cli/doctor/report.js";
-import { FORMATS } from "../../src/cli/output/formats.js";
+import type { Report } from "../../src/cli/commands/doctor/report.js";
+import { FORMATS } from "../../src/cli/flags/formats.js";
 import { type Bench, type RunOptions, runCli, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
 
 const windows = process.platform === "win32";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { describeProgram, leafCommands } from "../../src/cli/command-tree.js";
-import { EXIT_CODES } from "../../src/cli/exit-codes.js";
+import { describeProgram, leafCommands } from "../../src/cli/commands/commands/command-tree.js";
+import { EXIT_CODES } from "../../src/cli/runtime/exit-codes.js";
 import { linesOf, runCli } from "../helpers/cli.js";
 import { declaredProgram } from "../helpers/program.js";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { type CliResult, collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
 import { callbackOf, type Desk, filesBelow, signInUrl, startDesk } from "./support.js";
 

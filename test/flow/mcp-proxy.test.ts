@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Client, specTypeSchemas } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { BIN, cleanEnv, linesOf } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 import { startServer, until } from "../helpers/server.js";

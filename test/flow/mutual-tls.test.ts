@@ -6,7 +6,7 @@ import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { nodeNetwork } from "../../src/node/network.js";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";

@@ -1,4 +1,4 @@
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { collect, runCli, startCli, temporaryFolder } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 import { startPlainServer } from "../mcp/plain-server.js";

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Grant } from "../../src/oauth/grant.js";
+import type { Grant } from "../../src/oauth/grant/grant.js";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { collect, type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../helpers/cli.js";
 
 /** A person's browser, as a command: goes where the address leads and reads the page there. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
+import { boundsOf, reachOf } from "../../src/http/address-class.js";
 import { checkAddress } from "../../src/http/peer-address.js";
-import { boundsOf, reachOf } from "../../src/http/reach.js";
 import { checkBrowserUrl } from "../../src/login/browser-url.js";
-import { coversServer, parseMcpUrl } from "../../src/oauth/resource.js";
+import { coversServer, parseMcpUrl } from "../../src/oauth/discovery/resource.js";
 import { fc } from "../helpers/properties.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
 import { edited, SETTINGS, textLike, tried } from "./inputs.js";

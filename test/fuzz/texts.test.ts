@@ -1,15 +1,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isProfileKey, readConfig } from "../../src/cli/config.js";
+import { isProfileKey, readConfig } from "../../src/cli/config/file.js";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
 import { judgePaste } from "../../src/login/paste-check.js";
-import { checkCallback, type PendingAuthorization } from "../../src/oauth/authorization.js";
-import { bearerChallenge, parseChallenges } from "../../src/oauth/challenge.js";
-import { parseScope } from "../../src/oauth/scope.js";
+import { bearerChallenge, parseChallenges } from "../../src/oauth/discovery/challenge.js";
+import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
+import { parseScope } from "../../src/oauth/token/scope.js";
 import { Secret } from "../../src/redact.js";
+import { FAULT_KINDS } from "../../src/sandbox/faults/faults.js";
 import { parseFault } from "../../src/sandbox/faults/parse.js";
-import { FAULT_KINDS } from "../../src/sandbox/faults.js";
 import {
   CodecError,
   decodeClient,
@@ -18,7 +18,7 @@ import {
   encodeClient,
   encodeGrant,
   encodeLogin,
-} from "../../src/store/codec.js";
+} from "../../src/store/file/codec.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeClient, madeGrant } from "../helpers/grant.js";
 import { serverMetadata } from "../helpers/issuer.js";

@@ -1,5 +1,5 @@
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
-import type { ClientKey, SigningAlgorithm } from "../../src/oauth/client-auth.js";
+import type { ClientKey, SigningAlgorithm } from "../../src/oauth/client/client-auth.js";
 
 /** A key pair of a client: what it signs with, and what its issuer knows. */
 export async function clientKey(algorithm: SigningAlgorithm = "ES256", keyId?: string) {

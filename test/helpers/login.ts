@@ -5,7 +5,7 @@ import type {
   LoginOpen,
   LoginOutcome,
   LoginSession,
-} from "../../src/oauth/login.js";
+} from "../../src/oauth/login/login-method.js";
 
 /** A person who signs in at once: asks the authorization address without following it, and takes where it leads. */
 export class TestLogin implements LoginMethod {

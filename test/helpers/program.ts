@@ -1,4 +1,4 @@
-import { createMemoryIo } from "../../src/cli/io.js";
+import { createMemoryIo } from "../../src/cli/io/io.js";
 import { buildProgram } from "../../src/cli/program.js";
 import { Redactor } from "../../src/redact.js";
 

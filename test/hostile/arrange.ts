@@ -1,5 +1,5 @@
 import { Secret } from "../../src/redact.js";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { madeClient } from "../helpers/grant.js";
 import type { Kit } from "./kit/kit.js";
 

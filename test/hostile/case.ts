@@ -1,4 +1,4 @@
-import type { Outcome } from "../../src/cli/exit-codes.js";
+import type { Outcome } from "../../src/cli/runtime/exit-codes.js";
 import type { ErrorCode } from "../../src/errors.js";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import type { Canary } from "./kit/canaries.js";

@@ -1,10 +1,10 @@
 import { inspect } from "node:util";
-import { EXIT_CODES } from "../../src/cli/exit-codes.js";
+import { EXIT_CODES } from "../../src/cli/runtime/exit-codes.js";
 import { isAgentAuthError } from "../../src/errors.js";
 import { AgentAuth } from "../../src/index.js";
 import { AgentClient } from "../../src/oauth/agent.js";
-import type { LoginMethod } from "../../src/oauth/login.js";
-import { fileStore } from "../../src/store/file.js";
+import type { LoginMethod } from "../../src/oauth/login/login-method.js";
+import { fileStore } from "../../src/store/file/file.js";
 import type { HostileCase } from "./case.js";
 import { leaks, misconduct, missingParts, rememberSecrets, storeOf, wrongRequests } from "./judge.js";
 import { type Kit, startKit } from "./kit/kit.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { boundsOf, type Reach } from "../../src/http/address-class.js";
 import { checkAddress } from "../../src/http/peer-address.js";
-import { boundsOf, type Reach } from "../../src/http/reach.js";
 
 /** Checks what a server names that lies so far away itself. */
 const check = (value: unknown, server: Reach = "public") =>

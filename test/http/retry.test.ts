@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mayRetry } from "../../src/api/envelope.js";
 import type { AgentAuthError } from "../../src/errors.js";
-import type { HttpEvent } from "../../src/http/reply.js";
+import type { HttpEvent } from "../../src/http/buffered-response.js";
 import { createTransport, type TransportOptions } from "../../src/http/transport.js";
 import { FakeClock } from "../helpers/clock.js";
 import { fc } from "../helpers/properties.js";

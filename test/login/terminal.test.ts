@@ -1,9 +1,9 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { detectEnvironment } from "../../src/login/environment.js";
+import { detectEnvironment } from "../../src/login/platform.js";
 import { type TerminalLoginOptions, terminalLogin } from "../../src/login/terminal.js";
-import type { AuthorizePrompt, LoginSession } from "../../src/oauth/login.js";
+import type { AuthorizePrompt, LoginSession } from "../../src/oauth/login/login-method.js";
 import { startServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 import { callbackUrl, DENIED, freePort, isFree, openHandles, raw, request, STATE, statusOf } from "./support.js";

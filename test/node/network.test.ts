@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
-import type { Lifted } from "../../src/http/reach.js";
+import type { Lifted } from "../../src/http/address-class.js";
 import { type NodeNetworkOptions, nodeNetwork } from "../../src/node/network.js";
 import { type Answer, sendJson, startServer, startTlsServer, type TestServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";

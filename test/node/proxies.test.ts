@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Guard } from "../../src/node/guard.js";
-import { createOutlet } from "../../src/node/outlet.js";
+import { createOutlet } from "../../src/node/dispatcher.js";
+import type { Guard } from "../../src/node/ssrf-guard.js";
 import { rejection } from "../helpers/service.js";
 
 /** An address of this machine that others reach too: what is on loopback never goes through a proxy. */

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
-import { createOutlet, type OutletOptions } from "../../src/node/outlet.js";
+import { createOutlet, type OutletOptions } from "../../src/node/dispatcher.js";
 import { explainingTls } from "../../src/node/tls-failure.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { rejection } from "../helpers/service.js";

@@ -1,6 +1,6 @@
 import { isAgentAuthError } from "../../src/errors.js";
 import { AgentClient } from "../../src/oauth/agent.js";
-import { fileStore } from "../../src/store/file.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { TestLogin } from "../helpers/login.js";
 
 /** What a process with an agent of its own is to do. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import type { GrantStore } from "../../src/oauth/grant-store.js";
+import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 
 const SIGNAL = new AbortController().signal;

@@ -17,7 +17,7 @@ const LAST = 43;
 async function titles(): Promise<{ number: number; revision: string }[]> {
   const found: { number: number; revision: string }[] = [];
   for (const folder of ["oauth", "store"]) {
-    for (const name of await readdir(join(ROOT, folder))) {
+    for (const name of await readdir(join(ROOT, folder), { recursive: true })) {
       if (!name.endsWith(".test.ts") || name === "requirements.test.ts") continue;
       const source = await readFile(join(ROOT, folder, name), "utf8");
       for (const [, number, revision] of source.matchAll(/["`]\[(\d+)\] [^"`]*?(?:\(([\d-]{10})\))?["`]/g)) {

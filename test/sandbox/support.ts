@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import type { Fault } from "../../src/sandbox/index.js";
 import type { Sandbox } from "../../src/sandbox/sandbox.js";
-import type { Device, ErrorEnvelope, ListEnvelope } from "../../src/sandbox/types.js";
+import type { Device, ErrorEnvelope, ListEnvelope } from "../../src/sandbox/wire-types.js";
 
 export interface ListParams {
   offset?: number | string;

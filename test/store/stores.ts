@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { GrantStore } from "../../src/oauth/grant-store.js";
-import { fileStore } from "../../src/store/file.js";
-import { keyringStore } from "../../src/store/keyring.js";
+import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
+import { fileStore } from "../../src/store/file/file.js";
+import { keyringStore } from "../../src/store/keychain/keyring.js";
 import { memoryStore } from "../../src/store/memory.js";
-import { fakeKeychain } from "./keychains.js";
+import { fakeKeychain } from "./keychain/keychains.js";
 
 /** A folder that goes away with the test. */
 export function folder(): string {

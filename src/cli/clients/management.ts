@@ -1,10 +1,10 @@
 import { AgentAuth } from "../../api/client.js";
 import { AgentAuthError } from "../../errors.js";
-import { certificateFiles } from "../client-certificate.js";
-import type { Deps, GlobalFlags } from "../context.js";
-import { eventTeller, tracedFetch, traceOptions } from "../http-trace.js";
-import type { NetworkOptions } from "../network.js";
-import type { Settings } from "../settings.js";
+import type { Settings } from "../config/settings.js";
+import type { Deps, GlobalFlags } from "../runtime/context.js";
+import { certificateFiles } from "./certificate.js";
+import type { NetworkOptions } from "./network.js";
+import { eventTeller, tracedFetch, traceOptions } from "./trace.js";
 
 /**
  * The management client that the settings describe.
@@ -19,7 +19,7 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
       hint: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; to try without a service: agentauth demo",
     });
   }
-  const { networkFetch } = await import("../network.js");
+  const { networkFetch } = await import("./network.js");
   const trace = traceOptions(flags, deps, true);
   const fetch = tracedFetch(await networkFetch(networkOptions(flags, settings, deps), deps.redactor), trace);
   return new AgentAuth({

@@ -1,5 +1,5 @@
-import type { GlobalFlags } from "../context.js";
-import type { FilterFlags } from "../filters.js";
+import type { FilterFlags } from "../listing/filters.js";
+import type { GlobalFlags } from "../runtime/context.js";
 import type { OutputFlags } from "./output.js";
 
 /** What the flags of a list say. */

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import type { Format } from "../output/formats.js";
+import type { Format } from "./formats.js";
 
 /** What the output flags of a command say. */
 export interface OutputFlags {

@@ -3,7 +3,7 @@
 import { SHAPES, type Shape } from "../../api/shapes.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { nearest } from "../nearest.js";
+import { nearest } from "../runtime/suggest.js";
 import type { Column } from "./value.js";
 
 /** What a list of one kind of item can show. */

@@ -1,8 +1,8 @@
 /** `-o csv`: RFC 4180, safe to open in a spreadsheet. */
 
 import { escapeText } from "../../redact.js";
-import type { Writer, WriterContext } from "./types.js";
 import { type Column, cellText, readPath } from "./value.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 
 /**
  * A header of paths, then a record an item. Text that a spreadsheet would run as a formula gets a `'` before it; apart

@@ -2,10 +2,10 @@
 
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError } from "../../errors.js";
 import { escapeText, quote, type Redactor } from "../../redact.js";
-import { exitCodeOf } from "../exit-codes.js";
-import type { Io } from "../io.js";
+import type { Io } from "../io/io.js";
+import type { Colors } from "../io/stream.js";
+import { exitCodeOf } from "../runtime/exit-codes.js";
 import { escapeJson } from "./safe-json.js";
-import type { Colors } from "./stream.js";
 
 /** The JSON that a failed command leaves on stderr; absent fields are left out. */
 export interface ErrorReport {

@@ -2,10 +2,10 @@
 
 import { AgentAuthError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
-import type { Io } from "../io.js";
-import type { Format } from "./formats.js";
+import type { Format } from "../flags/formats.js";
+import type { Io } from "../io/io.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
-import type { Writer, WriterContext } from "./types.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 
 /** The part of jq-wasm that is used: every output of an expression over JSON texts. */
 export interface Jq {

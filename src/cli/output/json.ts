@@ -1,7 +1,7 @@
 /** `-o json` and `-o ndjson`. */
 
 import { stringifyItems } from "./safe-json.js";
-import type { Writer, WriterContext } from "./types.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 
 /**
  * One array, streamed: indented on a terminal, one item a line elsewhere. An aborted array stays open, so that no

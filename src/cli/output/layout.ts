@@ -1,7 +1,7 @@
 /** Cells laid out in lines, in columns without borders. Cells are escaped and fit their columns. */
 
+import { textWidth } from "../io/width.js";
 import { GAP } from "./fit.js";
-import { textWidth } from "./width.js";
 
 const BORDERS = ["top", "bottom", "left", "right", "mid"].flatMap((side) => [
   side,

@@ -1,10 +1,10 @@
 /** Printing one object, for the commands that get a single thing. */
 
 import { escapeText } from "../../redact.js";
-import type { Io } from "../io.js";
+import type { Format } from "../flags/formats.js";
+import type { Io } from "../io/io.js";
 import { selectColumns } from "./columns.js";
 import { guardFormula, toCsv } from "./csv.js";
-import type { Format } from "./formats.js";
 import { jqFilter, printResults, refuseJqWith } from "./jq.js";
 import { recordText } from "./records.js";
 import { stringifyItems } from "./safe-json.js";

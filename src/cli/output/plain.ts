@@ -1,8 +1,8 @@
 /** `-o plain` and `-o id`: lines for other programs. */
 
 import { escapeText } from "../../redact.js";
-import type { Writer, WriterContext } from "./types.js";
 import { cellText } from "./value.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 
 /** One item a line, its columns separated by tabs, never cut, without a header. */
 export function plainWriter({ io, columns, reveal }: WriterContext): Writer {

@@ -1,6 +1,6 @@
 /** The records view: a block of `key: value` lines an item, for narrow terminals and single objects. */
 
-import { textWidth } from "./width.js";
+import { textWidth } from "../io/width.js";
 
 /** One line of a record: its key and its value, both escaped. */
 export type Field = readonly [key: string, value: string];

@@ -1,12 +1,12 @@
 /** `-o table` and `-o wide`, and the records that a narrow terminal gets instead. */
 
 import { escapeText } from "../../redact.js";
+import { cutText, textWidth } from "../io/width.js";
 import { type ColumnWish, fitColumns, growColumns } from "./fit.js";
 import { rowText, tableText } from "./layout.js";
 import { recordText } from "./records.js";
-import type { Writer, WriterContext } from "./types.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
-import { cutText, textWidth } from "./width.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 
 /** Rows measured together. The first ones decide the widths. */
 const CHUNK = 200;

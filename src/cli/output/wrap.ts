@@ -1,4 +1,4 @@
-import { textWidth } from "./width.js";
+import { textWidth } from "../io/width.js";
 
 /** Text broken at its blanks into lines of at most `width` columns; a longer word has a line of its own. */
 export function wrap(text: string, width: number): string[] {

@@ -1,19 +1,19 @@
 /** The writers of lists, one for each `--output` format. */
 
-import type { Io } from "../io.js";
+import type { Format } from "../flags/formats.js";
+import type { Io } from "../io/io.js";
+import { PipeClosed } from "../io/stream.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { csvWriter } from "./csv.js";
-import type { Format } from "./formats.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
 import { jsonWriter, ndjsonWriter } from "./json.js";
 import { idWriter, plainWriter } from "./plain.js";
-import { PipeClosed } from "./stream.js";
 import { tableWriter } from "./table.js";
-import type { Writer, WriterContext } from "./types.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 import { yamlWriter } from "./yaml.js";
 
-export { FORMATS, type Format } from "./formats.js";
-export type { Writer } from "./types.js";
+export { FORMATS, type Format } from "../flags/formats.js";
+export type { Writer } from "./writer-types.js";
 
 /** What flags and the kind of list decide. */
 export interface OutputOptions extends ColumnSet {

@@ -1,8 +1,8 @@
 /** `-o yaml`: a sequence that YAML 1.1 and 1.2 readers understand alike. */
 
 import type { ScalarTag, Tags } from "yaml";
-import type { Writer, WriterContext } from "./types.js";
 import { project, toPlain } from "./value.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 
 /** Streams a sequence, item by item. */
 export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {

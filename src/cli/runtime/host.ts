@@ -1,4 +1,4 @@
-import type { ProcessLike } from "../io.js";
+import type { ProcessLike } from "../io/io.js";
 
 /** What {@link main} needs of the process that it runs in. */
 export interface Host extends ProcessLike {

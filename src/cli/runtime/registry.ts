@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Deps } from "../context.js";
+import type { Deps } from "./context.js";
 
 /** A command's work: gives its exit code, 0 when nothing is returned. */
 export type Run<Options> = (options: Options, deps: Deps) => Promise<number | undefined>;

@@ -1,4 +1,4 @@
-import type { SessionType } from "../types.js";
+import type { SessionType } from "../wire-types.js";
 
 /** A piece of software as the service sees it. */
 export interface ClientProfile {

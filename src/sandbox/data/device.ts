@@ -1,4 +1,4 @@
-import type { Device, DeviceStatus, InteractionDetails, SessionType } from "../types.js";
+import type { Device, DeviceStatus, InteractionDetails, SessionType } from "../wire-types.js";
 import { CLIENTS, type ClientProfile } from "./clients.js";
 import { PLACES, type Place } from "./places.js";
 import { Draws, mix } from "./random.js";

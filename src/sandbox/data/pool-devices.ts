@@ -1,4 +1,4 @@
-import type { Device, Direction } from "../types.js";
+import type { Device, Direction } from "../wire-types.js";
 import { type DeviceContext, makeDevice, outlineOf } from "./device.js";
 import type { Ids } from "./ids.js";
 import { SCRAMBLE_SPACE } from "./random.js";

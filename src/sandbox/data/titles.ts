@@ -1,4 +1,4 @@
-import type { SessionType } from "../types.js";
+import type { SessionType } from "../wire-types.js";
 import type { Draws } from "./random.js";
 
 /** The words that titles of devices are made of. */

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "../faults.js";
+import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "./faults.js";
 
 /** What a field of a fault may hold. */
 export interface FaultField {

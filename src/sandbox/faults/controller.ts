@@ -1,8 +1,8 @@
 import { fraction, mix } from "../data/random.js";
-import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "../faults.js";
-import type { ResourceName } from "../types.js";
+import type { ResourceName } from "../wire-types.js";
 import { checkFault } from "./check.js";
-import { Holes } from "./holes.js";
+import { Holes } from "./empty-pages.js";
+import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";
 
 /** What a fault can select a request by. */
 export interface FaultTarget {

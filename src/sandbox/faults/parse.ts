@@ -1,5 +1,5 @@
-import type { Fault } from "../faults.js";
 import { checkFault, type FaultShape, faultError, shapeOf, unknownField } from "./check.js";
+import type { Fault } from "./faults.js";
 
 // A value may hold colons and commas (an address, JSON); only those before "name=" separate.
 const HEAD = /^([a-z-]+|\d+)(?:=(.*?))?(?::(?=[a-z-]+=)(.*))?$/is;

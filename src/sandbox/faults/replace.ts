@@ -1,7 +1,7 @@
 import type { ServiceErrorCode } from "../../errors.js";
-import { type Answer, failure, json } from "../exchange.js";
-import type { FaultOf } from "../faults.js";
+import { type Answer, failure, json } from "../http/round-trip.js";
 import { type Due, isReplacing } from "./controller.js";
+import type { FaultOf } from "./faults.js";
 
 const LOGIN_PAGE =
   '<!doctype html><html><head><title>Sign in</title></head><body><form method="post" action="/portal">' +

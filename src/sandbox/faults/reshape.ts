@@ -1,5 +1,5 @@
-import type { Fault } from "../faults.js";
 import type { Due } from "./controller.js";
+import type { Fault } from "./faults.js";
 
 /** A list answer taken apart, to be put together wrongly. */
 interface LooseEnvelope {

@@ -1,8 +1,8 @@
-import { type Answer, json } from "../exchange.js";
+import { type Answer, json } from "../http/round-trip.js";
+import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
 import { SIGNING_ALG } from "./keys.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
-import type { OAuthSettings } from "./settings.js";
 import { bindingClaims, isMachine, type TokenFacts } from "./verify.js";
 
 type Json = Record<string, unknown>;

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../clock.js";
-import { devicePages, errorPage, logoutPage, messagePage } from "../consent.js";
 import { dueOf } from "../faults/controller.js";
 import { findPerson } from "./accounts.js";
-import { dueFor } from "./inject.js";
+import { devicePages, errorPage, logoutPage, messagePage } from "./consent.js";
+import { dueFor } from "./in-process-request.js";
+import type { OAuthSettings } from "./issuer-settings.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
+import type { SignIns } from "./logins.js";
 import type { Machines } from "./machine.js";
 import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
-import type { OAuthSettings } from "./settings.js";
-import type { SignIns } from "./sign-ins.js";
 import type { OAuthStore } from "./store.js";
 
 /** The scope that a request gets which asks for none (RFC 6749, section 3.3). */

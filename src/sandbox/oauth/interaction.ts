@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { consentPage, errorPage, loginPage, pageHeaders } from "../consent.js";
 import { findPerson, PEOPLE } from "./accounts.js";
 import { STATIC_SCOPES } from "./configuration.js";
+import { consentPage, errorPage, loginPage, pageHeaders } from "./consent.js";
 import type { Interaction, InteractionResult, OidcParams, OidcProvider } from "./oidc.js";
 
 /** The pages in the middle of an authorization: who is it, and do they agree. */

@@ -1,11 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../clock.js";
-import type { SandboxData } from "../data.js";
-import type { Answer } from "../exchange.js";
+import type { SandboxData } from "../data/data.js";
+import type { Answer } from "../http/round-trip.js";
 import { configurationOf, describeResource } from "./configuration.js";
-import { type InnerRequest, inject } from "./inject.js";
+import { type InnerRequest, inject } from "./in-process-request.js";
+import type { OAuthSettings } from "./issuer-settings.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
+import { SignIns } from "./logins.js";
 import type { Machines } from "./machine.js";
 import {
   type AccessToken,
@@ -16,8 +18,6 @@ import {
   type OidcProofs,
   type OidcProvider,
 } from "./oidc.js";
-import type { OAuthSettings } from "./settings.js";
-import { SignIns } from "./sign-ins.js";
 import { OAuthStore } from "./store.js";
 import { addTokenExchange } from "./token-exchange.js";
 import { readJwt, type TokenFacts } from "./verify.js";

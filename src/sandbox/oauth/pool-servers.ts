@@ -1,8 +1,8 @@
 import type { Clock } from "../clock.js";
-import type { SandboxData } from "../data.js";
+import type { SandboxData } from "../data/data.js";
+import type { OAuthSettings } from "./issuer-settings.js";
 import type { Machines } from "./machine.js";
 import { PoolServer } from "./pool-server.js";
-import type { OAuthSettings } from "./settings.js";
 
 /** What the authorization servers are made of. */
 export interface PoolServersSettings {

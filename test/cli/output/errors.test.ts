@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { EXIT_CODE_MEANINGS, EXIT_CODES, exitCodeOf } from "../../../src/cli/exit-codes.js";
-import { createMemoryIo } from "../../../src/cli/io.js";
+import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { formatError, reportError } from "../../../src/cli/output/errors.js";
+import { EXIT_CODE_MEANINGS, EXIT_CODES, exitCodeOf } from "../../../src/cli/runtime/exit-codes.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { Redactor } from "../../../src/redact.js";
 import { everyCharacter, hostileIn } from "./printing.js";

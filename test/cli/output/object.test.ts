@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { createMemoryIo } from "../../../src/cli/io.js";
+import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { DEVICE } from "../../../src/cli/output/columns.js";
 import { type ObjectOptions, printObject } from "../../../src/cli/output/object.js";
 import { FORMATS, type Format } from "../../../src/cli/output/writer.js";

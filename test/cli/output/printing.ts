@@ -1,4 +1,4 @@
-import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../../src/cli/io.js";
+import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../../src/cli/io/io.js";
 import { DEVICE } from "../../../src/cli/output/columns.js";
 import { createWriter, type Format, type OutputOptions } from "../../../src/cli/output/writer.js";
 import { hideClientSecret } from "../../../src/redact.js";

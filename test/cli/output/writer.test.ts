@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { createIo, createMemoryIo, PipeClosed } from "../../../src/cli/io.js";
+import { createIo, createMemoryIo, PipeClosed } from "../../../src/cli/io/io.js";
 import { DEVICE, DOMAIN, POOL } from "../../../src/cli/output/columns.js";
 import { createWriter, FORMATS, type Format } from "../../../src/cli/output/writer.js";
 import { MASK } from "../../../src/redact.js";

@@ -298,7 +298,7 @@ const names: HostileCase[] = [
     outcome: "ok",
     async call(kit) {
       const { AgentClient } = await import("../../../src/oauth/agent.js");
-      const { fileStore } = await import("../../../src/store/file.js");
+      const { fileStore } = await import("../../../src/store/file/file.js");
       await kit.keep({}, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
       const agent = new AgentClient({ store: fileStore(kit.home) });
       const tokens = await Promise.all(Array.from({ length: 100 }, () => agent.token(kit.mcp.url)));

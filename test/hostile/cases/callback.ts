@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { fileStore } from "../../../src/store/file.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { EXCHANGED, type HostileCase, SENT_OFF, unless } from "../case.js";
 import { forged, request, sendRaw, type Target, targetOf } from "../kit/forger.js";
 import type { Kit } from "../kit/kit.js";

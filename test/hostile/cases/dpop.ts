@@ -1,5 +1,5 @@
-import { generateProofKey } from "../../../src/oauth/dpop.js";
-import { fileStore } from "../../../src/store/file.js";
+import { generateProofKey } from "../../../src/oauth/dpop/dpop.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { EXCHANGED, type HostileCase, KNOWN, RENEWED, UNKNOWN, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import type { Reply, Route } from "../kit/peer.js";

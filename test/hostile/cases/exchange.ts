@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret } from "../../../src/redact.js";
-import { fileStore } from "../../../src/store/file.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { type HostileCase, KNOWN, unless } from "../case.js";
 import { PLANTED } from "../judge.js";
 import type { Kit } from "../kit/kit.js";

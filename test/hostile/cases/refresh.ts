@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { mergeAnswer } from "../../../src/oauth/grant.js";
-import { fileStore } from "../../../src/store/file.js";
+import { mergeAnswer } from "../../../src/oauth/grant/grant.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { type HostileCase, RENEWED, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { type Reply, rawBytes, rawJson, reset, type Seen, silence } from "../kit/peer.js";

@@ -1,4 +1,4 @@
-import { fileStore } from "../../../src/store/file.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { saveClientOf } from "../arrange.js";
 import { EXCHANGED, type HostileCase, REGISTERED, SENT_OFF, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";

@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { fileStore } from "../../../src/store/file.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { EXCHANGED, type HostileCase, unless } from "../case.js";
 import { PLANTED } from "../judge.js";
 import { filesBelow } from "../kit/canaries.js";

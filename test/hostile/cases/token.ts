@@ -1,5 +1,5 @@
 import { Secret } from "../../../src/redact.js";
-import { fileStore } from "../../../src/store/file.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { EXCHANGED, type HostileCase, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { endless, flood, type Reply, type Route, rawBytes, rawJson, reset, silence } from "../kit/peer.js";

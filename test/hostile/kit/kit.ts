@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Grant } from "../../../src/oauth/grant.js";
+import type { Grant } from "../../../src/oauth/grant/grant.js";
 import { Secret } from "../../../src/redact.js";
-import { fileStore } from "../../../src/store/file.js";
+import { fileStore } from "../../../src/store/file/file.js";
 import { cleanEnv, temporaryFolder } from "../../helpers/cli.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { Canaries } from "./canaries.js";

@@ -1,4 +1,4 @@
-import type { AgentFlags } from "../../agent-flags.js";
+import type { AgentFlags } from "../../flags/agent.js";
 import type { OutputFlags } from "../../flags/output.js";
 
 /** What `doctor` was told. */

@@ -1,4 +1,4 @@
-import type { AgentFlags } from "../../agent-flags.js";
+import type { AgentFlags } from "../../flags/agent.js";
 
 /** The values of `exchange --format`. */
 export const EXCHANGE_FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;

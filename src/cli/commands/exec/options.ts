@@ -1,5 +1,5 @@
-import type { AgentFlags } from "../../agent-flags.js";
-import type { TokenPlace } from "../../exec/place.js";
+import type { AgentFlags } from "../../flags/agent.js";
+import type { TokenPlace } from "./target.js";
 
 /** What `exec` was told. */
 export interface ExecFlags extends Omit<AgentFlags, "output"> {

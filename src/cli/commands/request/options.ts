@@ -1,4 +1,4 @@
-import type { AgentFlags } from "../../agent-flags.js";
+import type { AgentFlags } from "../../flags/agent.js";
 
 /** What `request` was told. */
 export interface RequestFlags extends Omit<AgentFlags, "output"> {

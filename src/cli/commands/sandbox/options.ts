@@ -1,4 +1,4 @@
-import type { GlobalFlags } from "../../context.js";
+import type { GlobalFlags } from "../../runtime/context.js";
 
 /** What a `sandbox` command was told. */
 export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {

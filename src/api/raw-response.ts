@@ -1,0 +1,57 @@
+import type { Reply } from "../http/buffered-response.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { hideClientSecret } from "../redact.js";
+
+/** Sends one request and returns the whole answer. */
+type SendRequest = (request: Request) => Promise<Reply>;
+
+/** The `fetch` option of a call of openapi-fetch. */
+type CallFetch = (request: Request) => Promise<Response>;
+
+/**
+ * Makes one call through openapi-fetch and returns the answer that was read for it, which openapi-fetch does not pass on.
+ *
+ * @param call has to pass its argument on as the `fetch` of the call
+ * @throws TypeError where a middleware replaced the response
+ */
+export async function replyOf(
+  call: (fetch: CallFetch) => Promise<{ response: Response }>,
+  send: SendRequest,
+): Promise<Reply> {
+  const read: { reply?: Reply } = {};
+  const { response } = await call(async (request) => {
+    read.reply = await send(request);
+    return read.reply.response;
+  });
+  if (read.reply?.response !== response) {
+    throw new TypeError("a middleware replaced a response; it must pass on the response that it was given");
+  }
+  return read.reply;
+}
+
+/** Lets the response of an answer be read although its body has been, any number of times; the same answer. */
+export function replay(reply: Reply): Reply {
+  const { text } = reply;
+  Object.defineProperties(reply.response, {
+    body: { value: null },
+    bodyUsed: { value: false },
+    text: { value: async () => text },
+    json: { value: async () => hideSecrets(JSON.parse(text) as unknown) },
+    arrayBuffer: { value: async () => new TextEncoder().encode(text).buffer },
+    blob: { value: async () => new Blob([text]) },
+  });
+  return reply;
+}
+
+/** Makes the client secrets in a list's answer print and serialise as a mask; the same value. */
+export function hideSecrets<T>(body: T): T {
+  if (!isJsonObject(body) || !Array.isArray(body["summaries"])) return body;
+  for (const item of body["summaries"]) if (isJsonObject(item)) hideSecretOf(item);
+  return body;
+}
+
+/** The same for one item of a list. */
+export function hideSecretOf(item: object): void {
+  const details = "dynamic_client_details" in item ? item.dynamic_client_details : undefined;
+  if (typeof details === "object" && details !== null) hideClientSecret(details);
+}

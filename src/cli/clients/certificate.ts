@@ -1,0 +1,93 @@
+import { existsSync, readFileSync } from "node:fs";
+import { AgentAuthError } from "../../errors.js";
+import type { ClientCertificate } from "../../node/client-certificate.js";
+import { quote, shellWord } from "../../redact.js";
+import { readSecretFile } from "../config/secret-file.js";
+import type { Settings } from "../config/settings.js";
+import type { Sourced } from "../config/sourced.js";
+
+/** Where the certificate is that servers who ask for one are shown, and its private key where that is another file. */
+export interface CertificateFiles {
+  cert: Sourced;
+  key: Sourced | undefined;
+}
+
+/**
+ * The files that the settings name; undefined where they name none.
+ *
+ * @throws `AgentAuthError` `usage` for a key without a certificate
+ */
+export function certificateFiles({
+  clientCert: cert,
+  clientKey: key,
+}: Pick<Settings, "clientCert" | "clientKey">): CertificateFiles | undefined {
+  if (cert) return { cert, key };
+  if (key === undefined) return undefined;
+  throw usage(
+    `a private key is named (${told(key)}), and no client certificate`,
+    "name its certificate with --client-cert <file>, or agentauth config set client_cert <file>",
+  );
+}
+
+/**
+ * Reads a client certificate and its key, and checks that they belong together. The file that has the key must be
+ * readable by this user alone.
+ *
+ * @throws `AgentAuthError` `usage` for what is no certificate or key, `store_failed` for a key that others can read
+ */
+export async function readClientCertificate({ cert, key }: CertificateFiles): Promise<ClientCertificate> {
+  const { createPrivateKey, X509Certificate } = await import("node:crypto");
+  const certText = attempt(() => readFileSync(cert.value, "utf8"), `${told(cert)} cannot be read`, CERTIFICATE_HINT);
+  const certificate = attempt(
+    () => new X509Certificate(certText),
+    `${told(cert)} holds no PEM certificate`,
+    CERTIFICATE_HINT,
+  );
+  if (key === undefined && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(certText)) {
+    throw usage(`${told(cert)} holds a certificate, and no private key`, KEY_HINT);
+  }
+  const file = key ?? cert;
+  const keyText = readKey(file);
+  const privateKey = attempt(
+    () => createPrivateKey(keyText),
+    `${told(file)} holds no private key in PEM form`,
+    KEY_HINT,
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
+    throw usage(
+      `the key in ${told(file)} is not that of the certificate in ${told(cert)}`,
+      "name the certificate and the key that were made together",
+    );
+  }
+  return { cert: certText, key: keyText };
+}
+
+const CERTIFICATE_HINT = "name a certificate that was issued to you, in PEM form: --client-cert <file>";
+const KEY_HINT = "name the file of its key: --client-key <file>, or agentauth config set client_key <file>";
+
+function readKey(file: Sourced): string {
+  if (!existsSync(file.value)) throw usage(`${told(file)} is not there`, KEY_HINT);
+  const text = readSecretFile(file.value);
+  if (!/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)) return text;
+  const plain = shellWord(`${file.value}.plain`);
+  throw usage(
+    `the private key in ${told(file)} is encrypted, and nobody is asked for its password`,
+    `(umask 077; openssl pkey -in ${shellWord(file.value)} -out ${plain}), and name ${plain} as the key`,
+  );
+}
+
+function told({ value, source }: Sourced): string {
+  return source.startsWith("--") ? `${source} ${quote(value)}` : `${quote(value)} (${source})`;
+}
+
+function attempt<T>(work: () => T, message: string, hint: string): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw usage(message, hint, cause);
+  }
+}
+
+function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}

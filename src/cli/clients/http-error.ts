@@ -1,0 +1,46 @@
+import { AgentAuthError, type ClientErrorCode, type ErrorClass } from "../../errors.js";
+import { requestIdOf, shownUrl } from "../../http/buffered-response.js";
+import { quote, shellWord } from "../../redact.js";
+
+/** What is known of a request beside its answer. */
+export interface AskedRequest {
+  /** The address as it was given. */
+  asked: string;
+  /** Whether the answer is another server's, after a redirect. */
+  foreign?: boolean;
+  /** The machine grant that got the token, if one did. */
+  grant?: string | undefined;
+  /** What the server says of it, as it came. */
+  words?: string | undefined;
+}
+
+/** The error for an answer of 400 or above: `auth` for 401, `unavailable` for 429 and 5xx, `remote` for any other. */
+export function answerError(
+  { status, headers, url: answered }: Response,
+  { asked, foreign = false, grant, words }: AskedRequest,
+): AgentAuthError {
+  const url = shownUrl(foreign ? answered : asked);
+  const { code, kind } = verdictOf(status, foreign);
+  const wait = headers.get("retry-after") ?? "";
+  const hints: Partial<Record<ErrorClass, string>> = {
+    auth: grant === undefined ? `agentauth login ${shellWord(asked)}` : "look at what the issuer lets this client do",
+    unavailable: /^\d{1,6}$/.test(wait) ? `call again in ${wait} s, as the server asks` : "call again later",
+  };
+  const what = kind === "auth" ? "refused the token" : "answered with an error";
+  const told = words === undefined ? "" : `: ${quote(words, 300)}`;
+  return new AgentAuthError(code, `${quote(url)} ${what} (HTTP ${status})${told}`, {
+    class: kind,
+    status,
+    url,
+    requestId: requestIdOf(headers),
+    hint: hints[kind],
+  });
+}
+
+function verdictOf(status: number, foreign: boolean): { code: ClientErrorCode; kind: ErrorClass } {
+  // What another server thinks of a request without a token says nothing about the login.
+  if (status === 401 && !foreign) return { code: "login_required", kind: "auth" };
+  if (status === 429) return { code: "rate_limited", kind: "unavailable" };
+  if (status >= 500) return { code: "server_error", kind: "unavailable" };
+  return { code: "http_error", kind: "remote" };
+}

@@ -1,0 +1,16 @@
+import { AgentAuthError } from "../../errors.js";
+import { parseMcpUrl } from "../../oauth/discovery/resource.js";
+
+/**
+ * The address of an MCP server as it was typed.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function mcpAddress(value: string): string {
+  try {
+    return parseMcpUrl(value).url;
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new AgentAuthError("usage", cause.message, { class: "usage", cause });
+  }
+}

@@ -1,0 +1,177 @@
+import { readFileSync } from "node:fs";
+import { AgentAuthError } from "../../errors.js";
+import type { OutletOptions } from "../../node/dispatcher.js";
+import type { Proxies } from "../../node/proxies.js";
+import { explainingTls } from "../../node/tls-failure.js";
+import { quote, type Redactor } from "../../redact.js";
+import { type CertificateFiles, readClientCertificate } from "./certificate.js";
+
+/** What decides how requests leave this machine. */
+export interface NetworkOptions {
+  /** `--proxy`: used for every host that `NO_PROXY` does not name. */
+  proxy: string | undefined;
+  /** `--ca-file`: certificates of authorities to trust beside the usual ones, PEM. */
+  caFile: string | undefined;
+  /** What servers that ask for a certificate are shown. */
+  clientCertificate?: CertificateFiles | undefined;
+  /** Milliseconds; see `OutletOptions`. */
+  idleTimeout?: number | undefined;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+type Fetch = typeof globalThis.fetch;
+
+/**
+ * The `fetch` for the management interface, whose address a person has set. Where no proxy, authority or certificate is
+ * named, the library that does these is not even loaded. Nothing global is changed.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch> {
+  const outlet = await outletOf(options, redactor);
+  if (isUnchecked(options.env)) return withCertificates(globalThis.fetch);
+  if (isPlain(outlet))
+    return explainingTls(
+      (input, init) => globalThis.fetch(input, init),
+      () => ({}),
+    );
+  const { createOutlet } = await import("../../node/dispatcher.js");
+  return createOutlet(outlet, undefined);
+}
+
+/** Whether Node's own fetch does all that is wanted. */
+function isPlain({ proxies, ca, clientCertificate }: Awaited<ReturnType<typeof outletOf>>): boolean {
+  return [proxies.https, proxies.http, ca, clientCertificate].every((one) => one === undefined);
+}
+
+/** Whether Node has been told to take every certificate. */
+export function isUnchecked(env: NetworkOptions["env"]): boolean {
+  return env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0";
+}
+
+/**
+ * Where Node has been told to take every certificate nothing leaves over TLS: going on would either send tokens to
+ * whoever answers, or fail at a certificate that somebody believes is not checked.
+ */
+export function withCertificates(send: Fetch): Fetch {
+  return async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : String(input));
+    if (url.protocol !== "https:") return send(input, init);
+    throw new AgentAuthError(
+      "tls_failed",
+      `NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody could pass for ${url.host} and read the tokens, so nothing was sent`,
+      { class: "refused", hint: "unset it; --ca-file <file> trusts a certificate authority of your own" },
+    );
+  };
+}
+
+/**
+ * Proxies and authorities, as flags and environment name them.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export async function outletOf(
+  { proxy, caFile, clientCertificate, idleTimeout, env }: NetworkOptions,
+  redactor: Redactor,
+): Promise<OutletOptions & { proxies: Proxies }> {
+  // Programs read these in small letters first, and an empty one is unset.
+  const read = (name: string) => env[name.toLowerCase()] || env[name];
+  const ca = caFile === undefined ? undefined : await authorities(caFile, env);
+  return {
+    proxies: readProxies(proxy, read, redactor),
+    noProxy: read("NO_PROXY"),
+    ca,
+    idleTimeout,
+    clientCertificate: clientCertificate && (await readClientCertificate(clientCertificate)),
+  };
+}
+
+async function authorities(caFile: string, env: NetworkOptions["env"]): Promise<string[]> {
+  const { rootCertificates } = await import("node:tls");
+  return [...rootCertificates, ...extraAuthorities(env), readAuthorities(caFile)];
+}
+
+function readProxies(
+  flag: string | undefined,
+  read: (name: string) => string | undefined,
+  redactor: Redactor,
+): Proxies {
+  const proxy = (name: string) => checkProxy(read(name), name, redactor);
+  const given = checkProxy(flag, "--proxy", redactor);
+  if (given !== undefined) return { https: given, http: given };
+  const [https, http] = [proxy("HTTPS_PROXY"), proxy("HTTP_PROXY")];
+  // What is named for one scheme comes before what is named for all.
+  return https === undefined && http === undefined ? { https: proxy("ALL_PROXY") } : { https, http };
+}
+
+function checkProxy(value: string | undefined, source: string, redactor: Redactor): string | undefined {
+  if (value === undefined || value === "") return undefined;
+  const withScheme = value.includes("://") ? value : `http://${value}`;
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  for (const password of url?.password ? [url.password, decoded(url.password)] : []) redactor.add(password);
+  if (source === "--proxy" && url?.password) throw passwordTyped();
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url.href;
+  const isSocks = url !== undefined && /^socks/.test(url.protocol);
+  const rule = isSocks ? "is a SOCKS proxy, which is not supported: it must be" : "is not";
+  throw new AgentAuthError(
+    "usage",
+    `${source} ${quote(redactor.redact(value))} ${rule} an http:// or https:// address`,
+    {
+      class: "usage",
+      hint: isSocks
+        ? "name an HTTP proxy with --proxy or HTTPS_PROXY, or unset it"
+        : `correct or unset ${source}, such as ${source === "--proxy" ? "--proxy " : `${source}=`}http://proxy.example:3128`,
+    },
+  );
+}
+
+function passwordTyped(): AgentAuthError {
+  return new AgentAuthError(
+    "usage",
+    "--proxy: a password must not stand on the command line, where other programs can read it and the shell keeps it",
+    {
+      class: "usage",
+      hint: "give the whole address in the variable HTTPS_PROXY; and have the password that was typed here replaced",
+    },
+  );
+}
+
+/** A password may have a "%" in it that encodes nothing. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** What Node trusts because of NODE_EXTRA_CA_CERTS: a list of one's own would otherwise take its place. */
+function extraAuthorities(env: NetworkOptions["env"]): string[] {
+  const path = env["NODE_EXTRA_CA_CERTS"];
+  if (path === undefined) return [];
+  try {
+    return [readFileSync(path, "utf8")];
+  } catch {
+    // Node has warned about it at its start.
+    return [];
+  }
+}
+
+function readAuthorities(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    throw badAuthorities(path, "cannot be read", cause);
+  }
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(path, "holds no PEM certificate");
+  return text;
+}
+
+function badAuthorities(path: string, why: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", `--ca-file ${quote(path)} ${why}`, {
+    class: "usage",
+    hint: "name a file with the certificates of your authorities, in PEM form: --ca-file <file>",
+    cause,
+  });
+}

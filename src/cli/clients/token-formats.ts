@@ -1,0 +1,79 @@
+import type { AccessToken } from "../../oauth/grant/access-token.js";
+import { shellWord } from "../../redact.js";
+import type { TokenFlags } from "../flags/agent.js";
+
+/** The value of `token --format`. */
+export type TokenFormat = NonNullable<TokenFlags["format"]>;
+
+/** What whoever asked for the token has said of itself, as far as it changes the answer. */
+export interface Asker {
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** Whether git takes a token as what it is (`capability[]=authtype`, git 2.46), and not only as a password. */
+  authtype: boolean;
+  /** Which version of `ExecCredential` is asked for. */
+  apiVersion: string;
+}
+
+/** Who says nothing of itself is taken for an up-to-date one. */
+export const UNKNOWN_ASKER: Omit<Asker, "now"> = { authtype: true, apiVersion: "client.authentication.k8s.io/v1" };
+
+/** What the formats need of a token. */
+type Printable = Pick<AccessToken, "value" | "expiresAt" | "scope" | "issuer"> &
+  Partial<Pick<AccessToken, "resource">> & { readonly tokenType: string };
+
+type Format = (token: Printable, asker: Asker) => string;
+
+const json = (value: unknown) => `${JSON.stringify(value)}\n`;
+
+/** The text that hands a token over; it ends with a line break. */
+export function formatToken(format: TokenFormat, token: Printable, asker: Asker): string {
+  return FORMATS[format](token, asker);
+}
+
+const FORMATS: Readonly<Record<TokenFormat, Format>> = {
+  raw: ({ value }) => `${value}\n`,
+  header: ({ value }) => `Authorization: Bearer ${value}\n`,
+  "headers-json": ({ value }) => json({ Authorization: `Bearer ${value}` }),
+  json: (token, { now }) =>
+    json({
+      access_token: token.value,
+      token_type: token.tokenType,
+      expires_at: token.expiresAt?.toISOString() ?? null,
+      expires_in:
+        token.expiresAt === undefined ? null : Math.max(0, Math.floor((token.expiresAt.getTime() - now) / 1000)),
+      scope: token.scope ?? null,
+      resource: token.resource,
+      issuer: token.issuer,
+    }),
+  env: ({ value }) => `AGENTAUTH_TOKEN=${assignable(value)}\n`,
+  k8s: ({ value, expiresAt }, { apiVersion }) =>
+    json({
+      apiVersion,
+      kind: "ExecCredential",
+      status: { token: value, ...(expiresAt && { expirationTimestamp: wholeSeconds(expiresAt) }) },
+    }),
+  git: ({ value, expiresAt }, { authtype }) =>
+    [
+      ...(authtype
+        ? ["capability[]=authtype", "authtype=Bearer", `credential=${value}`]
+        : ["username=agentauth", `password=${value}`]),
+      ...(expiresAt ? [`password_expiry_utc=${Math.floor(expiresAt.getTime() / 1000)}`] : []),
+      "",
+    ].join("\n"),
+  bazel: ({ value, expiresAt }) =>
+    json({ headers: { Authorization: [`Bearer ${value}`] }, ...(expiresAt && { expires: wholeSeconds(expiresAt) }) }),
+};
+
+/**
+ * The right-hand side of an assignment that may go through `eval`. What every bearer token is made of (RFC 6750 section
+ * 2.1) stays bare, so that files of variables can have it too; a "~" or "=" in front would be expanded by a shell.
+ */
+function assignable(value: string): string {
+  return /^[\w.+/-][\w.~+/=-]*$/.test(value) ? value : shellWord(value);
+}
+
+/** RFC 3339 without a fraction, which some readers do not take. */
+function wholeSeconds(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,0 +1,141 @@
+/** What -v and --debug tell of every request that leaves. */
+
+import { isLoopbackHost } from "../../http/address.js";
+import { type HttpEvent, requestIdOf, shownUrl } from "../../http/buffered-response.js";
+import type { Network } from "../../http/network.js";
+import { parseChallenges } from "../../oauth/discovery/challenge.js";
+import { MASK, quote } from "../../redact.js";
+import type { Deps, GlobalFlags } from "../runtime/context.js";
+
+type Fetch = typeof globalThis.fetch;
+
+/** How requests are told. */
+interface TraceOptions {
+  /** Tells a line. */
+  say(line: string): void;
+  /** Masks the secrets of this run. */
+  redactor: Deps["redactor"];
+  now: Deps["now"];
+  /** Whether headers are told, for `--debug`. */
+  headers: boolean;
+  /** Whether the query is told: in a sign-in it has secrets in it. */
+  query: boolean;
+}
+
+/** How the flags want requests to be told; undefined where nothing is asked for. */
+export function traceOptions(
+  { verbose, debug }: Pick<GlobalFlags, "verbose" | "debug">,
+  { io, redactor, now }: Deps,
+  query: boolean,
+): TraceOptions | undefined {
+  if (!verbose && !debug) return undefined;
+  const say = (line: string) => io.verbose(redactor.redact(line));
+  return { say, redactor, now, headers: debug === true, query };
+}
+
+/** A `fetch` that tells each request and each answer; what was sent of a body, or came, is never told. */
+export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch {
+  if (trace === undefined) return send;
+  return async (input, init) => {
+    const request = input instanceof Request ? input : undefined;
+    const url = request?.url ?? String(input);
+    const headers = new Headers(init?.headers ?? request?.headers);
+    const startedAt = trace.now();
+    trace.say(`> ${init?.method ?? request?.method ?? "GET"} ${shownUrl(url)}${trace.query ? queryOf(url) : ""}`);
+    sayHeaders(">", headers, trace);
+    const response = await send(input, init);
+    const id = requestIdOf(response.headers);
+    const after = `in ${Math.round(trace.now() - startedAt)} ms${id === undefined ? "" : `, request id ${id}`}`;
+    trace.say(`< ${response.status} ${shownUrl(response.url || url)} ${after}`);
+    sayHeaders("<", response.headers, trace);
+    return response;
+  };
+}
+
+/**
+ * A network whose requests are told.
+ *
+ * @param proxy `--proxy`, of which it is told once where it is not used
+ */
+export function tracedNetwork(network: Network, trace: TraceOptions | undefined, proxy: string | undefined): Network {
+  if (trace === undefined) return network;
+  let told = proxy === undefined;
+  return {
+    wayTo(server, lifted) {
+      if (!told && isLoopbackHost(server.hostname)) {
+        trace.say(`--proxy is not used for ${server.host}, which is on this machine`);
+        told = true;
+      }
+      const way = network.wayTo(server, lifted);
+      return { ...way, fetch: tracedFetch(way.fetch, trace) };
+    },
+  };
+}
+
+/** What becomes of requests beyond what {@link tracedFetch} sees: failures and repetitions. */
+export function eventTeller(trace: TraceOptions | undefined): ((event: HttpEvent) => void) | undefined {
+  return (
+    trace &&
+    ((event) => {
+      if (event.type === "failure") trace.say(`< ${event.code}: ${event.message}`);
+      if (event.type === "retry") trace.say(`  ${event.reason}: attempt ${event.attempt} in ${event.waitMs} ms`);
+    })
+  );
+}
+
+function queryOf(url: string): string {
+  const pairs = [...new URL(url).searchParams].map(([name, value]) => `${name}=${value}`);
+  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
+}
+
+/** Whatever may be secret is in other headers: of those the names are told. */
+const SHOWN: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "allow",
+  "cache-control",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "date",
+  "expires",
+  "keep-alive",
+  "mcp-method",
+  "mcp-protocol-version",
+  "pragma",
+  "request-id",
+  "retry-after",
+  "transfer-encoding",
+  "user-agent",
+  "vary",
+  "x-request-id",
+]);
+/** What a challenge says that is of use; whatever else is in it may be anything. */
+const OF_CHALLENGE: readonly string[] = ["error", "scope", "resource_metadata"];
+const MOST_HEADERS = 50;
+
+function sayHeaders(mark: string, headers: Headers, { headers: areWanted, say }: TraceOptions): void {
+  if (!areWanted) return;
+  const all = [...headers];
+  for (const [name, value] of all.slice(0, MOST_HEADERS)) say(`${mark}   ${name}: ${shownValue(name, value)}`);
+  if (all.length > MOST_HEADERS) say(`${mark}   and ${all.length - MOST_HEADERS} more`);
+}
+
+function shownValue(name: string, value: string): string {
+  if (SHOWN.has(name)) return value.slice(0, 300);
+  if (name === "location") return shownUrl(value) || MASK;
+  if (name === "www-authenticate") return challengeText(value) || MASK;
+  const scheme = name === "authorization" ? /^[\w-]+ /.exec(value)?.[0] : undefined;
+  return `${scheme ?? ""}${MASK}`;
+}
+
+function challengeText(value: string): string {
+  const texts = parseChallenges(value).map(({ scheme, params }) => {
+    const pairs = OF_CHALLENGE.flatMap((name) =>
+      (params.get(name) ?? []).map((one) => `${name}=${quote(URL.canParse(one) ? shownUrl(one) : one)}`),
+    );
+    return `${scheme}:${pairs.length === 0 ? "" : ` ${pairs.join(" ")}`}`;
+  });
+  return texts.join(", ");
+}

@@ -1,0 +1,78 @@
+import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
+import { refusal } from "../../../http/body.js";
+import { quote } from "../../../redact.js";
+import { serviceOf } from "../../clients/management.js";
+import type { OutputFlags } from "../../flags/output.js";
+import { printObject } from "../../output/object.js";
+import { type Deps, type GlobalFlags, settingsOf } from "../../runtime/context.js";
+
+/** `api GET`: the answer's JSON as the service gave it, secrets masked. */
+export async function runApi(options: ApiOptions, deps: Deps): Promise<undefined> {
+  if (options.method.toUpperCase() !== "GET") {
+    throw usage(`the method ${quote(options.method)} is not possible`, "the service has GET operations only");
+  }
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(options.path)) {
+    throw usage(
+      `the path ${quote(options.path)} is a whole address`,
+      "give its path alone, such as /api/v1/device; --base-url names the service",
+    );
+  }
+  const path = options.path.startsWith("/") ? options.path : `/${options.path}`;
+  const query = (options.field ?? []).map(splitField);
+  const settings = settingsOf(options, deps);
+  const service = await serviceOf(options, settings, deps);
+  const response = await request(service, path, query, deps);
+  const body = await readObject(response);
+  const format = options.output ?? "json";
+  await printObject(deps.io, format, body, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
+  return undefined;
+}
+
+async function request(
+  service: Awaited<ReturnType<typeof serviceOf>>,
+  path: string,
+  query: [string, string][],
+  deps: Deps,
+): Promise<Response> {
+  try {
+    return await service.get(path, query, { signal: deps.signal });
+  } catch (cause) {
+    if (cause instanceof TypeError)
+      throw usage(cause.message, "give the path alone; parameters go into -f name=value", cause);
+    if (isAgentAuthError(cause) && cause.status === 404 && !path.startsWith("/api/")) {
+      throw withHint(cause, "paths begin with /api/v1, such as /api/v1/device");
+    }
+    throw cause;
+  }
+}
+
+async function readObject(response: Response): Promise<object> {
+  const text = await response.text();
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // Falls through to the refusal: what came is not what an interface of JSON objects gives.
+  }
+  throw refusal("bad_content_type", `the answer is not a JSON object; it begins with ${quote(text, 80)}`, {
+    response,
+    url: response.url,
+  });
+}
+
+function splitField(pair: string): [string, string] {
+  const at = pair.indexOf("=");
+  if (at <= 0) throw usage(`-f ${quote(pair)} is not name=value`, "for example -f pool_id=<pool_id>");
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}
+
+/** What `api GET` was told. */
+export interface ApiOptions extends GlobalFlags, OutputFlags {
+  method: string;
+  path: string;
+  field?: string[];
+}

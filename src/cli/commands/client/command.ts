@@ -1,0 +1,40 @@
+import { addOutputFlags } from "../../flags/values.js";
+import type { Registry } from "../../runtime/registry.js";
+import type { ClientOptions } from "./run.js";
+
+/** `client list|forget`. */
+export function declareClient(registry: Registry): void {
+  const group = registry.root
+    .command("client")
+    .helpGroup("Settings:")
+    .description("list and forget the issuers that clients are bound to")
+    .addHelpText(
+      "after",
+      `
+A client of --client-id is bound to the issuer that --issuer names, or that it was first used with, and its secret, key
+and assertions go to no other one. logout does not change that.`,
+    );
+  const run = (verb: "list" | "forget", ...positional: "clientId"[]) =>
+    registry.action<ClientOptions>(
+      async (options, deps) => {
+        const { CLIENT_RUNS } = await import("./run.js");
+        return CLIENT_RUNS[verb](options, deps);
+      },
+      ...positional,
+    );
+  addOutputFlags(group.command("list").description("show which issuer each client of the profile is bound to"))
+    .option("--all", "of every profile")
+    .addHelpText("after", "\nExample:\n  $ agentauth client list")
+    .action(run("list"));
+  addOutputFlags(group.command("forget").description("forget which issuer a client is bound to"))
+    .argument("<client_id>", "the client")
+    .addHelpText(
+      "after",
+      `
+A login of the client still says which issuer it belongs to: agentauth logout <mcp_url> comes first.
+
+Example:
+  $ agentauth client forget my-service`,
+    )
+    .action(run("forget", "clientId"));
+}

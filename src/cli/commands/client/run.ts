@@ -1,0 +1,91 @@
+import type { ClientBinding } from "../../../oauth/client/client-binding.js";
+import { quote, shellWord } from "../../../redact.js";
+import { storeOf } from "../../clients/agent.js";
+import type { OutputFlags } from "../../flags/output.js";
+import type { ColumnSet } from "../../output/columns.js";
+import { createWriter } from "../../output/writer.js";
+import { type Deps, type GlobalFlags, settingsOf } from "../../runtime/context.js";
+import { formatOf } from "../list/run.js";
+
+/** The options of a `client` command. */
+export interface ClientOptions extends GlobalFlags, OutputFlags {
+  clientId: string;
+  /** Whether the clients of every profile are listed. */
+  all?: boolean;
+}
+
+type Run = (options: ClientOptions, deps: Deps) => Promise<number | undefined>;
+
+const COLUMNS = [
+  { path: "client_id", header: "CLIENT", kind: "name" },
+  { path: "issuer", header: "ISSUER" },
+  { path: "bound_by", header: "BOUND BY" },
+  { path: "bound_at", header: "BOUND", kind: "time" },
+] as const;
+const CLIENTS: ColumnSet = {
+  columns: COLUMNS,
+  wideColumns: [...COLUMNS, { path: "profile", header: "PROFILE" }],
+  fields: ["client_id", "issuer", "bound_by", "bound_at", "profile"],
+};
+const REMOVALS: ColumnSet = {
+  columns: [
+    { path: "client_id", header: "CLIENT", kind: "name" },
+    { path: "removed", header: "REMOVED", kind: "bool" },
+  ],
+  wideColumns: [
+    { path: "client_id", header: "CLIENT", kind: "name" },
+    { path: "removed", header: "REMOVED", kind: "bool" },
+    { path: "profile", header: "PROFILE" },
+  ],
+  fields: ["client_id", "removed", "profile"],
+};
+
+/** The verbs of `client`. */
+export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
+  async list(options, deps) {
+    const settings = settingsOf(options, deps);
+    const profile = settings.profile.value;
+    const bindings = await storeOf(deps, profile).listBindings();
+    const rows = bindings
+      .filter((binding) => options.all || binding.profile === profile)
+      .map(rowOf)
+      .sort((one, other) => (one.client_id < other.client_id ? -1 : 1));
+    const format = formatOf(options, settings, deps.io);
+    const writer = createWriter(format, { ...CLIENTS, jq: options.jq, now: deps.now }, deps.io);
+    await writer.write(rows);
+    await writer.end();
+    if (rows.length === 0) deps.io.say(`no client is bound to an issuer${options.all ? "" : ` in profile ${profile}`}`);
+    return undefined;
+  },
+
+  async forget(options, deps) {
+    const settings = settingsOf(options, deps);
+    const profile = settings.profile.value;
+    const { clientId } = options;
+    const store = storeOf(deps, profile);
+    const removed = await store.removeBinding({ profile, clientId });
+    const grants = await store.list();
+    const login = grants.find(({ client, ...grant }) => {
+      return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
+    });
+    if (options.output !== undefined || options.json === true || options.jq !== undefined) {
+      const format = formatOf(options, settings, deps.io);
+      const writer = createWriter(format, { ...REMOVALS, jq: options.jq, now: deps.now }, deps.io);
+      await writer.write([{ client_id: clientId, removed, profile }]);
+      await writer.end();
+    }
+    deps.io.say(
+      `the client ${quote(clientId)} ${removed ? "is no longer bound to an issuer" : "was not bound to an issuer"} in profile ${profile}`,
+    );
+    if (login !== undefined)
+      deps.io.warn(
+        `a login of this client still binds it to ${quote(login.issuer)}; remove the login, then the binding: agentauth logout ${shellWord(login.server)}`,
+      );
+    return undefined;
+  },
+};
+
+function rowOf({ profile, clientId, issuer, boundBy, boundAt }: ClientBinding) {
+  const bound_at = new Date(boundAt).toISOString();
+  return { client_id: clientId, issuer, bound_by: boundBy, bound_at, profile };
+}

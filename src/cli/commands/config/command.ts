@@ -1,0 +1,67 @@
+import { PROFILE_KEYS } from "../../config/file.js";
+import { addOutputFlags } from "../../flags/values.js";
+import type { Registry } from "../../runtime/registry.js";
+import type { ConfigOptions } from "./options.js";
+
+const KEY = "the setting; agentauth config --help has them all";
+
+/** `config get|set|unset|list|path`. */
+export function declareConfig(registry: Registry): void {
+  const keys = Object.entries(PROFILE_KEYS).map(([key, { about }]) => `  ${key.padEnd(15)} ${about}`);
+  const group = registry.root
+    .command("config")
+    .helpGroup("Settings:")
+    .description("read and change settings")
+    .addHelpText("after", `\nSettings of a profile (--profile names it):\n${keys.join("\n")}`);
+  const run = (verb: "get" | "set" | "unset" | "list" | "path", ...positional: ("key" | "value")[]) =>
+    registry.action<ConfigOptions>(
+      async (options, deps) => {
+        const { CONFIG_RUNS } = await import("./run.js");
+        return CONFIG_RUNS[verb](options, deps);
+      },
+      ...positional,
+    );
+  addOutputFlags(group.command("list").description("show every setting in force, and where it comes from"))
+    .option("--show-origin", "tell the line of the settings file too")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ agentauth config list --profile staging\n  $ agentauth config list --show-origin",
+    )
+    .action(run("list"));
+  group
+    .command("get")
+    .description("print one setting of the profile")
+    .argument("<key>", KEY)
+    .option("--show-origin", "print the setting in force, after what decided it and a tab")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ agentauth config get base_url\n  $ agentauth config get base_url --show-origin",
+    )
+    .action(run("get", "key"));
+  group
+    .command("set")
+    .description("change one setting of the profile")
+    .argument("<key>", KEY)
+    .argument("<value>", "the value; for api_token env:NAME, file:PATH, or - to read the token from stdin")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ agentauth config set base_url https://agentauth.example
+  $ agentauth config set api_token env:MY_TOKEN
+  $ agentauth config set api_token - < token.txt
+  $ agentauth config set pool <pool_id> --profile staging`,
+    )
+    .action(run("set", "key", "value"));
+  group
+    .command("unset")
+    .description("remove one setting from the profile")
+    .argument("<key>", KEY)
+    .addHelpText("after", "\nExample:\n  $ agentauth config unset pool")
+    .action(run("unset", "key"));
+  group
+    .command("path")
+    .description("print where the settings file is")
+    .addHelpText("after", '\nExample:\n  $ cat "$(agentauth config path)"')
+    .action(run("path"));
+}

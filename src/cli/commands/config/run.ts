@@ -1,0 +1,182 @@
+import { AgentAuthError } from "../../../errors.js";
+import { escapeText, quote, shellWord } from "../../../redact.js";
+import { changeConfig } from "../../config/change.js";
+import { type SettingInForce, settingsInForce } from "../../config/effective.js";
+import {
+  type Config,
+  checkSetting,
+  configPath,
+  isProfileKey,
+  isProfileName,
+  PROFILE_KEYS,
+  type Profile,
+  readConfig,
+  SANDBOX_PROFILE,
+} from "../../config/file.js";
+import { removeOwnToken } from "../../config/token-file.js";
+import type { ColumnSet } from "../../output/columns.js";
+import { createWriter } from "../../output/writer.js";
+import { type Deps, homeOf, settingsOf } from "../../runtime/context.js";
+import { nearest } from "../../runtime/suggest.js";
+import { formatOf } from "../list/run.js";
+import type { ConfigOptions } from "./options.js";
+import { valueToKeep } from "./setting-input.js";
+import { type Rebound, rebind } from "./token-binding.js";
+
+type Run = (options: ConfigOptions, deps: Deps) => Promise<number | undefined>;
+
+const SETTING_COLUMNS = [
+  { path: "key", header: "SETTING" },
+  { path: "value", header: "VALUE" },
+  { path: "source", header: "FROM" },
+];
+const SETTINGS: ColumnSet = {
+  columns: SETTING_COLUMNS,
+  wideColumns: SETTING_COLUMNS,
+  fields: ["key", "value", "source"],
+};
+
+/** The verbs of `config`. */
+export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", Run>> = {
+  async list(options, deps) {
+    const settings = settingsOf(options, deps);
+    const rows = settingsInForce(settings, deps, options.showOrigin);
+    const writer = createWriter(
+      formatOf(options, settings, deps.io),
+      { ...SETTINGS, bounded: true, jq: options.jq },
+      deps.io,
+    );
+    await writer.write(rows);
+    await writer.end();
+    return undefined;
+  },
+
+  async get(options, deps) {
+    const key = requireKey(options.key);
+    const { config, name } = chosenProfile(options, deps);
+    const written = config.profiles[name]?.[key];
+    const row = options.showOrigin ? inForce(key, written, options, deps) : undefined;
+    const value = row ? row.value : written;
+    if (value === undefined) {
+      throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
+        class: "usage",
+        hint: `${["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ")}; agentauth profile list shows the profiles, agentauth config list what is in force`,
+      });
+    }
+    const line = row?.source === undefined ? value : `${row.source}\t${value}`;
+    // A program gets the value as it is; a terminal would act on what is in it.
+    const shown = deps.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
+    await deps.io.stdout.write(`${shown}\n`);
+    return undefined;
+  },
+
+  async set(options, deps) {
+    const key = requireKey(options.key);
+    const { name } = chosenProfile(options, deps);
+    refuseSandbox(name);
+    const home = homeOf(deps);
+    const value = await valueToKeep(key, name, options, deps);
+    checkSetting(key, value);
+    const { before, dropped } = await changeProfile(name, (entries) => ({ ...entries, [key]: value }), deps);
+    if (key === "api_token" && before.api_token !== value) removeOwnToken(home, name, before.api_token);
+    deps.io.say(`${key} is set in profile ${name}`);
+    reportDropped(dropped, name, deps);
+    return undefined;
+  },
+
+  async unset(options, deps) {
+    const key = requireKey(options.key);
+    const { config: current, name } = chosenProfile(options, deps);
+    if (current.profiles[name]?.[key] === undefined) {
+      deps.io.say(`${key} was not set in profile ${name}`);
+      return undefined;
+    }
+    const { before, dropped } = await changeProfile(name, ({ [key]: _removed, ...rest }) => rest, deps);
+    if (key === "api_token") removeOwnToken(homeOf(deps), name, before.api_token);
+    deps.io.say(`${key} is no longer set in profile ${name}`);
+    reportDropped(dropped, name, deps);
+    return undefined;
+  },
+
+  async path(_options, deps) {
+    await deps.io.stdout.write(`${configPath(homeOf(deps))}\n`);
+    return undefined;
+  },
+};
+
+/** Changes one profile. @returns its entries before, and what of them no longer fits the change */
+async function changeProfile(
+  name: string,
+  change: (entries: Profile) => Profile,
+  deps: Deps,
+): Promise<{ before: Profile; dropped: Rebound["dropped"] }> {
+  let before: Profile = {};
+  let dropped: Rebound["dropped"];
+  const apply = (config: Config): Config => {
+    before = config.profiles[name] ?? {};
+    const rebound = rebind(before, change(before));
+    dropped = rebound.dropped;
+    return { ...config, profiles: { ...config.profiles, [name]: rebound.entries } };
+  };
+  await changeConfig(homeOf(deps), apply, deps.signal);
+  return { before, dropped };
+}
+
+/** The token itself stays where it is: only its reference is gone, and the command brings that back. */
+function reportDropped(dropped: Rebound["dropped"], name: string, { io }: Deps): void {
+  if (dropped === undefined) return;
+  const { reference, boundTo } = dropped;
+  io.warn(`api_token is no longer set in profile ${name}: its token belongs to ${boundTo}`);
+  const command = ["agentauth", "config", "set", "api_token", reference, ...profileFlag(name)].map(shellWord).join(" ");
+  io.say(`hint: agentauth config set api_token - stores another one; if the same token is meant: ${command}`);
+}
+
+function profileFlag(name: string): string[] {
+  return name === "default" ? [] : ["--profile", name];
+}
+
+function requireKey(key: string): keyof Profile {
+  if (isProfileKey(key)) return key;
+  const keys = Object.keys(PROFILE_KEYS);
+  const meant = nearest(key, keys);
+  throw new AgentAuthError("usage", `there is no setting ${quote(key)}`, {
+    class: "usage",
+    hint: meant === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${meant}?`,
+  });
+}
+
+/** The profile that the flag, the environment or the settings file names; it need not exist yet. */
+function chosenProfile(options: ConfigOptions, deps: Deps): { config: Config; name: string } {
+  const config = readConfig(homeOf(deps));
+  const name = options.profile || deps.io.env["AGENTAUTH_PROFILE"] || config.profile;
+  if (isProfileName(name)) return { config, name };
+  const source = options.profile ? "--profile" : "AGENTAUTH_PROFILE";
+  throw new AgentAuthError("usage", `${source} ${quote(name)} is not a valid profile name`, {
+    class: "usage",
+    hint: 'use letters, digits, "-", "_" and "."',
+  });
+}
+
+function refuseSandbox(name: string): void {
+  if (name !== SANDBOX_PROFILE) return;
+  throw new AgentAuthError(
+    "usage",
+    `the profile ${name} stands for the sandbox that is running, it has no settings of its own`,
+    {
+      class: "usage",
+      hint: "name another one with --profile",
+    },
+  );
+}
+
+/** Where a setting in force comes from; of a token in a profile, where it is, and never itself. */
+function inForce(
+  key: keyof Profile,
+  written: string | undefined,
+  options: ConfigOptions,
+  deps: Deps,
+): SettingInForce | undefined {
+  const row = settingsInForce(settingsOf(options, deps), deps, true).find((one) => one.key === key);
+  const isReference = key === "api_token" && written !== undefined && row?.source !== "AGENTAUTH_API_TOKEN";
+  return row && isReference ? { ...row, value: written } : row;
+}

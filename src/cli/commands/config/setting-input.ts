@@ -1,0 +1,61 @@
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { AgentAuthError } from "../../../errors.js";
+import type { Profile } from "../../config/file.js";
+import { keepToken } from "../../config/token-file.js";
+import { type Deps, homeOf } from "../../runtime/context.js";
+import type { ConfigOptions } from "./options.js";
+
+const FILES: ReadonlySet<keyof Profile> = new Set(["client_cert", "client_key"]);
+
+/** What is written down for a setting: of files, the whole path, since the settings are read in other folders too. */
+export async function valueToKeep(
+  key: keyof Profile,
+  profile: string,
+  options: ConfigOptions,
+  deps: Deps,
+): Promise<string> {
+  const { value } = options;
+  if (key === "api_token") return tokenReference(profile, options, deps);
+  return FILES.has(key) && value !== "" ? wholePath(value) : value;
+}
+
+function wholePath(path: string): string {
+  return resolve(path.replace(/^~(?=\/)/, homedir()));
+}
+
+/** What is written down for the API token: where it is. A token that comes on stdin is kept in a file first. */
+async function tokenReference(profile: string, { value, input }: ConfigOptions, deps: Deps): Promise<string> {
+  if (value.startsWith("file:")) {
+    const path = value.slice("file:".length);
+    return path === "" ? value : `file:${wholePath(path)}`;
+  }
+  if (value !== "-") return value;
+  return keepToken(homeOf(deps), profile, await readToken(input !== false, deps));
+}
+
+async function readToken(mayAsk: boolean, { io, redactor, signal }: Deps): Promise<string> {
+  if (io.stdin.isTTY) {
+    if (!mayAsk || io.env["AGENTAUTH_NO_INPUT"]) {
+      throw new AgentAuthError(
+        "usage",
+        "the API token is to be read from stdin, which is a terminal, and nothing may be asked",
+        {
+          class: "usage",
+          hint: "agentauth config set api_token - < token.txt",
+        },
+      );
+    }
+    io.say("paste the API token, then press Enter and Ctrl-D");
+  }
+  const token = (await io.stdin.text({ signal })).replace(/\r?\n$/, "");
+  redactor.add(token);
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new AgentAuthError(
+    "usage",
+    "what came on stdin is not an API token: it is empty, or has blanks or line breaks in it",
+    {
+      class: "usage",
+    },
+  );
+}

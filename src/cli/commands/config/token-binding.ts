@@ -1,0 +1,25 @@
+import type { Profile } from "../../config/file.js";
+
+/** The entries of a profile, and the reference to an API token that they no longer have. */
+export interface Rebound {
+  entries: Profile;
+  /** The reference, and the address that its token belongs to. */
+  dropped: { reference: string; boundTo: string } | undefined;
+}
+
+/**
+ * Drops the reference to the API token where a profile's address changes to another origin, or is removed: the token was
+ * stored for the old one, and must not be sent to another server because of a setting that does not name it.
+ */
+export function rebind(before: Profile, after: Profile): Rebound {
+  const { api_token: reference, ...rest } = after;
+  const { base_url: boundTo } = before;
+  if (reference === undefined || boundTo === undefined || isSameOrigin(boundTo, after.base_url)) {
+    return { entries: after, dropped: undefined };
+  }
+  return { entries: rest, dropped: { reference, boundTo } };
+}
+
+function isSameOrigin(one: string, other: string | undefined): boolean {
+  return other !== undefined && new URL(one).origin === new URL(other).origin;
+}

@@ -1,0 +1,34 @@
+import { VERSION } from "../../../http/user-agent.js";
+import { terminalLogin } from "../../../login/terminal.js";
+import { openMcp } from "../../../mcp/client.js";
+import { AgentClient } from "../../../oauth/agent.js";
+import { memoryStore } from "../../../store/memory.js";
+import { textOf } from "../../clients/mcp-content.js";
+
+/** What the demo's agent calls itself. */
+export const DEMO_CLIENT = "agentauth demo";
+
+/** An agent whose person signs in as at any terminal, with a "browser" that goes where it is sent. */
+export function demoAgent(): AgentClient {
+  const login = terminalLogin({
+    say: () => {},
+    env: {},
+    browser: "demo",
+    openBrowser: async (url) => {
+      await (await fetch(url)).text();
+      return "opened";
+    },
+  });
+  return new AgentClient({ store: memoryStore(), login, clientName: DEMO_CLIENT });
+}
+
+/** What the tool `whoami` of an MCP server says of whoever holds the agent's token. */
+export async function callWhoami(agent: AgentClient, mcpUrl: string, signal: AbortSignal): Promise<string> {
+  const fetch: typeof globalThis.fetch = (input, init) => agent.fetch(input as string | URL | Request, init);
+  const session = await openMcp(mcpUrl, { fetch, name: "agentauth", version: VERSION, signal });
+  try {
+    return textOf(await session.call("whoami", {}, signal)).trimEnd();
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,159 @@
+import { randomUUID } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AgentAuth } from "../../../api/client.js";
+import type { HttpEvent } from "../../../http/buffered-response.js";
+import { MASK, shellWord } from "../../../redact.js";
+import { type Sandbox, startSandbox } from "../../../sandbox/sandbox.js";
+import type { ListFlags } from "../../flags/list.js";
+import type { Io } from "../../io/io.js";
+import type { ListKind } from "../../listing/kinds.js";
+import type { Deps } from "../../runtime/context.js";
+import { runList } from "../list/run.js";
+import { callWhoami, DEMO_CLIENT, demoAgent } from "./agent.js";
+
+const DEVICES = 1200;
+
+/** `demo`: starts the service in this process, does the main job against it, shows each step, and ends. */
+export async function runDemo(deps: Deps): Promise<undefined> {
+  const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, signal: deps.signal });
+  try {
+    await new Demo(sandbox, deps).play();
+  } finally {
+    await sandbox.close();
+  }
+  return undefined;
+}
+
+const KINDS = {
+  domains: { noun: "domains", scope: "account" },
+  pools: { noun: "pools", scope: "domain" },
+  devices: { noun: "devices", scope: "pool" },
+} as const satisfies Record<string, ListKind>;
+
+class Demo {
+  readonly #sandbox: Sandbox;
+  readonly #deps: Deps;
+
+  constructor(sandbox: Sandbox, deps: Deps) {
+    this.#sandbox = sandbox;
+    const { io } = deps;
+    // The story is one text: what commands say on stderr stands where it belongs, between the tables.
+    const narrate = (text: string) => void io.stdout.write(`${text}\n`).catch(() => {});
+    const env = {
+      ...io.env,
+      AGENTAUTH_BASE_URL: sandbox.baseUrl,
+      AGENTAUTH_API_TOKEN: sandbox.apiToken,
+      AGENTAUTH_PROFILE: undefined,
+      // The demo neither reads nor writes anybody's settings.
+      AGENTAUTH_HOME: join(tmpdir(), `agentauth-demo-${randomUUID()}`),
+    };
+    const quiet: Io = { ...io, env, say: narrate, warn: narrate, progress: () => ({ update() {}, stop() {} }) };
+    this.#deps = { ...deps, io: quiet };
+  }
+
+  async play(): Promise<void> {
+    const { ids, origin } = this.#sandbox;
+    const { account, domain, pool } = ids;
+    await this.#say(`A sandbox of the whole service now runs in this process, at ${origin}.`);
+    await this.#say("Its data is made up; nothing leaves this machine.");
+    await this.#list("The domains of an account", KINDS.domains, { account });
+    await this.#list("The pools of a domain", KINDS.pools, { domain });
+    await this.#list("A page of the devices of a pool", KINDS.devices, { pool, limit: 5 });
+    await this.#list("Sorted by the service", KINDS.devices, { pool, sort: "last_seen:desc", limit: 5 });
+    await this.#list("Filtered here", KINDS.devices, { pool, status: "revoked", sessionType: "mcp", limit: 5 });
+    await this.#list("As a program reads it", KINDS.devices, {
+      pool,
+      limit: 2,
+      output: "ndjson",
+      jq: "{id, title, at: .last_seen.at}",
+    });
+    await this.#surviveFaults(pool);
+    await this.#useMcpServer(pool);
+    await this.#showRequests();
+    await this.#say(
+      "\nThe sandbox has ended. To go on with one of your own:\n  agentauth sandbox start\n  agentauth --help",
+    );
+  }
+
+  async #say(text: string): Promise<void> {
+    await this.#deps.io.stdout.write(`${text}\n`);
+  }
+
+  async #title(title: string, command: string): Promise<void> {
+    const { colors } = this.#deps.io.stdout;
+    await this.#say(`\n${colors.bold(`# ${title}`)}\n${colors.dim(`$ ${command}`)}`);
+  }
+
+  async #list(title: string, kind: ListKind, flags: ListFlags): Promise<void> {
+    const words = Object.entries(flags).flatMap(([name, value]) => [
+      name === "output" ? "-o" : `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+      String(value),
+    ]);
+    const argv = [kind.noun, "list", ...words];
+    await this.#title(title, `agentauth ${argv.map(shellWord).join(" ")}`);
+    await runList(kind, { output: "table", ...flags }, { ...this.#deps, argv });
+  }
+
+  /** Reads every device while the service fails in four ways, and holds the result against the truth. */
+  async #surviveFaults(pool_id: string): Promise<void> {
+    const { faults, data, baseUrl, apiToken } = this.#sandbox;
+    await this.#say(`\n${this.#deps.io.stdout.colors.bold("# Every device, while the service fails")}`);
+    faults.add([
+      { kind: "status", status: 503, path: "device", after: 2 },
+      { kind: "status", status: 429, retryAfter: "1", path: "device", after: 5 },
+      { kind: "reset-mid-body", path: "device", after: 9 },
+      { kind: "truncated-json", path: "device", after: 13 },
+    ]);
+    const retries: HttpEvent[] = [];
+    const service = new AgentAuth({
+      baseUrl,
+      token: apiToken,
+      onEvent: (event) => event.type === "retry" && retries.push(event),
+    });
+    const ids = new Set<string>();
+    let inOrder = true;
+    let count = 0;
+    for await (const device of service.devices.list({ pool_id }, { concurrency: 4, signal: this.#deps.signal })) {
+      inOrder &&= device.id === data.device(pool_id, count)?.id;
+      ids.add(device.id ?? "");
+      count++;
+    }
+    const reasons = retries.map((event) => (event.type === "retry" ? event.reason : "")).join(", ");
+    await this.#say(`Survived: ${reasons}.`);
+    const exact = inOrder && count === data.deviceCount(pool_id) && ids.size === count;
+    if (!exact) throw new Error(`the listing gave ${count} devices, ${ids.size} of them different`);
+    await this.#say(`All ${count} devices came, in order, none twice, with four pages in flight.`);
+  }
+
+  /** Signs in at the sandbox's MCP server, uses it, finds the agent among the devices, and signs out. */
+  async #useMcpServer(pool: string): Promise<void> {
+    const { signal } = this.#deps;
+    const { mcpUrl } = this.#sandbox;
+    const agent = demoAgent();
+    await this.#title("A token for a protected MCP server", `agentauth token ${shellWord(mcpUrl)}`);
+    await this.#say("(a person would now sign in with a browser; this sandbox says yes by itself)");
+    const token = await agent.token(mcpUrl, { signal });
+    await this.#say(`${MASK}  for ${token.resource}, until ${token.expiresAt?.toISOString() ?? "it is refused"}`);
+    await this.#title("A tool called with it", `agentauth mcp call ${shellWord(mcpUrl)} whoami`);
+    await this.#say(await callWhoami(agent, mcpUrl, signal));
+    await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
+    await this.#title("Signed out", `agentauth logout ${shellWord(mcpUrl)}`);
+    const { removed, told } = await agent.logout(mcpUrl, { signal });
+    await this.#say(
+      `${removed ? "The login is forgotten here" : "There was no login"}${told ? ", and its issuer was told." : "."}`,
+    );
+  }
+
+  async #showRequests(): Promise<void> {
+    const { requests } = this.#sandbox;
+    await this.#say(`\n${this.#deps.io.stdout.colors.bold("# What was requested")}`);
+    const counts = new Map<string, number>();
+    for (const { method, path, status } of requests) {
+      const line = `${method} ${path}  ${status === 0 ? "reset" : status}`;
+      counts.set(line, (counts.get(line) ?? 0) + 1);
+    }
+    for (const [line, times] of counts) await this.#say(`${String(times).padStart(4)}  ${line}`);
+    await this.#say(`${String(requests.total).padStart(4)}  in all`);
+  }
+}

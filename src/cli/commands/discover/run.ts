@@ -1,0 +1,63 @@
+import { type AgentAuthError, withHint } from "../../../errors.js";
+import type { DiscoveryReport } from "../../../oauth/agent-options.js";
+import { coversServer } from "../../../oauth/discovery/resource.js";
+import { escapeText } from "../../../redact.js";
+import { agentOf, traceLine } from "../../clients/agent.js";
+import { mcpAddress } from "../../clients/mcp-url.js";
+import type { GrantFlags } from "../../flags/agent.js";
+import { tableText } from "../../output/layout.js";
+import { printObject } from "../../output/object.js";
+import { type Deps, settingsOf } from "../../runtime/context.js";
+import { formatOf } from "../list/run.js";
+
+/** `discover`: every step, also when it fails. */
+export async function runDiscover(options: GrantFlags & { url?: string }, deps: Deps): Promise<undefined> {
+  const { io } = deps;
+  const agent = await agentOf(options, deps, "when-present");
+  const url = mcpAddress(options.url ?? "");
+  const { found, trace, error: failure } = await agent.discover(url, { signal: deps.signal });
+  const error = failure && withoutOwnName(failure);
+  const format = formatOf(options, settingsOf(options, deps), io);
+  if (format !== "table" && format !== "plain") {
+    const { server = url, resource, issuer } = found ?? {};
+    const report = { server, resource, issuer, trace, ...(error && { error: errorData(error, deps) }) };
+    await printObject(io, format, report, { jq: options.jq, now: deps.now });
+  } else await printSteps({ found, trace }, deps);
+  if (error) throw error;
+  return undefined;
+}
+
+const PARENT = "a parent of the server: the token may be accepted everywhere below it";
+
+function isParent(resource: string, server: string): boolean {
+  return !coversServer(new URL(resource), new URL(server), true);
+}
+
+async function printSteps({ found, trace }: Pick<DiscoveryReport, "found" | "trace">, { io }: Deps): Promise<void> {
+  for (const entry of trace) await io.stdout.write(`${escapeText(traceLine(entry))}\n`);
+  if (found === undefined) return;
+  const { issuer, resource, server } = found;
+  const facts = [
+    ["server", server],
+    ["resource", resource?.resource ?? server],
+    ...(resource && isParent(resource.resource, server) ? [["", PARENT]] : []),
+    ["issuer", issuer.issuer],
+    ["signs in at", issuer.authorizationEndpoint],
+    ["tokens from", issuer.tokenEndpoint],
+    ["registers at", issuer.registrationEndpoint ?? "(no dynamic registration)"],
+    ["scopes", resource?.scopesSupported?.join(" ") ?? "(not told)"],
+  ];
+  const rows = facts.map(([name = "", value = ""]) => [name, escapeText(value)]);
+  await io.stdout.write(`\n${await tableText(rows, 1)}\n`);
+}
+
+/** The error without the advice to run the command that has just run. */
+function withoutOwnName(error: AgentAuthError): AgentAuthError {
+  const hint = error.hint?.split("; ").filter((part) => !part.startsWith("agentauth discover "));
+  return hint === undefined ? error : withHint(error, hint.length === 0 ? undefined : hint.join("; "));
+}
+
+function errorData({ code, class: kind, message, hint }: AgentAuthError, { redactor }: Deps): object {
+  const shown = { code, class: kind, message: redactor.redact(message) };
+  return hint === undefined ? shown : { ...shown, hint: redactor.redact(hint) };
+}

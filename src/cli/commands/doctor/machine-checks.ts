@@ -1,0 +1,123 @@
+import { existsSync, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { chosenByEnvironment } from "../../../login/browser.js";
+import { commandWords } from "../../../login/command-words.js";
+import { detectEnvironment, type Environment } from "../../../login/platform.js";
+import { quote } from "../../../redact.js";
+import { readSandboxState } from "../../config/sandbox-state.js";
+import { type Finding, failed, ok, skipped, warning } from "./check.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The oldest Node that we run on; a test holds it against package.json. */
+export const NODE_FLOOR = "20.19";
+
+/** @param version as in `process.version` */
+export function checkNode(version: string): Finding {
+  const [major = 0, minor = 0] = numbers(version);
+  const [leastMajor = 0, leastMinor = 0] = numbers(NODE_FLOOR);
+  const enough = major > leastMajor || (major === leastMajor && minor >= leastMinor);
+  if (enough) return ok(`${version}, at least ${NODE_FLOOR} is needed`);
+  return failed(`${version} is too old: at least ${NODE_FLOOR} is needed`, "install a newer Node: https://nodejs.org");
+}
+
+function numbers(version: string): number[] {
+  return version.replace(/^v/, "").split(".").map(Number);
+}
+
+/** Whether the sandbox runs. Either is well. */
+export function checkSandbox(home: string): Finding {
+  const state = readSandboxState(home);
+  if (state === undefined) return ok("not running");
+  return ok(`running at ${state.base_url} (process ${state.pid}); --profile sandbox reaches it`);
+}
+
+const OTHER_FLOWS = "sign in with --flow paste, or --flow device where the issuer offers it";
+
+/** Whether a sign-in can open a browser before the person. */
+export function checkBrowser(env: Env, noInput: string | undefined): Finding {
+  if (noInput !== undefined) return ok(`not opened: ${noInput}`);
+  const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
+  const place = placeOf(environment);
+  const told = place === "" ? "" : ` (${place})`;
+  const command = chosenByEnvironment(env);
+  if (command === "none") return ok(`not opened: BROWSER is none${told}`);
+  if (command !== undefined) {
+    const [program = ""] = commandWords(command);
+    if (isProgram(program, env)) return ok(`${program} (BROWSER)${told}`);
+    return warning(`BROWSER names ${quote(program)}, which is not to be found${told}`, "correct or unset BROWSER");
+  }
+  if (!environment.hasBrowser) return warning(`no browser can be opened here${told}`, OTHER_FLOWS);
+  return ok(`the system's default${told}`);
+}
+
+function placeOf({ ssh, wsl, container, ci, headless }: Environment): string {
+  const places: [boolean, string][] = [
+    [ssh, "over SSH"],
+    [wsl, "WSL"],
+    [container, "in a container"],
+    [ci, "in CI"],
+    [headless, "no display"],
+  ];
+  return places.flatMap(([here, name]) => (here ? [name] : [])).join(", ");
+}
+
+/** As a system looks for a program: by its path, else in PATH. */
+function isProgram(program: string, env: Env): boolean {
+  const folders = /[\\/]/.test(program) ? [""] : (env["PATH"] ?? "").split(delimiter);
+  const endings = process.platform === "win32" ? ["", ...(env["PATHEXT"] ?? ".EXE;.CMD").split(";")] : [""];
+  return folders.some((folder) => endings.some((ending) => isFile(join(folder, program + ending))));
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** A package that may be missing, and what is missing then. */
+export interface OptionalPackage {
+  name: string;
+  /** The release that we are made for; a test holds it against package.json. */
+  version: string;
+  /** What needs it. */
+  serves: string;
+  load(): Promise<unknown>;
+}
+
+/** The packages that may be missing. */
+export const OPTIONAL_PACKAGES: readonly OptionalPackage[] = [
+  { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq", load: () => import("jq-wasm") },
+  {
+    name: "@napi-rs/keyring",
+    version: "2.1.2",
+    serves: "AGENTAUTH_STORE=keyring",
+    load: () => import("@napi-rs/keyring"),
+  },
+];
+
+/**
+ * Whether an optional package can be loaded.
+ *
+ * @param wanted whether the settings ask for what it does: then it must not be missing
+ */
+export async function checkPackage(
+  { name, version, serves, load }: OptionalPackage,
+  wanted: boolean,
+): Promise<Finding> {
+  try {
+    await load();
+    return ok("installed");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+    const found = missing
+      ? `not installed: ${serves} needs it`
+      : `installed, but it cannot be loaded (${code ?? "no reason was given"}): ${serves} needs it`;
+    const hint = `npm install ${name}@${version} (with --global where agentauth is installed so)`;
+    if (wanted) return failed(found, hint);
+    return missing ? skipped(found, hint) : warning(found, hint);
+  }
+}

@@ -1,0 +1,126 @@
+import { readFileSync } from "node:fs";
+import { MASK, quote } from "../../../redact.js";
+import { certificateFiles, readClientCertificate } from "../../clients/certificate.js";
+import type { Settings } from "../../config/settings.js";
+import type { Sourced } from "../../config/sourced.js";
+import { type Finding, failed, ok, warning } from "./check.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Through which proxies requests go, and for which hosts they do not. */
+export interface ProxySettings {
+  https: Sourced | undefined;
+  http: Sourced | undefined;
+  /** `NO_PROXY`. */
+  except: Sourced | undefined;
+}
+
+/** The proxies as they were set, credentials and all. */
+export function proxiesOf(flag: string | undefined, env: Env): ProxySettings {
+  const given = flag ? { value: flag, source: "--proxy" } : undefined;
+  const [https, http] = [variable("HTTPS_PROXY", env), variable("HTTP_PROXY", env)];
+  // Heard last, where neither of the others is set.
+  const any = https || http ? undefined : variable("ALL_PROXY", env);
+  return {
+    https: given ?? https ?? any,
+    http: given ?? http,
+    except: variable("NO_PROXY", env),
+  };
+}
+
+/** Programs read these in small letters first. */
+function variable(name: string, env: Env): Sourced | undefined {
+  for (const source of [name.toLowerCase(), name]) {
+    const value = env[source];
+    if (value) return { value, source };
+  }
+  return undefined;
+}
+
+/** A proxy's address without what is secret in it; undefined where it is none, since then anything may be the secret. */
+export function shownProxy(value: string): string | undefined {
+  const url = parse(value);
+  if (url === undefined) return undefined;
+  const credentials = url.username !== "" || url.password !== "" ? `${MASK}@` : "";
+  return `${url.protocol}//${credentials}${url.host}`;
+}
+
+/** What must not be shown of a proxy's address: its password, as written and decoded; of what is no address, all of it. */
+export function proxySecrets(value: string): string[] {
+  const url = parse(value);
+  if (url === undefined) return [value];
+  return url.password === "" ? [] : [url.password, decoded(url.password)];
+}
+
+function parse(value: string): URL | undefined {
+  const withScheme = value.includes("://") ? value : `http://${value}`;
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Whether the proxies are addresses that can be used. */
+export function checkProxy({ https, http }: ProxySettings): Finding {
+  const set = [https, http].filter((proxy) => proxy !== undefined);
+  const wrong = set.find(({ value }) => shownProxy(value) === undefined);
+  if (wrong) return failed(`${wrong.source} is not an http:// or https:// address`, `correct or unset ${wrong.source}`);
+  const addresses = new Set(set.map(({ value, source }) => `${shownProxy(value)} (${source})`));
+  return ok(addresses.size === 0 ? "none" : [...addresses].join(", "));
+}
+
+const DAY_MS = 86_400_000;
+const SOON_DAYS = 14;
+
+/**
+ * Whether the client certificate and its key can be used, and for how long.
+ *
+ * @param now milliseconds since the epoch
+ * @throws `AgentAuthError` `usage` or `store_failed`
+ */
+export async function checkClientCertificate(
+  settings: Pick<Settings, "clientCert" | "clientKey">,
+  now: number,
+): Promise<Finding> {
+  const files = certificateFiles(settings);
+  if (files === undefined) return ok("none");
+  const { cert } = await readClientCertificate(files);
+  const { X509Certificate } = await import("node:crypto");
+  const { subject, validTo } = new X509Certificate(cert);
+  const days = Math.floor((Date.parse(validTo) - now) / DAY_MS);
+  const told = `${quote(subject.replaceAll("\n", ", "))} in ${files.cert.value} (${files.cert.source})`;
+  if (days < 0) return failed(`${told} ended on ${validTo}`, "have a new one issued");
+  const finding = `${told}, good until ${validTo}`;
+  return days < SOON_DAYS ? warning(finding, "have a new one issued") : ok(finding);
+}
+
+/** Whether the files of certificate authorities can be read and hold certificates. */
+export function checkAuthorities(caFile: string | undefined, env: Env): Finding {
+  const extra = env["NODE_EXTRA_CA_CERTS"];
+  const problem = caFile === undefined ? undefined : fileProblem(caFile);
+  if (problem !== undefined) return failed(`--ca-file ${quote(caFile)} ${problem}`, "name a PEM file");
+  const extraProblem = extra === undefined ? undefined : fileProblem(extra);
+  if (extraProblem !== undefined) {
+    return warning(
+      `NODE_EXTRA_CA_CERTS ${quote(extra)} ${extraProblem}: Node goes on without it`,
+      "correct or unset NODE_EXTRA_CA_CERTS",
+    );
+  }
+  const files = [caFile === undefined ? "" : `${caFile} (--ca-file)`, extra ? `${extra} (NODE_EXTRA_CA_CERTS)` : ""];
+  return ok(["Node's own list", ...files.filter((file) => file !== "")].join(", "));
+}
+
+function fileProblem(path: string): string | undefined {
+  try {
+    if (readFileSync(path, "utf8").includes("-----BEGIN CERTIFICATE-----")) return undefined;
+    return "holds no PEM certificate";
+  } catch {
+    return "cannot be read";
+  }
+}

@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs";
+import { isAgentAuthError } from "../../../errors.js";
+import { type Config, checkSetting, configPath, readConfig } from "../../config/file.js";
+import { profileOf } from "../../config/profile.js";
+import { resolveSettings, type SettingFlags, type Settings } from "../../config/settings.js";
+import type { Sourced } from "../../config/sourced.js";
+import { type Finding, failed, ok, skipped, warning } from "./check.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The settings of this run as far as they can be told, and what is wrong with the others. */
+export interface KnownSettings {
+  settings: Settings;
+  config: Config;
+  /** Where the base address was set that cannot be used; it is not shown, since it may hold a password. */
+  wrongBaseUrl: string | undefined;
+  problems: { file?: unknown; profile?: unknown; baseUrl?: unknown };
+}
+
+const EMPTY: Config = { schema: 1, profile: "default", profiles: {} };
+
+/**
+ * Decides every setting as `resolveSettings` does, but for one that is wrong: it keeps nobody from seeing the others.
+ */
+export function knownSettings(flags: SettingFlags, env: Env, home: string): KnownSettings {
+  const problems: KnownSettings["problems"] = {};
+  const file = outcome(() => readConfig(home));
+  if ("error" in file) problems.file = file.error;
+  const written = "error" in file ? EMPTY : file.value;
+  const { profile: flag, ...withoutProfile } = flags;
+  const { AGENTAUTH_PROFILE: variable, ...plainEnv } = env;
+  const named = outcome(() => {
+    const alone = { ...(flag !== undefined && { profile: flag }) };
+    return resolveSettings(alone, { AGENTAUTH_PROFILE: variable }, written, home);
+  });
+  const stray = "error" in named;
+  // Whose profile it is cannot be told from a file that cannot be read.
+  if (stray && !("error" in file)) problems.profile = named.error;
+  const used = { flags: stray ? withoutProfile : flags, env: stray ? plainEnv : env, config: stray ? EMPTY : written };
+  const whole = outcome(() => resolveSettings(used.flags, used.env, used.config, home));
+  const profile = profileOf(stray ? chosenProfile(flag, variable, written) : named.value.profile, home);
+  if (!("error" in whole)) {
+    return { settings: { ...whole.value, profile }, config: written, wrongBaseUrl: undefined, problems };
+  }
+  problems.baseUrl = whole.error;
+  const { baseUrl, ...otherFlags } = used.flags;
+  const { AGENTAUTH_BASE_URL: _, ...otherEnv } = used.env;
+  const rest = resolveSettings(otherFlags, otherEnv, used.config, home);
+  const wrongBaseUrl = baseUrl ? "--base-url" : "AGENTAUTH_BASE_URL";
+  return { settings: { ...rest, profile, baseUrl: undefined }, config: written, wrongBaseUrl, problems };
+}
+
+type Outcome<T> = { value: T } | { error: unknown };
+
+function outcome<T>(work: () => T): Outcome<T> {
+  try {
+    return { value: work() };
+  } catch (error) {
+    if (!isAgentAuthError(error)) throw error;
+    return { error };
+  }
+}
+
+function chosenProfile(flag: string | undefined, variable: string | undefined, config: Config): Sourced {
+  if (flag) return { value: flag, source: "--profile" };
+  if (variable) return { value: variable, source: "AGENTAUTH_PROFILE" };
+  return { value: config.profile, source: "settings file" };
+}
+
+/** The settings file: whether it is there, and understood. */
+export function checkSettingsFile({ config, problems }: KnownSettings, home: string): Finding {
+  if (problems.file !== undefined) throw problems.file;
+  const path = configPath(home);
+  if (!existsSync(path)) return ok(`${path} is not there: nothing is set in it`);
+  const names = Object.keys(config.profiles);
+  return ok(`${path}, ${names.length === 0 ? "no profiles" : `profiles: ${names.join(", ")}`}`);
+}
+
+/** The profile: which one, and whether it exists. */
+export function checkProfile({ settings, problems }: KnownSettings): Finding {
+  if (problems.file !== undefined) return skipped("the settings file cannot be used");
+  if (problems.profile !== undefined) throw problems.profile;
+  return ok(`${settings.profile.value} (${settings.profile.source})`);
+}
+
+const SET_BASE_URL = "agentauth config set base_url <url>; to try without a service: agentauth demo";
+
+/** The base address: whether there is one that can be used. Tokens for MCP servers need none. */
+export function checkBaseUrl({ settings: { baseUrl }, problems }: KnownSettings): Finding {
+  if (problems.baseUrl !== undefined) throw problems.baseUrl;
+  return baseUrl ? ok(`${baseUrl.value} (${baseUrl.source})`) : skipped("not set: lists need it", SET_BASE_URL);
+}
+
+/** The issuer that credentials are bound to: whether what is set can be one. */
+export function checkIssuer({ settings: { issuer } }: KnownSettings): Finding {
+  if (issuer === undefined) return skipped("not set: each client with a secret or a key is bound by itself");
+  checkSetting("issuer", issuer.value, issuer.source);
+  return ok(`${issuer.value} (${issuer.source})`);
+}
+
+/**
+ * The API token: whether it can be read from where it is said to be. It is not shown.
+ *
+ * @param hide hears the token, so that it is masked wherever it might come up
+ */
+export function checkApiToken({ settings }: KnownSettings, hide: (token: string) => void): Finding {
+  const { apiToken, baseUrl } = settings;
+  if (apiToken === undefined) {
+    const hint = "set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - < token.txt";
+    return baseUrl ? warning(`not set for ${baseUrl.value}`, hint) : skipped("not set: lists need it");
+  }
+  const token = apiToken.read();
+  hide(token);
+  if (token === "") return failed(`the token from ${apiToken.source} is empty`, "agentauth config set api_token -");
+  return ok(`can be read (${apiToken.source})`);
+}

@@ -1,0 +1,72 @@
+import { escapeText } from "../../../redact.js";
+import type { OutStream } from "../../io/io.js";
+import { textWidth } from "../../io/width.js";
+import { tableText } from "../../output/layout.js";
+import { shownCell } from "../../output/table.js";
+import { wrap } from "../../output/wrap.js";
+import type { CheckResult, CheckState } from "./check.js";
+import type { Report } from "./report.js";
+import type { SettingRow } from "./rows.js";
+
+/**
+ * The report for a person: one line a check with its hint below, then the settings. Everything in it is escaped.
+ *
+ * @param columns how wide the terminal is; without it no line is broken
+ */
+export async function reportText(
+  report: Report,
+  colors: OutStream["colors"],
+  columns = Number.POSITIVE_INFINITY,
+): Promise<string> {
+  const head = `agentauth ${report.version}, Node ${report.node}, ${report.platform}`;
+  const checks = checkLines(report.checks, colors, columns);
+  return `${wrap(head, columns).join("\n")}\n\n${checks}\n${await settingLines(report.settings, colors, columns)}`;
+}
+
+/** With less room than this beside the name, what was found stands below it. */
+const LEAST_ROOM = 30;
+
+const STATE_WIDTH = "warning".length;
+
+function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"], columns: number): string {
+  const paint: Record<CheckState, (text: string) => string> = {
+    ok: colors.green,
+    warning: colors.yellow,
+    failed: colors.red,
+    skipped: colors.dim,
+  };
+  const width = widest(checks.map(({ name }) => name));
+  const beside = STATE_WIDTH + 2 + width + 2;
+  const isBeside = columns - beside >= LEAST_ROOM;
+  const indent = " ".repeat(isBeside ? beside : 2);
+  const broken = (text: string) => wrap(text, columns - indent.length).join(`\n${indent}`);
+  return checks
+    .map(({ name, state, found, hint }) => {
+      const begin = `${paint[state](state.padEnd(STATE_WIDTH))}  ${isBeside ? `${pad(name, width)}  ` : `${name}\n${indent}`}`;
+      const line = `${begin}${broken(escapeText(found))}\n`;
+      if (hint === undefined) return line;
+      return `${line}${indent}${colors.cyan("hint:")}${broken(`hint: ${escapeText(hint)}`).slice("hint:".length)}\n`;
+    })
+    .join("");
+}
+
+async function settingLines(
+  settings: readonly SettingRow[],
+  colors: OutStream["colors"],
+  columns: number,
+): Promise<string> {
+  const rows = settings.map(({ name, value, source }) => [name, shownCell(value ?? ""), shownCell(source)] as const);
+  const table = await tableText([["SETTING", "VALUE", "FROM"], ...rows]);
+  if (widest(table.split("\n")) <= columns) return `${table.replace(/^.*/, colors.bold)}\n`;
+  return rows
+    .map(([name, value, source]) => `${wrap(`${name}: ${value} (${source})`, columns).join("\n  ")}\n`)
+    .join("");
+}
+
+function widest(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map(textWidth));
+}
+
+function pad(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - textWidth(text)));
+}

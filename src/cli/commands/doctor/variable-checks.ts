@@ -1,0 +1,76 @@
+import { quote } from "../../../redact.js";
+import type { Config } from "../../config/file.js";
+import { nearest } from "../../runtime/suggest.js";
+import { type Finding, failed, ok, warning } from "./check.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const PREFIX = "AGENTAUTH_";
+
+/** The variables whose values are secrets. */
+export const SECRET_VARIABLES = [
+  "AGENTAUTH_API_TOKEN",
+  "AGENTAUTH_CLIENT_SECRET",
+  "AGENTAUTH_ID_TOKEN",
+  "AGENTAUTH_IDP_CLIENT_SECRET",
+  "AGENTAUTH_SUBJECT_TOKEN",
+  "AGENTAUTH_TOKEN",
+] as const;
+
+/** Every variable of ours that means something, to this program or to one that it starts. */
+export const KNOWN_VARIABLES: readonly string[] = [
+  ...SECRET_VARIABLES,
+  "AGENTAUTH_AGENT",
+  "AGENTAUTH_BASE_URL",
+  "AGENTAUTH_ERRORS",
+  "AGENTAUTH_HOME",
+  "AGENTAUTH_ISSUER",
+  "AGENTAUTH_NO_INPUT",
+  "AGENTAUTH_PAGER",
+  "AGENTAUTH_PROFILE",
+  "AGENTAUTH_STORE",
+];
+
+/** Variables with our prefix that nothing reads, and values that do not do what they seem to. Values of strangers stay unsaid. */
+export function checkVariables(env: Env, config: Config): Finding {
+  const known = new Set([...KNOWN_VARIABLES, ...namedByProfiles(config)]);
+  const ours = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && env[name]);
+  const strangers = ours.filter((name) => !known.has(name)).sort();
+  const remarks = [...strangers.map((name) => `${name} is set, and nothing reads it`), ...valueRemarks(env)];
+  if (remarks.length === 0) return ok(ours.length === 0 ? "none are set" : `${ours.length} set, all of them known`);
+  return warning(remarks.join("; "), strangerHint(strangers));
+}
+
+/** `env:NAME` in a profile makes any name a known one. */
+function namedByProfiles(config: Config): string[] {
+  const references = Object.values(config.profiles).map(({ api_token: reference }) => reference ?? "");
+  return references.filter((text) => text.startsWith("env:")).map((text) => text.slice("env:".length));
+}
+
+function valueRemarks(env: Env): string[] {
+  const remarks: string[] = [];
+  const { AGENTAUTH_ERRORS: errors, AGENTAUTH_NO_INPUT: noInput } = env;
+  if (errors && errors !== "json")
+    remarks.push(`AGENTAUTH_ERRORS is ${quote(errors, 40)}; only "json" means something`);
+  if (noInput && /^(?:0|false|no|off)$/i.test(noInput)) {
+    remarks.push(`AGENTAUTH_NO_INPUT is ${quote(noInput)}, which counts as set like any other value`);
+  }
+  return remarks;
+}
+
+/** The prefix is left out of the comparison: with it, everything would look alike. */
+function strangerHint(strangers: readonly string[]): string | undefined {
+  const endings = KNOWN_VARIABLES.map((name) => name.slice(PREFIX.length));
+  const meant = strangers.flatMap((name) => nearest(name.slice(PREFIX.length), endings) ?? []);
+  if (meant.length > 0) return `did you mean ${meant.map((ending) => PREFIX + ending).join(", ")}?`;
+  return "agentauth help environment tells the variables that count, and their values";
+}
+
+/** Node's switch that takes every certificate for good. */
+export function checkTls(env: Env): Finding {
+  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are checked");
+  return failed(
+    "NODE_TLS_REJECT_UNAUTHORIZED is 0: no certificate is checked, and anybody on the way can read every token",
+    "unset NODE_TLS_REJECT_UNAUTHORIZED; an authority of your own is trusted with --ca-file <file> or NODE_EXTRA_CA_CERTS",
+  );
+}

@@ -1,0 +1,76 @@
+import { AgentAuthError } from "../../../errors.js";
+import type { ExchangedToken } from "../../../oauth/token/exchange.js";
+import { quote } from "../../../redact.js";
+import { agentOf } from "../../clients/agent.js";
+import { secretOf } from "../../clients/grant.js";
+import { mcpAddress } from "../../clients/mcp-url.js";
+import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
+import type { Deps } from "../../runtime/context.js";
+import type { ExchangeFlags } from "./options.js";
+
+/** `exchange`: prints the token that came of it and nothing else; nothing at all where there is none. */
+export async function runExchange(options: ExchangeFlags, deps: Deps): Promise<undefined> {
+  const { audience, resource, scope, actorTokenFile, actorTokenType, format = "raw", ...flags } = options;
+  const url = mcpAddress(options.url);
+  if (audience === undefined && resource === undefined) {
+    throw usage("an exchange needs to be told for whom the token is to be", "--audience <name>, or --resource <uri>");
+  }
+  if (actorTokenType !== undefined && actorTokenFile === undefined)
+    throw usage("--actor-token-type needs --actor-token-file <file>", "add it, or leave the type out");
+  const types = {
+    subjectTokenType: typeOf(options.subjectTokenType, "--subject-token-type"),
+    actorTokenType: typeOf(actorTokenType, "--actor-token-type"),
+    requestedTokenType: typeOf(options.requestedTokenType, "--requested-token-type"),
+  };
+  // Before any other secret is read from standard input, the flags are held against each other.
+  const agent = await agentOf({ ...flags, ...(actorTokenFile && { actorTokenFile }) }, deps, "when-present");
+  const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", deps);
+  const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, deps));
+  if (types.subjectTokenType !== undefined && subjectToken === undefined) {
+    throw usage(
+      "--subject-token-type is of a token that is given, and there is none",
+      "AGENTAUTH_SUBJECT_TOKEN, or --subject-token-file <file>",
+    );
+  }
+  const wish = { ...types, audience, resource, scope, subjectToken, actorToken, signal: deps.signal };
+  const token = await agent.exchange(url, wish);
+  deps.redactor.add(token.value);
+  await deps.io.stdout.write(textOf(token, format, deps.now()));
+  return undefined;
+}
+
+const TYPE = "urn:ietf:params:oauth:token-type:";
+const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "saml2", "id-jag"];
+
+/** The URI of a token type: one of RFC 8693 by its last part, any other as it is. */
+function typeOf(value: string | undefined, flag: string): string | undefined {
+  if (value === undefined || (URL.canParse(value) && !/\s/.test(value))) return value;
+  if (SHORT.includes(value)) return TYPE + value;
+  throw usage(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
+}
+
+function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format"]>, now: number): string {
+  const { issuedTokenType, tokenType, expiresAt, scope, issuer } = token;
+  if (tokenType === "N_A" && (format === "header" || format === "headers-json")) {
+    const what = issuedTokenType.replace(TYPE, "");
+    throw usage(
+      `the token is no access token but ${quote(what, 80)}, and goes into no header`,
+      "--format raw, or json",
+    );
+  }
+  if (format !== "json") return formatToken(format, token, { now, ...UNKNOWN_ASKER });
+  const left = expiresAt && Math.max(0, Math.floor((expiresAt.getTime() - now) / 1000));
+  return `${JSON.stringify({
+    access_token: token.value,
+    issued_token_type: issuedTokenType,
+    token_type: tokenType,
+    expires_at: expiresAt?.toISOString() ?? null,
+    expires_in: left ?? null,
+    scope: scope ?? null,
+    issuer,
+  })}\n`;
+}
+
+function usage(message: string, hint: string): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}

@@ -1,0 +1,38 @@
+import type { Command } from "commander";
+import { AgentAuthError } from "../../../errors.js";
+import { quote } from "../../../redact.js";
+import type { Registry } from "../../runtime/registry.js";
+import { nearest } from "../../runtime/suggest.js";
+import { seeHelp } from "../../runtime/usage-error.js";
+import { declareHelpTopics } from "./topics.js";
+
+/** `help [command…]`: commander's own knows one level of commands, and takes every other word for no word at all. */
+export function declareHelp(registry: Registry): void {
+  const { root } = registry;
+  root
+    .command("help")
+    .helpGroup("Help:")
+    .description("show help for a command or a topic")
+    .argument("[command...]", "a command such as devices list, or a topic")
+    .addHelpText("after", "\nExamples:\n  $ agentauth help devices list\n  $ agentauth help exit-codes")
+    .action(
+      registry.action<{ words: string[] }>(async ({ words }) => {
+        words.reduce<Command>(commandUnder, root).outputHelp();
+        return undefined;
+      }, "words"),
+    );
+  declareHelpTopics(registry);
+}
+
+function commandUnder(parent: Command, word: string): Command {
+  const found = parent.commands.find((command) => command.name() === word);
+  if (found) return found;
+  const meant = nearest(
+    word,
+    parent.commands.map((command) => command.name()),
+  );
+  throw new AgentAuthError("usage", `there is no help for ${quote(word, 80)}`, {
+    class: "usage",
+    hint: meant === undefined ? seeHelp() : `did you mean ${meant}?`,
+  });
+}

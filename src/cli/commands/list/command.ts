@@ -1,0 +1,126 @@
+import { type Command, Option } from "commander";
+import type { ListFlags } from "../../flags/list.js";
+import { pagerOption } from "../../flags/output.js";
+import { addListFlags, addOutputFlags } from "../../flags/values.js";
+import type { ListKind } from "../../listing/kinds.js";
+import type { Registry } from "../../runtime/registry.js";
+import { duration } from "./watch/duration.js";
+
+const KINDS: readonly (ListKind & { about: string; of: string; examples: string })[] = [
+  {
+    noun: "pools",
+    scope: "domain",
+    about: "the pools of a domain",
+    of: "A pool has an authorization server of its own.",
+    examples: `
+  $ agentauth pools list --domain <domain_id>
+  $ agentauth pools list --domain <domain_id> -o id`,
+  },
+  {
+    noun: "domains",
+    scope: "account",
+    about: "the domains of an account",
+    of: "A domain holds pools.",
+    examples: `
+  $ agentauth domains list --account <account_id>
+  $ agentauth domains list --account <account_id> -o json`,
+  },
+  {
+    noun: "devices",
+    scope: "pool",
+    about: "the devices of a pool",
+    of: "A device is an agent, a script or a browser that was seen in a pool.",
+    examples: `
+  $ agentauth devices list --pool <pool_id>
+  $ agentauth devices list --pool <pool_id> --sort last_seen:desc --limit 20
+  $ agentauth devices list --pool <pool_id> --status revoked -o csv > revoked.csv
+  $ agentauth devices list --pool <pool_id> -o ndjson --jq .last_seen.country_code
+  $ agentauth devices list --pool <pool_id> --watch
+  $ agentauth devices list --pool <pool_id> --watch=2s --until 'length > 0' --watch-timeout 5m`,
+  },
+];
+
+/** `pools list`, `domains list`, `devices list` and `devices get`. */
+export function declareLists(registry: Registry): void {
+  for (const kind of KINDS) {
+    const group = registry.root
+      .command(kind.noun)
+      .helpGroup("Lists:")
+      .description(`list ${kind.about}`)
+      .addHelpText("after", `\n${kind.of}`);
+    const list = addWatchFlags(addListFlags(group.command("list").description(`list ${kind.about}`)))
+      .addOption(pagerOption())
+      .option(`--${kind.scope} <${kind.scope}_id>`, `the ${kind.scope} (default: the profile's)`)
+      .addHelpText("after", `\nExamples:${kind.examples}`)
+      .action(
+        registry.action<ListFlags>(async (options, deps) => {
+          if (isAboutWatching(options)) {
+            const { runWatch } = await import("./watch/run.js");
+            return runWatch(kind, options, deps);
+          }
+          const { runList } = await import("./run.js");
+          return runList(kind, options, deps);
+        }),
+      );
+    if (kind.noun === "devices") {
+      addDeviceFilters(list);
+      declareGet(group, registry);
+    }
+  }
+}
+
+function isAboutWatching({ watch, until, watchTimeout }: ListFlags): boolean {
+  return watch !== undefined || until !== undefined || watchTimeout !== undefined;
+}
+
+function addWatchFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--watch [interval]", "show it again and again, every 5s or as given; in a pipe, a JSON event a line")
+        .preset("5s")
+        .argParser(duration)
+        .helpGroup("Watching:"),
+    )
+    .addOption(
+      new Option(
+        "--until <expression>",
+        "watch until this jq expression over the array of items is neither false nor null",
+      ).helpGroup("Watching:"),
+    )
+    .addOption(
+      new Option("--watch-timeout <time>", "watch no longer than this (5m, or seconds), then end with exit code 5")
+        .argParser(duration)
+        .helpGroup("Watching:"),
+    );
+}
+
+function addDeviceFilters(list: Command): void {
+  list
+    .addOption(
+      new Option("--session-type <type>", "browser, api or mcp (filtered here, likewise)").helpGroup("Filters:"),
+    )
+    .addOption(
+      new Option("--seen-after <time>", "last seen since 7d, 12h or a date (filtered here, likewise)").helpGroup(
+        "Filters:",
+      ),
+    )
+    .addOption(
+      new Option("--seen-before <time>", "last seen before 7d, 12h or a date (filtered here, likewise)").helpGroup(
+        "Filters:",
+      ),
+    );
+}
+
+function declareGet(group: Command, registry: Registry): void {
+  addOutputFlags(group.command("get").description("show one device of a pool (found by listing the pool)"))
+    .argument("<device_id>", "the device")
+    .option("--pool <pool_id>", "the pool (default: the profile's)")
+    .addOption(pagerOption())
+    .addHelpText("after", "\nExample:\n  $ agentauth devices get <device_id> --pool <pool_id> -o json")
+    .action(
+      registry.action<ListFlags & { id: string }>(async (options, deps) => {
+        const { runGet } = await import("./run.js");
+        return runGet(options, deps);
+      }, "id"),
+    );
+}

@@ -1,0 +1,145 @@
+import type { AgentAuth } from "../../../../api/client.js";
+import { AgentAuthError, isAgentAuthError } from "../../../../errors.js";
+import { follow, systemClock } from "../../../../http/deadline.js";
+import { serviceOf } from "../../../clients/management.js";
+import type { ListFlags } from "../../../flags/list.js";
+import { buildFilter } from "../../../listing/filters.js";
+import type { ListKind } from "../../../listing/kinds.js";
+import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "../../../listing/source.js";
+import { selectColumns } from "../../../output/columns.js";
+import { type Deps, requireScope, settingsOf } from "../../../runtime/context.js";
+import { writerOptions } from "../run.js";
+import { waitAfter } from "./backoff.js";
+import { durationText } from "./duration.js";
+import { eventsView } from "./events-view.js";
+import { checkWatchFlags, type WatchedFlags, type WatchFormat, watchFormat } from "./options.js";
+import { type Round, readRound } from "./poll.js";
+import { screenView } from "./screen-view.js";
+import { type Until, untilHolds } from "./until.js";
+import type { View } from "./view.js";
+
+/**
+ * `list --watch`: reads the list again and again, until it is as `--until` wants it, the time is over, or somebody ends
+ * it.
+ *
+ * @throws `AgentAuthError` `timeout` when `--watch-timeout` is over; the error of a reading that another one would not
+ * mend, or of the first one
+ */
+export async function runWatch(kind: ListKind, options: ListFlags, deps: Deps): Promise<undefined> {
+  checkWatchFlags(options);
+  const settings = settingsOf(options, deps);
+  const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
+  const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
+  const format = watchFormat(options, settings, deps.io);
+  const { view, close } = openView(kind, options, format, deps);
+  const end = follow(deps.signal, options.watchTimeout, () => timeIsOver(options));
+  try {
+    const until = options.until === undefined ? undefined : await untilHolds(options.until);
+    const watched = { ...deps, io: view.io, signal: end.signal };
+    const service = await serviceOf(options, settings, watched);
+    await watch({ options, view, until, read: reader(service, { kind, options, scopeId, sorting }, watched) }, watched);
+  } catch (thrown) {
+    // Ctrl-C is how a watch ends; its exit code is told by the signal.
+    if (!deps.signal.aborted) throw thrown;
+  } finally {
+    end.release();
+    close();
+  }
+  return undefined;
+}
+
+function openView(
+  kind: ListKind,
+  options: WatchedFlags,
+  format: WatchFormat,
+  { io, now }: Deps,
+): { view: View; close(): void } {
+  const set = COLUMNS[kind.noun];
+  if (format === "ndjson") {
+    const paths =
+      options.columns === undefined ? undefined : selectColumns(options.columns, set).map(({ path }) => path);
+    const view = eventsView(io, { paths, reveal: options.showSecrets === true, jq: options.jq, now });
+    return { view, close() {} };
+  }
+  const output = { ...set, ...writerOptions(options, { now }) };
+  // A column that does not exist is told before anything is read.
+  if (options.columns !== undefined) selectColumns(options.columns, set);
+  const view = screenView(io, { format, output, noun: kind.noun, every: durationText(options.watch), now });
+  return { view, close: view.close };
+}
+
+interface Source {
+  kind: ListKind;
+  options: WatchedFlags;
+  scopeId: string;
+  sorting: ReturnType<typeof parseSort> | undefined;
+}
+
+/** Reads the list once; `7d` is counted from the reading. */
+function reader(service: AgentAuth, { kind, options, scopeId, sorting }: Source, deps: Deps) {
+  let isFirst = true;
+  return async (): Promise<Round> => {
+    const filter = buildFilter(options, deps.now(), documentedValues(kind.noun));
+    const round = await readRound({
+      open: (onEnd) => {
+        const maxItems = filter ? undefined : options.limit;
+        const listOptions = { ...readOptions(options), maxItems, signal: deps.signal, onEnd };
+        return openListing(service, kind, scopeId, sorting, listOptions);
+      },
+      filter,
+      limit: options.limit,
+      // Later on, what is there already says enough.
+      progress: isFirst ? deps.io.progress() : { update() {}, stop() {} },
+    });
+    if (isFirst && round.items.length === 0) for (const sentence of filter?.mistyped() ?? []) deps.io.warn(sentence);
+    isFirst = false;
+    return round;
+  };
+}
+
+interface Watching {
+  options: WatchedFlags;
+  view: View;
+  until: Until | undefined;
+  read(): Promise<Round>;
+}
+
+async function watch({ options, view, until, read }: Watching, { io, signal, now }: Deps): Promise<void> {
+  let failures: number | undefined;
+  for (;;) {
+    const outcome = await settled(read());
+    let wait = options.watch;
+    if ("round" in outcome) {
+      if (failures) io.say("the list can be read again");
+      failures = 0;
+      await view.show(outcome.round);
+      if (until && (await until(outcome.round.items))) return;
+    } else {
+      const { error } = outcome;
+      if (signal.aborted) throw signal.reason;
+      // What never worked is told as it is; an address or a token may be wrong.
+      if (failures === undefined || !isAgentAuthError(error) || !error.retryable) throw error;
+      wait = waitAfter(++failures, options.watch, error, now());
+      if (failures === 1)
+        io.warn(`the list cannot be read: ${error.message}; trying again, in ${durationText(wait)} first`);
+      await view.tell();
+    }
+    await systemClock.sleep(wait, signal);
+  }
+}
+
+async function settled(reading: Promise<Round>): Promise<{ round: Round } | { error: unknown }> {
+  try {
+    return { round: await reading };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function timeIsOver({ until, watchTimeout = 0 }: WatchedFlags): AgentAuthError {
+  const why = until === undefined ? "" : ", and the list is not as --until wants it";
+  return new AgentAuthError("timeout", `--watch-timeout ${durationText(watchTimeout)} is over${why}`, {
+    class: "unavailable",
+    hint: "allow more with --watch-timeout, or leave it out to watch without an end",
+  });
+}

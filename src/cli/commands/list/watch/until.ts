@@ -1,0 +1,20 @@
+import type { Device } from "../../../../api/types.js";
+import { jqFilter } from "../../../output/jq.js";
+import { stringifyItems } from "../../../output/safe-json.js";
+
+/** Whether the items, as an array, are as `--until` wants them. */
+export type Until = (items: readonly Device[]) => Promise<boolean>;
+
+/**
+ * The expression of `--until`. It holds when its last output is neither `false` nor `null`, as `jq --exit-status` has it.
+ *
+ * @throws `AgentAuthError` `usage` for an expression that is none, before anything is read
+ */
+export async function untilHolds(expression: string): Promise<Until> {
+  const filter = jqFilter(expression, undefined, "--until");
+  await filter("");
+  return async (items) => {
+    const last = (await filter(`[${stringifyItems(items, ",", { reveal: false })}]`)).at(-1);
+    return last !== undefined && last !== null && last !== false;
+  };
+}

@@ -1,0 +1,169 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { AgentAuthError } from "../../../errors.js";
+import { codeTakerText } from "../../../login/messages.js";
+import { reserveRedirect } from "../../../login/reserve-port.js";
+import type { AgentClient } from "../../../oauth/agent.js";
+import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
+import type { AccessToken } from "../../../oauth/grant/access-token.js";
+import type { PreparedLogin } from "../../../oauth/login/prepared-login.js";
+import { quote, shellWord } from "../../../redact.js";
+import { CodecError, decodeLogin, encodeLogin } from "../../../store/file/codec.js";
+import { readPrivateFile, removeFile, writePrivateFile } from "../../../store/file/private-file.js";
+import { onFiles } from "../../../store/store-error.js";
+import { agentOf, loginMethod } from "../../clients/agent.js";
+import type { TokenFlags } from "../../flags/agent.js";
+import { type Deps, homeOf, settingsOf } from "../../runtime/context.js";
+
+/** How long an authorization server usually lets a person take. */
+const LIFE_MS = 10 * 60 * 1000;
+
+/** `login --no-wait`: prints where to sign in, keeps what the second step needs, and ends. */
+export async function beginLogin(url: string, options: TokenFlags, deps: Deps): Promise<undefined> {
+  if (options.flow === "device") {
+    throw new AgentAuthError("usage", "--no-wait does not work with --flow device: nobody would ask for the token", {
+      class: "usage",
+      hint: "leave out one of the two",
+    });
+  }
+  const agent = await agentOf(options, deps, "always");
+  const wish = { host: options.redirectHost, port: options.redirectPort };
+  const login = await agent.beginLogin(url, (preferred) => reserveRedirect({ ...wish, preferred }), {
+    scope: options.scope,
+    signal: deps.signal,
+  });
+  const id = randomBytes(9).toString("base64url");
+  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
+  await keep(id, encodeLogin({ ...login, profile: profile.value }), deps);
+  const report = {
+    login_id: id,
+    url: login.pending.authorizationUrl,
+    expires_at: new Date(deps.now() + LIFE_MS).toISOString(),
+    finish: ["agentauth", "login", login.server, "--wait", id, ...flagsOf(login, profile.value)]
+      .map(shellWord)
+      .join(" "),
+  };
+  const { tokenEndpoint } = login.issuer;
+  const taker = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss });
+  if (taker !== undefined) deps.io.say(taker);
+  if (options.json || options.output === "json") {
+    await deps.io.stdout.write(`${JSON.stringify(report)}\n`);
+  } else {
+    await deps.io.stdout.write(`${report.url}\n`);
+    deps.io.say(`before you open this address to sign in, or in another window: ${report.finish}`);
+  }
+  return undefined;
+}
+
+function keep(id: string, text: string, deps: Deps): Promise<void> {
+  const path = pathOf(id, deps);
+  const folder = dirname(path);
+  return onFiles(folder, async () => {
+    sweep(folder, deps);
+    writePrivateFile(path, text);
+  })();
+}
+
+/** Removes what logins that nobody finished have left: after their time no issuer takes their code any more. */
+function sweep(folder: string, deps: Deps): void {
+  const left = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
+  for (const name of left) {
+    const path = join(folder, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat && deps.now() - stat.mtimeMs > LIFE_MS) removeFile(path);
+  }
+}
+
+/** `login --wait <id>`: receives the callback at the address that the first step named. */
+export async function finishLogin(
+  agent: AgentClient,
+  url: string,
+  id: string,
+  options: TokenFlags,
+  deps: Deps,
+): Promise<AccessToken> {
+  const path = pathOf(id, deps);
+  const text = readPrivateFile(path);
+  if (text === undefined) {
+    throw new AgentAuthError("usage", `there is no login ${quote(id)} to finish`, {
+      class: "usage",
+      hint: `agentauth login ${shellWord(url)} --no-wait begins one`,
+    });
+  }
+  const login = readLogin(text, path, url);
+  checkMeant(login, { id, url, options, deps });
+  const port = Number(new URL(login.pending.redirectUri).port);
+  const method = loginMethod({ ...options, browser: "none", redirectPort: port }, deps);
+  const session = await method.open({
+    resource: login.server,
+    issuer: login.issuer.issuer,
+    preferredRedirectUri: login.pending.redirectUri,
+    signal: deps.signal,
+  });
+  const token = await agent.finishLogin(login, session, { signal: deps.signal });
+  removeFile(path);
+  return token;
+}
+
+interface Meant {
+  id: string;
+  url: string;
+  options: TokenFlags;
+  deps: Deps;
+}
+
+/** What the second command line says must not contradict the first. */
+function checkMeant(login: ReturnType<typeof decodeLogin>, { id, url, options, deps }: Meant): void {
+  if (login.server !== parseMcpUrl(url).resource) {
+    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
+      class: "usage",
+    });
+  }
+  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
+  if (login.profile !== profile.value) {
+    throw new AgentAuthError("usage", `the login ${quote(id)} is of the profile ${login.profile}`, {
+      class: "usage",
+      hint: `add --profile ${shellWord(login.profile)}`,
+    });
+  }
+  const { accountHint } = options;
+  if (accountHint !== undefined && accountHint !== login.account) {
+    const whose = login.account === undefined ? "was begun without an account" : `is for ${quote(login.account)}`;
+    throw new AgentAuthError("usage", `the login ${quote(id)} ${whose}, not for --account-hint ${quote(accountHint)}`, {
+      class: "usage",
+      hint: `leave it out, or begin another: agentauth login ${shellWord(url)} --no-wait --account-hint ${shellWord(accountHint)}`,
+    });
+  }
+}
+
+/** The second step is another process, which may have another default, and shows whose login it was. */
+function flagsOf({ account }: PreparedLogin, profile: string): string[] {
+  return [
+    ...(profile === "default" ? [] : ["--profile", profile]),
+    ...(account === undefined ? [] : ["--account-hint", account]),
+  ];
+}
+
+function readLogin(text: string, path: string, url: string): ReturnType<typeof decodeLogin> {
+  try {
+    return decodeLogin(text);
+  } catch (cause) {
+    if (!(cause instanceof CodecError)) throw cause;
+    throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
+      class: "store",
+      hint: `the login has to begin anew: agentauth login ${shellWord(url)} --no-wait`,
+      cause,
+    });
+  }
+}
+
+function pathOf(id: string, deps: Deps): string {
+  if (!/^[\w-]{12}$/.test(id)) {
+    throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
+      class: "usage",
+      hint: "begin one, which prints its id: agentauth login <mcp_url> --no-wait --json",
+    });
+  }
+  return join(homeOf(deps), "logins", `${id}.json`);
+}

@@ -1,0 +1,94 @@
+import { AgentAuthError } from "../../../errors.js";
+import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
+import { quote, shellWord } from "../../../redact.js";
+import { textOf } from "../../clients/mcp-content.js";
+import { stdinFlag } from "../../flags/grant.js";
+import { printObject } from "../../output/object.js";
+import { createWriter } from "../../output/writer.js";
+import { type Deps, settingsOf } from "../../runtime/context.js";
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+import { formatOf } from "../list/run.js";
+import type { McpFlags } from "./options.js";
+import { withSession } from "./session.js";
+
+const TOOL_COLUMNS = [
+  { path: "name", header: "TOOL" },
+  { path: "description", header: "ABOUT" },
+];
+const TOOLS = { columns: TOOL_COLUMNS, wideColumns: TOOL_COLUMNS, fields: ["name", "description", "inputSchema"] };
+
+const LIST_TIMEOUT_S = 30;
+/** Tools may work for a while. */
+const CALL_TIMEOUT_S = 60;
+
+/** `mcp tools`. */
+export function runTools(options: McpFlags, deps: Deps): Promise<number> {
+  return withSession(options, deps, LIST_TIMEOUT_S, async (session) => {
+    const tools = withoutSecrets(await session.tools(deps.signal), deps.redactor);
+    const format = formatOf(options, settingsOf(options, deps), deps.io);
+    const writer = createWriter(format, { ...TOOLS, bounded: true, jq: options.jq }, deps.io);
+    await writer.write(format === "id" ? tools.map((tool) => ({ ...tool, id: tool.name })) : tools);
+    await writer.end();
+    return EXIT_CODES.ok;
+  });
+}
+
+/** `mcp call`: the tool's text on a terminal, its result as JSON for programs; exit code 6 when the tool failed. */
+export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
+  checkInput(options);
+  const args = await readArgs(options, deps);
+  return withSession(options, deps, CALL_TIMEOUT_S, async (session) => {
+    const result = withoutSecrets(await session.call(options.tool, args, deps.signal), deps.redactor);
+    const format = formatOf(options, settingsOf(options, deps), deps.io);
+    if (format === "table" || format === "plain" || format === "wide") {
+      await deps.io.stdout.write(textOf(result));
+    } else {
+      await printObject(deps.io, format, result, { jq: options.jq });
+    }
+    if (result.isError === true) throw toolFailed(options);
+    return EXIT_CODES.ok;
+  });
+}
+
+/** What a server said, without the token and whatever else it was told: none of that is an answer. */
+function withoutSecrets<T>(value: T, redactor: Deps["redactor"]): T {
+  return JSON.parse(JSON.stringify(value), (_name, one: unknown) =>
+    typeof one === "string" ? redactor.redactKnown(one) : one,
+  ) as T;
+}
+
+function toolFailed({ tool, url }: McpFlags): AgentAuthError {
+  return new AgentAuthError("mcp_failed", `the tool ${quote(tool, 80)} failed; standard output has what it said`, {
+    class: "remote",
+    hint: `what each tool takes: agentauth mcp tools ${shellWord(url)} --json`,
+  });
+}
+
+/** Standard input is there once. */
+function checkInput(options: McpFlags): void {
+  if (options.args !== "-") return;
+  const other = options.flow === "paste" ? "--flow paste" : stdinFlag(options);
+  if (other === undefined) return;
+  throw new AgentAuthError("usage", `--args and ${other} cannot both read standard input`, {
+    class: "usage",
+    hint:
+      other === "--flow paste" ? "write the JSON after --args" : `write the JSON after --args, or give ${other} a file`,
+  });
+}
+
+async function readArgs({ args }: McpFlags, { io }: Deps): Promise<Record<string, unknown>> {
+  const text = args === "-" ? await io.stdin.text() : (args ?? "{}");
+  const complain = (why: string) =>
+    new AgentAuthError("usage", `--args ${quote(text, 80)} ${why}`, {
+      class: "usage",
+      hint: `for example --args '{"text":"hello"}'`,
+    });
+  let value: unknown;
+  try {
+    value = parseStrictJson(text);
+  } catch (cause) {
+    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
+  }
+  if (!isJsonObject(value)) throw complain("is not a JSON object");
+  return value;
+}

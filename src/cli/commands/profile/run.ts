@@ -1,0 +1,107 @@
+import { AgentAuthError } from "../../../errors.js";
+import { quote } from "../../../redact.js";
+import { changeConfig } from "../../config/change.js";
+import { type Config, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
+import { profileNames, profileOf } from "../../config/profile.js";
+import { readSandboxState } from "../../config/sandbox-state.js";
+import { resolveSettings } from "../../config/settings.js";
+import type { Sourced } from "../../config/sourced.js";
+import { removeOwnToken } from "../../config/token-file.js";
+import type { OutputFlags } from "../../flags/output.js";
+import type { ColumnSet } from "../../output/columns.js";
+import { createWriter } from "../../output/writer.js";
+import { type Deps, type GlobalFlags, homeOf } from "../../runtime/context.js";
+import { nearest } from "../../runtime/suggest.js";
+import { formatOf } from "../list/run.js";
+
+type Run = (options: ProfileOptions, deps: Deps) => Promise<number | undefined>;
+
+const COLUMNS = [
+  { path: "name", header: "PROFILE" },
+  { path: "current", header: "USED", kind: "bool" },
+  { path: "base_url", header: "BASE URL" },
+  { path: "source", header: "USED BECAUSE OF" },
+] as const;
+const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: COLUMNS.map(({ path }) => path) };
+
+/** The verbs of `profile`. */
+export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
+  async list(options, deps) {
+    const home = homeOf(deps);
+    const config = readConfig(home);
+    // A profile that does not exist must not keep anybody from seeing which ones do.
+    const used = usedProfile(options, config, deps);
+    const names = profileNames(config, home);
+    const sandbox = readSandboxState(home);
+    const rows = names.map((name) => {
+      const base_url = name === SANDBOX_PROFILE ? sandbox?.base_url : config.profiles[name]?.base_url;
+      const current = name === used.value;
+      return { name, current, ...(base_url !== undefined && { base_url }), ...(current && { source: used.source }) };
+    });
+    if (!names.includes(used.value)) {
+      deps.io.warn(`${used.source} names the profile ${quote(used.value)}, and there is none of that name`);
+    }
+    const settings = resolveSettings({ profile: "default" }, {}, { ...config, profile: "default" }, home);
+    const writer = createWriter(
+      formatOf(options, settings, deps.io),
+      { ...PROFILES, bounded: true, jq: options.jq },
+      deps.io,
+    );
+    await writer.write(rows);
+    await writer.end();
+    return undefined;
+  },
+
+  async use(options, deps) {
+    const home = homeOf(deps);
+    const change = (config: Config) => {
+      if (options.name !== SANDBOX_PROFILE) requireProfile(options.name, config, profileNames(config, home));
+      return { ...config, profile: options.name };
+    };
+    await changeConfig(home, change, deps.signal);
+    deps.io.say(`profile ${options.name} is used from now on`);
+    const inEnv = deps.io.env["AGENTAUTH_PROFILE"];
+    if (inEnv && inEnv !== options.name)
+      deps.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)}, and it comes first`);
+    return undefined;
+  },
+
+  async delete(options, deps) {
+    const home = homeOf(deps);
+    let token: string | undefined;
+    let isWritten = false;
+    const change = (config: Config) => {
+      requireProfile(options.name, config, ["default", ...Object.keys(config.profiles)]);
+      const { [options.name]: removed, ...profiles } = config.profiles;
+      token = removed?.api_token;
+      isWritten = removed !== undefined;
+      return { ...config, profile: config.profile === options.name ? "default" : config.profile, profiles };
+    };
+    await changeConfig(home, change, deps.signal);
+    removeOwnToken(home, options.name, token);
+    deps.io.say(`profile ${options.name} ${isWritten ? "is deleted" : "has no settings to delete"}`);
+    return undefined;
+  },
+};
+
+/** The profile in use and what decided it, whether or not it exists. */
+function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, deps: Deps): Sourced {
+  const variable = deps.io.env["AGENTAUTH_PROFILE"];
+  if (flag) return { value: flag, source: "--profile" };
+  if (variable) return { value: variable, source: "AGENTAUTH_PROFILE" };
+  return profileOf({ value: profile, source: "settings file" }, homeOf(deps));
+}
+
+function requireProfile(name: string, config: Config, names: readonly string[]): void {
+  if (name === "default" || Object.hasOwn(config.profiles, name)) return;
+  const meant = nearest(name, names);
+  throw new AgentAuthError("usage", `there is no profile ${quote(name)}`, {
+    class: "usage",
+    hint: meant === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${meant}?`,
+  });
+}
+
+/** What a `profile` command was told. */
+export interface ProfileOptions extends GlobalFlags, OutputFlags {
+  name: string;
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from "node:crypto";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { AgentAuthError } from "../../../errors.js";
+import { quote, shellWord } from "../../../redact.js";
+
+/**
+ * Refuses a file that could not be written at the end, before a whole pool is read for it.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function checkHtmlFile(path: string, force: boolean): void {
+  if (path === "") throw refused(path, "names no file", "name a file, or - for standard output");
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory())
+      throw refused(path, "is a folder", `name a file: --html ${shellWord(join(path, "report.html"))}`);
+    if (found && !force) throw alreadyThere(path);
+    accessSync(dirname(path), constants.W_OK);
+  } catch (thrown) {
+    throw asRefusal(path, thrown);
+  }
+}
+
+/**
+ * Writes the file whole or not at all, for this user to write and everybody to read.
+ *
+ * @param force puts it in the place of a file that is there
+ * @throws `AgentAuthError` `usage`, also when the file came into being meanwhile; `internal_error` for a full disk
+ */
+export function writeHtmlFile(path: string, text: string, force: boolean): void {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+  try {
+    const file = openSync(temporary, "wx", 0o644);
+    try {
+      writeFileSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    // A rename would replace what somebody else wrote in the meantime; a link does not.
+    if (force || !canLink(temporary, path)) renameSync(temporary, path);
+  } catch (thrown) {
+    throw asRefusal(path, thrown);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** False on a file system without links, where nothing was at the path a moment ago. */
+function canLink(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw thrown;
+    if (statSync(to, { throwIfNoEntry: false })) throw alreadyThere(to);
+    return false;
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "is in a folder that does not exist",
+  ENOTDIR: "is in a folder that is a file",
+  EACCES: "cannot be written: no permission",
+  EPERM: "cannot be written: no permission",
+  EROFS: "cannot be written: the file system is read-only",
+  EISDIR: "is a folder",
+  ENAMETOOLONG: "has a name that is too long",
+};
+
+function asRefusal(path: string, thrown: unknown): AgentAuthError {
+  if (thrown instanceof AgentAuthError) return thrown;
+  const { code = "", message } = thrown as NodeJS.ErrnoException;
+  if (code === "EEXIST") return alreadyThere(path);
+  const reason = REASONS[code];
+  if (reason !== undefined) return refused(path, reason, "name another file, or - for standard output", thrown);
+  return new AgentAuthError("internal_error", `the report cannot be written to ${quote(path)}: ${message}`, {
+    class: "internal",
+    hint: "look at the disk that the file is on, or name - for standard output",
+    cause: thrown,
+  });
+}
+
+function alreadyThere(path: string): AgentAuthError {
+  return refused(path, "is there already", "name another file, or replace it with --force");
+}
+
+function refused(path: string, reason: string, hint: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", `--html ${quote(path)} ${reason}`, { class: "usage", hint, cause });
+}

@@ -1,0 +1,87 @@
+import type { AgentAuth } from "../../../api/client.js";
+import type { Drift, Verdict } from "../../../api/page.js";
+import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import type { Filter } from "../../listing/filters.js";
+import { openListing, parseSort, readOptions } from "../../listing/source.js";
+import { choose } from "../../listing/summary.js";
+import type { Deps } from "../../runtime/context.js";
+import { numberText } from "./numbers.js";
+import type { ReportFlags } from "./options.js";
+
+/** How far the reading of a pool came. */
+export interface Reading {
+  /** Devices read. */
+  read: number;
+  /** Devices taken: those that the filter let through. */
+  counted: number;
+  /** Devices that the service says the pool has. */
+  total: number | undefined;
+  drift: Drift[];
+  verdict: Verdict | undefined;
+  /** Whether the limit was reached before the end of the pool. */
+  isLimited: boolean;
+  /** What ended it early, after something was read. */
+  failure: AgentAuthError | undefined;
+}
+
+/** What is read, and who takes it. */
+export interface Pool {
+  id: string;
+  filter: Filter | undefined;
+  take(device: object): void;
+}
+
+const DEVICES = { noun: "devices", scope: "pool" } as const;
+
+/**
+ * Reads a pool page by page.
+ *
+ * @throws `AgentAuthError` where it cannot be begun, and for a signal; what ends it later is in the result
+ */
+export async function readPool(service: AgentAuth, pool: Pool, options: ReportFlags, deps: Deps): Promise<Reading> {
+  const { id, filter, take } = pool;
+  const limit = options.limit ?? Number.POSITIVE_INFINITY;
+  const reading: Reading = { ...NOTHING_READ, drift: [] };
+  const sorting = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
+  const listing = openListing(service, DEVICES, id, sorting, {
+    ...readOptions(options),
+    maxItems: filter ? undefined : options.limit,
+    signal: deps.signal,
+    onDrift: (drift) => reading.drift.push(drift),
+    onEnd: (verdict) => {
+      reading.verdict = verdict;
+    },
+  });
+  const progress = deps.io.progress();
+  try {
+    for await (const page of listing.pages()) {
+      const count = page.pagination.item_count;
+      if (typeof count === "number") reading.total = count;
+      reading.read += page.items.length;
+      progress.update(
+        `devices: ${numberText(reading.read)} of ${reading.total === undefined ? "?" : numberText(reading.total)}`,
+      );
+      const { items, next } = choose(page, filter, limit - reading.counted);
+      for (const item of items) take(item);
+      reading.counted += items.length;
+      reading.isLimited = next !== undefined;
+      if (next) break;
+    }
+    reading.isLimited ||= reading.verdict?.next !== undefined;
+  } catch (thrown) {
+    if (!isAgentAuthError(thrown) || thrown.class !== "partial") throw thrown;
+    reading.failure = thrown;
+  } finally {
+    progress.stop();
+  }
+  return reading;
+}
+
+const NOTHING_READ = {
+  read: 0,
+  counted: 0,
+  total: undefined,
+  verdict: undefined,
+  isLimited: false,
+  failure: undefined,
+};

@@ -1,0 +1,94 @@
+import { isLoopbackHost } from "../../../http/address.js";
+import type { Facts } from "./fields.js";
+import { dateOf, numberText } from "./numbers.js";
+import { distanceKm } from "./travel.js";
+
+/** What a rule says of a device: undefined when it cannot be judged, false for nothing, else a few words of detail. */
+export type Judgement = string | false | undefined;
+
+/** Something worth a look that can be seen on one device. */
+export interface Rule {
+  code: string;
+  title: string;
+  why: string;
+  /** @param now Unix seconds */
+  judge(facts: Facts, now: number): Judgement;
+}
+
+/** Below this distance, an address that a table places wrongly explains more than a journey does. */
+const LEAST_DISTANCE_KM = 100;
+const FASTEST_KM_PER_HOUR = 1000;
+const STALE_DAYS = 90;
+const DAY_SECONDS = 86_400;
+
+/** The rules, the most urgent first. */
+export const RULES: readonly Rule[] = [
+  {
+    code: "impossible_travel",
+    title: "Faster than any traveller",
+    why: `First and last seen lie at least ${LEAST_DISTANCE_KM} km apart, at more than ${numberText(FASTEST_KM_PER_HOUR)} km/h: no airliner is so fast. It can be a VPN or a cloud exit, and it can be a credential that two parties hold.`,
+    judge: judgeTravel,
+  },
+  {
+    code: "insecure_redirect",
+    title: "Redirect without https",
+    why: "An authorization code that is sent over plain http to another machine, or into a page's own script, can be read on the way (RFC 9700 section 2.6).",
+    judge: ({ redirectUris }) => {
+      if (redirectUris === undefined) return undefined;
+      return redirectUris.map(insecurePart).find((part) => part !== undefined) ?? false;
+    },
+  },
+  {
+    code: "pkce_optional",
+    title: "PKCE not required",
+    why: "Without PKCE, whoever gets hold of an authorization code can turn it into a token (RFC 9700 section 2.1.1).",
+    judge: ({ pkceRequired, authProfile }) => {
+      if (pkceRequired === undefined) return undefined;
+      return pkceRequired ? false : (authProfile ?? "");
+    },
+  },
+  {
+    code: "country_changed",
+    title: "Another country than at first",
+    why: "People travel, and so do copied tokens: ask whether the owner moved.",
+    judge: ({ first, last }) => {
+      if (first.country === undefined || last.country === undefined) return undefined;
+      return first.country === last.country ? false : `${first.country} → ${last.country}`;
+    },
+  },
+  {
+    code: "stale_active",
+    title: `Active, but not seen for ${STALE_DAYS} days`,
+    why: "What nobody uses can still sign in. Revoke what is not needed any more.",
+    judge: ({ status, last }, now) => {
+      if (status === undefined) return undefined;
+      if (status !== "active") return false;
+      if (last.at === undefined) return undefined;
+      return now - last.at > STALE_DAYS * DAY_SECONDS
+        ? `last seen ${dateOf(Math.floor(last.at / DAY_SECONDS))}`
+        : false;
+    },
+  },
+];
+
+function judgeTravel({ first, last }: Facts): Judgement {
+  if (first.point === undefined || last.point === undefined) return undefined;
+  if (first.at === undefined || last.at === undefined || last.at < first.at) return undefined;
+  const distance = distanceKm(first.point, last.point);
+  const hours = (last.at - first.at) / 3600;
+  if (distance < LEAST_DISTANCE_KM || distance <= hours * FASTEST_KM_PER_HOUR) return false;
+  const minutes = Math.round(hours * 60);
+  const time = minutes < 1 ? "under a minute" : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${numberText(Math.round(distance))} km in ${time}`;
+}
+
+/** Schemes that a browser itself acts on, without encryption or in the place of the page that redirects. */
+const DANGEROUS = new Set(["ws:", "ftp:", "file:", "data:", "blob:", "javascript:", "vbscript:", "about:"]);
+
+/** The scheme and host of an address that codes must not be sent to; other schemes belong to apps (RFC 8252 7.1). */
+function insecurePart(address: string): string | undefined {
+  if (!URL.canParse(address)) return undefined;
+  const { protocol, hostname, host } = new URL(address);
+  if (protocol === "http:") return isLoopbackHost(hostname) ? undefined : `http://${host}`;
+  return DANGEROUS.has(protocol) ? protocol : undefined;
+}

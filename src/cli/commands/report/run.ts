@@ -1,0 +1,123 @@
+import { basename, dirname, extname, join } from "node:path";
+import { AgentAuthError, withHint } from "../../../errors.js";
+import { quote } from "../../../redact.js";
+import { serviceOf } from "../../clients/management.js";
+import type { Settings } from "../../config/settings.js";
+import type { Format } from "../../flags/formats.js";
+import { buildFilter, type Filter } from "../../listing/filters.js";
+import { continuationCommand } from "../../listing/resume-command.js";
+import { documentedValues } from "../../listing/source.js";
+import { printObject } from "../../output/object.js";
+import { withPager } from "../../output/pager.js";
+import { type Deps, requireScope, settingsOf } from "../../runtime/context.js";
+import { createAggregate } from "./aggregate.js";
+import { REPORT_FORMATS } from "./formats.js";
+import { checkHtmlFile, writeHtmlFile } from "./html-file.js";
+import type { Report } from "./model.js";
+import { notesOf } from "./notes.js";
+import { countText } from "./numbers.js";
+import type { ReportFlags } from "./options.js";
+import { type Reading, readPool } from "./read-pool.js";
+import { reportText } from "./text.js";
+import { textStyle } from "./text-style.js";
+
+const STDOUT = "-";
+
+/** `devices report`. */
+export async function runReport(options: ReportFlags, deps: Deps): Promise<undefined> {
+  const settings = settingsOf(options, deps);
+  const poolId = requireScope("pool", settings.pool, "devices report");
+  const filter = buildFilter(options, deps.now(), documentedValues("devices"));
+  const format = formatOf(options, settings);
+  const { html, force = false } = options;
+  if (html !== undefined && html !== STDOUT) checkHtmlFile(html, force);
+  const service = await serviceOf(options, settings, deps);
+  const aggregate = createAggregate(deps.now());
+  const reading = await readPool(service, { id: poolId, filter, take: aggregate.add }, options, deps);
+  const report = aggregate.report({
+    poolId,
+    complete: isComplete(reading),
+    read: reading.read,
+    total: reading.total,
+    notes: notesOf(reading, filter, options),
+  });
+  if (html !== undefined) await writePage(report, html, force, deps);
+  if (format !== undefined) await print(report, format, options, deps);
+  tell(reading, filter, deps);
+  if (reading.failure) throw withContinuation(reading.failure, reading, options, deps);
+  return undefined;
+}
+
+/** A limit is what was asked for; a list that changed has lost something on the way. */
+function isComplete({ failure, verdict }: Reading): boolean {
+  return failure === undefined && (verdict === undefined || verdict.complete || verdict.next !== undefined);
+}
+
+/** The format of what goes to stdout beside the page: nothing does unless it was asked for. */
+function formatOf(options: ReportFlags, settings: Settings): Format | undefined {
+  const { html, force, output, json, jq } = options;
+  const asked = output ?? (json || jq !== undefined ? "json" : undefined);
+  if (force && (html === undefined || html === STDOUT)) {
+    throw usage("--force has nothing to replace", "it goes with --html <file>");
+  }
+  if (html !== undefined && asked === undefined) return undefined;
+  if (html === STDOUT) {
+    const hint = "name a file for --html, or leave out -o, --json and --jq";
+    throw usage("--html - and an output format both want standard output", hint);
+  }
+  if (asked !== undefined) return asked;
+  // Of the formats that a profile names for lists, some do not suit a report.
+  return REPORT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
+}
+
+function usage(message: string, hint: string): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}
+
+async function writePage(report: Report, path: string, force: boolean, { io }: Deps): Promise<void> {
+  const { reportPage } = await import("./html/page.js");
+  const page = reportPage(report);
+  if (path === STDOUT) return io.stdout.write(page);
+  writeHtmlFile(path, page, force);
+  io.say(`wrote ${quote(path)}: ${countText(report.devices.counted, "device")}`);
+}
+
+function print(report: Report, format: Format, options: ReportFlags, deps: Deps): Promise<void> {
+  return withPager(deps, { ...options, format }, ({ io, now }) => {
+    if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
+      return printObject(io, format, report, { jq: options.jq, now });
+    }
+    return io.stdout.write(reportText(report, io.stdout.columns, textStyle(io.stdout.colors, io.env)));
+  });
+}
+
+function tell({ verdict, drift, counted, failure }: Reading, filter: Filter | undefined, { io }: Deps): void {
+  if (filter && counted === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
+  if (drift.length > 0 && failure === undefined) io.warn("the list changed while it was read; the report says so");
+  if (verdict && verdict.duplicates > 0 && drift.length === 0) {
+    io.warn(`the service listed ${countText(verdict.duplicates, "item")} twice; each is counted once`);
+  }
+}
+
+/** The error with the command that reports on the rest: on the rest alone, since reports cannot be added up. */
+function withContinuation(
+  failure: AgentAuthError,
+  { counted }: Reading,
+  { limit, html }: ReportFlags,
+  { argv }: Deps,
+): AgentAuthError {
+  if (failure.resume === undefined) return failure;
+  const left = limit === undefined ? undefined : limit - counted;
+  const words = html === undefined || html === STDOUT ? argv : withOtherFile(argv, html, failure.resume);
+  return withHint(failure, `go on with: ${continuationCommand(words, failure.resume, left)}`);
+}
+
+/** The command line with another file for the page, so that the rest does not take the place of what there is. */
+function withOtherFile(argv: readonly string[], path: string, offset: number): string[] {
+  const extension = extname(path);
+  const other = join(dirname(path), `${basename(path, extension)}-from-${offset}${extension}`);
+  return argv.map((word, index) => {
+    if (word === `--html=${path}`) return `--html=${other}`;
+    return argv[index - 1] === "--html" ? other : word;
+  });
+}

@@ -1,0 +1,49 @@
+import type { Colors } from "../../io/stream.js";
+
+/** How the text of a report is drawn. */
+export interface TextStyle {
+  colors: Colors;
+  /** A bar of a share of at most 1, no longer than `width` columns; something is drawn for all that is above 0. */
+  bar(share: number, width: number): string;
+  /** A column for each count. */
+  spark(counts: readonly number[], width: number): string;
+  heading(text: string): string;
+  /** The text as the terminal can show it. */
+  finish(text: string): string;
+}
+
+const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+const HEIGHTS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+const ASCII_HEIGHTS = [".", ":", "-", "=", "+", "*", "%", "#"];
+const ASCII_SIGNS: Readonly<Record<string, string>> = { "→": "->", "…": "~", "–": "-", "·": "-" };
+
+/** The style for a stream in an environment. */
+export function textStyle(colors: Colors, env: Readonly<Record<string, string | undefined>>): TextStyle {
+  const ascii = isAscii(env);
+  const heights = ascii ? ASCII_HEIGHTS : HEIGHTS;
+  return {
+    colors,
+    bar(share, width) {
+      const eighths = share > 0 ? Math.max(1, Math.round(share * width * 8)) : 0;
+      if (ascii) return "#".repeat(Math.min(width, Math.ceil(eighths / 8)));
+      const whole = Math.min(width, Math.floor(eighths / 8));
+      return "█".repeat(whole) + (whole < width ? (EIGHTHS[eighths % 8] ?? "") : "");
+    },
+    spark(counts, width) {
+      const greatest = Math.max(1, ...counts);
+      const repeat = Math.max(1, Math.floor(width / counts.length));
+      const height = (count: number) => heights[Math.ceil((count / greatest) * heights.length) - 1] ?? "";
+      return counts.map((count) => (count > 0 ? height(count) : " ").repeat(repeat)).join("");
+    },
+    heading: (text) => colors.bold(text.toUpperCase()),
+    finish: (text) => (ascii ? text.replace(/[→…–·]/g, (sign) => ASCII_SIGNS[sign] ?? sign) : text),
+  };
+}
+
+/** Whether the terminal or the locale knows nothing beyond ASCII; where neither says anything, it does. */
+function isAscii(env: Readonly<Record<string, string | undefined>>): boolean {
+  if (env["TERM"] === "dumb") return true;
+  const locale = env["LC_ALL"] ?? env["LC_CTYPE"] ?? env["LANG"] ?? "";
+  if (/^(?:C|POSIX)$/.test(locale)) return true;
+  return /\.(?!utf-?8)/i.test(locale);
+}

@@ -1,0 +1,140 @@
+import { createReadStream } from "node:fs";
+import type { Readable } from "node:stream";
+import { AgentAuthError } from "../../../errors.js";
+import { userAgent } from "../../../http/user-agent.js";
+import { quote } from "../../../redact.js";
+import { mcpAddress } from "../../clients/mcp-url.js";
+import { stdinFlag } from "../../flags/grant.js";
+import type { Deps } from "../../runtime/context.js";
+import type { RequestFlags } from "./options.js";
+
+/** A request that is ready but for its token. */
+export interface OutgoingRequest {
+  url: string;
+  method: string;
+  headers: Headers;
+  /** Bytes would do, but undici 6 cannot send them on when the server redirects with 307 or 308. */
+  body?: Blob;
+}
+
+/** A body is kept whole, since a refused token makes it be sent a second time. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** A field name and a method are tokens (RFC 9110 section 5.6.2). */
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+
+/** What an MCP server wants to be accepted (Streamable HTTP transport), and whatever another one has. */
+const ACCEPT = "application/json, text/event-stream, */*;q=0.5";
+
+/**
+ * The request that the flags describe, its body read.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export async function readRequest(options: RequestFlags, deps: Deps): Promise<OutgoingRequest> {
+  const url = addressOf(options.url);
+  const headers = headersOf(options.header ?? []);
+  const method = methodOf(options);
+  const body = options.data === undefined ? undefined : await bodyOf(options.data, options, deps);
+  if (!headers.has("accept")) headers.set("accept", ACCEPT);
+  if (!headers.has("user-agent")) headers.set("user-agent", userAgent("agentauth-cli"));
+  if (body && !headers.has("content-type")) headers.set("content-type", contentTypeOf(body));
+  return { url, method, headers, ...(body && { body: new Blob([body]) }) };
+}
+
+function addressOf(value: string): string {
+  const url = mcpAddress(value);
+  // It names a place inside a document and is never sent: whoever writes one means something else.
+  if (value.includes("#")) {
+    throw usage(`the MCP server's address ${quote(value)} must not contain a fragment`, 'leave out the "#"');
+  }
+  return url;
+}
+
+function methodOf({ method, data }: RequestFlags): string {
+  if (method === undefined) return data === undefined ? "GET" : "POST";
+  const verb = method.toUpperCase();
+  if (!TOKEN.test(verb)) throw usage(`--method ${quote(method, 80)} is not an HTTP method`, "for example -X DELETE");
+  if (["CONNECT", "TRACE", "TRACK"].includes(verb)) {
+    throw usage(`--method ${verb} is not possible with a token`, "for example -X DELETE");
+  }
+  if (data !== undefined && (verb === "GET" || verb === "HEAD")) {
+    throw usage(`--method ${verb} has no body, but --data is given`, "leave --method out to send it with POST");
+  }
+  return verb;
+}
+
+function headersOf(lines: readonly string[]): Headers {
+  const headers = new Headers();
+  for (const line of lines) {
+    const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
+    // Of a header that is not understood only the beginning is shown: the rest may be a secret.
+    const shown = `--header ${quote(line.split(/[:\s]/, 1)[0], 40)}`;
+    if (!TOKEN.test(name)) throw usage(`${shown} is not "name: value"`, 'for example -H "Accept: text/plain"');
+    if (name.toLowerCase() === "authorization") {
+      throw usage(
+        `${shown} is not possible: the server's token goes there`,
+        "leave it out: the token is added to the request",
+      );
+    }
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+      throw usage(`${shown} has a character in its value that no header can carry`, "line breaks end a header");
+    }
+    headers.append(name, value);
+  }
+  return headers;
+}
+
+async function bodyOf(data: string, options: RequestFlags, { io, signal }: Deps): Promise<Uint8Array<ArrayBuffer>> {
+  if (data === "-" || data === "@-") {
+    const other = stdinFlag(options);
+    if (other !== undefined)
+      throw usage(`--data and ${other} cannot both read standard input`, "give one of them a file");
+    return readAll(io.stdin.stream, "standard input", signal);
+  }
+  if (data.startsWith("@")) return readAll(createReadStream(data.slice(1)), `the file ${quote(data.slice(1))}`, signal);
+  return new TextEncoder().encode(data);
+}
+
+/** Everything in a stream, as it is. */
+async function readAll(stream: Readable, name: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const abort = () => stream.destroy(signal.reason);
+  if (signal.aborted) throw signal.reason;
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    for await (const chunk of stream) {
+      chunks.push(Buffer.from(chunk));
+      size += chunk.length;
+      if (size > MAX_BODY_BYTES) throw usage(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send less");
+    }
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const code = (error as NodeJS.ErrnoException).code;
+    if (error instanceof AgentAuthError || code === undefined) throw error;
+    throw usage(`--data: ${name} cannot be read (${code})`, '--data - sends a text that begins with "@"', error);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+  return Buffer.concat(chunks);
+}
+
+function contentTypeOf(body: Uint8Array): string {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    return "application/octet-stream";
+  }
+  try {
+    JSON.parse(text);
+    return "application/json";
+  } catch {
+    return "text/plain;charset=utf-8";
+  }
+}
+
+function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}

@@ -1,0 +1,196 @@
+import { AgentAuthError } from "../../../errors.js";
+import { parseStrictJson } from "../../../http/strict-json.js";
+import { createTransport } from "../../../http/transport.js";
+import { quote, shellWord } from "../../../redact.js";
+import {
+  forgetSandboxState,
+  readSandboxState,
+  removeSandboxState,
+  type SandboxState,
+  writeSandboxState,
+} from "../../config/sandbox-state.js";
+import { escapeJson } from "../../output/safe-json.js";
+import { type Deps, homeOf } from "../../runtime/context.js";
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+import type { SandboxCommandOptions } from "./options.js";
+
+type SandboxOptions = import("../../../sandbox/settings.js").SandboxOptions;
+type Run = (options: SandboxCommandOptions, deps: Deps) => Promise<number | undefined>;
+
+/** The verbs of `sandbox`. */
+export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", Run>> = {
+  async start(options, deps) {
+    const home = homeOf(deps);
+    const running = readSandboxState(home);
+    // Another process may have taken the number of a sandbox that was killed.
+    if (running && (await isHealthy(running, deps))) {
+      throw new AgentAuthError(
+        "usage",
+        `a sandbox is running already, at ${running.base_url} (process ${running.pid})`,
+        {
+          class: "usage",
+          hint: "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
+        },
+      );
+    }
+    const { startSandbox } = await import("../../../sandbox/sandbox.js");
+    const { parseFault } = await import("../../../sandbox/faults/parse.js");
+    const sandbox = await startSandbox({
+      ...given(options),
+      faults: (options.fault ?? []).map(parseFault),
+      signal: deps.signal,
+    });
+    const state: SandboxState = {
+      pid: process.pid,
+      base_url: sandbox.baseUrl,
+      api_token: sandbox.apiToken,
+      control_token: sandbox.controlToken,
+      account_id: sandbox.ids.account,
+      domain_id: sandbox.ids.domain,
+      pool_id: sandbox.ids.pool,
+      mcp_url: sandbox.mcpUrl,
+    };
+    try {
+      writeSandboxState(home, state);
+      await deps.io.stdout.write(readyLine(state, options));
+      deps.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C ends the sandbox)");
+      deps.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)}`);
+      await sandbox.closed;
+    } finally {
+      await sandbox.close();
+      removeSandboxState(home, process.pid);
+    }
+    return undefined;
+  },
+
+  async status(options, deps) {
+    const state = readSandboxState(homeOf(deps));
+    const healthy = state !== undefined && (await isHealthy(state, deps));
+    const { control_token: _, ...shown } = healthy ? state : { control_token: "" };
+    if (wantsJson(options)) await deps.io.stdout.write(`${JSON.stringify({ running: healthy, ...shown })}\n`);
+    else await deps.io.stdout.write(healthy ? readyLine(state, options) : "no sandbox is running\n");
+    return healthy ? EXIT_CODES.ok : EXIT_CODES.unavailable;
+  },
+
+  async stop(_options, deps) {
+    const home = homeOf(deps);
+    const state = readSandboxState(home);
+    if (!state || !(await isHealthy(state, deps))) {
+      forgetSandboxState(home);
+      deps.io.say("no sandbox is running");
+      return undefined;
+    }
+    await control(state, "POST", "/_sandbox/shutdown", undefined, deps);
+    // Whoever stops it may start the next at once, on the same port.
+    for (let waited = 0; waited < 3000 && readSandboxState(home) !== undefined; waited += 25) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    deps.io.say("the sandbox has stopped");
+    return undefined;
+  },
+
+  async clock(options, deps) {
+    const state = readSandboxState(homeOf(deps));
+    if (!state)
+      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    const { change } = options;
+    const body = change === undefined ? undefined : { advance_ms: parseAdvance(change) };
+    const { now } = (await control(state, body ? "POST" : "GET", "/_sandbox/clock", body, deps)) as { now: number };
+    await deps.io.stdout.write(`${new Date(now).toISOString()}\n`);
+    return undefined;
+  },
+
+  async machine(_options, deps) {
+    const state = readSandboxState(homeOf(deps));
+    const reply = state ? await control(state, "GET", "/_sandbox/machine", undefined, deps) : {};
+    const { machine } = reply as { machine?: object | null };
+    if (!machine) {
+      throw new AgentAuthError("usage", "no sandbox with machine grants is running", {
+        class: "usage",
+        hint: "agentauth sandbox start --machine-grants",
+      });
+    }
+    await deps.io.stdout.write(`${JSON.stringify(machine)}\n`);
+    return undefined;
+  },
+
+  async fault(options, deps) {
+    const { FAULT_KINDS } = await import("../../../sandbox/faults/faults.js");
+    const { parseFault } = await import("../../../sandbox/faults/parse.js");
+    const faults = options.faults.map(parseFault);
+    const state = readSandboxState(homeOf(deps));
+    const kinds = () => {
+      const rows = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(18)} ${about}`);
+      return deps.io.stdout.write(`Kinds of faults:\n${rows.join("\n")}\n`);
+    };
+    if (!state) {
+      if (faults.length === 0 && !options.clear) return void (await kinds());
+      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    }
+    if (options.clear) await control(state, "DELETE", "/_sandbox/faults", undefined, deps);
+    if (faults.length > 0) await control(state, "POST", "/_sandbox/faults", faults, deps);
+    if (faults.length === 0 && !options.clear) await kinds();
+    const { faults: set } = (await control(state, "GET", "/_sandbox/faults", undefined, deps)) as { faults: unknown[] };
+    for (const fault of set) await deps.io.stdout.write(`${escapeJson(JSON.stringify(fault))}\n`);
+    return undefined;
+  },
+};
+
+/** The options that were given, by the names that the sandbox has for them. */
+function given(options: SandboxCommandOptions): SandboxOptions {
+  const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
+  const { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces } = options;
+  const all = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
+  const oauth = { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces };
+  return Object.fromEntries(Object.entries({ ...all, ...oauth }).filter(([, value]) => value !== undefined));
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of `+1h`, `+30m`, `+90s` or `+2d`: the clock goes forward only. */
+function parseAdvance(text: string): number {
+  const found = /^\+(\d{1,6})([smhd])$/.exec(text);
+  const unit = UNITS_MS[found?.[2] ?? ""];
+  if (found && unit !== undefined) return Number(found[1]) * unit;
+  throw new AgentAuthError("usage", `${quote(text)} is not a step of the clock`, {
+    class: "usage",
+    hint: "give one such as +90s, +30m, +1h or +2d; the clock goes forward only",
+  });
+}
+
+function wantsJson(options: SandboxCommandOptions): boolean {
+  return options.json === true || options.output === "json";
+}
+
+/** One line that a script can wait for: everything a client needs. */
+function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
+  const { control_token: _, ...shown } = state;
+  if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown })}\n`;
+  return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
+}
+
+async function isHealthy(state: SandboxState, deps: Deps): Promise<boolean> {
+  const transport = createTransport({ maxAttempts: 1, timeout: 2000 });
+  try {
+    return (await transport(new Request(`${state.base_url}/health`), deps.signal)).status === 200;
+  } catch {
+    return false;
+  }
+}
+
+/** Steers the running sandbox. */
+async function control(state: SandboxState, method: string, path: string, body: unknown, deps: Deps): Promise<unknown> {
+  deps.redactor.add(state.control_token);
+  const transport = createTransport({ maxAttempts: 1, timeout: 5000 });
+  const reply = await transport(
+    new Request(`${state.base_url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${state.control_token}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }),
+    deps.signal,
+  );
+  if (reply.response.ok) return parseStrictJson(reply.text);
+  const said = (reply.json as { message?: unknown } | undefined)?.message ?? `HTTP ${reply.status}`;
+  throw new AgentAuthError("usage", `the sandbox refused: ${quote(said)}`, { class: "usage", status: reply.status });
+}

@@ -1,0 +1,31 @@
+import { OUTPUT_TYPES } from "../../output/output-types.js";
+import type { Registry } from "../../runtime/registry.js";
+import type { SchemaOptions } from "./run.js";
+
+/** `schema [type]`: the JSON Schema of what is printed as JSON. */
+export function declareSchema(registry: Registry): void {
+  const rows = Object.entries(OUTPUT_TYPES).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
+  registry.root
+    .command("schema")
+    .helpGroup("Help:")
+    .description("print the JSON Schema of what a command prints as JSON")
+    .argument("[type]", "the type; without it the types are listed")
+    .addHelpText(
+      "after",
+      `
+Types:
+${rows.join("\n")}
+
+A list prints an array of the type it names, with -o ndjson one a line. More fields may come in any version.
+
+Examples:
+  $ agentauth schema
+  $ agentauth schema device > device.schema.json`,
+    )
+    .action(
+      registry.action<SchemaOptions>(
+        async (options, deps) => (await import("./run.js")).runSchema(options, deps),
+        "type",
+      ),
+    );
+}

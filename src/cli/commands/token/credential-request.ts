@@ -1,0 +1,133 @@
+import { AgentAuthError } from "../../../errors.js";
+import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
+import { quote, shellWord } from "../../../redact.js";
+import { type Asker, UNKNOWN_ASKER } from "../../clients/token-formats.js";
+import type { TokenFlags } from "../../flags/agent.js";
+import { stdinFlag } from "../../flags/grant.js";
+import type { Deps } from "../../runtime/context.js";
+
+const OPERATIONS = ["get", "store", "erase"];
+const MAX_REQUEST_BYTES = 64 * 1024;
+
+/**
+ * Reads what the program that started `token` as its credential helper wants: an operation behind the command's words,
+ * attributes on standard input (git: gitcredentials(7); bazel: the credential helper specification), or an environment
+ * variable (kubectl: client-go credential plugins).
+ *
+ * @returns undefined where nothing is to be printed
+ * @throws `AgentAuthError` `usage` for a request that is none, `bad_address` (refused) where bazel asks for another server
+ */
+export async function readCredentialRequest(
+  server: string,
+  options: TokenFlags,
+  deps: Deps,
+): Promise<Asker | undefined> {
+  const { format = "raw", operation } = options;
+  const now = deps.now();
+  if (format !== "git" && format !== "bazel") {
+    if (operation !== undefined) {
+      throw usage(`${quote(operation, 80)} behind the address goes with --format git or bazel`, "leave it out");
+    }
+    return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: apiVersionOf(deps.io.env) }) };
+  }
+  if (operation !== undefined && !OPERATIONS.includes(operation)) {
+    throw usage(
+      `the operation ${quote(operation, 80)} is none of ${OPERATIONS.join(", ")}`,
+      `${format} adds it itself`,
+    );
+  }
+  // Logins are kept here already. A token that one server refused is not thrown away on the word of a program that may
+  // have sent it somewhere else: the next one comes by its end, or by --force-refresh.
+  if (operation === "store" || operation === "erase") return undefined;
+  const text = await requestText(format, options, deps);
+  if (format === "bazel") {
+    checkBazel(text, new URL(server), operation === "get");
+    return { now, ...UNKNOWN_ASKER };
+  }
+  const authtype = readGit(text, new URL(server), operation === "get");
+  if (authtype !== undefined) return { now, ...UNKNOWN_ASKER, authtype };
+  deps.io.verbose(`git asks for another server than ${server}: it is told nothing`);
+  return undefined;
+}
+
+/** Undefined where a person types, who is not to be kept waiting for a request. */
+async function requestText(format: string, options: TokenFlags, { io, signal }: Deps): Promise<string | undefined> {
+  const taken = stdinFlag(options);
+  if (taken !== undefined)
+    throw usage(`${taken} "-" reads standard input, which holds the request of ${format}`, `${taken} <file>`);
+  return io.stdin.isTTY ? undefined : io.stdin.text({ maxBytes: MAX_REQUEST_BYTES, signal });
+}
+
+/** Whether git takes a token as such; undefined where it asks for another server, or does not say for which. */
+function readGit(text: string | undefined, server: URL, isAsked: boolean): boolean | undefined {
+  if (text === undefined || (text === "" && !isAsked)) return UNKNOWN_ASKER.authtype;
+  const lines = text.split(/\r?\n/);
+  const end = lines.indexOf("");
+  const attributes = lines.slice(0, end < 0 ? undefined : end).map((line) => line.split(/=(.*)/s, 2));
+  const values = (name: string) => attributes.flatMap(([key, value = ""]) => (key === name ? [value] : []));
+  const [protocols, hosts] = [values("protocol"), values("host")];
+  if (protocols.length === 0 || hosts.length === 0) return undefined;
+  // An attribute that comes twice is as good as its worst.
+  const isFor = protocols.every((protocol) => hosts.every((host) => isOrigin(`${protocol}://${host}`, server)));
+  return isFor ? values("capability[]").includes("authtype") : undefined;
+}
+
+/** Whether a scheme and host name an origin and nothing else. */
+function isOrigin(asked: string, server: URL): boolean {
+  if (!/^[a-z]+:\/\/[^\s/\\?#@%]+$/i.test(asked) || !URL.canParse(asked)) return false;
+  return new URL(asked).origin === server.origin;
+}
+
+function checkBazel(text: string | undefined, server: URL, isAsked: boolean): void {
+  if (text === undefined || (text === "" && !isAsked)) return;
+  const uri = uriOf(text);
+  if (new URL(uri).origin === server.origin) return;
+  throw new AgentAuthError(
+    "bad_address",
+    `bazel asks for "uri" ${quote(uri)}, but the token is for ${server.origin} alone`,
+    {
+      class: "refused",
+      hint: `name the helper for its host only: ${shellWord(`--credential_helper=${server.hostname}`)}=<helper>`,
+    },
+  );
+}
+
+function uriOf(text: string): string {
+  const complain = (rule: string, cause?: unknown) =>
+    usage(`bazel's request on standard input ${rule}`, 'it is JSON such as {"uri":"https://mcp.example/mcp"}', cause);
+  let request: unknown;
+  try {
+    request = parseStrictJson(text);
+  } catch (cause) {
+    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`, cause);
+  }
+  const uri = isJsonObject(request) ? request["uri"] : undefined;
+  if (typeof uri !== "string") throw complain('has no "uri"');
+  if (!URL.canParse(uri)) throw complain(`has the "uri" ${quote(uri)}, which is not an address`);
+  return uri;
+}
+
+const API_VERSIONS = [UNKNOWN_ASKER.apiVersion, "client.authentication.k8s.io/v1beta1"];
+
+/** kubectl says in `KUBERNETES_EXEC_INFO` which version it reads; the answer must be of the same. */
+function apiVersionOf(env: Deps["io"]["env"]): string {
+  const text = env["KUBERNETES_EXEC_INFO"];
+  if (text === undefined) return UNKNOWN_ASKER.apiVersion;
+  const hint = `apiVersion in the kubeconfig's exec section: ${UNKNOWN_ASKER.apiVersion}`;
+  let info: unknown;
+  try {
+    info = parseStrictJson(text);
+  } catch (cause) {
+    throw usage(`KUBERNETES_EXEC_INFO is not JSON: ${cause instanceof Error ? cause.message : ""}`, hint, cause);
+  }
+  const version = isJsonObject(info) ? info["apiVersion"] : undefined;
+  if (typeof version === "string" && API_VERSIONS.includes(version)) return version;
+  throw usage(
+    `KUBERNETES_EXEC_INFO has the apiVersion ${quote(version)}, which is none of ${API_VERSIONS.join(", ")}`,
+    hint,
+  );
+}
+
+function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}

@@ -1,0 +1,36 @@
+import { pagerOption } from "../../flags/output.js";
+import { addOutputFlags, wholeNumber } from "../../flags/values.js";
+import type { Registry } from "../../runtime/registry.js";
+import type { TreeOptions } from "./run.js";
+
+/** `tree`. */
+export function declareTree(registry: Registry): void {
+  addOutputFlags(
+    registry.root
+      .command("tree")
+      .helpGroup("Lists:")
+      .description("show an account with its domains, pools and devices"),
+  )
+    .addOption(pagerOption())
+    .option("--account <account_id>", "the account (default: the profile's)")
+    .option(
+      "--limit <n>",
+      "devices to show of each pool; 0 for none (default 5, with json and yaml all)",
+      wholeNumber(0),
+    )
+    .option("--concurrency <n>", "pages in flight (default 4)", wholeNumber(1, 64))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ agentauth tree --account <account_id>
+  $ agentauth tree --account <account_id> --limit 0
+  $ agentauth tree --account <account_id> -o json`,
+    )
+    .action(
+      registry.action<TreeOptions>(async (options, deps) => {
+        const { runTree } = await import("./run.js");
+        return runTree(options, deps);
+      }),
+    );
+}

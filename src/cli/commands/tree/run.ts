@@ -1,0 +1,190 @@
+import type { AgentAuth } from "../../../api/client.js";
+import type { Verdict } from "../../../api/page.js";
+import type { Device, Domain, Pool } from "../../../api/types.js";
+import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { escapeText, quote } from "../../../redact.js";
+import { serviceOf } from "../../clients/management.js";
+import type { Format } from "../../flags/formats.js";
+import type { OutputFlags } from "../../flags/output.js";
+import { printObject } from "../../output/object.js";
+import { withPager } from "../../output/pager.js";
+import { type Deps, type GlobalFlags, requireScope, settingsOf } from "../../runtime/context.js";
+import { formatOf } from "../list/run.js";
+
+const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
+
+/** A line of the tree on its way to the reader. */
+interface Line {
+  depth: number;
+  last: boolean;
+  kind: string;
+  id: string;
+  title: string;
+  note: string;
+}
+
+/** `tree`: domains, pools and devices as they come, so that a large account shows at once. */
+export async function runTree(options: TreeOptions, deps: Deps): Promise<undefined> {
+  const settings = settingsOf(options, deps);
+  const account = requireScope("account", settings.account, "tree");
+  const format = formatOf(options, settings, deps.io);
+  if (!FORMATS.includes(format)) {
+    throw new AgentAuthError("usage", `a tree cannot be printed as ${quote(format)}`, {
+      class: "usage",
+      hint: `formats of a tree: ${FORMATS.join(", ")}`,
+    });
+  }
+  const service = await serviceOf(options, settings, deps);
+  const walk = new Walk(service, deps, options.concurrency ?? 4);
+  await withPager(deps, { ...options, format }, async (paged) => {
+    if (format === "table" || format === "plain") {
+      const domains = await walk.domains(account);
+      await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, paged).catch(endedEarly);
+    } else {
+      const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
+      await printObject(paged.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
+    }
+  });
+  return undefined;
+}
+
+/** What was printed up to here is not the whole tree, and must not pass for it. */
+function endedEarly(thrown: unknown): never {
+  if (!isAgentAuthError(thrown) || thrown.class === "aborted") throw thrown;
+  const { code, message, status, requestId, url, retryable } = thrown;
+  throw new AgentAuthError(code, `the tree ended early: ${message}`, {
+    class: "partial",
+    hint: "run the command again; agentauth devices list reads one pool and can go on where it stopped",
+    cause: thrown,
+    status,
+    requestId,
+    url,
+    retryable,
+  });
+}
+
+class Walk {
+  readonly #service: AgentAuth;
+  readonly #options: { signal: AbortSignal; concurrency: number };
+
+  constructor(service: AgentAuth, deps: Deps, concurrency: number) {
+    this.#service = service;
+    this.#options = { signal: deps.signal, concurrency };
+  }
+
+  domains(account_id: string): Promise<Domain[]> {
+    return this.#service.domains.list({ account_id }, this.#options).toArray();
+  }
+
+  pools(domain_id: string): Promise<Pool[]> {
+    return this.#service.pools.list({ domain_id }, this.#options).toArray();
+  }
+
+  /** The first devices of a pool, and how many there are. */
+  async devices(pool_id: string, limit: number | undefined): Promise<{ items: Device[]; total: number | undefined }> {
+    let verdict: Verdict | undefined;
+    const items = await this.#service.devices
+      .list(
+        { pool_id },
+        {
+          ...this.#options,
+          maxItems: limit === 0 ? 1 : limit,
+          onEnd: (end) => {
+            verdict = end;
+          },
+        },
+      )
+      .toArray();
+    return { items: limit === 0 ? [] : items, total: verdict?.expected };
+  }
+
+  async whole(account: string, limit: number | undefined): Promise<object[]> {
+    const domains = [];
+    for (const domain of await this.domains(account)) {
+      const pools = [];
+      for (const pool of await this.pools(idOf(domain))) {
+        const { items, total } = await this.devices(idOf(pool), limit);
+        pools.push({ ...pool, device_count: total ?? items.length, devices: items });
+      }
+      domains.push({ ...domain, pools });
+    }
+    return domains;
+  }
+}
+
+function idOf(item: { id?: string | null; title?: string | null }): string {
+  if (typeof item.id === "string" && item.id !== "") return item.id;
+  throw new AgentAuthError("bad_envelope", `the service listed ${quote(item.title ?? "an item")} without an id`, {
+    class: "refused",
+  });
+}
+
+interface Tree {
+  account: string;
+  domains: readonly Domain[];
+  /** Devices to show of each pool. */
+  limit: number;
+  format: Format;
+}
+
+async function printLines({ account, domains, limit, format }: Tree, walk: Walk, deps: Deps): Promise<void> {
+  const { stdout } = deps.io;
+  const print = (line: Line, open: readonly boolean[]) =>
+    stdout.write(format === "plain" ? plainLine(line) : treeLine(line, open, stdout.colors));
+  await print({ depth: 0, last: true, kind: "account", id: account, title: "", note: "" }, []);
+  for (const [d, domain] of domains.entries()) {
+    const lastDomain = d === domains.length - 1;
+    await print(lineOf(1, lastDomain, "domain", domain, domain.status), []);
+    const pools = await walk.pools(idOf(domain));
+    for (const [p, pool] of pools.entries()) {
+      const lastPool = p === pools.length - 1;
+      const { items, total } = await walk.devices(idOf(pool), limit);
+      const count = total ?? items.length;
+      const note = [pool.status, `${count} ${count === 1 ? "device" : "devices"}`].filter(Boolean).join(", ");
+      await print(lineOf(2, lastPool, "pool", pool, note), [!lastDomain]);
+      const more = limit > 0 ? count - items.length : 0;
+      for (const [index, device] of items.entries()) {
+        const note = [device.session_type, device.status].filter(Boolean).join(", ");
+        await print(lineOf(3, more === 0 && index === items.length - 1, "device", device, note), [
+          !lastDomain,
+          !lastPool,
+        ]);
+      }
+      if (more > 0 && format === "table") {
+        await stdout.write(`${branches([!lastDomain, !lastPool], true)}… and ${more} more (--limit)\n`);
+      }
+    }
+  }
+}
+
+function lineOf(
+  depth: number,
+  last: boolean,
+  kind: string,
+  item: { id?: string | null; title?: string | null },
+  note: string | null | undefined,
+): Line {
+  return { depth, last, kind, id: item.id ?? "", title: item.title ?? "", note: note ?? "" };
+}
+
+function plainLine({ kind, id, title, note }: Line): string {
+  return `${[kind, id, title, note].map(escapeText).join("\t")}\n`;
+}
+
+function treeLine(line: Line, open: readonly boolean[], colors: Deps["io"]["stdout"]["colors"]): string {
+  const name = line.title === "" ? line.id : `${escapeText(line.title)}  ${colors.dim(escapeText(line.id))}`;
+  const note = line.note === "" ? "" : `  ${colors.dim(`(${escapeText(line.note)})`)}`;
+  return `${line.depth === 0 ? "" : branches(open, line.last)}${line.depth === 0 ? `account ${escapeText(line.id)}` : name}${note}\n`;
+}
+
+function branches(open: readonly boolean[], last: boolean): string {
+  return `${open.map((more) => (more ? "│   " : "    ")).join("")}${last ? "└── " : "├── "}`;
+}
+
+/** What `tree` was told. */
+export interface TreeOptions extends GlobalFlags, OutputFlags {
+  limit?: number;
+  concurrency?: number;
+  /** `false` for `--no-pager`. */
+  pager?: boolean;
+}

@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import { isAgentAuthError } from "../../errors.js";
+import { makePrivateFolder, noLinks } from "../../store/file/private-file.js";
+import { FileLeases } from "../../store/leases/file-leases.js";
+import { type Config, readConfig, writeConfig } from "./file.js";
+
+const DURATION_MS = 10_000;
+const PATIENCE_MS = 20_000;
+
+/**
+ * Changes the settings file: reads it, and writes what the change makes of it, while no other process does so.
+ *
+ * @param change gives the settings as they are to be; undefined leaves them as they are
+ * @throws `AgentAuthError` `usage` for a file that is broken, `store_failed` for one that cannot be written
+ */
+export async function changeConfig(
+  home: string,
+  change: (config: Config) => Config | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const work = async () => {
+    const changed = change(readConfig(home));
+    if (changed) await writeConfig(home, changed);
+  };
+  // A file that is broken is told before anything is made.
+  readConfig(home);
+  makePrivateFolder(home);
+  let isBegun = false;
+  try {
+    const options = { duration: DURATION_MS, patience: PATIENCE_MS, once: true, signal };
+    await new FileLeases(join(home, "claims")).run(
+      "settings file",
+      async (lease) => {
+        isBegun = true;
+        await lease.commit();
+        await work();
+      },
+      options,
+    );
+  } catch (error) {
+    // Settings need no hard links, and logins, which do, say so themselves.
+    if (isBegun || !hasNoLinks(error)) throw error;
+    await work();
+  }
+}
+
+function hasNoLinks(error: unknown): boolean {
+  const cause = isAgentAuthError(error) ? (error.cause as NodeJS.ErrnoException | undefined) : undefined;
+  return noLinks(cause?.code) !== undefined;
+}

@@ -1,0 +1,164 @@
+import { AgentAuthError } from "../../errors.js";
+import { parseBaseUrl } from "../../http/address.js";
+import { quote, shellWord } from "../../redact.js";
+import type { Format } from "../flags/formats.js";
+import { nearest } from "../runtime/suggest.js";
+import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./file.js";
+import { profileNames } from "./profile.js";
+import { readSandboxState } from "./sandbox-state.js";
+import { keepApart } from "./sandbox-token.js";
+import { readSecretFile } from "./secret-file.js";
+import type { Sourced } from "./sourced.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What flags can set, by the names they have on the command line. */
+export interface SettingFlags {
+  profile?: string;
+  baseUrl?: string;
+  account?: string;
+  domain?: string;
+  pool?: string;
+  issuer?: string;
+  output?: Format;
+  clientCert?: string;
+  clientKey?: string;
+}
+
+/** The settings of one run: flag before environment before profile before default. */
+export interface Settings {
+  profile: Sourced;
+  baseUrl: Sourced | undefined;
+  apiToken: { read(): string; source: string } | undefined;
+  authHeader: Sourced | undefined;
+  /** The only issuer to use; checked where it is used. */
+  issuer: Sourced | undefined;
+  account: Sourced | undefined;
+  domain: Sourced | undefined;
+  pool: Sourced | undefined;
+  output: Sourced | undefined;
+  /** The file of the client certificate, and that of its key where it is another one. */
+  clientCert: Sourced | undefined;
+  clientKey: Sourced | undefined;
+}
+
+/**
+ * Decides every setting.
+ *
+ * @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist
+ */
+export function resolveSettings(flags: SettingFlags, env: Env, config: Config, home: string): Settings {
+  const profile = first(
+    [flags.profile, "--profile"],
+    [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
+    [config.profile, "settings file"],
+  );
+  if (!profile) throw new TypeError("a profile always has a name");
+  const entries = profileEntries(profile, config, home);
+  const from = `profile ${profile.value}`;
+  const baseUrl = first(
+    [flags.baseUrl, "--base-url"],
+    [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"],
+    [entries.base_url, from],
+  );
+  if (baseUrl) checkSetting("base_url", baseUrl.value, baseUrl.source);
+  return {
+    profile,
+    baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
+    apiToken: guarded(apiToken(entries, baseUrl, env, from), baseUrl, home),
+    authHeader: first([entries.auth_header, from]),
+    issuer: first([flags.issuer, "--issuer"], [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
+    account: first([flags.account, "--account"], [entries.account, from]),
+    domain: first([flags.domain, "--domain"], [entries.domain, from]),
+    pool: first([flags.pool, "--pool"], [entries.pool, from]),
+    output: first([flags.output, "--output"], [entries.output, from]),
+    clientCert: first([flags.clientCert, "--client-cert"], [entries.client_cert, from]),
+    // The profile's key is that of the profile's certificate.
+    clientKey: first([flags.clientKey, "--client-key"], [flags.clientCert ? undefined : entries.client_key, from]),
+  };
+}
+
+/** Neither does a sandbox get the token of a real service, nor a real service that of a sandbox. */
+function guarded(token: Settings["apiToken"], baseUrl: Sourced | undefined, home: string): Settings["apiToken"] {
+  if (token === undefined || baseUrl === undefined) return token;
+  const { source } = token;
+  return { source, read: () => keepApart({ value: token.read(), source }, baseUrl, home) };
+}
+
+function first(...candidates: [string | undefined, string][]): Sourced | undefined {
+  for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
+  return undefined;
+}
+
+interface Entries extends Profile {
+  /** The sandbox's own token, which belongs to nobody. */
+  sandbox_token?: string;
+}
+
+function profileEntries(profile: Sourced, config: Config, home: string): Entries {
+  const { value: name, source } = profile;
+  if (!isProfileName(name)) {
+    throw new AgentAuthError(
+      "usage",
+      `${source} ${quote(name)} is not a valid profile name: letters, digits, "-", "_" and "."`,
+      { class: "usage" },
+    );
+  }
+  const own = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
+  if (own) return own;
+  if (name === SANDBOX_PROFILE) {
+    const state = readSandboxState(home);
+    if (!state) {
+      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    }
+    const { account_id: account, domain_id: domain, pool_id: pool } = state;
+    return { base_url: state.base_url, sandbox_token: state.api_token, account, domain, pool };
+  }
+  // The default profile need not be written down; a name that somebody typed must be.
+  if (name === "default") return {};
+  const meant = nearest(name, profileNames(config, home));
+  throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
+    class: "usage",
+    hint:
+      meant === undefined
+        ? `agentauth config set base_url <url> --profile ${shellWord(name)}`
+        : `did you mean ${meant}?`,
+  });
+}
+
+function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): Settings["apiToken"] {
+  const inEnv = env["AGENTAUTH_API_TOKEN"];
+  if (inEnv) return { read: () => inEnv, source: "AGENTAUTH_API_TOKEN" };
+  const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
+  if (reference === undefined && sandbox === undefined) return undefined;
+  // A profile's token goes to the profile's service: an address from somewhere else must not draw it out.
+  if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin)) {
+    return {
+      source: from,
+      read() {
+        throw new AgentAuthError(
+          "usage",
+          `the API token of ${from} belongs to ${bound ?? "no base_url yet"}, not to ${baseUrl.value} (${baseUrl.source})`,
+          {
+            class: "usage",
+            hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use a profile of its own",
+          },
+        );
+      },
+    };
+  }
+  if (sandbox !== undefined) return { read: () => sandbox, source: from };
+  const [kind, ...rest] = (reference ?? "").split(":");
+  const name = rest.join(":");
+  if (kind === "file") return { read: () => readSecretFile(name), source: `${from}, ${name}` };
+  return {
+    source: `${from}, ${name}`,
+    read() {
+      const value = env[name];
+      if (value) return value;
+      throw new AgentAuthError("usage", `the environment variable ${name}, named by ${from}, is not set`, {
+        class: "usage",
+      });
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { Writable } from "node:stream";
+import { parseMcpUrl } from "../../oauth/discovery/resource.js";
+import { AccessToken } from "../../oauth/grant/access-token.js";
+import { coversScope, isFresh } from "../../oauth/grant/grant.js";
+import { Redactor } from "../../redact.js";
+import { fileStore } from "../../store/file/file.js";
+import { outletOf } from "../clients/network.js";
+import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
+import { readConfig } from "../config/file.js";
+import { homeFolder } from "../config/home.js";
+import { writtenProfile } from "../config/profile.js";
+import { resolveSettings } from "../config/settings.js";
+import { PipeClosed, writeAll } from "../io/write-all.js";
+import type { Host } from "../runtime/host.js";
+
+/**
+ * Prints the token of a `token` command line that needs nothing but what is stored, without loading the program.
+ *
+ * @returns the exit code; undefined where nothing was printed and the whole program has to decide
+ */
+export async function printCachedToken(argv: readonly string[], host: Host): Promise<number | undefined> {
+  const text = await cachedToken(argv, host.env);
+  if (text === undefined) return undefined;
+  // A failed write also emits "error", which would end the process.
+  host.stdout.on("error", () => {});
+  try {
+    await writeAll(host.stdout, text);
+  } catch (error) {
+    if (!(error instanceof PipeClosed)) return tellFailure(error, argv, host);
+  }
+  return 0;
+}
+
+/**
+ * What a `token` command line prints when a token is stored in a file and fresh.
+ *
+ * Every rule about settings, files and tokens is the program's own. What one of them refuses is left to the whole
+ * program, which meets it again and says it.
+ *
+ * @returns undefined where the arguments, the settings or the stored token are not as simple as that
+ */
+export async function cachedToken(argv: readonly string[], env: Host["env"]): Promise<string | undefined> {
+  const asked = readArguments(argv);
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
+  if (asked === undefined) return undefined;
+  const now = Date.now();
+  try {
+    const home = homeFolder(set);
+    const config = readConfig(home);
+    // No proxy is needed, but one that is no address is refused.
+    await outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
+    const { profile: named, issuer } = resolveSettings(asked.profile, set, config, home);
+    const { value: profile } = named;
+    if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")
+      return undefined;
+    const grant = await fileStore(home).read({ profile, server: parseMcpUrl(asked.url).resource });
+    if (!grant || !isFresh(grant, now, asked.minTtl) || !coversScope(grant, asked.scope)) return undefined;
+    if (grant.proofKey !== undefined) return undefined;
+    if (issuer !== undefined && grant.issuer !== issuer.value) return undefined;
+    return formatToken(asked.format, new AccessToken(grant), { now, ...UNKNOWN_ASKER });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Those that read nothing but the token. */
+const FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;
+const VALUES = ["--format", "--min-ttl", "--profile", "--scope"];
+/** They decide about a sign-in, and about what is said of one. */
+const SWITCHES = ["--login", "--no-login", "--no-input", "--quiet", "-q"];
+
+interface Arguments {
+  url: string;
+  format: (typeof FORMATS)[number];
+  minTtl: number | undefined;
+  scope: string[] | undefined;
+  profile: { profile?: string };
+}
+
+/** Whatever could be read in two ways, or is wrong, is for the parser. */
+function readArguments([command, ...words]: readonly string[]): Arguments | undefined {
+  if (command !== "token" || (words.includes("--login") && words.includes("--no-login"))) return undefined;
+  const values = new Map<string, string>();
+  const operands: string[] = [];
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? "";
+    if (SWITCHES.includes(word)) continue;
+    const [, name = word, inline] = /^(--[a-z-]+)=(.*)$/s.exec(word) ?? [];
+    if (VALUES.includes(name)) {
+      const value = inline ?? words[++at] ?? "";
+      if (values.has(name) || value === "" || value.startsWith("-")) return undefined;
+      values.set(name, value);
+    } else operands.push(word);
+  }
+  // Flags that are not known here are among them.
+  return operands.length === 1 ? checkValues(operands[0] ?? "", values) : undefined;
+}
+
+function checkValues(url: string, values: ReadonlyMap<string, string>): Arguments | undefined {
+  const [asked = "raw", minTtl] = [values.get("--format"), values.get("--min-ttl")];
+  const format = FORMATS.find((known) => known === asked);
+  if (format === undefined || (minTtl !== undefined && !/^\d{1,9}$/.test(minTtl))) return undefined;
+  const profile = values.get("--profile");
+  return {
+    url,
+    format,
+    minTtl: minTtl === undefined ? undefined : Number(minTtl),
+    scope: values.get("--scope")?.split(" ").filter(Boolean),
+    profile: profile === undefined ? {} : { profile },
+  };
+}
+
+/** Has the whole program tell why stdout cannot be written; by then the stream itself only says that it is closed. */
+async function tellFailure(error: unknown, argv: readonly string[], host: Host): Promise<number> {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : new Error(String(error));
+  const { runProgram } = await import("../execute.js");
+  return runProgram(argv, {
+    get stdin() {
+      return host.stdin;
+    },
+    stdout: new Writable({ write: (_chunk, _encoding, done) => done(cause) }),
+    stderr: host.stderr,
+    env: host.env,
+    on: host.on.bind(host),
+    off: host.off.bind(host),
+    exit: (code) => host.exit(code),
+  });
+}

@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { COLUMNS, terminalSize } from "../io/terminal-size.js";
+import { PipeClosed, writeAll } from "../io/write-all.js";
+import type { Host } from "../runtime/host.js";
+
+/** Lines longer than this are hard to read, however wide the terminal. */
+export const WIDEST_HELP = 100;
+
+/** The words that ask for the help of the program itself. */
+const ASKS = ["--help", "-h", "help"];
+
+/**
+ * Prints the program's own help as the build has written it down, for the widths that it has been written down for: a
+ * pipe's and that of a large window.
+ *
+ * @returns whether it was printed
+ */
+export async function printRootHelp(argv: readonly string[], host: Host): Promise<boolean> {
+  if (argv.length > 1 || !ASKS.includes(argv[0] ?? "help")) return false;
+  const text = writtenHelp(terminalSize(host.env["COLUMNS"], host.stdout.columns, COLUMNS));
+  if (text === undefined) return false;
+  // A failed write also emits "error", which would end the process.
+  host.stdout.on("error", () => {});
+  try {
+    await writeAll(host.stdout, text);
+  } catch (error) {
+    // The program meets what is wrong with the output again, and says it.
+    return error instanceof PipeClosed;
+  }
+  return true;
+}
+
+function writtenHelp(columns: number): string | undefined {
+  try {
+    return readFileSync(new URL(`help-${Math.min(columns, WIDEST_HELP)}.txt`, import.meta.url), "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,129 @@
+/** The one object through which the CLI reads and prints. Nothing else touches `process`. */
+
+import { Readable, Writable } from "node:stream";
+import { escapeText } from "../../redact.js";
+import { type Progress, type ProgressLine, progressLine } from "./progress.js";
+import { type InStream, inStream } from "./stdin.js";
+import { type OutStream, outStream, type TerminalStream } from "./stream.js";
+
+export type { Progress } from "./progress.js";
+export type { InStream } from "./stdin.js";
+export { type OutStream, PipeClosed } from "./stream.js";
+
+/** What the global flags decide about printing. */
+export interface IoSettings {
+  /** Hushes {@link Io.say} and progress. */
+  quiet?: boolean;
+  /** Lets {@link Io.verbose} print. */
+  verbose?: boolean;
+  /** `false` for `--no-color`. */
+  color?: boolean;
+}
+
+/** Input, output and environment of one run. Data goes to `stdout`, everything said to a person to `stderr`. */
+export interface Io {
+  readonly stdin: InStream;
+  readonly stdout: OutStream;
+  readonly stderr: OutStream;
+  /** The environment as it was at the start; an empty variable is unset. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly settings: Readonly<IoSettings>;
+  /** The same streams under other settings, once the flags are known. */
+  with(settings: IoSettings): Io;
+  /** Tells a person something; each line of the text is escaped. Hushed by `quiet`. */
+  say(text: string): void;
+  /** Like {@link say}, printed only with `verbose`. */
+  verbose(text: string): void;
+  /** Like {@link say}, with `warning: ` before it and never hushed. */
+  warn(text: string): void;
+  /** A progress line on stderr; silent when that is no terminal or `quiet` is set. */
+  progress(): Progress;
+}
+
+/** The part of `process` that {@link createIo} reads. */
+export interface ProcessLike {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: TerminalStream;
+  readonly stderr: TerminalStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The real thing: `createIo(process)`. */
+export function createIo(host: ProcessLike, settings: IoSettings = {}): Io {
+  const env = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
+  return assemble(host, env, progressLine(host.stderr), settings);
+}
+
+function assemble(host: ProcessLike, env: Io["env"], line: ProgressLine, settings: IoSettings): Io {
+  const color = settings.color !== false;
+  const stderr = outStream(host.stderr, { env, color, beforeWrite: line.clear });
+  const print = (prefix: string, text: string) => {
+    const lines = text.split("\n").map(escapeText).join("\n");
+    // Nobody to tell is no reason to fail.
+    stderr.write(`${prefix}${lines}\n`).then(line.redraw, () => {});
+  };
+  const showsProgress = stderr.isTTY && settings.quiet !== true && env["TERM"] !== "dumb";
+  return {
+    // Node opens standard input when it is first asked for, which most commands never do.
+    get stdin() {
+      return inStream(host.stdin);
+    },
+    stdout: outStream(host.stdout, { env, color, beforeWrite: host.stdout.isTTY === true ? line.clear : () => {} }),
+    stderr,
+    env,
+    settings,
+    with: (changed) => assemble(host, env, line, { ...settings, ...changed }),
+    say: (text) => settings.quiet !== true && print("", text),
+    verbose: (text) => settings.verbose === true && print("", text),
+    warn: (text) => print(stderr.colors.yellow("warning: "), text),
+    progress: () => (showsProgress ? line.start(() => stderr.columns) : { update() {}, stop() {} }),
+  };
+}
+
+/** An {@link Io} that keeps what is printed. */
+export interface MemoryIo extends Io {
+  /** Everything written to stdout so far. */
+  out(): string;
+  /** Everything written to stderr so far. */
+  err(): string;
+}
+
+/** What {@link createMemoryIo} pretends. */
+export interface MemoryIoOptions extends IoSettings {
+  /** Which streams are terminals. Default: none. */
+  tty?: boolean | { stdin?: boolean; stdout?: boolean; stderr?: boolean };
+  /** What the terminals report as their width. */
+  columns?: number;
+  env?: Readonly<Record<string, string | undefined>>;
+  /** What stdin holds. */
+  stdin?: string;
+}
+
+/** An {@link Io} in memory, for tests. */
+export function createMemoryIo(options: MemoryIoOptions = {}): MemoryIo {
+  const { tty = false, columns, env = {}, stdin = "", ...settings } = options;
+  const isTTY = (name: "stdin" | "stdout" | "stderr") => (typeof tty === "boolean" ? tty : tty[name] === true);
+  const stdout = sink();
+  const stderr = sink();
+  const io = createIo(
+    {
+      stdin: Object.assign(Readable.from(stdin === "" ? [] : [Buffer.from(stdin)]), { isTTY: isTTY("stdin") }),
+      stdout: Object.assign(stdout.stream, { isTTY: isTTY("stdout"), columns }) as TerminalStream,
+      stderr: Object.assign(stderr.stream, { isTTY: isTTY("stderr"), columns }) as TerminalStream,
+      env,
+    },
+    settings,
+  );
+  return { ...io, stdout: io.stdout, stderr: io.stderr, out: stdout.text, err: stderr.text };
+}
+
+function sink(): { stream: Writable; text(): string } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
+}

@@ -1,0 +1,116 @@
+import type { Device } from "../../api/types.js";
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import { nearest } from "../runtime/suggest.js";
+
+/** The filters that are applied here, since the service has none. */
+export interface FilterFlags {
+  status?: string;
+  title?: string;
+  sessionType?: string;
+  seenAfter?: string;
+  seenBefore?: string;
+}
+
+/** A filter and the flags that it stands for. */
+export interface Filter {
+  matches(item: Device): boolean;
+  flags: readonly string[];
+  /** A sentence for each value that was asked for and that no item had, where it is not documented either. */
+  mistyped(): string[];
+}
+
+/** The values that the service documents for what is filtered by; others may come all the same. */
+export type DocumentedValues = Readonly<Partial<Record<"status" | "session_type", readonly string[]>>>;
+
+/**
+ * Builds the filter that the flags ask for; all of them must hold.
+ *
+ * @param now milliseconds since the epoch, for times such as `7d`
+ * @returns undefined when no flag was given
+ * @throws `AgentAuthError` `usage` for a time that cannot be read
+ */
+export function buildFilter(flags: FilterFlags, now: number, documented: DocumentedValues = {}): Filter | undefined {
+  const tests: [string, (item: Device) => boolean][] = [];
+  const { status, title, sessionType, seenAfter, seenBefore } = flags;
+  const exact = [
+    ...(status === undefined ? [] : [exactly("status", "--status", status, documented)]),
+    ...(sessionType === undefined ? [] : [exactly("session_type", "--session-type", sessionType, documented)]),
+  ];
+  for (const one of exact) tests.push([one.flag, one.matches]);
+  if (title !== undefined) {
+    const glob = globPattern(title);
+    tests.push(["--title", (item) => typeof item.title === "string" && glob.test(item.title)]);
+  }
+  if (seenAfter !== undefined) {
+    const after = parseTime(seenAfter, "--seen-after", now);
+    tests.push(["--seen-after", (item) => seenAt(item) >= after]);
+  }
+  if (seenBefore !== undefined) {
+    const before = parseTime(seenBefore, "--seen-before", now);
+    tests.push(["--seen-before", (item) => seenAt(item) < before]);
+  }
+  if (tests.length === 0) return undefined;
+  return {
+    flags: tests.map(([flag]) => flag),
+    matches(item) {
+      // Each of them sees every item, whatever the others say of it.
+      for (const { look } of exact) look(item);
+      return tests.every(([, test]) => test(item));
+    },
+    mistyped: () => exact.flatMap(({ mistyped }) => mistyped() ?? []),
+  };
+}
+
+/** Values that are remembered to be named. */
+const MOST_SEEN = 20;
+
+function exactly(field: "status" | "session_type", flag: string, wanted: string, documented: DocumentedValues) {
+  const seen = new Set<string>();
+  const known = documented[field] ?? [];
+  const name = field.replace("_", " ");
+  return {
+    flag,
+    look(item: Device) {
+      const value = item[field];
+      if (typeof value === "string" && (seen.size < MOST_SEEN || value === wanted)) seen.add(value);
+    },
+    matches: (item: Device) => item[field] === wanted,
+    mistyped(): string | undefined {
+      if (seen.size === 0 || seen.has(wanted) || known.includes(wanted)) return undefined;
+      const values = [...new Set([...known, ...seen])].sort();
+      const meant = nearest(wanted, values);
+      const help = meant === undefined ? `there are ${values.map((value) => quote(value, 40)).join(", ")}` : undefined;
+      return `${flag} ${quote(wanted)}: nothing has this ${name}; ${help ?? `did you mean ${quote(meant, 40)}?`}`;
+    },
+  };
+}
+
+/** NaN, which compares with nothing, where the service did not say. */
+function seenAt(item: Device): number {
+  const at = item.last_seen?.at;
+  return typeof at === "number" ? at : Number.NaN;
+}
+
+/** `*` stands for anything, `?` for one character; letters match in either case. */
+function globPattern(glob: string): RegExp {
+  const pattern = glob.replace(/[.*+?^${}()|[\]\\]/g, (mark) =>
+    mark === "*" ? "[^]*" : mark === "?" ? "[^]" : `\\${mark}`,
+  );
+  return new RegExp(`^${pattern.replace(/(?:\[\^\]\*){2,}/g, "[^]*")}$`, "iu");
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?$/;
+
+/** Unix seconds of a time: `7d`, `12h` before now, or a date such as 2026-01-31 or 2026-01-31T08:00:00Z. */
+export function parseTime(text: string, flag: string, now: number): number {
+  const ago = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text);
+  if (ago) return now / 1000 - Number(ago[1]) * (UNITS[ago[2] ?? ""] ?? 0);
+  const at = DATE.test(text) ? Date.parse(text) / 1000 : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  throw new AgentAuthError("usage", `${flag} ${quote(text)} is not a time`, {
+    class: "usage",
+    hint: "give a time ago such as 30m, 12h, 7d or 2w, or a date such as 2026-01-31 or 2026-01-31T08:00:00Z",
+  });
+}

@@ -1,0 +1,89 @@
+/** What `pools list`, `domains list` and `devices list` read, and in which order. */
+
+import type { AgentAuth } from "../../api/client.js";
+import type { Listing } from "../../api/listing.js";
+import type { ListOptions } from "../../api/page.js";
+import { SHAPES } from "../../api/shapes.js";
+import type { Device } from "../../api/types.js";
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import { type ColumnSet, DEVICE, DOMAIN, POOL } from "../output/columns.js";
+import { nearest } from "../runtime/suggest.js";
+import type { DocumentedValues } from "./filters.js";
+import type { ListKind } from "./kinds.js";
+
+const DEVICE_SORT = SHAPES.deviceSorting.properties?.["field"]?.enum ?? [];
+const DEFAULT_CONCURRENCY = 4;
+
+/** The columns of each kind of list. */
+export const COLUMNS: Readonly<Record<ListKind["noun"], ColumnSet>> = {
+  pools: POOL,
+  domains: DOMAIN,
+  devices: DEVICE,
+};
+
+/** What the flags of a list say about reading it. */
+export interface ReadFlags {
+  pageSize?: number;
+  concurrency?: number;
+  offset?: number;
+  strict?: boolean;
+}
+
+/** An order: `--sort` in parts. */
+export interface SortFlag {
+  field: string;
+  direction?: "asc" | "desc";
+}
+
+/** The values of the fields that can be filtered by, as far as the service says what they are. */
+export function documentedValues(noun: ListKind["noun"]): DocumentedValues {
+  if (noun !== "devices") return {};
+  const { status, session_type: sessionType } = SHAPES.device.properties ?? {};
+  return { status: status?.enum ?? [], session_type: sessionType?.enum ?? [] };
+}
+
+/** How the flags say that a list is read. */
+export function readOptions(flags: ReadFlags): ListOptions {
+  return {
+    pageSize: flags.pageSize,
+    concurrency: flags.concurrency ?? DEFAULT_CONCURRENCY,
+    from: flags.offset,
+    strict: flags.strict,
+  };
+}
+
+/** The list of one kind in a scope. */
+export function openListing(
+  service: AgentAuth,
+  { noun }: ListKind,
+  id: string,
+  sorting: SortFlag | undefined,
+  options: ListOptions,
+): Listing<Device> {
+  // Pools and domains have a part of a device's fields; filters and writers take what is there.
+  if (noun === "pools") return service.pools.list({ domain_id: id, ...(sorting && { sorting }) }, options);
+  if (noun === "domains") return service.domains.list({ account_id: id, ...(sorting && { sorting }) }, options);
+  return service.devices.list({ pool_id: id, ...(sorting && { sorting: sorting as never }) }, options);
+}
+
+/**
+ * `field`, `field:asc` or `field:desc`; the fields of a device list are known, those of the others are the service's.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function parseSort(flag: string, noun: ListKind["noun"]): SortFlag {
+  const [field = "", direction, ...rest] = flag.split(":");
+  const complain = (hint: string) =>
+    new AgentAuthError("usage", `--sort ${quote(flag)} is not an order`, { class: "usage", hint });
+  if (field === "" || rest.length > 0) throw complain("give a field, with :asc or :desc behind it if you like");
+  if (noun === "devices" && !DEVICE_SORT.includes(field)) {
+    const meant = nearest(field, DEVICE_SORT);
+    throw complain(
+      `${meant === undefined ? "" : `did you mean ${meant}? `}devices are sorted by ${DEVICE_SORT.join(", ")}`,
+    );
+  }
+  if (direction === undefined) return { field };
+  if (direction !== "asc" && direction !== "desc") throw complain("the direction is asc or desc");
+  return { field, direction };
+}

@@ -1,0 +1,90 @@
+/** What is told about a list at its end: how much of it was shown, and how to go on. */
+
+import type { Drift, Page, Verdict } from "../../api/page.js";
+import type { Device } from "../../api/types.js";
+import type { ListFlags } from "../flags/list.js";
+import type { Deps } from "../runtime/context.js";
+import type { Filter } from "./filters.js";
+import { continuationCommand } from "./resume-command.js";
+
+/** How far a list was read. */
+export interface Ending {
+  /** Items read. */
+  yielded: number;
+  /** Items printed. */
+  matched: number;
+  drift: Drift[];
+  /** Undefined where the list was left before its end. */
+  verdict: Verdict | undefined;
+  /** Where a filtered list was left once it had as many items as were asked for. */
+  left: Position | undefined;
+}
+
+/** A place in a list, in the service's own count. */
+export interface Position {
+  /** The offset of the first item that was not looked at. */
+  offset: number;
+  /** How many of the items from there on may have been shown already. */
+  again: number;
+}
+
+/** The items of a page that are printed. */
+export interface Chosen {
+  items: readonly Device[];
+  /** Where to go on: set when there were `room` of them and the list has more. */
+  next: Position | undefined;
+}
+
+/** Takes what matches from a page, `room` items at the most. */
+export function choose(page: Page<Device>, filter: Filter | undefined, room: number): Chosen {
+  if (filter === undefined) return { items: page.items, next: undefined };
+  const items: Device[] = [];
+  let used = 0;
+  for (const item of page.items) {
+    if (items.length >= room) break;
+    used++;
+    if (filter.matches(item)) items.push(item);
+  }
+  const isLast = used === page.items.length && page.pagination.next_page_offset == null;
+  if (items.length < room || isLast) return { items, next: undefined };
+  // Items that the page repeated were dropped before they came here: how many of them lay before this place is unknown.
+  return { items, next: { offset: page.offset + used, again: page.duplicates } };
+}
+
+/** Tells people how much of the list was shown, and what happened while it was read. */
+export function tellEnd(end: Ending, options: ListFlags, filter: Filter | undefined, { io, argv }: Deps): void {
+  const { verdict, yielded, matched } = end;
+  // The verdict counts from where the list was begun.
+  const from = options.offset ?? 0;
+  const total = verdict?.expected === undefined ? undefined : from + verdict.expected;
+  const shown = `shown ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
+  if (filter) {
+    const which = end.left === undefined ? `${matched} of ${yielded}` : `the first ${matched}`;
+    const told = `${which} match (${filter.flags.join(", ")}: filtered here, after reading)`;
+    io.say(`${told}${end.left === undefined ? "" : goOn(end.left, options, argv)}`);
+    if (matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
+  } else if (verdict?.next !== undefined) {
+    io.say(`${shown} of ${total ?? "more"}; go on with: ${continuationCommand(argv, verdict.next, options.limit)}`);
+  } else {
+    io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
+  }
+  tellChanges(end, io);
+}
+
+function goOn({ offset, again }: Position, { limit }: ListFlags, argv: readonly string[]): string {
+  const repeated = again > 0 ? `; the service listed ${again} items twice there, which may come again` : "";
+  return `${repeated}; go on with: ${continuationCommand(argv, offset, limit)}`;
+}
+
+function tellChanges({ drift, verdict }: Ending, io: Deps["io"]): void {
+  if (verdict && verdict.duplicates > 0 && drift.length === 0) {
+    io.warn(`the service listed ${verdict.duplicates} items twice; each is shown once`);
+  }
+  const change = drift.at(-1);
+  if (change) {
+    const first = drift.find(({ field }) => field === change.field) ?? change;
+    const missing =
+      verdict?.complete === false && verdict.next === undefined ? "; what was added meanwhile may be missing" : "";
+    io.warn(`the list changed while it was read (${change.field} was ${first.from}, then ${change.to})${missing}`);
+  }
+}

@@ -1,0 +1,33 @@
+/** What every writer of lists is, and what it knows. */
+
+import type { Io } from "../io/io.js";
+import type { Column } from "./value.js";
+
+/** Prints a list, a page at a time. */
+export interface Writer {
+  /**
+   * Prints items. Wait for it before the next page: a slow reader slows the listing.
+   *
+   * @throws `PipeClosed` when nobody reads any more
+   */
+  write(items: readonly object[]): Promise<void>;
+  /** Ends a list that is complete. */
+  end(): Promise<void>;
+  /** Ends a list that is not: what was given is printed, and JSON stays without its closing bracket. */
+  abort(): Promise<void>;
+}
+
+/** What a writer knows. */
+export interface WriterContext {
+  io: Io;
+  /** The columns to show. */
+  columns: readonly Column[];
+  /** The paths that `--columns` named, if it was given. */
+  paths: readonly string[] | undefined;
+  reveal: boolean;
+  header: boolean;
+  csvRaw: boolean;
+  /** Whether the rows are few and known together, unlike those of a list of the service. */
+  bounded: boolean;
+  now: () => number;
+}

@@ -1,0 +1,46 @@
+/** The exit codes of the CLI, in one table. */
+
+import type { ErrorClass } from "../../errors.js";
+
+/** The process exit code for each outcome. A reader that closes the pipe early is `ok`. */
+export const EXIT_CODES = {
+  ok: 0,
+  internal: 1,
+  usage: 2,
+  refused: 3,
+  auth: 4,
+  unavailable: 5,
+  remote: 6,
+  partial: 7,
+  store: 8,
+  /** SIGHUP. */
+  hungUp: 129,
+  /** SIGINT. */
+  aborted: 130,
+  /** SIGTERM. */
+  terminated: 143,
+} as const satisfies Record<ErrorClass | "ok" | "hungUp" | "terminated", number>;
+
+/** One outcome of {@link EXIT_CODES}. */
+export type Outcome = keyof typeof EXIT_CODES;
+
+/** What each outcome means, for `help exit-codes`. */
+export const EXIT_CODE_MEANINGS: Readonly<Record<Outcome, string>> = {
+  ok: "done; also when the reader closed the pipe early",
+  internal: "a bug in agentauth",
+  usage: "unknown flag, bad value, bad config file",
+  refused: "a peer broke a protocol or security rule; nothing of its answer was trusted",
+  auth: "login needed, denied or expired; nobody there to sign in",
+  unavailable: "DNS, connection, TLS, timeout, or 429/5xx after the retries",
+  remote: "the service said no",
+  partial: "a listing ended incomplete; stderr has the command that continues it",
+  store: "the local store or keychain cannot be used safely",
+  hungUp: "the terminal was closed, or its connection broke (SIGHUP)",
+  aborted: "interrupted (SIGINT)",
+  terminated: "terminated (SIGTERM)",
+};
+
+/** The exit code for a class of errors; one that a newer copy of the package made up counts as internal. */
+export function exitCodeOf(errorClass: ErrorClass): number {
+  return Object.hasOwn(EXIT_CODES, errorClass) ? EXIT_CODES[errorClass] : EXIT_CODES.internal;
+}

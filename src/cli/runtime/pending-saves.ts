@@ -1,0 +1,71 @@
+import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { Lease } from "../../oauth/grant/lease.js";
+
+/** What goes on in this process that must not happen twice, such as the renewal of a token, and is not saved yet. */
+export interface Renewals {
+  /** The same store, whose leases are counted here from their commit until their work has ended. */
+  watch(store: GrantStore): GrantStore;
+  isUnderWay(): boolean;
+  /** Resolves when none is under way; each has a deadline of its own. */
+  settled(): Promise<void>;
+}
+
+/** None yet. */
+export function createRenewals(): Renewals {
+  const committed = new Set<symbol>();
+  let waiting: (() => void)[] = [];
+  const end = (one: symbol) => {
+    committed.delete(one);
+    if (committed.size > 0) return;
+    for (const tell of waiting) tell();
+    waiting = [];
+  };
+  return {
+    watch: (store) => ({
+      read: (...given) => store.read(...given),
+      save: (...given) => store.save(...given),
+      reserve: (...given) => store.reserve(...given),
+      remove: (...given) => store.remove(...given),
+      list: (...given) => store.list(...given),
+      readClient: (...given) => store.readClient(...given),
+      saveClient: (...given) => store.saveClient(...given),
+      readBinding: (...given) => store.readBinding(...given),
+      saveBinding: (...given) => store.saveBinding(...given),
+      removeBinding: (...given) => store.removeBinding(...given),
+      listBindings: (...given) => store.listBindings(...given),
+      async lease(name, work, options) {
+        const one = Symbol();
+        try {
+          return await store.lease(name, (lease) => work(marking(lease, () => committed.add(one))), options);
+        } finally {
+          end(one);
+        }
+      },
+      get location() {
+        return store.location;
+      },
+    }),
+    isUnderWay: () => committed.size > 0,
+    settled: () => (committed.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+  };
+}
+
+/** Those of this process: its signals end it as a whole. */
+export const renewals = createRenewals();
+
+function marking(lease: Lease, mark: () => void): Lease {
+  return {
+    left: () => lease.left(),
+    commit() {
+      mark();
+      return lease.commit();
+    },
+    withdraw: () => lease.withdraw(),
+    get before() {
+      return lease.before;
+    },
+    get waited() {
+      return lease.waited;
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { AgentAuthError } from "../../errors.js";
+import type { Redactor } from "../../redact.js";
+
+const GIVE_API_TOKEN = "set AGENTAUTH_API_TOKEN, or keep it: agentauth config set api_token - < token.txt";
+const GIVE_CLIENT_SECRET = "set AGENTAUTH_CLIENT_SECRET, or give --client-secret-file <file> (- reads stdin)";
+const GIVE_ELSEWHERE = "give it in the environment, on stdin or in a private file: agentauth help environment";
+
+// Flags that somebody may hope for, each with the way that there is. The exact name first, then its last word.
+const WAYS: Readonly<Record<string, string>> = {
+  "client-secret": GIVE_CLIENT_SECRET,
+  "id-token": "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)",
+  "idp-client-secret": "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)",
+  "subject-token": "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)",
+  "actor-token": "give --actor-token-file <file> (- reads stdin)",
+  "refresh-token": "it is kept by agentauth login, and nothing else needs it",
+  token: GIVE_API_TOKEN,
+  "api-key": GIVE_API_TOKEN,
+  apikey: GIVE_API_TOKEN,
+  bearer: GIVE_API_TOKEN,
+  authorization: GIVE_API_TOKEN,
+  auth: GIVE_API_TOKEN,
+  secret: GIVE_CLIENT_SECRET,
+  password: GIVE_ELSEWHERE,
+  passwd: GIVE_ELSEWHERE,
+  pass: GIVE_ELSEWHERE,
+  passphrase: GIVE_ELSEWHERE,
+  credential: GIVE_ELSEWHERE,
+  credentials: GIVE_ELSEWHERE,
+  assertion: "give --assertion-file <file>",
+  verifier: GIVE_ELSEWHERE,
+  code: "agentauth login <mcp_url> --flow paste reads it without showing it",
+  jwt: GIVE_ELSEWHERE,
+};
+
+/**
+ * The error for an unknown flag that is named like a secret: no flag of ours takes one, since a command line can be read
+ * by every program of the user and stays in the shell's history.
+ *
+ * @param flag as it was typed, with or without `=value`
+ * @returns undefined for any other flag
+ */
+export function secretFlagError(flag: string): AgentAuthError | undefined {
+  const name = flagName(flag);
+  const words = name
+    .slice(2)
+    .replace(/([a-z\d])([A-Z])/g, "$1-$2")
+    .replaceAll("_", "-")
+    .toLowerCase();
+  const way = own(words) ?? own(words.slice(words.lastIndexOf("-") + 1));
+  if (!name.startsWith("--") || way === undefined) return undefined;
+  return new AgentAuthError(
+    "usage",
+    `${name}: a secret must not stand on the command line, where other programs can read it and the shell keeps it`,
+    // Without a cause: the parser's own words repeat what was typed.
+    { class: "usage", hint: `${way}; and have the one that was typed here replaced` },
+  );
+}
+
+/** A flag as it was typed, without its value. */
+function flagName(flag: string): string {
+  return flag.split("=", 1)[0] ?? "";
+}
+
+function own(name: string): string | undefined {
+  return Object.hasOwn(WAYS, name) ? WAYS[name] : undefined;
+}
+
+// A JSON Web Token, and what the sandbox gives out.
+const TOKEN_LIKE = /^(?:bearer\s+)?(?:eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sandbox_[\w-]{20,})$/i;
+
+/** Keeps out of every message what stands on a command line by mistake: words that are tokens, values of secret flags. */
+export function hideSecretWords(argv: readonly string[], redactor: Pick<Redactor, "add">): void {
+  for (const [index, word] of argv.entries()) {
+    const [name, value] = [flagName(word), word.slice(flagName(word).length + 1)];
+    if (TOKEN_LIKE.test(word)) redactor.add(word);
+    if (!word.startsWith("--") || secretFlagError(name) === undefined) continue;
+    redactor.add(value);
+    const next = argv[index + 1];
+    if (value === "" && next !== undefined && !next.startsWith("-")) redactor.add(next);
+  }
+}

@@ -1,0 +1,16 @@
+import { AgentAuthError } from "../../errors.js";
+import type { Io } from "../io/io.js";
+
+/**
+ * Checks that `--show-secrets` is meant: what is printed where `CI` is set stays in a log that others read.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function checkShowSecrets(options: { showSecrets?: unknown; yes?: unknown }, { env, stdout }: Io): void {
+  if (options.showSecrets !== true || options.yes === true || stdout.isTTY) return;
+  if (/^(?:false|0|no|off)?$/i.test(env["CI"] ?? "")) return;
+  throw new AgentAuthError("usage", "--show-secrets would print secrets into the log of a CI job (CI is set)", {
+    class: "usage",
+    hint: "leave it out; where the output goes into no log, give --yes too",
+  });
+}

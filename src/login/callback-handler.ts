@@ -1,0 +1,158 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { LoginOutcome } from "../oauth/login/login-method.js";
+import { type BrowserEvent, type BrowserState, TRANSITIONS } from "./browser-state.js";
+import { repeatedParameter, sameSecret } from "./callback-parameters.js";
+import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, sendPage } from "./pages.js";
+import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
+
+/** This many wrong callbacks are no accident. */
+const PROBE_COUNT = 50;
+/** Time that a browser has to request the page that it was redirected to. */
+const NEXT_PAGE_MS = 2_000;
+
+/** How a {@link CallbackHandler} answers. */
+export interface CallbackHandlerOptions {
+  /** The values of the Host header that a browser may send. */
+  hosts: ReadonlySet<string>;
+  /** The path of the redirect address. */
+  path: string;
+  /** Called once when 50 wrong callbacks came: something on this machine, or a web page, tries to slip one in. */
+  onProbe: () => void;
+  /** Called with a connection that must stay open until the login has ended. */
+  keepAlive: (socket: Socket) => void;
+}
+
+/**
+ * Answers the requests that reach a callback listener. The first callback with the right state wins, and its browser is
+ * redirected to a page that is answered when the login has ended; {@link TRANSITIONS} has the states of the browser. No
+ * other request changes anything.
+ */
+export class CallbackHandler {
+  readonly #options: CallbackHandlerOptions;
+  readonly #rules: RequestRules;
+  #donePath = newDonePath();
+  /** Where the browser of an earlier callback is sent, and the page that it may still request. */
+  #redirect: { from: string; to: string; isSent: () => void } | undefined;
+  readonly #waiting = new Set<ServerResponse>();
+  #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
+  #wrong = 0;
+  #outcome: LoginOutcome | undefined;
+  #browser: BrowserState = "expected";
+  /** Called when the browser is served or gone. */
+  #onEnd: () => void = () => {};
+
+  constructor(options: CallbackHandlerOptions) {
+    this.#options = options;
+    this.#rules = {
+      hosts: options.hosts,
+      knows: (path) =>
+        path === options.path ||
+        path === this.#redirect?.from ||
+        (this.#browser !== "expected" && path === this.#donePath),
+    };
+  }
+
+  /** How far the browser of the last callback is. */
+  get browser(): BrowserState {
+    return this.#browser;
+  }
+
+  /** Waits for the callback with this state. Before this call, every callback is wrong. */
+  expect(state: string): Promise<URLSearchParams> {
+    return new Promise((resolve) => {
+      this.#expected = { state, resolve };
+    });
+  }
+
+  /**
+   * Redirects the browser of a callback to another authorization request; another callback is then expected.
+   *
+   * @returns whether the browser requested its page in time, and so was redirected; undefined where there is no browser
+   */
+  redirectAgain(url: string): Promise<boolean> | undefined {
+    if (!this.#on("anotherRequest")) return undefined;
+    const sent = new Promise<boolean>((resolve) => {
+      const tooLate = setTimeout(resolve, NEXT_PAGE_MS, false).unref();
+      const isSent = () => {
+        clearTimeout(tooLate);
+        resolve(true);
+      };
+      this.#redirect = { from: this.#donePath, to: url, isSent };
+    });
+    this.#donePath = newDonePath();
+    for (const response of this.#waiting) this.#answerRedirect(response);
+    this.#waiting.clear();
+    return sent;
+  }
+
+  /** Answers a request. */
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const target = request.url ?? "";
+    const refusal = refusalOf(request, this.#rules);
+    if (refusal !== undefined) sendPage(response, refusal);
+    else if (pathOf(target) === this.#redirect?.from) this.#answerRedirect(response);
+    else if (pathOf(target) === this.#donePath) this.#serveDone(request, response);
+    else sendPage(response, this.#receive(queryOf(target), response));
+  }
+
+  /** Sends the outcome to the browser. Resolves once it was sent, or where there is no browser. */
+  finish(outcome: LoginOutcome): Promise<void> {
+    this.#outcome = outcome;
+    for (const response of this.#waiting) sendPage(response, outcomePage(outcome));
+    if (this.#browser !== "redirected" && this.#browser !== "waiting") return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onEnd = resolve;
+    });
+  }
+
+  #receive(parameters: URLSearchParams, response: ServerResponse): Page {
+    const expected = this.#expected;
+    const state = parameters.get("state");
+    const isRight = expected !== undefined && state !== null && sameSecret(state, expected.state);
+    if (!isRight || repeatedParameter(parameters) !== undefined) {
+      if (++this.#wrong === PROBE_COUNT) this.#options.onProbe();
+      return NOT_OURS;
+    }
+    if (!this.#on("callback")) return ALREADY_ANSWERED;
+    const path = this.#donePath;
+    response.once("close", () => {
+      if (!response.writableFinished && path === this.#donePath) this.#on("callbackLost");
+    });
+    expected.resolve(parameters);
+    return movedTo(path);
+  }
+
+  #serveDone(request: IncomingMessage, response: ServerResponse): void {
+    this.#on("pageRequested");
+    this.#waiting.add(response);
+    this.#options.keepAlive(request.socket);
+    response.once("close", () => {
+      // A browser that was sent to another request has left the page for good.
+      if (!this.#waiting.delete(response)) return;
+      if (response.writableFinished) this.#on("pageSent");
+      else if (this.#waiting.size === 0) this.#on("pageLost");
+    });
+    if (this.#outcome !== undefined) sendPage(response, outcomePage(this.#outcome));
+  }
+
+  #answerRedirect(response: ServerResponse): void {
+    if (this.#redirect === undefined) return;
+    sendPage(response, movedTo(this.#redirect.to));
+    this.#redirect.isSent();
+  }
+
+  /** Changes the state by an event; false where the event changes nothing. */
+  #on(event: BrowserEvent): boolean {
+    const next = TRANSITIONS[this.#browser][event];
+    if (next === undefined) return false;
+    this.#browser = next;
+    if (next === "served" || next === "gone") this.#onEnd();
+    return true;
+  }
+}
+
+function newDonePath(): string {
+  return `/done/${randomBytes(16).toString("base64url")}`;
+}

@@ -1,0 +1,82 @@
+import { AgentAuthError } from "../errors.js";
+import { currentFlight } from "./pending-requests.js";
+
+/** The longest message that is passed on, in bytes: of a host a line, of a server an answer or an event. */
+export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+
+const MAX_REFUSAL_BYTES = 256 * 1024;
+const LONGEST_BOUNDARY = 3;
+
+/**
+ * A `fetch` whose answers come no faster than they can be handed on, and never grow without end: a message that is too
+ * long breaks its answer off.
+ *
+ * @param ready resolves when there is room for more
+ */
+export function pacedFetch(
+  fetch: typeof globalThis.fetch,
+  ready: () => Promise<void>,
+  maxBytes = MAX_MESSAGE_BYTES,
+): typeof globalThis.fetch {
+  return async (input, init) => {
+    const answer = await fetch(input, init);
+    const flight = currentFlight.getStore();
+    const isStream = /^text\/event-stream\b/i.test(answer.headers.get("content-type") ?? "");
+    if (flight && answer.ok && isStream) flight.isStreaming = true;
+    if (answer.body === null) return answer;
+    const limit = answer.ok ? maxBytes : MAX_REFUSAL_BYTES;
+    const grow = answer.ok && isStream ? eventLength() : totalLength();
+    const body = answer.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        async transform(chunk, controller) {
+          await ready();
+          if (grow(chunk) > limit) throw tooLong(limit, flight === undefined);
+          controller.enqueue(chunk);
+        },
+      }),
+    );
+    return likeness(answer, body);
+  };
+}
+
+function tooLong(limit: number, unasked: boolean): AgentAuthError {
+  const what = unasked ? "a message" : "the answer";
+  return new AgentAuthError("body_too_large", `${what} of the MCP server is longer than ${limit} bytes`, {
+    class: "refused",
+  });
+}
+
+function totalLength(): (chunk: Uint8Array) => number {
+  let size = 0;
+  return ({ length }) => {
+    size += length;
+    return size;
+  };
+}
+
+/** The bytes since the last blank line, which is where an event ends. */
+function eventLength(): (chunk: Uint8Array) => number {
+  let size = 0;
+  let tail = Buffer.alloc(0);
+  return (chunk) => {
+    const seen = Buffer.concat([tail, chunk]);
+    const ends = ["\n\n", "\n\r\n", "\r\r"].map((end) => {
+      const at = seen.lastIndexOf(end);
+      return at < 0 ? -1 : at + end.length;
+    });
+    const last = Math.max(...ends);
+    size = last < 0 ? size + chunk.length : seen.length - last;
+    tail = seen.subarray(Math.max(0, last, seen.length - LONGEST_BOUNDARY));
+    return size;
+  };
+}
+
+/** The answer with another body; where it came from is still told. */
+function likeness(answer: Response, body: ReadableStream<Uint8Array>): Response {
+  const { status, statusText, headers } = answer;
+  return Object.defineProperties(new Response(body, { status, statusText, headers }), {
+    url: { get: () => answer.url },
+    redirected: { get: () => answer.redirected },
+    type: { get: () => answer.type },
+  });
+}

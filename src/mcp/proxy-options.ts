@@ -1,0 +1,17 @@
+import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { HostPipe } from "./stdio-writer.js";
+
+/** What a {@link Relay} joins, and to whom it talks about it. */
+export interface RelayOptions {
+  url: string;
+  host: HostPipe;
+  http: StreamableHTTPClientTransport;
+  /** Masks secrets in a text that comes from elsewhere. */
+  mask(text: string): string;
+  /** Hears what went wrong. */
+  onTrouble(text: string): void;
+  /** Hears of each message that passes, without what is in it. */
+  onStep(text: string): void;
+  /** Hears that the host's `initialize` was refused for a reason that asking again does not mend. */
+  onRefused(): void;
+}

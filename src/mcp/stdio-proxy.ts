@@ -1,0 +1,96 @@
+import type { Readable } from "node:stream";
+import { MAX_MESSAGE_BYTES, pacedFetch } from "./backpressure-fetch.js";
+import { settledWithin } from "./condition.js";
+import { createHttpSide } from "./http-transport.js";
+import { readLines } from "./lines.js";
+import { Relay } from "./proxy.js";
+import type { RelayOptions } from "./proxy-options.js";
+import { failure, RPC_CODES, type RpcResponse, readMessage } from "./rpc.js";
+import { createHostPipe, type HostPipe } from "./stdio-writer.js";
+
+/** What joins a host to a server. */
+export interface BridgeOptions extends Pick<RelayOptions, "url" | "mask" | "onTrouble" | "onStep"> {
+  /** Sends each request; it brings the token. */
+  fetch: typeof globalThis.fetch;
+  /** What the host says: a message a line. Its end is the host's farewell. */
+  input: Readable;
+  /** Says something to the host; resolves when it has been taken, fails when it never will be. */
+  write(text: string): Promise<void>;
+  /** Ends the bridge. */
+  signal: AbortSignal;
+  /** The longest message that is passed on, in bytes. Default {@link MAX_MESSAGE_BYTES}. */
+  maxBytes?: number | undefined;
+}
+
+/** How long requests may still take whose host has said that nothing more will come. */
+const DRAIN_MS = 1000;
+/** How long the server has for the end of the session. */
+const FAREWELL_MS = 2000;
+
+/**
+ * Passes messages between a host on a pipe and a server of streamable HTTP, whatever they are about, until the host ends
+ * it, the signal fires, or the host's `initialize` is refused for a reason that asking again does not mend.
+ *
+ * @throws `AgentAuthError` where nothing could be done for the host, for want of a sign-in or the like; the host has been
+ * told
+ */
+export async function bridge(options: BridgeOptions): Promise<void> {
+  const { url, fetch, input, signal, mask, onTrouble, onStep, maxBytes = MAX_MESSAGE_BYTES } = options;
+  const over = new AbortController();
+  const stop = () => over.abort(signal.reason);
+  over.signal.addEventListener("abort", () => input.destroy(), { once: true });
+  const host = createHostPipe(options.write, () => over.abort());
+  const http = createHttpSide(
+    url,
+    pacedFetch(fetch, () => host.ready(), maxBytes),
+  );
+  const relay = new Relay({ url, host, http, mask, onTrouble, onStep, onRefused: () => over.abort() });
+  await http.start();
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    await listen({ input, relay, host, maxBytes, onTrouble, over: over.signal });
+    await settledWithin(relay.idle(over.signal), DRAIN_MS);
+    relay.giveUp();
+    // A server that has no sessions, or is not there, has nothing to be told.
+    await settledWithin(http.terminateSession(), FAREWELL_MS);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await http.close();
+    await host.flushed();
+    input.destroy();
+  }
+  if (relay.refusal) throw relay.refusal;
+}
+
+interface Listening extends Pick<BridgeOptions, "input" | "onTrouble"> {
+  relay: Relay;
+  host: HostPipe;
+  maxBytes: number;
+  over: AbortSignal;
+}
+
+/** Takes what the host says, until it says no more. */
+async function listen({ input, relay, host, maxBytes, onTrouble, over }: Listening): Promise<void> {
+  const refuse = async (answer: RpcResponse) => {
+    onTrouble(`the host: ${answer.error?.message}`);
+    host.send(answer);
+    await host.ready();
+  };
+  try {
+    for await (const line of readLines(input, maxBytes)) {
+      if (line?.trim() === "") continue;
+      const read = line === undefined ? { failure: tooLong(maxBytes) } : readMessage(line);
+      if ("failure" in read) await refuse(read.failure);
+      else relay.fromHost(read.message, line?.length ?? 0);
+      await relay.room(maxBytes, over);
+    }
+  } catch (error) {
+    // A pipe that breaks is a host that is gone, and one that we hung up ends so too.
+    if (!input.destroyed) throw error;
+  }
+}
+
+function tooLong(maxBytes: number): RpcResponse {
+  return failure(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` });
+}

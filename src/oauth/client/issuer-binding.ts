@@ -1,0 +1,190 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { refused } from "../../http/refuse.js";
+import { quote, shellWord } from "../../redact.js";
+import type { Progress } from "../agent-progress.js";
+import type { Grant } from "../grant/grant.js";
+import type { GrantStore } from "../grant/grant-store.js";
+import { isMachineAccount } from "../machine/machine-grant.js";
+import { type BoundBy, type ClientBinding, isSameBinding } from "./client-binding.js";
+import type { PreRegisteredClient } from "./pre-registered-client.js";
+
+/** What a person is asked before the secret of their client leaves for an issuer for the first time. */
+export interface IssuerQuestion {
+  /** The client. */
+  clientId: string;
+  /** The issuer that the MCP server names. */
+  issuer: string;
+  /** The MCP server. */
+  server: string;
+}
+
+/** How the issuer of a client is decided. */
+export interface IssuerTrust {
+  /** The one issuer that may be used, whatever a server names: it is a user's word, and comes before what is stored. */
+  issuer?: string | undefined;
+  /** Takes the issuer that the server names, where the client is bound to none yet, and binds the client to it. */
+  trustNamedIssuer?: boolean | undefined;
+  /**
+   * Asks the person who logs in with a secret or a key whether the issuer is the client's own. Without it such a login
+   * is refused where no issuer is known.
+   */
+  confirmIssuer?: ((question: IssuerQuestion, signal: AbortSignal | undefined) => Promise<boolean>) | undefined;
+}
+
+/** What the check of a client's issuer depends on. */
+export interface BindingContext {
+  store: GrantStore;
+  profile: string;
+  clock: { epoch(): number };
+  trust: IssuerTrust;
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** A client that is about to be used. */
+export interface ClientUse {
+  client: PreRegisteredClient;
+  /** The issuer that is about to be asked. */
+  issuer: string;
+  /** The MCP server that named it. */
+  server: string;
+  /** What would be sent there, in words; undefined for a client that sends nothing secret. */
+  credential: string | undefined;
+  /** Whether a person logs in, who can be asked. */
+  byPerson: boolean;
+  signal: AbortSignal | undefined;
+}
+
+/** What a client proves itself by; undefined for a public client. */
+export function credentialOf({ clientSecret, privateKey }: PreRegisteredClient): string | undefined {
+  if (privateKey !== undefined) return "an assertion of its private key";
+  return clientSecret === undefined ? undefined : "its secret";
+}
+
+/**
+ * Holds a pre-registered client to the issuer that it belongs to, before anything of it is sent: the issuer that the
+ * user names, else the one that the client is bound to, else the issuers of its earlier logins. Where nobody but the MCP
+ * server names one, no credential leaves unless the user says so, once.
+ *
+ * @throws `AgentAuthError` `issuer_mismatch` where the user names another issuer, `issuer_changed` where the client is
+ * bound to another one, `issuer_unbound` where it is bound to none
+ */
+export async function holdToIssuer(context: BindingContext, use: ClientUse): Promise<void> {
+  const { client, issuer, credential } = use;
+  const { trust, store, profile } = context;
+  if (trust.issuer !== undefined) {
+    if (trust.issuer !== issuer) throw otherThanNamed(trust.issuer, [issuer], use.server);
+    return credential === undefined ? undefined : bindOrSay(context, use, "issuer");
+  }
+  const bound = await store.readBinding({ profile, clientId: client.clientId });
+  if (bound !== undefined && bound.issuer !== issuer) throw foreignClient(client.clientId, bound.issuer, issuer);
+  if (bound !== undefined && (credential === undefined || bound.boundBy !== "use")) return undefined;
+  const earlier = bound === undefined ? await earlierLogins(context, client.clientId) : [];
+  const [first] = earlier;
+  if (first !== undefined && earlier.every((grant) => grant.issuer !== issuer))
+    throw foreignClient(client.clientId, first.issuer, issuer);
+  if (credential === undefined) return undefined;
+  if (earlier.some((grant) => grant.issuer === issuer && wasTrusted(grant))) {
+    // Several issuers can only be of a user's own naming, and one record could not hold them.
+    const isOnly = earlier.every((grant) => grant.issuer === issuer);
+    return isOnly ? bindOrSay(context, use, "earlier-login") : undefined;
+  }
+  if (trust.trustNamedIssuer) return bind(context, use, "trust-named-issuer");
+  const { confirmIssuer } = use.byPerson ? trust : { confirmIssuer: undefined };
+  if (confirmIssuer === undefined) throw unbound(profile, use);
+  const { clientId } = client;
+  if (!(await confirmIssuer({ clientId, issuer, server: use.server }, use.signal))) throw unbound(profile, use);
+  return bind(context, use, "confirmation");
+}
+
+/** Binds the client of a finished login to its issuer, where it is bound to none. */
+export async function bindUsedClient(context: Omit<BindingContext, "trust">, grant: Grant): Promise<void> {
+  const { client, issuer } = grant;
+  const { store, profile, clock } = context;
+  if (client.source !== "pre-registered") return;
+  const key = { profile, clientId: client.clientId };
+  await quietly(context, key.clientId, async () => {
+    if ((await store.readBinding(key)) !== undefined) return;
+    const boundBy = wasTrusted(grant) ? "earlier-login" : "use";
+    await store.saveBinding({ ...key, issuer, boundBy, boundAt: clock.epoch() }, undefined);
+  });
+}
+
+/** Whether a login shows that a user trusted its issuer with a credential of the client. */
+function wasTrusted({ client, account }: Pick<Grant, "client" | "account">): boolean {
+  return client.authMethod !== "none" || isMachineAccount(account);
+}
+
+/** The logins of a client that were made before bindings were stored. */
+async function earlierLogins({ store, profile }: BindingContext, clientId: string): Promise<Grant[]> {
+  const grants = await store.list();
+  return grants.filter(({ client, ...grant }) => {
+    return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
+  });
+}
+
+/** Binds a client; another process may have bound it meanwhile, and its word counts then. */
+async function bind(context: BindingContext, { client, issuer }: ClientUse, boundBy: BoundBy): Promise<void> {
+  const { store, profile, clock } = context;
+  const { clientId } = client;
+  const before = await store.readBinding({ profile, clientId });
+  if (before?.issuer === issuer && before.boundBy !== "use") return;
+  const binding: ClientBinding = { profile, clientId, issuer, boundBy, boundAt: clock.epoch() };
+  const stored = await store.saveBinding(binding, before);
+  if (isSameBinding(stored, binding) || stored.issuer === issuer) return;
+  throw foreignClient(clientId, stored.issuer, issuer);
+}
+
+/** Binds a client whose issuer is known anyway: a store that cannot be written is then no reason to refuse. */
+function bindOrSay(context: BindingContext, use: ClientUse, boundBy: BoundBy): Promise<void> {
+  return quietly(context, use.client.clientId, () => bind(context, use, boundBy));
+}
+
+async function quietly(
+  { store, onProgress }: Pick<BindingContext, "store" | "onProgress">,
+  clientId: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isAgentAuthError(error) || error.class !== "store") throw error;
+    const text = `the issuer of the client ${quote(clientId)} cannot be stored in ${store.location}: ${error.message}`;
+    onProgress?.({ about: "sign-in", text });
+  }
+}
+
+/** The error for a client that is bound to another issuer than the one that the server names. */
+function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
+  return new AgentAuthError(
+    "issuer_changed",
+    `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
+    {
+      class: "auth",
+      hint: `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${shellWord(clientId)}`,
+    },
+  );
+}
+
+/**
+ * The error for a server that names another issuer than the user does.
+ *
+ * @param named what the server names
+ */
+export function otherThanNamed(issuer: string, named: readonly string[], from: string): AgentAuthError {
+  const value = named.length === 1 ? named[0] : named;
+  const rule = `must name ${quote(issuer)}, the issuer that --issuer, AGENTAUTH_ISSUER or the profile names`;
+  return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule });
+}
+
+/** Longer than this no issuer is offered to be pasted. */
+const MAX_PASTED = 500;
+
+function unbound(profile: string, { client: { clientId }, issuer, server, credential }: ClientUse): AgentAuthError {
+  const what = `the client ${quote(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
+  const word = issuer.length > MAX_PASTED ? "<url>" : shellWord(issuer);
+  const set = `agentauth config set issuer ${word}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
+  return new AgentAuthError("issuer_unbound", `${what}: ${credential ?? "nothing"} is not sent there`, {
+    class: "refused",
+    hint: `if this is the issuer of the client, add --issuer ${word} (or set it for the profile: ${set}); --trust-named-issuer takes whatever the server names, once`,
+  });
+}

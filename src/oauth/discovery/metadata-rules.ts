@@ -1,0 +1,179 @@
+import { checkAddress } from "../../http/peer-address.js";
+import { refused } from "../../http/refuse.js";
+import { isJsonObject } from "../../http/strict-json.js";
+import { quote } from "../../redact.js";
+import { parseScope } from "../token/scope.js";
+import type { ServerDiscovery } from "./server-discovery.js";
+import type { IssuerMetadata, ServerMetadata } from "./types.js";
+
+/** A metadata document as it came. */
+export type Members = Record<string, unknown>;
+
+/** What both kinds of checks read a document with. */
+function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
+  const complain = (field: string, rule: string, override?: string) =>
+    refused("bad_server_metadata", { field, value: document[field], from: url, rule, override });
+  return {
+    complain,
+    address: (field: string, from: Members = document, name = field) =>
+      from[field] === undefined ? undefined : checkAddress(from[field], name, url, policy),
+    list(field: string): readonly string[] | undefined {
+      const value = document[field];
+      if (value === undefined) return undefined;
+      if (!Array.isArray(value) || value.some((entry) => typeof entry !== "string"))
+        throw complain(field, "must be a list of strings");
+      return value as string[];
+    },
+  };
+}
+
+/** The metadata of a server at which a person is to sign in. */
+export function checkForPeople(document: Members, url: string, discovery: ServerDiscovery): ServerMetadata {
+  checkIssuer(document, url, discovery);
+  const { complain, address, list } = readerOf(document, url, discovery);
+  const responseTypes = list("response_types_supported");
+  if (responseTypes && !responseTypes.includes("code"))
+    throw complain("response_types_supported", 'must include "code"');
+  const grants = list("grant_types_supported");
+  if (
+    grants &&
+    !grants.includes("authorization_code") &&
+    !grants.some((grant) => grant.startsWith("urn:") || grant === "client_credentials")
+  ) {
+    throw complain("grant_types_supported", 'must include "authorization_code"');
+  }
+  checkPkce(document, url, list("code_challenge_methods_supported"), discovery);
+  const authorizationEndpoint = address("authorization_endpoint");
+  const metadata = checkMetadata(document, url, discovery);
+  if (authorizationEndpoint === undefined)
+    throw complain("authorization_endpoint", "is needed to sign in (RFC 8414 section 2)");
+  checkQuery(authorizationEndpoint, url);
+  const { issuer, ...rest } = metadata;
+  const whole = { issuer, authorizationEndpoint, ...rest };
+  if (discovery.policy.sameOriginEndpoints) checkSameOrigin(whole);
+  return whole;
+}
+
+function checkIssuer({ issuer: value }: Members, url: string, { issuer }: ServerDiscovery): void {
+  if (value === issuer) return;
+  const rule = `must be exactly ${quote(issuer)}${differenceOf(value, issuer)} (RFC 8414 section 3.3)`;
+  throw refused("issuer_mismatch", { field: "issuer", value, from: url, rule });
+}
+
+function checkPkce(
+  document: Members,
+  url: string,
+  methods: readonly string[] | undefined,
+  { policy }: ServerDiscovery,
+): void {
+  if ((methods ?? (policy.missingPkceMetadata ? ["S256"] : [])).includes("S256")) return;
+  throw refused("pkce_unsupported", {
+    field: "code_challenge_methods_supported",
+    value: document["code_challenge_methods_supported"],
+    from: url,
+    rule: 'must include "S256", or the login could be stolen on its way (MCP authorization, Authorization Code Protection)',
+    ...(methods === undefined && { override: "--allow-missing-pkce-metadata" }),
+  });
+}
+
+/** What is the same for people and for machines. */
+export function checkMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
+  checkIssuer(document, url, discovery);
+  const { complain, address, list } = readerOf(document, url, discovery);
+  const aliases = discovery.mutualTls ? document["mtls_endpoint_aliases"] : undefined;
+  if (aliases !== undefined && !isJsonObject(aliases))
+    throw complain("mtls_endpoint_aliases", "must be an object (RFC 8705 section 5)");
+  const endpoint = (field: string) =>
+    (aliases && address(field, aliases, `mtls_endpoint_aliases.${field}`)) ?? address(field);
+  const tokenEndpoint = endpoint("token_endpoint");
+  if (tokenEndpoint === undefined) throw complain("token_endpoint", "is needed to get a token (RFC 8414 section 2)");
+  const scopes = document["scopes_supported"];
+  const metadata = {
+    issuer: discovery.issuer,
+    tokenEndpoint,
+    registrationEndpoint: endpoint("registration_endpoint"),
+    introspectionEndpoint: endpoint("introspection_endpoint"),
+    revocationEndpoint: endpoint("revocation_endpoint"),
+    endSessionEndpoint: address("end_session_endpoint"),
+    deviceAuthorizationEndpoint: endpoint("device_authorization_endpoint"),
+    jwksUri: address("jwks_uri"),
+    scopesSupported:
+      scopes === undefined ? undefined : list("scopes_supported")?.length ? parseLenient(scopes, url) : [],
+    grantTypesSupported: list("grant_types_supported"),
+    tokenEndpointAuthMethods: list("token_endpoint_auth_methods_supported"),
+    tokenEndpointSigningAlgorithms: list("token_endpoint_auth_signing_alg_values_supported"),
+    dpopSigningAlgorithms: list("dpop_signing_alg_values_supported"),
+    promisesIss: document["authorization_response_iss_parameter_supported"] === true,
+    takesClientIdDocuments: document["client_id_metadata_document_supported"] === true,
+    url,
+  };
+  if (discovery.policy.sameOriginEndpoints) checkSameOrigin(metadata);
+  return metadata;
+}
+
+/** A server may list more scopes than anybody asks for; only `offline_access` among them matters here. */
+function parseLenient(scopes: unknown, url: string): readonly string[] {
+  return parseScope(
+    (scopes as unknown[]).filter((scope) => scope === "offline_access"),
+    "scopes_supported",
+    url,
+  );
+}
+
+/**
+ * For whoever wants no issuer with endpoints elsewhere (`sameOriginEndpoints`): RFC 8414 allows them, but an issuer that
+ * names the sign-in page of another gets its codes (RFC 9700 section 4.4).
+ *
+ * @throws `AgentAuthError` `bad_server_metadata`
+ */
+function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
+  const { origin } = new URL(metadata.issuer);
+  const endpoints = {
+    authorization_endpoint: "authorizationEndpoint" in metadata ? metadata.authorizationEndpoint : undefined,
+    token_endpoint: metadata.tokenEndpoint,
+    registration_endpoint: metadata.registrationEndpoint,
+    device_authorization_endpoint: metadata.deviceAuthorizationEndpoint,
+    introspection_endpoint: metadata.introspectionEndpoint,
+    revocation_endpoint: metadata.revocationEndpoint,
+    end_session_endpoint: metadata.endSessionEndpoint,
+  };
+  for (const [field, value] of Object.entries(endpoints)) {
+    if (value === undefined || new URL(value).origin === origin) continue;
+    const rule = `must be at ${origin}, the origin of its issuer, where --same-origin-endpoints is given`;
+    throw refused("bad_server_metadata", { field, value, from: metadata.url, rule });
+  }
+}
+
+const OUR_PARAMETERS = [
+  "response_type",
+  "client_id",
+  "redirect_uri",
+  "scope",
+  "state",
+  "code_challenge",
+  "code_challenge_method",
+  "resource",
+  "dpop_jkt",
+];
+
+/** A parameter of ours that is already in the endpoint's query would be there twice, and which one counts is anybody's guess. */
+function checkQuery(endpoint: string, url: string): void {
+  const taken = OUR_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
+  if (taken === undefined) return;
+  throw refused("bad_server_metadata", {
+    field: "authorization_endpoint",
+    value: endpoint,
+    from: url,
+    rule: `must not bring a ${taken} parameter of its own (RFC 6749 section 3.1)`,
+  });
+}
+
+/** Names the small differences that eyes pass over. */
+function differenceOf(found: unknown, wanted: string): string {
+  if (typeof found !== "string") return "";
+  if (`${found}/` === wanted || found === `${wanted}/`) return "; they differ by a slash at the end";
+  if (found.toLowerCase() === wanted.toLowerCase()) return "; they differ in upper and lower case";
+  if (URL.canParse(found) && new URL(found).href === new URL(wanted).href)
+    return "; they differ in how the same address is written";
+  return "";
+}

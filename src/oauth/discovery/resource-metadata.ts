@@ -1,0 +1,199 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { type AddressPolicy, checkAddress } from "../../http/peer-address.js";
+import { refused } from "../../http/refuse.js";
+import { strictObject } from "../../http/strict-object.js";
+import { resourceMetadataAddress } from "../../http/well-known.js";
+import { quote } from "../../redact.js";
+import { isUnavailable, type OAuthHttp, serverFailure } from "../http/http.js";
+import type { TraceEntry } from "../http/trace.js";
+import { parseScope } from "../token/scope.js";
+import { coversServer } from "./resource.js";
+import type { ResourceMetadata } from "./types.js";
+
+/** What finding the resource metadata depends on. */
+export interface ResourceDiscovery {
+  http: OAuthHttp;
+  /** The MCP server's address. */
+  mcpUrl: string;
+  /** Addresses that the challenge named. */
+  named: readonly string[];
+  policy: AddressPolicy & { crossOriginMetadata: boolean; strictResource: boolean };
+  trace: (entry: TraceEntry) => void;
+  signal: AbortSignal | undefined;
+}
+
+const MAX_ISSUERS = 16;
+/** More addresses than this in one challenge are no mistake of a server's any more, but a way to make us ask and ask. */
+const MAX_NAMED = 8;
+
+/** Where the metadata of a resource lies when nobody says: before the path, then at the root (RFC 9728 section 3.1). */
+export function wellKnownAddresses(mcpUrl: string): string[] {
+  return [...new Set([mcpUrl, new URL(mcpUrl).origin].map(resourceMetadataAddress))];
+}
+
+/**
+ * Finds the resource metadata: at the first eight addresses that the challenge named, else at the well-known ones. An
+ * answer that says there is nothing leads to the next address; one that says nothing at all (5xx, no answer) does not,
+ * since the next address may be trusted for something else.
+ *
+ * @returns undefined when there is no metadata anywhere
+ * @throws `AgentAuthError` `bad_resource_metadata`, `resource_mismatch`, `bad_address`, or a network error
+ */
+export async function findResourceMetadata(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+  const named = discovery.named.map((url) => checkNamed(url, discovery)).slice(0, MAX_NAMED);
+  let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
+  // A server that names an address where there is nothing may still have the document where it belongs.
+  if (named.length > 0) candidates = [...new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)])];
+  let first: unknown;
+  for (const url of candidates) {
+    // After a document that broke a rule only the others that the challenge named are asked, not the next rule of trust.
+    if (first !== undefined && !named.includes(url)) break;
+    try {
+      const found = await readCandidate(url, discovery);
+      if (found) return found;
+    } catch (error) {
+      if (!isAgentAuthError(error) || error.class !== "refused") throw error;
+      first ??= error;
+    }
+  }
+  if (first !== undefined) throw first;
+  return undefined;
+}
+
+function checkNamed(value: string, discovery: ResourceDiscovery): string {
+  try {
+    return checkChallenged(value, discovery);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    discovery.trace({ step: "resource metadata", method: "GET", url: value, used: false, why });
+    throw error;
+  }
+}
+
+function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): string {
+  const from = `the WWW-Authenticate of ${mcpUrl}`;
+  const url = checkAddress(value, "resource_metadata", from, policy);
+  if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) {
+    throw refused("bad_address", {
+      field: "resource_metadata",
+      value,
+      from,
+      rule: "must be on the MCP server's own origin (RFC 9728 section 7.3)",
+      override: "--allow-cross-origin-metadata",
+    });
+  }
+  return url;
+}
+
+async function readCandidate(url: string, discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+  const { http, trace, signal } = discovery;
+  const entry = { step: "resource metadata", method: "GET", url } as const;
+  try {
+    const reply = await http.document(url, signal);
+    const { status } = reply;
+    if (status >= 500 || status === 429) throw serverFailure(url, status);
+    if (!reply.response.ok) {
+      trace({ ...entry, status, used: false, why: "there is no document here" });
+      return undefined;
+    }
+    const metadata = checkMetadata(strictObject(reply), url, discovery);
+    const isParent = !coversServer(new URL(metadata.resource), new URL(discovery.mcpUrl), true);
+    const own = isParent && isNamedRoot(url, discovery) ? await readOwn(discovery) : undefined;
+    const why = own
+      ? "the server has a document of its own"
+      : isParent
+        ? parentText(metadata)
+        : "it describes this server";
+    trace({ ...entry, status, used: own === undefined, why });
+    return own ?? metadata;
+  } catch (error) {
+    trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
+    // A page where a document was expected is a server that answers everything with its front page.
+    const page = error instanceof AgentAuthError && error.code === "bad_content_type" && !isUnavailable(error);
+    if (page && !discovery.named.includes(url)) return undefined;
+    throw error;
+  }
+}
+
+function checkMetadata(document: Record<string, unknown>, url: string, discovery: ResourceDiscovery): ResourceMetadata {
+  const { mcpUrl, policy } = discovery;
+  const { resource, authorization_servers: servers, bearer_methods_supported: methods } = document;
+  const complain = (field: string, value: unknown, rule: string, override?: string) =>
+    refused("bad_resource_metadata", { field, value, from: url, rule, override });
+  const named = checkAddress(resource, "resource", url, policy);
+  const identityOnly = isIdentityOnly(url, discovery);
+  if (!coversServer(new URL(named), new URL(mcpUrl), identityOnly)) {
+    throw refused("resource_mismatch", {
+      field: "resource",
+      value: resource,
+      from: url,
+      rule: `must be ${mcpUrl}${whereElse(identityOnly, policy)} (RFC 9728 section 3.3)`,
+    });
+  }
+  if (!Array.isArray(servers) || servers.length === 0) {
+    throw complain(
+      "authorization_servers",
+      servers,
+      "must name at least one authorization server (RFC 9728 section 2)",
+    );
+  }
+  if (servers.length > MAX_ISSUERS)
+    throw complain("authorization_servers", servers.length, `must not name more than ${MAX_ISSUERS}`);
+  if (Array.isArray(methods) && !methods.includes("header")) {
+    throw complain(
+      "bearer_methods_supported",
+      methods,
+      'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)',
+    );
+  }
+  const scopes = document["scopes_supported"];
+  return {
+    resource: named,
+    authorizationServers: [...new Set(servers.map((server) => checkIssuer(server, url, policy)))],
+    scopesSupported: scopes === undefined ? undefined : parseScope(scopes, "scopes_supported", url),
+    dpopRequired: document["dpop_bound_access_tokens_required"] === true,
+    url,
+  };
+}
+
+/**
+ * Whether a document may name nothing but the very server that was asked (RFC 9728 section 3.3). A parent of it is taken
+ * only from the well-known addresses, which belong to the origin: a server that has no more than a path of a shared host
+ * would otherwise get tokens that are good at its neighbours.
+ */
+function isIdentityOnly(url: string, { mcpUrl, policy }: ResourceDiscovery): boolean {
+  return policy.strictResource || !wellKnownAddresses(mcpUrl).includes(new URL(url).href);
+}
+
+function whereElse(identityOnly: boolean, { strictResource }: ResourceDiscovery["policy"]): string {
+  if (!identityOnly) return " or a parent of it";
+  return strictResource ? "" : " where the document is not at a well-known address of it";
+}
+
+/** Whether a challenge named the well-known address of the origin, where the server has another one. */
+function isNamedRoot(url: string, { named, mcpUrl }: ResourceDiscovery): boolean {
+  return named.includes(url) && new URL(url).href !== resourceMetadataAddress(mcpUrl);
+}
+
+/** A challenge does not put the document of the whole origin in place of the one that the origin has for the server. */
+function readOwn(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+  return readCandidate(resourceMetadataAddress(discovery.mcpUrl), discovery);
+}
+
+function parentText({ resource }: ResourceMetadata): string {
+  return `it describes ${quote(resource)}, a parent of this server: the token may be accepted everywhere below that`;
+}
+
+/** An issuer identifier has no query and no fragment (RFC 8414 section 2). */
+function checkIssuer(value: unknown, from: string, policy: AddressPolicy): string {
+  const issuer = checkAddress(value, "authorization_servers", from, policy);
+  if (issuer.includes("?")) {
+    throw refused("bad_address", {
+      field: "authorization_servers",
+      value,
+      from,
+      rule: "must not have a query (RFC 8414 section 2)",
+    });
+  }
+  return issuer;
+}

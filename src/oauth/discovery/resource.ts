@@ -1,0 +1,42 @@
+import { isLoopbackHost } from "../../http/address.js";
+import { quote } from "../../redact.js";
+
+/**
+ * Reads the address of an MCP server as a person or a program gives it.
+ *
+ * @returns the canonical resource (RFC 8707 section 2, MCP authorization): lower-case scheme and host, no fragment, and
+ * no slash where the path is empty
+ * @throws `TypeError` that names the value and the rule
+ */
+export function parseMcpUrl(value: string): { url: string; resource: string; loopback: boolean } {
+  const complain = (rule: string) => new TypeError(`the MCP server's address ${quote(value)} ${rule}`);
+  if (!URL.canParse(value)) throw complain("is not an absolute URL such as https://mcp.example/mcp");
+  const url = new URL(value);
+  if (url.username !== "" || url.password !== "")
+    throw new TypeError("the MCP server's address must not contain a user name or password");
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must begin with https://");
+  const loopback = isLoopbackHost(url.hostname);
+  if (url.protocol === "http:" && !loopback) throw complain("must begin with https:// (http:// only for this machine)");
+  url.hash = "";
+  // An empty query is written with its mark until it is set.
+  if (url.search === "") url.search = "";
+  return { url: url.href, resource: canonical(url), loopback };
+}
+
+function canonical(url: URL): string {
+  return url.pathname === "/" && url.search === "" ? url.origin : url.href;
+}
+
+/**
+ * Whether a resource named by metadata covers the server that was asked: the same address, or a parent of it at a
+ * segment boundary (`/mcp` covers `/mcp/tools`, not `/mcp2`).
+ *
+ * @param identityOnly whether nothing but the same address will do, with or without the slash of an empty path
+ */
+export function coversServer(resource: URL, server: URL, identityOnly: boolean): boolean {
+  if (resource.origin !== server.origin) return false;
+  if (resource.href === server.href) return true;
+  if (identityOnly) return false;
+  const bare = resource.pathname.replace(/\/$/, "");
+  return resource.search === "" && (bare === "" || server.pathname.startsWith(`${bare}/`) || server.pathname === bare);
+}

@@ -1,0 +1,114 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { strictObject } from "../../http/strict-object.js";
+import { serverMetadataAddresses } from "../../http/well-known.js";
+import { quote } from "../../redact.js";
+import { serverFailure } from "../http/http.js";
+import { checkForPeople, checkMetadata, type Members } from "./metadata-rules.js";
+import type { ServerDiscovery } from "./server-discovery.js";
+import type { IssuerMetadata, ServerMetadata } from "./types.js";
+
+/**
+ * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that is of this very
+ * issuer and holds what a login needs is used, alone: documents are never merged.
+ *
+ * @throws `AgentAuthError` `issuer_mismatch`, `bad_server_metadata`, `pkce_unsupported`, `no_server_metadata`, or a
+ * network error where no address gave a usable document and one did not answer
+ */
+export function findServerMetadata(discovery: ServerDiscovery): Promise<ServerMetadata> {
+  return findMetadata(discovery, checkForPeople);
+}
+
+/**
+ * {@link findServerMetadata} for a client that gets its tokens from the token endpoint alone: what only a sign-in needs
+ * need not be there.
+ */
+export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMetadata> {
+  return findMetadata(discovery, checkMetadata);
+}
+
+type Check<T extends IssuerMetadata> = (document: Members, url: string, discovery: ServerDiscovery) => T;
+
+async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: Check<T>): Promise<T> {
+  const failures: unknown[] = [];
+  for (const group of serverMetadataAddresses(discovery.issuer)) {
+    const answers = await Promise.allSettled(group.map((url) => readCandidate(url, discovery, check)));
+    for (const [index, answer] of answers.entries()) {
+      if (answer.status === "rejected") failures.push(answer.reason);
+      else if (answer.value) {
+        const { url, status, metadata } = answer.value;
+        discovery.trace({
+          step: "server metadata",
+          method: "GET",
+          url,
+          status,
+          used: true,
+          why: "it is the issuer's own",
+        });
+        for (const spare of answers.slice(index + 1)) {
+          if (spare.status !== "fulfilled" || !spare.value) continue;
+          const why = "another document comes before it";
+          discovery.trace({
+            step: "server metadata",
+            method: "GET",
+            url: spare.value.url,
+            status: spare.value.status,
+            used: false,
+            why,
+          });
+        }
+        return metadata;
+      }
+    }
+  }
+  throw worst(failures, discovery.issuer);
+}
+
+/** A refusal tells more than an address where nothing is, and a silent address leaves the matter open. */
+function worst(failures: readonly unknown[], issuer: string): unknown {
+  const errors = failures.filter(isAgentAuthError);
+  const other = failures.find((failure) => !isAgentAuthError(failure));
+  return (
+    other ??
+    errors.find((error) => error.class === "aborted") ??
+    errors.find((error) => error.class === "unavailable") ??
+    errors.find((error) => error.code !== "bad_content_type") ??
+    errors[0] ??
+    new AgentAuthError(
+      "no_server_metadata",
+      `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`,
+      {
+        class: "refused",
+        hint: "agentauth discover shows every address that was asked",
+      },
+    )
+  );
+}
+
+interface Candidate<T> {
+  url: string;
+  status: number;
+  metadata: T;
+}
+
+async function readCandidate<T extends IssuerMetadata>(
+  url: string,
+  discovery: ServerDiscovery,
+  check: Check<T>,
+): Promise<Candidate<T> | undefined> {
+  const { http, trace, signal } = discovery;
+  const entry = { step: "server metadata", method: "GET", url } as const;
+  let status: number | undefined;
+  try {
+    const reply = await http.document(url, signal);
+    status = reply.status;
+    if (status >= 500 || status === 429) throw serverFailure(url, status);
+    if (!reply.response.ok) {
+      trace({ ...entry, status, used: false, why: "there is no document here" });
+      return undefined;
+    }
+    return { url, status, metadata: check(strictObject(reply), url, discovery) };
+  } catch (error) {
+    trace({ ...entry, status, used: false, why: error instanceof Error ? error.message : String(error) });
+    throw error;
+  }
+}

@@ -1,0 +1,99 @@
+import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
+import { refused } from "../../http/refuse.js";
+import { Secret } from "../../redact.js";
+import type { Discovered, IssuerMetadata } from "../discovery/types.js";
+import type { Grant } from "../grant/grant.js";
+import { Nonces } from "./nonces.js";
+
+/**
+ * Whether tokens are bound to a key of ours (RFC 9449), so that whoever steals one cannot use it: never; where the MCP
+ * server takes no others and its issuer can make them; or always, and then no other token is accepted.
+ */
+export type DpopPolicy = "off" | "auto" | "required";
+
+/** The values of {@link DpopPolicy}. */
+export const DPOP_POLICIES = ["off", "auto", "required"] as const satisfies readonly DpopPolicy[];
+
+/** The one algorithm that every implementation has. */
+const ALGORITHM = "ES256";
+
+/** Proves, request by request, that we have the key that a token is bound to (RFC 9449 section 4). */
+export interface Prover {
+  /** The hash of the public key (RFC 7638), by which an issuer knows it. */
+  thumbprint(): Promise<string>;
+  /** A proof for one request. Each is new: a server takes none twice. */
+  proof(request: { method: string; url: string }, accessToken?: string): Promise<string>;
+  /** The nonces that servers want to see in it. */
+  readonly nonces: Nonces;
+}
+
+/** A new private key, as the text of a JWK. Every login has one of its own, so that none can be told from it who we are. */
+export async function generateProofKey(): Promise<Secret> {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
+  return new Secret(JSON.stringify(await crypto.subtle.exportKey("jwk", privateKey)));
+}
+
+/** What proves with a key. */
+export function proverOf(key: Secret, nonces: Nonces = new Nonces()): Prover {
+  let imported: Promise<KeyPair> | undefined;
+  const pair = () => {
+    imported ??= importPair(key);
+    return imported;
+  };
+  return {
+    nonces,
+    thumbprint: async () => calculateThumbprint((await pair()).publicKey),
+    async proof({ method, url }, accessToken) {
+      const target = new URL(url);
+      target.search = "";
+      target.hash = "";
+      return generateProof(await pair(), target.href, method, nonces.get(url), accessToken);
+    },
+  };
+}
+
+const CURVE = { name: "ECDSA", namedCurve: "P-256" };
+
+async function importPair(key: Secret): Promise<KeyPair> {
+  const { kty, crv, x, y, d } = JSON.parse(key.reveal()) as Record<"kty" | "crv" | "x" | "y" | "d", string>;
+  const [privateKey, publicKey] = await Promise.all([
+    crypto.subtle.importKey("jwk", { kty, crv, x, y, d }, CURVE, false, ["sign"]),
+    crypto.subtle.importKey("jwk", { kty, crv, x, y }, CURVE, true, ["verify"]),
+  ]);
+  return { privateKey, publicKey };
+}
+
+/** The prover of a grant whose tokens are bound to a key; undefined for a grant of bearer tokens. */
+export function proverFor({ proofKey }: Pick<Grant, "proofKey">, nonces: Nonces): Prover | undefined {
+  return proofKey && proverOf(proofKey, nonces);
+}
+
+/**
+ * The key that the tokens of a new login are to be bound to; undefined where they are not.
+ *
+ * @throws `AgentAuthError` `dpop_unsupported` where it has to be and the issuer cannot
+ */
+export async function newProofKey(
+  policy: DpopPolicy,
+  { resource, challenge, issuer }: Discovered<IssuerMetadata>,
+): Promise<Secret | undefined> {
+  const isOffered = issuer.dpopSigningAlgorithms?.includes(ALGORITHM) === true;
+  if (policy === "required" && !isOffered) {
+    throw refused("dpop_unsupported", {
+      field: "dpop_signing_alg_values_supported",
+      value: issuer.dpopSigningAlgorithms,
+      from: issuer.url,
+      rule: `must include "${ALGORITHM}", or its tokens cannot be bound to a key (RFC 9449 section 5.1)`,
+      override: "--dpop auto",
+    });
+  }
+  const schemes = challenge?.schemes ?? [];
+  const isNeeded = resource?.dpopRequired === true || (schemes.includes("dpop") && !schemes.includes("bearer"));
+  const isWanted = policy === "required" || (policy === "auto" && isNeeded);
+  return isWanted && isOffered ? generateProofKey() : undefined;
+}
+
+/** Whether what a grant holds is what the policy asks for. */
+export function fitsPolicy(grant: Pick<Grant, "proofKey">, policy: DpopPolicy): boolean {
+  return policy === "auto" || (policy === "required") === (grant.proofKey !== undefined);
+}

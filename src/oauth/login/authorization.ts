@@ -1,0 +1,128 @@
+import * as oauth from "oauth4webapi";
+import { AgentAuthError } from "../../errors.js";
+import { refused } from "../../http/refuse.js";
+import { quote, Secret } from "../../redact.js";
+import type { ServerMetadata } from "../discovery/types.js";
+import type { ClientRecord } from "../grant/grant.js";
+import { oauthError } from "../token/oauth-error.js";
+
+/**
+ * A login on its way: the issuer is kept beside state and verifier, so that what comes back is judged by what was sent
+ * (RFC 9207, MCP Authorization Response Validation).
+ */
+export interface PendingAuthorization {
+  readonly issuer: string;
+  readonly promisesIss: boolean;
+  readonly authorizationUrl: string;
+  readonly redirectUri: string;
+  readonly state: string;
+  readonly verifier: Secret;
+  readonly clientId: string;
+  readonly scope: readonly string[];
+  readonly resource: string | undefined;
+}
+
+/** What an authorization request asks for. */
+export interface AuthorizationRequest {
+  server: ServerMetadata;
+  client: ClientRecord;
+  redirectUri: string;
+  scope: readonly string[];
+  resource: string | undefined;
+  /** Which account is meant, where the server lets us say. */
+  loginHint?: string | undefined;
+  /** The hash of the key that the tokens are to be bound to: the code is then good for nobody else (RFC 9449 section 10). */
+  proofKeyThumbprint?: string | undefined;
+}
+
+const MAX_URL = 8192;
+
+/** Builds the authorization request (RFC 6749 section 4.1.1) with PKCE S256 (RFC 7636) and `resource` (RFC 8707). */
+export async function buildAuthorization(request: AuthorizationRequest): Promise<PendingAuthorization> {
+  const { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint } = request;
+  const verifier = oauth.generateRandomCodeVerifier();
+  const state = oauth.generateRandomState();
+  const url = new URL(server.authorizationEndpoint);
+  const parameters = {
+    response_type: "code",
+    client_id: client.clientId,
+    redirect_uri: redirectUri,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state,
+    ...(scope.length > 0 && { scope: scope.join(" ") }),
+    ...(resource !== undefined && { resource }),
+    ...(loginHint !== undefined && { login_hint: loginHint }),
+    ...(proofKeyThumbprint !== undefined && { dpop_jkt: proofKeyThumbprint }),
+    // OpenID Connect issues a refresh token for offline_access only after asking (Core section 11).
+    ...(scope.includes("offline_access") && { prompt: "consent" }),
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  if (url.href.length > MAX_URL) {
+    throw refused("bad_address", {
+      field: "authorization_endpoint",
+      value: server.authorizationEndpoint,
+      from: server.url,
+      rule: `makes an address longer than ${MAX_URL} characters, which not every browser opens`,
+    });
+  }
+  return {
+    issuer: server.issuer,
+    promisesIss: server.promisesIss,
+    authorizationUrl: url.href,
+    redirectUri,
+    state,
+    verifier: new Secret(verifier),
+    clientId: client.clientId,
+    scope,
+    resource,
+  };
+}
+
+/**
+ * Judges a callback before anything in it is used: `state` ours, `iss` by the four-row table of RFC 9207 and compared
+ * character by character, also for errors, whose texts are not shown when it does not fit.
+ *
+ * @returns the parameters in the form that `exchangeCode` takes
+ * @throws `AgentAuthError` `iss_mismatch`, `state_mismatch`, `bad_callback`, or the server's own error such as
+ * `access_denied`
+ */
+export function checkCallback(pending: PendingAuthorization, parameters: URLSearchParams): URLSearchParams {
+  const from = "the callback of the sign-in";
+  for (const name of ["state", "iss", "code", "error"]) {
+    if (parameters.getAll(name).length > 1)
+      throw refused("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
+  }
+  if (parameters.get("state") !== pending.state) {
+    throw new AgentAuthError("state_mismatch", "the callback does not belong to this sign-in: its state is another", {
+      class: "refused",
+    });
+  }
+  const iss = parameters.get("iss");
+  if (iss === null ? pending.promisesIss : iss !== pending.issuer) {
+    throw refused("iss_mismatch", {
+      field: "iss",
+      value: iss ?? undefined,
+      from,
+      rule: `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); nothing of the answer is used`,
+    });
+  }
+  // An `error` without a value says nothing: it is as good as left out, and a code is still needed.
+  if (!parameters.get("error") && !parameters.get("code")) {
+    throw refused("bad_callback", {
+      field: "code",
+      value: undefined,
+      from,
+      rule: "is needed (RFC 6749 section 4.1.2)",
+    });
+  }
+  try {
+    const as: oauth.AuthorizationServer = {
+      issuer: pending.issuer,
+      authorization_response_iss_parameter_supported: pending.promisesIss,
+    };
+    return oauth.validateAuthResponse(as, { client_id: pending.clientId }, parameters, pending.state);
+  } catch (thrown) {
+    throw oauthError(thrown, pending.issuer);
+  }
+}

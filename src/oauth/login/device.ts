@@ -1,0 +1,175 @@
+import * as oauth from "oauth4webapi";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { checkAddress } from "../../http/peer-address.js";
+import { obtainClient } from "../client/registration.js";
+import type { Discovered } from "../discovery/types.js";
+import type { Prover } from "../dpop/dpop.js";
+import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
+import { answerOf, prepare, type TokenCall, told } from "../token/token.js";
+import { isTooMuch, tellLess, withoutAdded } from "./authorize-step.js";
+import type { LoginContext, LoginRequest } from "./login-context.js";
+import { timeoutError } from "./login-timeout.js";
+import { isRefusal, unlessRefused, withScopeHint } from "./token-step.js";
+
+const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+// Nobody is sent back in this flow; a registration wants an address all the same.
+const REDIRECT = "http://127.0.0.1/device";
+
+/** Seconds between two questions where the issuer names none (RFC 8628 section 3.2), and the bounds of what it names. */
+const INTERVAL_S = 5;
+const MIN_INTERVAL_S = 1;
+const MAX_INTERVAL_S = 60;
+/** Seconds that are added each time the issuer asks for it (RFC 8628 section 3.5). */
+const SLOWER_S = 5;
+/** Seconds; a code for longer than that is nobody's intention. */
+const MAX_LIFE_S = 24 * 3600;
+
+/** What a device login asks for. */
+interface DeviceLogin {
+  found: Discovered;
+  scope: readonly string[];
+  /** Those among them that nobody asked for. */
+  addedScope: readonly string[];
+  resource: string;
+  request: LoginRequest;
+  /** Proves the key that the tokens are to be bound to. */
+  prover: Prover | undefined;
+}
+
+/** A login whose code the issuer has given. */
+interface Begun {
+  call: TokenCall;
+  scope: readonly string[];
+  device: oauth.DeviceAuthorizationResponse;
+}
+
+/**
+ * Signs a person in on another device (RFC 8628): shows a code and asks the issuer, no more often than it allows, until
+ * the person is done, the code has ended, or the time for a sign-in is over.
+ *
+ * @throws `AgentAuthError` `no_device_flow`, `access_denied`, `expired_token`, `timeout`
+ */
+export async function deviceLogin(
+  context: LoginContext,
+  login: DeviceLogin,
+): Promise<{ client: ClientRecord; answer: TokenAnswer; scope: readonly string[] }> {
+  const { found, resource, request, prover } = login;
+  const { issuer } = found;
+  const endpoint = issuer.deviceAuthorizationEndpoint;
+  if (endpoint === undefined || request.method.showDeviceCode === undefined) {
+    throw new AgentAuthError("no_device_flow", `${issuer.issuer} does not offer sign-in on another device (RFC 8628)`, {
+      class: "auth",
+      hint: "use --flow browser, or --flow paste where no browser can reach this machine",
+    });
+  }
+  const { signal } = request;
+  const registration = { ...context, server: issuer, redirectUri: REDIRECT, moreGrants: [GRANT], signal };
+  const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<Begun> => {
+    const { scope } = wanted;
+    const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
+    const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
+    const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
+    const by = { client, form: REDIRECT, signal };
+    try {
+      return { call, scope, device: await unlessRefused(context, by, () => begin(call, endpoint, parameters)) };
+    } catch (error) {
+      const { server } = found;
+      if (!isTooMuch(error, wanted.addedScope)) {
+        throw withScopeHint(error, context, { server, scope, account: context.loginHint });
+      }
+      tellLess(context, { ...wanted, issuer });
+      return start(withoutAdded(wanted));
+    }
+  };
+  const known = await context.store.readClient(issuer.issuer, REDIRECT);
+  const { call, device, scope } = await start(login).catch((error: unknown) => {
+    // One that was registered in another login may be forgotten by now.
+    if (known === undefined || !isRefusal(error)) throw error;
+    return start(login);
+  });
+  const patience = context.loginTimeout / 1000;
+  const life = Math.min(device.expires_in, MAX_LIFE_S);
+  const policy = { bounds: await context.bounds() };
+  const complete = device.verification_uri_complete;
+  await request.method.showDeviceCode({
+    verificationUri: checkAddress(device.verification_uri, "verification_uri", endpoint, policy),
+    verificationUriComplete:
+      complete === undefined ? undefined : checkAddress(complete, "verification_uri_complete", endpoint, policy),
+    userCode: device.user_code,
+    expiresIn: Math.min(life, patience),
+  });
+  const answer = await poll(context, {
+    ask: () => askOnce({ ...call, prover }, device.device_code, resource),
+    interval: device.interval ?? INTERVAL_S,
+    seconds: Math.min(life, patience),
+    over: () => (patience < life ? timeoutError(found.server, patience) : tooLate()),
+    signal,
+  });
+  return { client: call.client, answer, scope };
+}
+
+/** Asks for a code (RFC 8628 section 3.1). */
+function begin(call: TokenCall & { client: ClientRecord }, endpoint: string, parameters: Record<string, string>) {
+  const { as, client, auth, options } = prepare(call);
+  const server = { ...as, device_authorization_endpoint: endpoint };
+  return told({ tokenEndpoint: endpoint }, async () => {
+    const response = await oauth.deviceAuthorizationRequest(server, client, auth, parameters, options);
+    return oauth.processDeviceAuthorizationResponse(server, client, response);
+  });
+}
+
+/** Asks once whether the person is done (RFC 8628 section 3.4). */
+async function askOnce(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
+  const { as, client, auth, options } = prepare(call);
+  return told(call, async () => {
+    const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
+      ...options,
+      additionalParameters: { resource },
+    });
+    return answerOf(call, response, await oauth.processDeviceCodeResponse(as, client, response));
+  });
+}
+
+interface Polling {
+  ask: () => Promise<TokenAnswer>;
+  /** Seconds between two questions, as the issuer wants it. */
+  interval: number;
+  /** Seconds until it is given up. */
+  seconds: number;
+  /** The error of giving up. */
+  over: () => AgentAuthError;
+  signal: AbortSignal;
+}
+
+/** Asks until there is an answer. An issuer that is not there is asked less and less often (RFC 8628 section 3.5). */
+async function poll({ clock }: LoginContext, { ask, seconds, over, signal, ...asked }: Polling): Promise<TokenAnswer> {
+  const endsAt = clock.now() + seconds * 1000;
+  let interval = Math.min(Math.max(asked.interval, MIN_INTERVAL_S), MAX_INTERVAL_S);
+  let pause = interval;
+  for (;;) {
+    const left = (endsAt - clock.now()) / 1000;
+    if (left > 0) await clock.sleep(Math.min(pause, left) * 1000, signal);
+    // A question before its time would only be one too many.
+    if (left < pause) throw over();
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      if (error.code === "slow_down") interval += SLOWER_S;
+      if (error.code === "slow_down" || error.code === "authorization_pending") pause = interval;
+      else if (error.class === "unavailable") pause = Math.max(slower(pause), error.retryAfter ?? 0);
+      else throw error;
+    }
+  }
+}
+
+function slower(pause: number): number {
+  return Math.max(pause, Math.min(Math.max(pause * 2, pause + SLOWER_S), MAX_INTERVAL_S));
+}
+
+function tooLate(): AgentAuthError {
+  return new AgentAuthError("expired_token", "nobody entered the code in time", {
+    class: "auth",
+    hint: "begin the sign-in again",
+  });
+}

@@ -1,0 +1,72 @@
+import { follow, untilAborted } from "../../http/deadline.js";
+import { refused } from "../../http/refuse.js";
+import { liftedFor } from "../discovery/discovery.js";
+import type { Discovered, ServerMetadata } from "../discovery/types.js";
+import type { LoginContext } from "./login-context.js";
+import type { LoginMethod } from "./login-method.js";
+import { timeoutError } from "./login-timeout.js";
+
+/** How a login is about to be done. */
+export interface LoginPlan {
+  flow: LoginContext["flow"];
+  /** Asks the user; undefined where nobody can be asked. */
+  method: Pick<LoginMethod, "confirmEndpoints"> | undefined;
+  signal: AbortSignal;
+}
+
+/**
+ * Refuses an issuer that may be after the logins of another (mix-up, RFC 9700 section 4.4): its metadata name the
+ * authorization endpoint of an honest issuer, and its own token endpoint gets the code and the verifier. A browser login
+ * is safe where both endpoints have one origin, or where the callback names its issuer (RFC 9207). A device login has no
+ * callback, so that only one origin for both endpoints will do. Everything else needs the user's consent.
+ *
+ * @returns the context of the login, in which a consent of the user is one of the overrides
+ * @throws `AgentAuthError` `bad_server_metadata` without consent, `timeout` where the user does not answer
+ */
+export async function checkEndpointOrigins(
+  context: LoginContext,
+  { server, issuer }: Discovered,
+  { flow, method, signal }: LoginPlan,
+): Promise<LoginContext> {
+  const first = firstEndpoint(issuer, flow);
+  if (first === undefined || new URL(first.address).origin === new URL(issuer.tokenEndpoint).origin) return context;
+  if (liftedFor(issuer.issuer, context).includes("allowCrossOriginEndpoints")) return context;
+  const prompt = {
+    resource: server,
+    issuer: issuer.issuer,
+    authorizationEndpoint: first.address,
+    tokenEndpoint: issuer.tokenEndpoint,
+  };
+  const ends = follow(signal, context.loginTimeout, () => timeoutError(server, context.loginTimeout / 1000));
+  try {
+    const confirming = method?.confirmEndpoints?.({ ...prompt, signal: ends.signal });
+    if (confirming && (await untilAborted(confirming, ends.signal)) === true)
+      return { ...context, overrides: { ...context.overrides, allowCrossOriginEndpoints: true } };
+  } finally {
+    ends.release();
+  }
+  throw refused("bad_server_metadata", {
+    field: "token_endpoint",
+    value: issuer.tokenEndpoint,
+    from: issuer.url,
+    rule: `must be at ${new URL(first.address).origin}, the origin of its ${first.field}${first.unless} (RFC 9700 section 4.4)`,
+    override: "--allow-cross-origin-endpoints",
+  });
+}
+
+interface FirstEndpoint {
+  field: string;
+  address: string;
+  unless: string;
+}
+
+/** Where a login begins; undefined where what comes back names the issuer that it came from. */
+function firstEndpoint(issuer: ServerMetadata, flow: LoginContext["flow"]): FirstEndpoint | undefined {
+  if (flow === "device") {
+    const address = issuer.deviceAuthorizationEndpoint;
+    return address === undefined ? undefined : { field: "device_authorization_endpoint", address, unless: "" };
+  }
+  if (issuer.promisesIss) return undefined;
+  const unless = ", unless authorization_response_iss_parameter_supported is true";
+  return { field: "authorization_endpoint", address: issuer.authorizationEndpoint, unless };
+}

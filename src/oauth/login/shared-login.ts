@@ -1,0 +1,110 @@
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import type { Progress } from "../agent-progress.js";
+import type { BearerChallenge } from "../discovery/challenge.js";
+import { coversScope, type Grant, isSame, noteRefusal } from "../grant/grant.js";
+import { unfit } from "../grant/grant-requirements.js";
+import type { GrantKey } from "../grant/grant-store.js";
+import { failureOf, type Lease, SIGN_OF_LIFE_MS } from "../grant/lease.js";
+import { loginCommand, loginRequired } from "./login-command.js";
+import type { LoginContext } from "./login-context.js";
+import { loginWith } from "./login-flow.js";
+import type { LoginMethod } from "./login-method.js";
+
+/** What signing a person in depends on. */
+export interface SignInContext {
+  /** How a person signs in; undefined where nobody may be asked. */
+  method: LoginMethod | undefined;
+  /** Everything else that a login needs; what a person lifted for the login before stays lifted for its issuer. */
+  loginContext(key: GrantKey, before: Grant | undefined): LoginContext;
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** What one sign-in is for. */
+export interface SignInRequest {
+  key: GrantKey;
+  scope?: string | undefined;
+  /** The scopes asked for before, in a step-up. */
+  previousScope?: string | undefined;
+  challenge?: BearerChallenge;
+  /** The grant that is not good enough, if there is one; a newer one does as well. */
+  seen?: Grant | undefined;
+  /** The same where its server did not take it. */
+  refused?: Grant;
+  /** Whether a person asked for it, rather than a program that found it needed. */
+  explicit?: boolean;
+  signal?: AbortSignal | undefined;
+}
+
+/** How long a sign-in that a person turned down is not asked for again by programs. */
+const TURNED_DOWN_MS = 5 * 60_000;
+
+/**
+ * Signs a person in: one at a time for all processes that share the store. Those that come while one is on its way wait
+ * for its result, so that no more than one browser opens.
+ */
+export function signIn(context: SignInContext, request: SignInRequest & { signal: AbortSignal }): Promise<Grant> {
+  const { key, scope, seen, refused, explicit, signal } = request;
+  const { profile, server, account } = key;
+  const { method } = context;
+  if (method === undefined) throw loginRequired(key, "nobody is signed in");
+  const before = seen ?? refused;
+  const about = context.loginContext(key, before);
+  const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
+  const { store, clock, http } = login;
+  const wanted = scope?.split(" ").filter(Boolean);
+  // What somebody else signed in since the grant that is not good enough was read.
+  const newer = async () => {
+    const stored = await store.read(key);
+    if (!stored || stored.retired || !coversScope(stored, wanted) || unfit(stored, login)) return undefined;
+    return before && isSame(stored, before) ? undefined : stored;
+  };
+  return store.lease(
+    `login ${profile} ${server} ${account ?? ""}`,
+    async (lease) => {
+      // A store that cannot be read is found out before a person is troubled.
+      const stored = await newer();
+      if (stored && (lease.waited || !explicit)) return stored;
+      turnedDown(lease, { key, explicit: explicit === true, now: clock.epoch() });
+      const { previousScope, challenge } = request;
+      try {
+        return await loginWith(login, { mcpUrl: server, method, scope, previousScope, challenge, signal });
+      } catch (error) {
+        http.forgetDocuments();
+        throw error;
+      }
+    },
+    {
+      duration: SIGN_OF_LIFE_MS,
+      extend: true,
+      signal,
+      until: newer,
+      onWait: ({ pid }) => {
+        const text = `process ${pid ?? "?"} is signing in at ${server}; waiting for it`;
+        context.onProgress?.({ about: "sign-in", text });
+      },
+    },
+  );
+}
+
+interface Asking {
+  key: GrantKey;
+  explicit: boolean;
+  now: number;
+}
+
+/** A person who said no, or did not come, is not asked again at once by every program that would like a token. */
+function turnedDown(lease: Lease, { key, explicit, now }: Asking): void {
+  const { failure, endedAt } = lease.before ?? {};
+  if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
+  const isRemembered = failure.class === "auth" && now - endedAt <= TURNED_DOWN_MS && now >= endedAt;
+  if (!lease.waited && (explicit || !isRemembered)) return;
+  // It stays the failure of the attempt in which a person was asked, and the time since then is what counts.
+  lease.withdraw();
+  if (lease.waited) throw failureOf(failure);
+  throw new AgentAuthError(
+    failure.code,
+    `the sign-in at ${quote(key.server)} ended ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`,
+    { class: "auth", hint: `to be asked again: ${loginCommand(key)}` },
+  );
+}

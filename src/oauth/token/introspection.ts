@@ -1,0 +1,59 @@
+import * as oauth from "oauth4webapi";
+import { AgentAuthError } from "../../errors.js";
+import { isJsonObject } from "../../http/strict-json.js";
+import { Redactor } from "../../redact.js";
+import type { ClientKey } from "../client/client-auth.js";
+import type { Grant } from "../grant/grant.js";
+import type { OAuthHttp } from "../http/http.js";
+import { prepare, told } from "./token.js";
+
+/** What the issuer says of a token (RFC 7662 section 2.2). */
+export type Introspection = { active: boolean } & Record<string, unknown>;
+
+/**
+ * Asks the issuer of a grant about its access token. Where the answer repeats a secret of the grant, it is masked: what an
+ * issuer says of a token is there to be shown.
+ *
+ * @throws `AgentAuthError` `no_introspection` where the issuer has no endpoint for it
+ */
+export async function introspect(
+  grant: Grant,
+  http: OAuthHttp,
+  signal: AbortSignal | undefined,
+  privateKey?: ClientKey,
+): Promise<Introspection> {
+  const url = grant.endpoints.introspection;
+  if (url === undefined) {
+    throw new AgentAuthError("no_introspection", `${grant.issuer} has no introspection_endpoint`, { class: "remote" });
+  }
+  const { as, client, auth, options } = prepare({
+    http,
+    issuer: grant.issuer,
+    client: grant.client,
+    privateKey,
+    signal,
+  });
+  const server = { ...as, introspection_endpoint: url };
+  const token = grant.tokens.accessToken.reveal();
+  const ask = async () => {
+    const response = await oauth.introspectionRequest(server, client, auth, token, options);
+    const answer = await oauth.processIntrospectionResponse(server, client, response);
+    return masked(answer, secretsOf(grant)) as Introspection;
+  };
+  return told({ tokenEndpoint: url }, ask);
+}
+
+function secretsOf({ tokens, client }: Grant): Redactor {
+  const redactor = new Redactor();
+  const secrets = [tokens.accessToken, tokens.refreshToken, tokens.idToken, client.clientSecret];
+  for (const secret of secrets) if (secret !== undefined) redactor.add(secret.reveal());
+  return redactor;
+}
+
+/** The value with every string in it redacted; it is not deeper than the strict parser lets it be. */
+function masked(value: unknown, redactor: Redactor): unknown {
+  if (typeof value === "string") return redactor.redact(value);
+  if (Array.isArray(value)) return value.map((one) => masked(one, redactor));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, masked(one, redactor)]));
+}

@@ -1,0 +1,74 @@
+import { AgentAuthError } from "../../errors.js";
+import { isLoopbackHost } from "../../http/address.js";
+import { reachOf } from "../../http/address-class.js";
+import { systemClock } from "../../http/deadline.js";
+import { quote } from "../../redact.js";
+import { type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
+import type { Prover } from "../dpop/dpop.js";
+import type { ClientRecord } from "../grant/grant.js";
+import { type WayOptions, Ways } from "../http/server-connection.js";
+import type { TokenCall } from "./token.js";
+
+/** Where a request for a token goes, and who asks. */
+export interface TokenCallOptions extends WayOptions {
+  /** The issuer identifier. A client that proves itself by a key names it as the audience. */
+  issuer: string;
+  /** https, or http to this machine. */
+  tokenEndpoint: string;
+  /** The client that asks. */
+  client: PreRegisteredClient;
+  /** Proves the key that the tokens are to be bound to; without it they are bearer tokens. */
+  prover?: Prover | undefined;
+  /** Ends the request. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * What the functions that make one request to a token endpoint are given. An `AgentClient` does it all by itself; this is
+ * for programs that know the endpoint and keep what comes of it themselves.
+ *
+ * @example
+ * const call = tokenCall({ issuer, tokenEndpoint, client: { clientId, clientSecret } });
+ * const { accessToken } = await clientCredentialsTokens(call, { resource });
+ * @throws `AgentAuthError` `usage`
+ */
+export function tokenCall(options: TokenCallOptions): TokenCall {
+  const { issuer, tokenEndpoint, client, prover, signal, clock = systemClock } = options;
+  checkEndpoint(issuer, "the issuer");
+  checkEndpoint(tokenEndpoint, "the token endpoint");
+  const { http } = new Ways(options).to(tokenEndpoint);
+  const record = recordOf(client, issuer);
+  const { privateKey } = client;
+  return { http, clock, issuer, tokenEndpoint, client: record, privateKey, prover, signal };
+}
+
+/** The record of a client whose issuer lists nothing. */
+export function recordOf(client: PreRegisteredClient, issuer: string): ClientRecord {
+  const clientSecret = secretOf(client);
+  const method = clientSecret === undefined ? "none" : "client_secret_basic";
+  return {
+    issuer,
+    clientId: client.clientId,
+    clientSecret,
+    secretExpiresAt: undefined,
+    authMethod: client.authMethod ?? (client.privateKey === undefined ? method : "private_key_jwt"),
+    source: "pre-registered",
+    redirectUri: undefined,
+  };
+}
+
+/**
+ * Checks an address that our own user gives, to which secrets will be sent: over TLS, or not off this machine.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function checkEndpoint(address: string, what: string, hint?: string): void {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isPlain = url?.username === "" && url.password === "" && url.hash === "";
+  const isSafe = isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)));
+  if (isSafe && reachOf(url.hostname) !== "forbidden") return;
+  const rule = isSafe
+    ? "must not be link-local, of a metadata service or reserved"
+    : "must be https, or http to this machine";
+  throw new AgentAuthError("usage", `${what}, ${quote(address)}, ${rule}`, { class: "usage", hint });
+}

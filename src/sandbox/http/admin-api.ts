@@ -1,0 +1,131 @@
+import type { IncomingMessage } from "node:http";
+import { isAgentAuthError } from "../../errors.js";
+import type { SandboxClock } from "../clock.js";
+import type { FaultController } from "../faults/controller.js";
+import type { Fault } from "../faults/faults.js";
+import { parseFault } from "../faults/parse.js";
+import type { SandboxMachine } from "../oauth/machine.js";
+import { readBody } from "./body.js";
+import { tokenGuard } from "./request-guard.js";
+import type { RequestLog } from "./request-log.js";
+import { type Answer, type Exchange, json, type Part, Refusal } from "./round-trip.js";
+
+const PREFIX = "/_sandbox";
+const MAX_BODY = 64 * 1024;
+
+/** What the control endpoints control. */
+export interface ControlSettings {
+  controlToken: string;
+  faults: FaultController;
+  requests: RequestLog;
+  clock: SandboxClock;
+  machines: SandboxMachine | undefined;
+  shutdown: () => void;
+}
+
+type Action = (settings: ControlSettings, exchange: Exchange) => Answer | Promise<Answer>;
+
+const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
+  "/faults": {
+    GET: ({ faults }) => json({ status: "success", faults: faults.list() }),
+    POST: async ({ faults }, { request }) =>
+      json({ status: "success", faults: addFaults(faults, await readJson(request)) }, 201),
+    DELETE({ faults }) {
+      faults.clear();
+      return json({ status: "success", faults: [] });
+    },
+  },
+  "/requests": {
+    GET: ({ requests }) => json({ status: "success", total: requests.total, requests }),
+  },
+  "/clock": {
+    GET: ({ clock }) => json({ status: "success", now: clock.now() }),
+    POST: async ({ clock }, { request }) => json({ status: "success", now: advance(clock, await readJson(request)) }),
+  },
+  "/machine": {
+    GET: ({ machines }) => json({ status: "success", machine: machines ? describe(machines) : null }),
+  },
+  "/shutdown": {
+    POST({ shutdown }, { response }) {
+      response.once("close", shutdown);
+      response.shouldKeepAlive = false;
+      return json({ status: "success" }, 202);
+    },
+  },
+};
+
+/** The endpoints by which another process steers the sandbox. */
+export function controlPart(settings: ControlSettings): Part {
+  const authenticate = tokenGuard(settings.controlToken);
+  return {
+    owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
+    faulty: false,
+    unlogged: true,
+    latency: 0,
+    handle(exchange) {
+      authenticate(exchange.request);
+      const { method, path } = exchange;
+      const action = path.slice(PREFIX.length);
+      const actions = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
+      if (!actions) throw new Refusal(404, "not_found", "there is nothing at this path");
+      const run = Object.hasOwn(actions, method) ? actions[method] : undefined;
+      if (!run) {
+        const allow = Object.keys(actions).join(", ");
+        throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
+      }
+      return run(settings, exchange);
+    },
+  };
+}
+
+/** All that a program needs to get tokens without a person, an assertion and an id token that are good for now among it. */
+function describe(machine: SandboxMachine): object {
+  const { secretClient, keyClient, workloadClient, idp } = machine;
+  return {
+    issuer: machine.issuer,
+    client_id: secretClient.clientId,
+    client_secret: secretClient.clientSecret,
+    key_client_id: keyClient.clientId,
+    private_key: keyClient.privateKey,
+    key_id: keyClient.keyId,
+    workload_client_id: workloadClient.clientId,
+    assertion: machine.assertion(),
+    idp_token_endpoint: idp.tokenEndpoint,
+    idp_client_id: idp.clientId,
+    idp_client_secret: idp.clientSecret,
+    id_token: idp.idToken(),
+  };
+}
+
+/** A body is a fault, a list of faults, or the compact form of one as a JSON string. */
+function addFaults(faults: FaultController, body: unknown) {
+  try {
+    return faults.add(typeof body === "string" ? parseFault(body) : (body as Fault | Fault[]));
+  } catch (error) {
+    if (!isAgentAuthError(error)) throw error;
+    throw new Refusal(
+      400,
+      "invalid_value",
+      error.hint === undefined ? error.message : `${error.message}; ${error.hint}`,
+    );
+  }
+}
+
+function advance(clock: SandboxClock, body: unknown): number {
+  const { advance_ms: ms } = (typeof body === "object" && body !== null ? body : {}) as { advance_ms?: unknown };
+  if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= 0) return clock.advance(ms);
+  throw new Refusal(400, "invalid_value", "advance_ms must be whole milliseconds, 0 or more");
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  // A web page can send a form or plain text without asking first, but not JSON.
+  if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
+    throw new Refusal(415, "bad_request", "send the body as application/json");
+  }
+  const body = await readBody(request, MAX_BODY);
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    throw new Refusal(400, "bad_request", "the body is not JSON");
+  }
+}

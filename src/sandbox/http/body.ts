@@ -1,0 +1,17 @@
+import type { IncomingMessage } from "node:http";
+import { Refusal } from "./round-trip.js";
+
+/** Reads the body of a request. @throws Refusal 413 where it is longer than `max` bytes */
+export async function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Leaving the loop must not destroy the connection that the refusal is still to go through.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > max) {
+      throw new Refusal(413, "bad_request", `the body may have ${max} bytes`, { connection: "close" });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,50 @@
+import { MASK, Redactor } from "../../redact.js";
+
+/** A request that the sandbox received. Headers and bodies are not kept, so no credential is. */
+export interface LoggedRequest {
+  /** The HTTP method. */
+  method: string;
+  /** The path, without the query. */
+  path: string;
+  /** The query, decoded; values of parameters that are secret are masked. */
+  query: Record<string, string>;
+  /** Milliseconds by the sandbox's clock. */
+  at: number;
+  /** The HTTP status of the answer; 0 before it, and where the connection was reset instead. */
+  status: number;
+  /** The grant type of a token request, or the method of an MCP request. */
+  operation?: string;
+  /** The kinds of the faults that struck it, joined by commas. */
+  fault?: string;
+}
+
+/** The last {@link MAX_LOGGED} requests, oldest first. */
+export interface RequestLog extends ReadonlyArray<LoggedRequest> {
+  /** How many requests there were, those no longer held included. */
+  readonly total: number;
+}
+
+/** How many requests are held. */
+export const MAX_LOGGED = 10_000;
+
+/** A log, and the function that adds to it. */
+export function createRequestLog(): { log: RequestLog; add: (entry: LoggedRequest) => void } {
+  const entries: LoggedRequest[] = [];
+  let total = 0;
+  const log = Object.defineProperty(entries, "total", { get: () => total }) as LoggedRequest[] & { total: number };
+  const add = (entry: LoggedRequest) => {
+    total += 1;
+    entries.push(entry);
+    if (entries.length > MAX_LOGGED) entries.shift();
+  };
+  return { log, add };
+}
+
+const redactor = new Redactor();
+
+/** A query as it is kept. */
+export function loggedQuery(query: URLSearchParams): Record<string, string> {
+  // Encoded, every parameter has the shape by which secrets are known.
+  const masked = redactor.redact(query.toString()).replace(/(^|&)(user_code=)[^&]+/g, `$1$2${MASK}`);
+  return Object.fromEntries(new URLSearchParams(masked));
+}

@@ -1,0 +1,52 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { dueOf } from "../faults/controller.js";
+import type { Answer, Exchange } from "./round-trip.js";
+import type { Waits } from "./sleeps.js";
+
+const DRIP_BYTES = 16;
+const DRIP_MS = 100;
+/** Time for the first half of a body to reach the reader before the reset overtakes it. */
+const RESET_DELAY_MS = 20;
+
+/** Sends an answer, as badly as the due faults want it. Never throws: a reader may be gone at any moment. */
+export async function deliver(exchange: Exchange, answer: Answer | "reset", waits: Waits): Promise<void> {
+  const { request, response, due } = exchange;
+  const slow = dueOf(due, "slow-headers");
+  if (slow) await waits.sleep(slow.ms);
+  if (answer === "reset" || dueOf(due, "reset-after")) return reset(request);
+  const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
+  const body = dueOf(due, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
+  if (response.destroyed || response.headersSent) return;
+  response.writeHead(answer.status, { ...answer.headers, "content-length": body.length } as OutgoingHttpHeaders);
+  if (dueOf(due, "reset-mid-body")) return resetMidBody(exchange, body, waits);
+  const drip = dueOf(due, "slow-body");
+  if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, waits);
+  response.end(body);
+}
+
+async function resetMidBody({ request, response }: Exchange, body: Buffer, waits: Waits): Promise<void> {
+  response.flushHeaders();
+  response.write(body.subarray(0, body.length >>> 1));
+  await waits.sleep(RESET_DELAY_MS);
+  reset(request);
+}
+
+async function dripBody(
+  response: ServerResponse,
+  body: Buffer,
+  bytes: number,
+  ms: number,
+  waits: Waits,
+): Promise<void> {
+  response.flushHeaders();
+  for (let sent = 0; sent < body.length && !response.destroyed; sent += bytes) {
+    await waits.sleep(ms);
+    response.write(body.subarray(sent, sent + bytes));
+  }
+  response.end();
+}
+
+// Not by the response: one that waits behind another on a kept-alive connection has no socket yet.
+function reset(request: IncomingMessage): void {
+  request.socket.resetAndDestroy();
+}

@@ -1,0 +1,80 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, isIP, type Socket } from "node:net";
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+
+/** Time that answers under way get to end when the server closes. */
+const CLOSE_GRACE_MS = 500;
+
+/** A server that listens. */
+export interface Listening {
+  origin: string;
+  port: number;
+  /** Stops listening and ends every connection, within a second. */
+  close(): Promise<void>;
+}
+
+/** Answers a request; where it rejects, the connection is destroyed. */
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/**
+ * Listens on an address.
+ *
+ * @throws AgentAuthError `usage` where the address cannot be had
+ */
+export async function listen(host: string, port: number, handle: RequestHandler): Promise<Listening> {
+  const server = createServer((request, response) => {
+    // A reader that goes away in the middle is no failure of ours.
+    request.on("error", () => {});
+    response.on("error", () => {});
+    handle(request, response).catch(() => response.destroy());
+  });
+  const sockets = trackSockets(server);
+  server.on("clientError", refuseBroken);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(host, port, cause)));
+    server.listen({ host, port, exclusive: true }, resolve);
+  });
+  const address = server.address() as AddressInfo;
+  const name = isIP(host) === 6 ? `[${host}]` : host;
+  return {
+    origin: `http://${name}${address.port === 80 ? "" : `:${address.port}`}`,
+    port: address.port,
+    close: () => closeServer(server, sockets),
+  };
+}
+
+function trackSockets(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+async function closeServer(server: Server, sockets: Set<Socket>): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, CLOSE_GRACE_MS);
+  await closed;
+  clearTimeout(timer);
+}
+
+/** Answers what is not HTTP: by then there is no response object to do it with. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const status = error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
+  socket.end(`HTTP/1.1 ${status}\r\nx-request-id: req_unreadable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+}
+
+function listenError(host: string, port: number, cause: NodeJS.ErrnoException): AgentAuthError {
+  const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
+  return new AgentAuthError("usage", `the sandbox cannot listen on ${quote(host)} port ${port}: ${reason}`, {
+    class: "usage",
+    hint: cause.code === "EADDRINUSE" ? "choose another port, or 0 for a free one" : "choose another host or port",
+    cause,
+  });
+}

@@ -1,0 +1,162 @@
+import type { SandboxData } from "../data/data.js";
+import { idPrefix } from "../data/ids.js";
+import { DEVICE_FIELDS, type DeviceField, type PoolDevices } from "../data/pool-devices.js";
+import { type Due, dueOf, type FaultController } from "../faults/controller.js";
+import { reshape } from "../faults/reshape.js";
+import { tokenGuard } from "../http/request-guard.js";
+import { type Answer, type Exchange, json, type Part, Refusal } from "../http/round-trip.js";
+import type { Device, Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../wire-types.js";
+import { type ListingQuery, peekOffset, readListingQuery } from "./listing-query.js";
+import { type PageWindow, paginationOf } from "./pagination.js";
+
+const PREFIX = "/api/v1";
+const SUMMARY_FIELDS = ["id", "status", "title"] as const;
+
+/** What the management interface is made of. */
+export interface ManagementSettings {
+  data: SandboxData;
+  faults: FaultController;
+  apiToken: string;
+  latency: number;
+  pageSize: number;
+  maxPageSize: number;
+}
+
+/** A list that can be read in slices. */
+interface Listing {
+  count: number;
+  slice(sorting: Sorting, start: number, end: number): Summary[];
+}
+
+type Summary = Pool | Domain | Device;
+
+/** How a kind of list differs from its siblings. */
+interface Resource {
+  scope: string;
+  prefix: string;
+  fields: readonly string[];
+  find(data: SandboxData, scope: string): Listing | undefined;
+  /** Changes the list as a fault wants it, before it is read. */
+  drift?(data: SandboxData, query: ListingQuery, due: Due): void;
+}
+
+const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
+  pool: {
+    scope: "domain_id",
+    prefix: idPrefix("domain"),
+    fields: SUMMARY_FIELDS,
+    find: (data, scope) => listingOf(data.findPools(scope)),
+  },
+  domain: {
+    scope: "account_id",
+    prefix: idPrefix("account"),
+    fields: SUMMARY_FIELDS,
+    find: (data, scope) => listingOf(data.findDomains(scope)),
+  },
+  device: {
+    scope: "pool_id",
+    prefix: idPrefix("pool"),
+    fields: DEVICE_FIELDS,
+    find(data, scope) {
+      const devices = data.findDevices(scope);
+      return (
+        devices && { count: devices.count, slice: (sorting, ...page) => devices.slice(deviceOrder(sorting), ...page) }
+      );
+    },
+    drift: (data, { scope, sorting }, due) => driftDevices(data.findDevices(scope), sorting, due),
+  },
+};
+
+/** Which list a path names, if any. */
+function resourceOf(path: string): ResourceName | undefined {
+  const name = path.startsWith(`${PREFIX}/`) ? path.slice(PREFIX.length + 1) : "";
+  return Object.hasOwn(RESOURCES, name) ? (name as ResourceName) : undefined;
+}
+
+/** The management interface: three lists below `/api/v1`. */
+export function managementPart(settings: ManagementSettings): Part {
+  const authenticate = tokenGuard(settings.apiToken);
+  return {
+    owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
+    faulty: true,
+    unlogged: false,
+    latency: settings.latency,
+    target({ path, query }) {
+      const resource = resourceOf(path);
+      return { resource, offset: resource && peekOffset(query) };
+    },
+    handle(exchange) {
+      authenticate(exchange.request);
+      const name = resourceOf(exchange.path);
+      if (!name) throw new Refusal(404, "not_found", "there is nothing at this path");
+      if (exchange.method !== "GET" && exchange.method !== "HEAD") {
+        throw new Refusal(405, "invalid_action", "a list can only be read: use GET", { allow: "GET, HEAD" });
+      }
+      return answerList(settings, name, exchange);
+    },
+  };
+}
+
+function answerList(settings: ManagementSettings, name: ResourceName, { query, due }: Exchange): Answer {
+  const resource = RESOURCES[name];
+  const asked = readListingQuery(query, { ...settings, ...resource });
+  const notFound = () => new Refusal(404, "not_found", `there is no such ${resource.scope}`);
+  if (!resource.find(settings.data, asked.scope)) throw notFound();
+  resource.drift?.(settings.data, asked, due);
+  const listing = resource.find(settings.data, asked.scope);
+  if (!listing) throw notFound();
+  const size = dueOf(due, "page-size")?.size ?? asked.size;
+  const window = windowOf(settings.faults, `${name} ${asked.scope}`, { ...asked, size, count: listing.count }, due);
+  const envelope: ListEnvelope<Summary> = {
+    status: "success",
+    pagination: paginationOf(window),
+    sorting: asked.sorting,
+    summaries: listing.slice(asked.sorting, window.start, window.end),
+  };
+  reshape(envelope, due);
+  return json(envelope);
+}
+
+type Asked = Pick<PageWindow, "offset" | "size" | "count">;
+
+function windowOf({ holes }: FaultController, list: string, { offset, size, count }: Asked, due: Due): PageWindow {
+  const gap = dueOf(due, "empty-page");
+  if (gap) {
+    // Struck on its first page, a list has its hole at the second: a reader that fetches ahead sees it too.
+    const at = gap.offset ?? holes.free(list, offset > 0 ? offset : size);
+    holes.add(list, at, (gap.pages ?? 1) * size);
+  }
+  const start = Math.min(holes.position(list, offset), count);
+  const end = Math.min(holes.position(list, offset + size), count);
+  return { offset, size, count, start, end, last: holes.end(list, count) };
+}
+
+/** Small lists are made, sorted and cut. */
+function listingOf(items: (Pool | Domain)[] | undefined): Listing | undefined {
+  return (
+    items && {
+      count: items.length,
+      slice({ field, direction }, start, end) {
+        const key = (item: Pool | Domain) => item[field as (typeof SUMMARY_FIELDS)[number]];
+        items.sort((a, b) => (key(a) === key(b) ? (a.id < b.id ? -1 : 1) : key(a) < key(b) ? -1 : 1));
+        if (direction === "desc") items.reverse();
+        return items.slice(start, end);
+      },
+    }
+  );
+}
+
+function deviceOrder({ field, direction }: Sorting) {
+  return { field: field as DeviceField, direction };
+}
+
+function driftDevices(devices: PoolDevices | undefined, sorting: Sorting, due: Due): void {
+  if (!devices) return;
+  const order = deviceOrder(sorting);
+  for (const fault of due) {
+    if (fault.kind !== "insert" && fault.kind !== "delete") continue;
+    const { count = 1, position = 0 } = fault;
+    if (fault.kind === "insert") for (let i = 0; i < count; i++) devices.insertAt(order, position);
+    else devices.deleteAt(order, position, count);
+  }
+}

@@ -1,0 +1,170 @@
+import type { Clock } from "../clock.js";
+import { dueOf } from "../faults/controller.js";
+import type { FaultEndpoint } from "../faults/faults.js";
+import { readBody } from "../http/body.js";
+import { type Answer, type Exchange, json, type Part, Refusal } from "../http/round-trip.js";
+import {
+  introspectionAnswer,
+  metadataAnswer,
+  registrationAnswer,
+  withoutIssuer,
+  withoutRefreshToken,
+} from "./answers.js";
+import { drive } from "./auto-consent.js";
+import { pageHeaders } from "./consent.js";
+import { type InnerRequest, inject } from "./in-process-request.js";
+import { handleInteraction } from "./interaction.js";
+import type { OAuthSettings } from "./issuer-settings.js";
+import type { PoolServer, Running } from "./pool-server.js";
+import type { PoolServers } from "./pool-servers.js";
+
+/** What the authorization servers need beside themselves. */
+export interface AuthorizationSettings {
+  servers: PoolServers;
+  oauth: OAuthSettings;
+  clock: Clock;
+}
+
+/** One request to the authorization server of a pool. */
+interface Call {
+  settings: AuthorizationSettings;
+  server: PoolServer;
+  running: Running;
+  exchange: Exchange;
+  request: Omit<InnerRequest, "originalUrl">;
+}
+
+interface Endpoint {
+  methods: readonly string[];
+  fault?: FaultEndpoint;
+  /** Whether there is such an endpoint only with an option. */
+  option?: "deviceFlow" | "revocation";
+  answer(call: Call): Promise<Answer>;
+}
+
+const MAX_BODY = 64 * 1024;
+const MAX_OPERATION = 100;
+const METADATA = "/.well-known/oauth-authorization-server";
+const GET: readonly string[] = ["GET", "HEAD"];
+const POST: readonly string[] = ["POST"];
+const BOTH: readonly string[] = [...GET, ...POST];
+
+const plain = ({ running, request }: Call) => running.answer(request);
+
+const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
+  [METADATA]: {
+    methods: GET,
+    fault: "metadata",
+    answer: async (call) => metadataAnswer(await plain(call), call.settings.oauth),
+  },
+  "/authorize": { methods: GET, fault: "authorize", answer: browse },
+  "/authorize/*": { methods: GET, fault: "authorize", answer: browse },
+  "/token": { methods: POST, fault: "token", answer: answerToken },
+  "/register": {
+    methods: POST,
+    fault: "register",
+    answer: async (call) => registrationAnswer(await plain(call), call.settings.clock.skew),
+  },
+  "/introspect": { methods: POST, fault: "introspect", answer: answerIntrospection },
+  "/revoke": { methods: POST, option: "revocation", answer: plain },
+  "/jwks": { methods: GET, fault: "jwks", answer: plain },
+  "/end_session": { methods: GET, fault: "end_session", answer: browse },
+  "/end_session/confirm": { methods: POST, answer: browse },
+  "/end_session/success": { methods: GET, answer: browse },
+  "/device_authorization": { methods: POST, fault: "device_authorization", option: "deviceFlow", answer: plain },
+  "/device": { methods: BOTH, option: "deviceFlow", answer: browse },
+  "/device/*": { methods: GET, option: "deviceFlow", answer: browse },
+  "/interaction/*": { methods: BOTH, answer: answerInteraction },
+};
+
+/** The authorization servers of all pools, each below `/{pool_id}`. */
+export function authorizationPart(settings: AuthorizationSettings): Part {
+  return {
+    owns: (path) => path.startsWith("/pool_"),
+    faulty: true,
+    unlogged: false,
+    latency: 0,
+    async target(exchange) {
+      exchange.body = await readBody(exchange.request, MAX_BODY);
+      const fault = endpointOf(settings, exchange.path)?.fault;
+      const grantType = fault === "token" ? formOf(exchange).get("grant_type") : null;
+      if (grantType !== null) exchange.operation = grantType.slice(0, MAX_OPERATION);
+      return { endpoint: fault, operation: exchange.operation };
+    },
+    async handle(exchange) {
+      const { path, method } = exchange;
+      const endpoint = endpointOf(settings, path);
+      const server = settings.servers.find(splitPath(path).poolId);
+      if (!endpoint || !server) throw new Refusal(404, "not_found", "there is nothing at this path");
+      if (!endpoint.methods.includes(method)) {
+        const allow = endpoint.methods.join(", ");
+        throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
+      }
+      const running = await server.run();
+      if (dueOf(exchange.due, "prune-clients")) running.store.forgetClients();
+      return endpoint.answer({ settings, server, running, exchange, request: innerRequest(exchange) });
+    },
+  };
+}
+
+function endpointOf({ oauth }: AuthorizationSettings, path: string): Endpoint | undefined {
+  const { rest } = splitPath(path);
+  const name = Object.hasOwn(ENDPOINTS, rest) ? rest : rest.replace(/\/[^/]+$/, "/*");
+  const endpoint = Object.hasOwn(ENDPOINTS, name) ? ENDPOINTS[name] : undefined;
+  return endpoint?.option !== undefined && !oauth[endpoint.option] ? undefined : endpoint;
+}
+
+function splitPath(path: string): { poolId: string; rest: string } {
+  const end = path.indexOf("/", 1);
+  return end < 0 ? { poolId: path.slice(1), rest: "" } : { poolId: path.slice(1, end), rest: path.slice(end) };
+}
+
+function innerRequest({ method, path, request, body = Buffer.alloc(0), due }: Exchange): Call["request"] {
+  const { "transfer-encoding": _, "content-length": __, ...headers } = request.headers;
+  const search = /\?.*$/s.exec(request.url ?? "")?.[0] ?? "";
+  return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, due };
+}
+
+function formOf({ body }: Exchange): URLSearchParams {
+  return new URLSearchParams(body?.toString("utf8"));
+}
+
+async function answerToken(call: Call): Promise<Answer> {
+  const { due } = call.exchange;
+  // Ahead of every grant: a request without a proof uses up no code.
+  if (call.settings.oauth.dpop === "required" && call.request.headers["dpop"] === undefined) {
+    return json({ error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" }, 400);
+  }
+  if (dueOf(due, "refuse-refresh")) {
+    return json({ error: "invalid_grant", error_description: "the sandbox was told to refuse this" }, 400);
+  }
+  const answer = await plain(call);
+  return dueOf(due, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
+}
+
+async function answerIntrospection(call: Call): Promise<Answer> {
+  const { server, running, settings, exchange } = call;
+  return introspectionAnswer(await plain(call), {
+    issuer: server.issuer,
+    form: formOf(exchange),
+    skew: settings.clock.skew,
+    inspect: (token) => server.inspect(token),
+    hasGrant: (id) => running.store.hasGrant(id),
+  });
+}
+
+/** Answers what comes from somebody's browser. */
+async function browse({ settings, server, running, request }: Call): Promise<Answer> {
+  const { oauth } = settings;
+  const answer = await drive({ running, issuer: new URL(server.issuer), account: oauth.autoApprove }, request);
+  const shown = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
+  const isOurs = String(shown.headers["content-type"]).startsWith("text/html") && !shown.body.includes("<script");
+  return isOurs ? { ...shown, headers: { ...shown.headers, ...pageHeaders() } } : shown;
+}
+
+function answerInteraction({ running, exchange, request }: Call): Promise<Answer> {
+  return inject((inner, response) => handleInteraction(running.provider, inner, response, formOf(exchange)), {
+    ...request,
+    originalUrl: exchange.path,
+  });
+}

@@ -1,0 +1,167 @@
+import { createHash } from "node:crypto";
+import { escapeText } from "../../redact.js";
+import type { Person } from "./accounts.js";
+import { PAGE_STYLE } from "./consent-style.js";
+import { readHiddenForm } from "./forms.js";
+
+/** Who asks for access, and to what: texts of a stranger, which the pages escape. */
+export interface AccessRequest {
+  clientName: string;
+  redirectUri: string | undefined;
+  resource: string | undefined;
+  scopes: readonly string[];
+}
+
+const MAX_TEXT = 200;
+const STYLE_HASH = createHash("sha256").update(PAGE_STYLE).digest("base64");
+
+/**
+ * The headers of every page.
+ *
+ * @param redirectUri where the page's form can lead, besides to this server: browsers hold a redirect after a form
+ * against the policy too
+ */
+export function pageHeaders(redirectUri?: string): Record<string, string> {
+  const targets = ["'self'", ...(redirectUri === undefined ? [] : [sourceOf(redirectUri)])].join(" ");
+  return {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy":
+      `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${targets}; ` +
+      "base-uri 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+    // With no-referrer, browsers would say that the page's own form comes from nowhere, and the sandbox refuses that.
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+  };
+}
+
+/** The page on which somebody says who they are. */
+export function loginPage(people: readonly Person[], request: AccessRequest): string {
+  const buttons = people.map(
+    ({ id, name, email }) =>
+      `<button class="person" name="account" value="${safe(id)}"><b>Sign in as ${safe(name)}</b>` +
+      `<small>${safe(email)}</small></button>`,
+  );
+  return page(
+    "Sign in",
+    `<p>to continue to <strong>${safe(request.clientName)}</strong></p><form method="post">${buttons.join("")}` +
+      '<button name="decision" value="deny">Cancel</button></form>',
+  );
+}
+
+/** The page on which somebody allows a client to act for them, or does not. */
+export function consentPage(person: string, { clientName, redirectUri, resource, scopes }: AccessRequest): string {
+  const rows = [
+    row("It wants to use", resource === undefined ? "" : `<code>${safe(resource)}</code>`),
+    row("With the scopes", scopes.length === 0 ? "" : `<ul>${scopes.map(scopeItem).join("")}</ul>`),
+    row("You will be sent to", redirectUri === undefined ? "" : `<code>${safe(hostOf(redirectUri))}</code>`),
+  ];
+  return page(
+    `Allow ${cut(clientName)}?`,
+    `<p>You are signed in as <strong>${safe(person)}</strong>. This client asks to act for you.</p>` +
+      `<dl>${rows.join("")}</dl><form class="two" method="post">` +
+      '<button name="decision" value="deny">Deny</button>' +
+      '<button class="go" name="decision" value="allow">Allow</button></form>',
+  );
+}
+
+/** The page for a request that cannot be answered by a redirect. */
+export function errorPage({ error = "error", error_description = "" }: Record<string, string>): string {
+  const description = error_description === "" ? "" : `<p>${safe(error_description)}</p>`;
+  return page("This did not work", `${description}<p><code>${safe(error)}</code></p>`);
+}
+
+/** A page that only says something. */
+export function messagePage(title: string, text: string): string {
+  return page(title, `<p>${safe(text)}</p>`);
+}
+
+/** The page that asks whether to sign out. @param form what oidc-provider wants to be posted */
+export function logoutPage(form: string): string {
+  const buttons = '<button>Stay signed in</button><button class="go" name="logout" value="yes">Sign out</button>';
+  return page("Sign out?", `<p>You are signed in at the sandbox.</p>${hiddenForm(form, buttons, "two")}`);
+}
+
+/** The pages of the device authorization grant. @param show answers with a page */
+export function devicePages<C>(show: (context: C, page: string) => void) {
+  return {
+    userCodeInputSource(context: C, form: string, _out?: unknown, error?: unknown) {
+      const wrong = error === undefined ? "" : "<p>This code cannot be used. Look at it again.</p>";
+      const input =
+        '<label for="code">The code that your device shows</label>' +
+        '<input id="code" name="user_code" autocomplete="off" autofocus required><button class="go">Continue</button>';
+      show(context, page("Connect a device", wrong + hiddenForm(form, input)));
+    },
+    userCodeConfirmSource(
+      context: C,
+      form: string,
+      client: { clientId: string; clientName?: string },
+      _info: unknown,
+      code: string,
+    ) {
+      const name = safe(client.clientName ?? client.clientId);
+      const buttons = '<button name="abort" value="yes">Cancel</button><button class="go">Continue</button>';
+      const text = `<p><strong>${name}</strong> shows this code:</p><p><code>${safe(code)}</code></p>`;
+      show(context, page("Is this the code?", text + hiddenForm(form, buttons, "two")));
+    },
+    successSource(context: C) {
+      show(context, messagePage("Your device is connected", "This page can be closed."));
+    },
+  };
+}
+
+function page(title: string, body: string): string {
+  return (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">' +
+    '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">' +
+    `<title>${safe(title)}</title><style>${PAGE_STYLE}</style></head><body><main><h1>${safe(title)}</h1>${body}` +
+    "<footer>A sandbox: the people are made up, and nobody needs a password.</footer></main></body></html>"
+  );
+}
+
+function hiddenForm(form: string, content: string, style = ""): string {
+  const { action = "", fields = {} } = readHiddenForm(form) ?? {};
+  const hidden = Object.entries(fields).map(
+    ([name, value]) => `<input type="hidden" name="${html(name)}" value="${html(value)}">`,
+  );
+  return `<form class="${style}" method="post" action="${html(pathOf(action))}">${hidden.join("")}${content}</form>`;
+}
+
+/** The policy allows forms to the page's own origin, which need not be the name that the server knows itself by. */
+function pathOf(action: string): string {
+  return URL.canParse(action) ? new URL(action).pathname : action;
+}
+
+function row(term: string, description: string): string {
+  return description === "" ? "" : `<div><dt>${term}</dt><dd>${description}</dd></div>`;
+}
+
+function scopeItem(scope: string): string {
+  return `<li><code>${safe(scope)}</code></li>`;
+}
+
+/** A stranger's text: made visible, not too long, and no markup. */
+function safe(text: string): string {
+  return html(escapeText(cut(text)));
+}
+
+function cut(text: string): string {
+  const characters = [...text];
+  return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT).join("")}…` : text;
+}
+
+function html(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+function hostOf(uri: string): string {
+  const { protocol, host } = new URL(uri);
+  return host === "" ? protocol : host;
+}
+
+function sourceOf(uri: string): string {
+  const { protocol, origin, hostname } = new URL(uri);
+  // A policy has no way to write an IPv6 address, and an application's own scheme has no origin.
+  return /^https?:$/.test(protocol) && !hostname.startsWith("[") ? origin : protocol;
+}

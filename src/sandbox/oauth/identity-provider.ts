@@ -1,0 +1,86 @@
+import { readBody } from "../http/body.js";
+import { type Answer, json, type Part, Refusal } from "../http/round-trip.js";
+import { ID_JAG_TYP } from "./jwt-bearer.js";
+import { openJwt, signJwt } from "./keys.js";
+import { IDP_PATH, type Machines } from "./machine.js";
+import { TOKEN_EXCHANGE } from "./token-exchange.js";
+
+const TYPE = "urn:ietf:params:oauth:token-type:";
+const ID_JAG = `${TYPE}id-jag`;
+const TOKEN_PATH = `${IDP_PATH}/token`;
+const MAX_BODY = 64 * 1024;
+const LIFE_S = 300;
+
+/** What the identity provider needs. */
+export interface IdentityProviderSettings {
+  machines: Machines;
+  /** Whether an issuer is one that it vouches for people at. */
+  knows(issuer: string): boolean;
+}
+
+/**
+ * The identity provider: one endpoint, at which an id token of its own is exchanged for an assertion that an authorization
+ * server of the sandbox takes (RFC 8693, identity assertion authorization grant).
+ */
+export function identityProviderPart(settings: IdentityProviderSettings): Part {
+  return {
+    owns: (path) => path === IDP_PATH || path.startsWith(`${IDP_PATH}/`),
+    faulty: true,
+    unlogged: false,
+    latency: 0,
+    async target(exchange) {
+      exchange.body = await readBody(exchange.request, MAX_BODY);
+      return { endpoint: undefined, operation: undefined };
+    },
+    handle({ path, method, request, body }) {
+      if (path !== TOKEN_PATH) throw new Refusal(404, "not_found", "there is nothing at this path");
+      if (method !== "POST") throw new Refusal(405, "invalid_action", "use POST", { allow: "POST" });
+      return vouch(settings, new URLSearchParams(body?.toString("utf8")), request.headers.authorization);
+    },
+  };
+}
+
+function vouch({ machines, knows }: IdentityProviderSettings, form: URLSearchParams, header = ""): Answer {
+  if (!isClient(machines, form, header)) return oauthError("invalid_client", "the client is not known", 401);
+  if (form.get("grant_type") !== TOKEN_EXCHANGE) return oauthError("unsupported_grant_type", "only token exchange");
+  if (form.get("requested_token_type") !== ID_JAG || form.get("subject_token_type") !== `${TYPE}id_token`)
+    return oauthError("invalid_request", "only an ID-JAG for an id token");
+  const { header: head, claims } = openJwt(form.get("subject_token") ?? "", machines.key("idp")) ?? {};
+  const isIdToken = head?.["typ"] === "JWT" && claims?.["aud"] === machines.idp.clientId;
+  if (!isIdToken || Number(claims["exp"]) <= machines.now())
+    return oauthError("invalid_grant", "the id token is not current, or not of this client");
+  const [audience, resource] = [form.get("audience") ?? "", form.get("resource")];
+  if (!knows(audience)) return oauthError("invalid_target", "the audience is no issuer that is known here");
+  const scope = form.get("scope");
+  const said = {
+    iss: machines.idp.issuer,
+    sub: claims["sub"],
+    aud: audience,
+    client_id: machines.secretClient.clientId,
+    ...(resource !== null && { resource }),
+    ...(scope !== null && { scope }),
+    ...machines.times(LIFE_S),
+  };
+  return json({
+    access_token: signJwt(machines.key("idp"), ID_JAG_TYP, said),
+    issued_token_type: ID_JAG,
+    token_type: "N_A",
+    expires_in: LIFE_S,
+    ...(scope !== null && { scope }),
+  });
+}
+
+function isClient({ idp }: Machines, form: URLSearchParams, header: string): boolean {
+  const pair = Buffer.from(/^Basic (.+)$/i.exec(header)?.[1] ?? "", "base64").toString();
+  const [id, secret] = pair === "" ? [form.get("client_id"), form.get("client_secret")] : pair.split(":").map(decode);
+  return id === idp.clientId && secret === idp.clientSecret;
+}
+
+/** Both parts are form-encoded (RFC 6749, section 2.3.1). */
+function decode(part: string): string {
+  return new URLSearchParams(`part=${part}`).get("part") ?? "";
+}
+
+function oauthError(error: string, description: string, status = 400): Answer {
+  return json({ error, error_description: description }, status);
+}

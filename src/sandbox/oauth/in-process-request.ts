@@ -1,0 +1,79 @@
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import type { Due } from "../faults/controller.js";
+import type { Answer } from "../http/round-trip.js";
+
+/** A request to be answered inside the process. */
+export interface InnerRequest {
+  method: string;
+  /** Path and query below where the handler is mounted. */
+  url: string;
+  /** Path and query as they were sent. */
+  originalUrl: string;
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+  /** The faults that strike it, for hooks of the handler to see: {@link dueFor}. */
+  due: Due;
+}
+
+class InnerMessage extends IncomingMessage {
+  readonly due: Due;
+  readonly originalUrl: string;
+
+  constructor({ method, url, originalUrl, headers, body, due }: InnerRequest) {
+    super(new Socket());
+    const length = body.length > 0 ? { "content-length": String(body.length) } : {};
+    Object.assign(this, { method, url, headers: { ...headers, ...length }, httpVersion: "1.1" });
+    this.originalUrl = originalUrl;
+    this.due = due;
+    if (body.length > 0) this.push(body);
+    this.push(null);
+  }
+}
+
+/** Keeps what is written instead of sending it. */
+class InnerResponse extends ServerResponse {
+  readonly #chunks: Buffer[] = [];
+  readonly #done: (answer: Answer) => void;
+
+  constructor(request: IncomingMessage, done: (answer: Answer) => void) {
+    super(request);
+    this.#done = done;
+  }
+
+  override write(chunk: unknown): boolean {
+    this.#chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : Buffer.from(chunk as Uint8Array));
+    return true;
+  }
+
+  override end(chunk?: unknown): this {
+    if (typeof chunk === "string" || chunk instanceof Uint8Array) this.write(chunk);
+    // What has ended must look it: Koa asks before it answers.
+    this.finished = true;
+    this.emit("finish");
+    const headers = Object.entries(this.getHeaders()).map(([name, value]) => [
+      name.toLowerCase(),
+      Array.isArray(value) ? value : String(value),
+    ]);
+    const { "content-length": _, ...kept } = Object.fromEntries(headers) as Record<string, string | string[]>;
+    this.#done({ status: this.statusCode, headers: kept, body: Buffer.concat(this.#chunks) });
+    return this;
+  }
+}
+
+/** Lets a handler for Node.js answer a request that came over no connection. */
+export function inject(
+  handler: (request: IncomingMessage, response: ServerResponse) => unknown,
+  inner: InnerRequest,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = new InnerMessage(inner);
+    const answered = handler(request, new InnerResponse(request, resolve));
+    Promise.resolve(answered).catch(reject);
+  });
+}
+
+/** The faults that strike a request which {@link inject} made. */
+export function dueFor(request: IncomingMessage): Due {
+  return request instanceof InnerMessage ? request.due : [];
+}

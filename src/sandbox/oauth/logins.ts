@@ -1,0 +1,79 @@
+import type { Clock } from "../clock.js";
+import { CLIENTS } from "../data/clients.js";
+import type { SandboxData } from "../data/data.js";
+import type { InteractionDetails } from "../wire-types.js";
+import type { OidcClient } from "./oidc.js";
+
+// Who signs in at a sandbox does it from loopback, which is in no database of places.
+const PLACE = {
+  asn: 3320,
+  city: "Berlin",
+  country_code: "DE",
+  lat_long: [52.52, 13.405] as [number, number],
+  region_code: "BE",
+  remote_ip: "192.0.2.10",
+  timezone: "Europe/Berlin",
+};
+const FINGERPRINT = CLIENTS.mcp[0]?.ja4 ?? "";
+const MAX_KNOWN = 10_000;
+
+/** The devices that sign-ins at one pool's authorization server have made: one for each client and account. */
+export class SignIns {
+  readonly #data: SandboxData;
+  readonly #clock: Clock;
+  readonly #poolId: string;
+  readonly #devices = new Map<string, string>();
+
+  constructor(data: SandboxData, clock: Clock, poolId: string) {
+    this.#data = data;
+    this.#clock = clock;
+    this.#poolId = poolId;
+  }
+
+  /** Somebody signed in with a client: their device is new, or was seen again. */
+  signedIn(client: OidcClient, accountId: string, userAgent: string): void {
+    const key = keyOf(client.clientId, accountId);
+    if (this.isActive(client.clientId, accountId) && this.seen(client.clientId, accountId, userAgent)) return;
+    const title = client.clientName ?? client.clientId;
+    const details = this.#interaction(userAgent);
+    const device = this.#data.insertDevice(this.#poolId, {
+      dynamic_client_details: {
+        auth_profile: "mcp",
+        client_secret: "<CLIENT_SECRET>",
+        pkce_required: true,
+        redirect_uris: client.redirectUris,
+        title,
+      },
+      first_seen: details,
+      last_seen: details,
+      session_type: "mcp",
+      status: "active",
+      title,
+    });
+    this.#devices.set(key, device.id);
+    if (this.#devices.size > MAX_KNOWN)
+      for (const oldest of this.#devices.keys()) return void this.#devices.delete(oldest);
+  }
+
+  /** A device came back; whether there is one. */
+  seen(clientId: string, accountId: string, userAgent: string): boolean {
+    const id = this.#devices.get(keyOf(clientId, accountId));
+    if (id === undefined) return false;
+    return this.#data.updateDevice(this.#poolId, id, { last_seen: this.#interaction(userAgent) }) !== undefined;
+  }
+
+  /** Whether a device is neither revoked nor deleted; one that is not known any more counts as active. */
+  isActive(clientId: string, accountId: string): boolean {
+    const id = this.#devices.get(keyOf(clientId, accountId));
+    return id === undefined || this.#data.findDevice(this.#poolId, id)?.status === "active";
+  }
+
+  #interaction(userAgent: string): InteractionDetails {
+    const at = Math.floor(this.#clock.now() / 10) / 100;
+    return { ...PLACE, at, ja4_fingerprint: FINGERPRINT, user_agent: userAgent };
+  }
+}
+
+function keyOf(clientId: string, accountId: string): string {
+  return `${clientId} ${accountId}`;
+}

@@ -1,0 +1,126 @@
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from "node:crypto";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { quote } from "../../redact.js";
+
+/** Turns the text of a stored file into what is written to the disk, and back. */
+export interface Cipher {
+  /** @param name the file's own identity (for example "grant:<digest>"), bound into the result so that files cannot be swapped */
+  seal(text: string, name: string): string | Promise<string>;
+  /** @throws CipherError where the text cannot be opened */
+  open(sealed: string, name: string): string | Promise<string>;
+}
+
+/** Why a sealed text cannot be opened. */
+export class CipherError extends Error {
+  override readonly name = "CipherError";
+}
+
+/** The length of a key in bytes. */
+export const KEY_BYTES = 32;
+
+const SCHEMA = 1;
+const KIND = "sealed";
+const ALG = "A256GCM";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * AES-256-GCM (NIST SP 800-38D) with a random nonce for each text and the name as additional data.
+ *
+ * @param key {@link KEY_BYTES} random bytes
+ */
+export function aesGcm(key: Uint8Array): Cipher {
+  if (key.length !== KEY_BYTES) throw new TypeError(`a key has ${KEY_BYTES} bytes, not ${key.length}`);
+  // Unlike the bytes themselves, a key object shows nothing when it is printed.
+  const secret = createSecretKey(key);
+  const id = keyId(key);
+  return {
+    seal(text, name) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", secret, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(Buffer.from(name));
+      const data = Buffer.concat([cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+      const members = { schema: SCHEMA, kind: KIND, alg: ALG, key: id };
+      return `${JSON.stringify({ ...members, nonce: nonce.toString("base64url"), data: data.toString("base64url") })}\n`;
+    },
+    open(sealed, name) {
+      const { key: sealedWith, nonce, data } = parseSealed(sealed);
+      if (sealedWith !== id) {
+        throw new CipherError(
+          `it was sealed with the key ${quote(sealedWith)}, and the keychain has the key "${id}": the file comes from ` +
+            "another machine or another user, or its key was lost",
+        );
+      }
+      const decipher = createDecipheriv("aes-256-gcm", secret, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(name));
+      decipher.setAuthTag(data.subarray(-TAG_BYTES));
+      try {
+        return Buffer.concat([decipher.update(data.subarray(0, -TAG_BYTES)), decipher.final()]).toString("utf8");
+      } catch (cause) {
+        throw new CipherError("it was changed after it was sealed, or another file was put in its place", { cause });
+      }
+    },
+  };
+}
+
+/** A name for a key that tells nothing about it. */
+function keyId(key: Uint8Array): string {
+  return createHash("sha256").update(key).digest("hex").slice(0, 8);
+}
+
+/**
+ * The id of the key that a text was sealed with; undefined for a text that is not sealed.
+ *
+ * @throws CipherError where the text is sealed, but not as this version seals
+ */
+export function sealedWith(text: string): string | undefined {
+  return isSealed(text) ? parseSealed(text).key : undefined;
+}
+
+function isSealed(text: string): boolean {
+  try {
+    const value = parseStrictJson(text);
+    return isJsonObject(value) && value["kind"] === KIND;
+  } catch {
+    // What is no JSON was not sealed by us; whoever reads it as plain text finds out what is wrong with it.
+    return false;
+  }
+}
+
+interface Sealed {
+  key: string;
+  nonce: Buffer;
+  /** The ciphertext and the tag behind it. */
+  data: Buffer;
+}
+
+function parseSealed(text: string): Sealed {
+  const { schema, kind, alg, key, nonce, data } = members(text);
+  if (kind !== KIND) throw new CipherError("it is not sealed");
+  if (schema !== SCHEMA) throw new CipherError(`its schema is ${quote(schema)}, and this version opens ${SCHEMA}`);
+  if (alg !== ALG) throw new CipherError(`its alg is ${quote(alg)}, and this version opens "${ALG}"`);
+  if (typeof key !== "string") throw new CipherError("its key is not named");
+  const parsed = { key, nonce: bytes(nonce, "nonce"), data: bytes(data, "data") };
+  if (parsed.nonce.length !== NONCE_BYTES) throw new CipherError(`its nonce does not have ${NONCE_BYTES} bytes`);
+  if (parsed.data.length < TAG_BYTES) throw new CipherError("its data is cut");
+  return parsed;
+}
+
+function members(text: string): Record<string, unknown> {
+  try {
+    const value = parseStrictJson(text);
+    if (isJsonObject(value)) return value;
+  } catch (cause) {
+    throw new CipherError("it is not valid JSON", { cause });
+  }
+  throw new CipherError("it is not a JSON object");
+}
+
+/** Only the one spelling that we write: a changed character must never go unnoticed. */
+function bytes(value: unknown, name: string): Buffer {
+  const decoded = Buffer.from(typeof value === "string" ? value : "", "base64url");
+  if (decoded.length === 0 || decoded.toString("base64url") !== value) {
+    throw new CipherError(`its ${name} is not base64url`);
+  }
+  return decoded;
+}

@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import { rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { ClientRecord, Grant } from "../../oauth/grant/grant.js";
+import type { GrantKey, GrantStore, Reservation } from "../../oauth/grant/grant-store.js";
+import { shellWord } from "../../redact.js";
+import { FileLeases } from "../leases/file-leases.js";
+import { onFiles, storeError } from "../store-error.js";
+import { type Cipher, CipherError } from "./cipher.js";
+import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
+import { fileBindings } from "./file-bindings.js";
+import { checkPrivateFolder, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
+import { Generations } from "./versioned-files.js";
+
+/** How files are kept. */
+export interface FileStoreOptions {
+  /** Seals what is written. Default: it is written as it is, and only the file's mode protects it. */
+  cipher?: Cipher | undefined;
+}
+
+/** Larger than a grant with two tokens of 64 KiB would be rare; a larger one finds its room when it is saved. */
+const ROOM_BYTES = 32 * 1024;
+
+/**
+ * Grants and clients in files that only their owner can read, one file each, so that a broken one harms no other.
+ *
+ * @param folder is made when something is first saved
+ */
+export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): GrantStore {
+  const grants = join(folder, "grants");
+  const clients = join(folder, "clients");
+  const generations = new Generations(grants);
+  const leases = new FileLeases(join(folder, "claims"));
+
+  const open = async <T>(text: string, path: string, name: string, decode: (text: string) => T): Promise<T> => {
+    try {
+      return decode(cipher ? await cipher.open(text, name) : text);
+    } catch (cause) {
+      throw unusable(path, cause);
+    }
+  };
+  const seal = async (text: string, name: string) => (cipher ? cipher.seal(text, name) : text);
+
+  const bindings = fileBindings(folder, {
+    open,
+    seal,
+    lease: (name, work, options) => leases.run(name, work, options),
+    idOf: ({ profile, clientId }) => digest(profile, clientId),
+  });
+
+  const readGrant = async (id: string): Promise<Grant | undefined> => {
+    checkFolders(grants);
+    const stored = generations.read(id);
+    return stored && open(stored.text, stored.path, `grant:${id}`, (text) => decodeStored(text, id, stored.generation));
+  };
+
+  const reserve = async (key: GrantKey): Promise<Reservation> => {
+    const id = grantId(key);
+    makePrivateFolder(grants);
+    checkFolders(grants);
+    const before = generations.read(id);
+    let reserved = generations.reserve(id, ROOM_BYTES);
+    return {
+      save: onFiles(folder, async (grant: Grant, expected: number | undefined) => {
+        const name = `grant:${id}`;
+        const old = generations.read(id);
+        // Of another login its generation may have the same number.
+        if (old?.generation !== expected || old?.text !== before?.text) return false;
+        // What cannot be read is not replaced.
+        const checked = (text: string) => decodeStored(text, id, old?.generation) && text;
+        const kept = old && (await open(old.text, old.path, name, checked));
+        const text = await seal(encodeGrant(grant, kept), name);
+        const content = { text, generation: grant.generation, expected };
+        if (generations.publish(id, reserved, content)) return true;
+        if (generations.generation(id) !== expected) return false;
+        // Nobody was quicker: a process that took the room for a leftover has swept it, as when this one slept.
+        reserved = generations.reserve(id, ROOM_BYTES);
+        return generations.publish(id, reserved, content);
+      }),
+      async release() {
+        try {
+          rmSync(reserved, { force: true });
+        } catch {
+          // What stays behind is swept later, and must not hide what the save came to.
+        }
+      },
+    };
+  };
+
+  return {
+    location: folder,
+    read: onFiles(folder, (key: GrantKey) => readGrant(grantId(key))),
+    reserve: onFiles(folder, reserve),
+    save: onFiles(folder, async (grant: Grant, expected: number | undefined) => {
+      const room = await reserve(grant);
+      try {
+        return await room.save(grant, expected);
+      } finally {
+        await room.release();
+      }
+    }),
+    remove: onFiles(folder, async (key: GrantKey) => generations.remove(grantId(key))),
+    list: onFiles(folder, async (onUnusable: (error: AgentAuthError) => void = () => {}) => {
+      checkFolders(grants);
+      const read = onFiles(folder, readGrant);
+      const passOver = (error: unknown) => {
+        if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
+        onUnusable(error);
+      };
+      const all = await Promise.all(generations.ids().map((id) => read(id).catch(passOver)));
+      // One file that cannot be used keeps nobody from the others.
+      return all.filter((grant) => grant !== undefined);
+    }),
+    readClient: onFiles(folder, async (issuer: string, form: string) => {
+      const id = digest(issuer, form);
+      const path = join(clients, `${id}.json`);
+      checkFolders(clients);
+      const text = readPrivateFile(path);
+      return text === undefined ? undefined : open(text, path, `client:${id}`, decodeClient);
+    }),
+    saveClient: onFiles(folder, async (client: ClientRecord, form: string) => {
+      const id = digest(client.issuer, form);
+      checkFolders(clients);
+      writePrivateFile(join(clients, `${id}.json`), await seal(encodeClient(client), `client:${id}`));
+    }),
+    ...bindings,
+    lease: (name, work, options) => leases.run(name, work, options),
+  };
+}
+
+/** The folder, and the one above it: whoever can write there can put another in its place. */
+function checkFolders(path: string): void {
+  checkPrivateFolder(dirname(path), "write");
+  checkPrivateFolder(path);
+}
+
+function grantId({ profile, server, account }: GrantKey): string {
+  return account === undefined ? digest(profile, server) : digest(profile, server, account);
+}
+
+function digest(...parts: string[]): string {
+  return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 40);
+}
+
+/** A file that was copied or renamed by hand: saving over it would never succeed, and what it holds is another's. */
+function decodeStored(text: string, id: string, generation: number | undefined): Grant {
+  const grant = decodeGrant(text);
+  if (grant.generation !== generation) throw new CodecError(`its generation is ${grant.generation}, unlike its name's`);
+  if (grantId(grant) !== id) throw new CodecError("its name is that of another login");
+  return grant;
+}
+
+/** The error for a file that cannot be read, with the way to set it aside: it is never overwritten and never deleted. */
+function unusable(path: string, cause: unknown): unknown {
+  const aside = `mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`;
+  if (cause instanceof CodecError) {
+    return storeError(`the file ${path} cannot be used: ${cause.message}`, cause, `move it away: ${aside}`);
+  }
+  if (!(cause instanceof CipherError)) return cause;
+  return new AgentAuthError("login_required", `the file ${path} cannot be opened: ${cause.message}`, {
+    class: "auth",
+    hint: `move it away, then sign in again: ${aside}`,
+    cause,
+  });
+}

@@ -1,0 +1,223 @@
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { shellWord } from "../../redact.js";
+import { storeError } from "../store-error.js";
+
+const MAX_BYTES = 1024 * 1024;
+
+/** Makes a folder that only its owner can enter. */
+export function makePrivateFolder(path: string): void {
+  try {
+    makeFolders(path);
+  } catch (cause) {
+    throw storeError(
+      `the folder ${path} cannot be made`,
+      cause,
+      "set AGENTAUTH_HOME to a folder that you can write to",
+    );
+  }
+}
+
+/** Not `recursive: true`: where a file system takes no folders, such as /proc, Node would try for ever. */
+function makeFolders(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolders(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have made it just now.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+/**
+ * Refuses a folder of secrets that somebody else owns or can enter, or that a link stands for; one that is not there is
+ * no matter.
+ *
+ * @param against what others must not be able to do there; whoever may write may also put other files there
+ * @throws `AgentAuthError` `store_failed`, with the command that repairs it
+ */
+export function checkPrivateFolder(path: string, against: "read" | "write" = "read"): void {
+  let stat: Stats | undefined;
+  try {
+    // A link to the folder above is the user's own way of putting it somewhere else.
+    stat = (against === "read" ? lstatSync : statSync)(path, { throwIfNoEntry: false });
+  } catch (cause) {
+    throw storeError(`the folder ${path} cannot be entered`, cause);
+  }
+  if (stat === undefined) return;
+  if (!stat.isDirectory()) {
+    const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
+    throw storeError(`${path} ${what}`, undefined, `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`);
+  }
+  checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
+}
+
+/** Windows has neither owners nor modes in this sense. */
+function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
+  if (process.getuid === undefined) return;
+  if (stat.uid !== process.getuid() && stat.uid !== 0) {
+    throw storeError(`${what} belongs to another user`, undefined, `chown "$USER" ${shellWord(path)}`);
+  }
+  const loose = mode === "go-w" ? 0o022 : 0o077;
+  if ((stat.mode & loose) !== 0) {
+    const can = mode === "go-w" ? "written" : "read";
+    throw storeError(`${what} can be ${can} by others`, undefined, `chmod ${mode} ${shellWord(path)}`);
+  }
+}
+
+/**
+ * Reads a file that holds secrets: an ordinary file of this user that nobody else can read.
+ *
+ * @returns undefined when there is no such file
+ * @throws `AgentAuthError` `store_failed`, with the command that repairs it
+ */
+export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | undefined {
+  let fd: number;
+  try {
+    // A link could be made to point at anything between a look at it and the reading; a FIFO would block for ever.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    if (code === "ENOENT") return undefined;
+    throw storeError(
+      code === "ELOOP" ? `the file ${path} is a symbolic link` : `the file ${path} cannot be read`,
+      cause,
+    );
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
+    if (stat.nlink > 1 && hasForeignName(path, fd)) {
+      const hint = "put the secret into a file of its own";
+      throw storeError(`the file ${path} has another name too (a hard link)`, undefined, hint);
+    }
+    checkOwner(`the file ${path}`, path, stat, "600");
+    if (stat.size > maxBytes) throw storeError(`the file ${path} is larger than ${maxBytes} bytes`, undefined);
+    return readFileSync(fd, "utf8");
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Whether a file has a name beside its own and a temporary one: a save on its way, or one that was killed, has that. */
+function hasForeignName(path: string, fd: number): boolean {
+  const folder = dirname(path);
+  const { ino, dev } = fstatSync(fd);
+  const temporary = readdirSync(folder)
+    .filter((name) => name.endsWith(".tmp"))
+    .map((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }))
+    .filter((stat) => stat?.ino === ino && stat.dev === dev).length;
+  // Counted anew: a save that ends just now takes its temporary name away.
+  return fstatSync(fd).nlink > 1 + temporary;
+}
+
+/**
+ * Makes a temporary file beside `path`, with room on the disk for `bytes`, that {@link publishPrivateFile} can turn into
+ * the file.
+ *
+ * @returns its path
+ */
+export function reservePrivateFile(path: string, bytes: number): string {
+  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    writeSynced(temporary, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw storeError(`the folder ${dirname(path)} cannot be written`, cause);
+  }
+  return temporary;
+}
+
+/**
+ * Gives a reserved file its content and its name, at once and for good.
+ *
+ * @returns false when the name is taken, or the reserved file is gone; nothing is changed then
+ */
+export function publishPrivateFile(temporary: string, path: string, content: string): boolean {
+  try {
+    writeSynced(temporary, content, 0);
+    linkSync(temporary, path);
+    rmSync(temporary, { force: true });
+    syncFolder(dirname(path));
+    return true;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "EEXIST" || code === "ENOENT") return false;
+    throw storeError(`the file ${path} cannot be written`, cause, noLinks(code));
+  }
+}
+
+/** The advice for a file system without hard links. */
+export function noLinks(code: string | undefined): string | undefined {
+  if (code === undefined || !["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(code)) return undefined;
+  return "the file system has no hard links; set AGENTAUTH_HOME to a folder on one that has them";
+}
+
+/** In place: blocks that were reserved are used again. */
+function writeSynced(path: string, content: string | Buffer, flags: number): void {
+  const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600);
+  try {
+    const bytes = Buffer.from(content);
+    // A disk that fills up takes a part first.
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
+    ftruncateSync(fd, bytes.length);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Writes a file that only this user can read: whole, kept through a power cut, or not at all. */
+export function writePrivateFile(path: string, content: string): void {
+  const folder = dirname(path);
+  makePrivateFolder(folder);
+  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
+    renameSync(temporary, path);
+    syncFolder(folder);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw storeError(`the file ${path} cannot be written`, cause);
+  }
+}
+
+/** The new name is on the disk only when its folder is. Windows has no way to say so. */
+export function syncFolder(folder: string): void {
+  if (process.platform === "win32") return;
+  const fd = openSync(folder, constants.O_RDONLY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Removes a file; does nothing when there is none. */
+export function removeFile(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch (cause) {
+    throw storeError(`the file ${path} cannot be removed`, cause);
+  }
+}

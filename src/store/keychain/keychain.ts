@@ -1,0 +1,131 @@
+import { createRequire } from "node:module";
+import { basename } from "node:path";
+import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import { storeError } from "../store-error.js";
+import { askKeychain, type KeychainReply } from "./keychain-process.js";
+
+/** One entry of the keychain of the operating system. */
+export interface Keychain {
+  /** What the entry holds; undefined when there is no such entry. */
+  get(): Promise<string | undefined>;
+  /** Writes the entry, over what was there. */
+  set(value: string): Promise<void>;
+}
+
+/** How the operating system's keychain is asked. */
+export interface OsKeychainOptions {
+  /** Milliseconds that one call may take, a question to the person included. Default: {@link KEYCHAIN_TIMEOUT}. */
+  timeout?: number | undefined;
+  /** The environment in which the keychain is looked for. Default: that of this process. */
+  env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The path of the package that knows the keychain. Default: `@napi-rs/keyring`, where it is installed. */
+  package?: string | undefined;
+}
+
+/** How long a call to a keychain may take by default, in milliseconds. */
+export const KEYCHAIN_TIMEOUT = 10_000;
+
+const SERVICE = "agentauth";
+const PACKAGE = "@napi-rs/keyring";
+const VERSION = "2.1.2";
+const WITHOUT = "or keep logins in files that only you can read: AGENTAUTH_STORE=file";
+
+/**
+ * The entry of this account in the macOS Keychain, the Windows Credential Manager or the Secret Service of Linux.
+ *
+ * Both calls throw `AgentAuthError` `store_failed` when the keychain is not there, is locked, says no or says nothing.
+ */
+export function osKeychain(account: string, options: OsKeychainOptions = {}): Keychain {
+  const { timeout = KEYCHAIN_TIMEOUT, env } = options;
+  const ask = async (value: string | undefined): Promise<string | undefined> => {
+    const request = { package: options.package ?? findPackage(), service: SERVICE, account, value };
+    requireNode(process.execPath);
+    const reply = await askKeychain(request, timeout, env);
+    if (reply.outcome !== "done") throw failureOf(reply, timeout);
+    return reply.value;
+  };
+  return { get: () => ask(undefined), set: async (value) => void (await ask(value)) };
+}
+
+/** The same entry with a limit on the time that each call takes, for a keychain that has none of its own. */
+export function limitKeychain(keychain: Keychain, timeout = KEYCHAIN_TIMEOUT): Keychain {
+  const limited = async <T>(work: Promise<T>): Promise<T> => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(failureOf({ outcome: "timeout" }, timeout)), timeout);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  return { get: () => limited(keychain.get()), set: (value) => limited(keychain.set(value)) };
+}
+
+/** What a keychain threw, as an error of this package. */
+export function keychainError(cause: unknown): AgentAuthError {
+  if (isAgentAuthError(cause)) return cause;
+  return storeError(`the keychain cannot be used: ${quote(cause instanceof Error ? cause.message : cause)}`, cause);
+}
+
+function findPackage(): string {
+  try {
+    return createRequire(import.meta.url).resolve(PACKAGE);
+  } catch (cause) {
+    const what = `the keychain needs the optional package ${PACKAGE}, which is not installed`;
+    throw storeError(what, cause, `${install(PACKAGE)}, ${WITHOUT}`);
+  }
+}
+
+function install(what: string): string {
+  return `npm install ${what} (with --global where agentauth is installed so)`;
+}
+
+/** A program that only has Node inside, such as one made with Electron, would start itself again. */
+function requireNode(executable: string): void {
+  if (/^node(js)?[\d.-]*(\.exe)?$/i.test(basename(executable))) return;
+  throw storeError(`the keychain can be used where Node runs the program, not ${quote(executable)}`, undefined);
+}
+
+type Failure = Exclude<KeychainReply, { outcome: "done" }>;
+
+function failureOf(reply: Failure, timeout: number): AgentAuthError {
+  switch (reply.outcome) {
+    case "timeout":
+      return storeError(
+        `the keychain did not answer within ${timeout / 1000} s`,
+        undefined,
+        `unlock it, answer what it asks and run the command again, ${WITHOUT}`,
+      );
+    case "died":
+      return storeError("the keychain could not be asked: the process that asks it ended", undefined, WITHOUT.slice(3));
+    case "unusable":
+      return storeError(
+        `the optional package ${PACKAGE} cannot be used: ${quote(reply.message)}`,
+        undefined,
+        `${install(`${PACKAGE}@${VERSION}`)}, ${WITHOUT}`,
+      );
+    case "refused":
+      return refusal(reply.message);
+  }
+}
+
+/** The package tells these apart by its texts alone. */
+function refusal(message: string): AgentAuthError {
+  if (/d-?bus error|org\.freedesktop\.secrets/i.test(message)) {
+    const start = "start a Secret Service, such as gnome-keyring or KWallet, in your session";
+    return storeError(`there is no keychain here: ${quote(message)}`, undefined, `${start}, ${WITHOUT}`);
+  }
+  if (/no result found/i.test(message)) {
+    const make = "make a default keyring, such as with seahorse, and unlock it";
+    return storeError(`the Secret Service has no keyring: ${quote(message)}`, undefined, `${make}, ${WITHOUT}`);
+  }
+  if (/platform storage|\b(un)?lock|dismiss|denied|cancell?ed|interaction|passphrase/i.test(message)) {
+    const unlock = process.platform === "darwin" ? "security unlock-keychain" : "unlock it";
+    const what = `the keychain is locked, or access to it was denied: ${quote(message)}`;
+    return storeError(what, undefined, `${unlock}, and run the command again, ${WITHOUT}`);
+  }
+  return storeError(`the keychain cannot be used: ${quote(message)}`, undefined, WITHOUT.slice(3));
+}

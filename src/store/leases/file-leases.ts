@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
+import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
+import { Leases } from "../memory-leases.js";
+import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
+import { bootClock, livenessOf, thisHolder } from "./lock-owner.js";
+import { type Claim, claimId } from "./lock-record.js";
+import { withinLease } from "./send-deadline.js";
+import { decideTakeover, isTimeOver } from "./takeover.js";
+
+const POLL_MS = { first: 10, most: 100 };
+
+/** Leases between all processes that share a folder, by lock files in it. */
+export class FileLeases {
+  readonly #files: LockFiles;
+  readonly #here = new Leases();
+
+  constructor(folder: string) {
+    this.#files = new LockFiles(folder);
+  }
+
+  /** As `GrantStore.lease`. Those of one process queue up before they look at the files. */
+  run<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T> {
+    const key = createHash("sha256").update(name).digest("hex").slice(0, 40);
+    const asked = Date.now();
+    return this.#here.run(key, (waited) => this.#hold({ key, waited, asked }, work, options), options.signal);
+  }
+
+  async #hold<T>(
+    { key, waited, asked }: { key: string; waited: boolean; asked: number },
+    work: (lease: Lease) => Promise<T>,
+    options: LeaseOptions<T>,
+  ): Promise<T> {
+    const taken = await this.#take(key, options);
+    if ("instead" in taken) return taken.instead;
+    // Waiting for an attempt that was rolled back is not waiting for the one before it.
+    const isOlder = (taken.before?.endedAt ?? asked) < asked;
+    const held = new HeldLease(this.#files, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
+    try {
+      const result = await (options.extend ? work(held) : withinLease(held, () => work(held)));
+      held.succeed();
+      return result;
+    } catch (error) {
+      held.fail(error);
+      throw error;
+    } finally {
+      held.end();
+    }
+  }
+
+  async #take<T>(key: string, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
+    const since = bootClock();
+    let waited = false;
+    const watch = new Watch(this.#files, key, options.duration);
+    for (let pause = POLL_MS.first; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
+      if (options.signal?.aborted) throw abortedError(options.signal);
+      const seen = watch.look();
+      if (seen.free) {
+        const claim = claimFor(options);
+        const attempt = { name: key, number: (seen.latest?.number ?? 0) + 1, id: claim.id };
+        if (this.#files.take(attempt, claim, seen.latest)) return { attempt, claim, before: seen.before, waited };
+        continue;
+      }
+      if (!waited) options.onWait?.({ pid: seen.claim?.holder.pid, at: seen.claim?.at ?? Date.now() });
+      waited = true;
+      const instead = await options.until?.();
+      if (instead !== undefined) return { instead };
+      if (bootClock() - since > (options.patience ?? Number.POSITIVE_INFINITY)) throw busy(seen.claim);
+      // Not all at the same moment.
+      await sleep(pause * (0.5 + Math.random()), undefined, options.signal ? { signal: options.signal } : {}).catch(
+        () => undefined,
+      );
+    }
+  }
+}
+
+interface Taken {
+  attempt: Attempt;
+  claim: Claim;
+  before: PreviousAttempt | undefined;
+  waited: boolean;
+}
+
+function claimFor({ duration, extend = false }: LeaseOptions<unknown>): Claim {
+  return { id: claimId(), holder: thisHolder(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
+}
+
+/** What a waiting process observes of the attempts before its own. */
+class Watch {
+  readonly #files: LockFiles;
+  readonly #key: string;
+  readonly #duration: number;
+  #seen = "";
+  #seenAt = 0;
+
+  /** @param duration milliseconds after which a claim of which nothing can be read is given up */
+  constructor(files: LockFiles, key: string, duration: number) {
+    this.#files = files;
+    this.#key = key;
+    this.#duration = duration;
+  }
+
+  look(): { free: boolean; latest: Latest | undefined; before: PreviousAttempt | undefined; claim: Claim | undefined } {
+    // The clock before the files: what a holder wrote before its time was over must then be seen.
+    const now = bootClock();
+    const latest = this.#files.latest(this.#key);
+    if (!latest) return { free: true, latest, before: undefined, claim: undefined };
+    const { number, committed, claim, done } = latest;
+    const beat = this.#follow(latest, now);
+    const watched = now - this.#seenAt;
+    const clocks = { boot: thisHolder().boot, now, epoch: Date.now(), beat, watched };
+    // Of a claim that cannot be read nothing is known: it gets the time that one of ours would have.
+    const isOver = claim ? isTimeOver(claim, committed, clocks) : watched > this.#duration;
+    const owner = claim && !done ? livenessOf(claim.holder) : "unknown";
+    const ended = decideTakeover({ done, owner, sent: committed, isOver });
+    if (ended === "wait") return { free: false, latest, before: undefined, claim };
+    const ending = done && claim ? this.#files.ending({ name: this.#key, number, id: claim.id }) : undefined;
+    const before = { at: claim?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
+    return { free: true, latest, before, claim };
+  }
+
+  /** An attempt is watched from when it is first seen, or from its last heartbeat. */
+  #follow({ number, claim }: Latest, now: number): number | undefined {
+    const beat = this.#files.lastBeat(this.#key, number);
+    const seen = `${number} ${claim?.id} ${beat}`;
+    if (seen !== this.#seen) this.#seenAt = now;
+    this.#seen = seen;
+    return beat;
+  }
+}
+
+/** A lease in the hands of this process. */
+class HeldLease implements Lease {
+  readonly before: PreviousAttempt | undefined;
+  readonly waited: boolean;
+  readonly #files: LockFiles;
+  readonly #attempt: Attempt;
+  readonly #once: boolean;
+  readonly #duration: number;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #from: { clock: number; epoch: number };
+  #isWithdrawn = false;
+
+  constructor(files: LockFiles, { attempt, claim, before, waited }: Taken, options: LeaseOptions<unknown>) {
+    this.#files = files;
+    this.#attempt = attempt;
+    this.#once = options.once === true;
+    this.#duration = claim.duration;
+    this.before = before;
+    this.waited = waited;
+    this.#from = { clock: claim.deadline - claim.duration, epoch: claim.at };
+    if (options.extend) this.#timer = setInterval(() => this.#beat(), claim.duration / 5).unref();
+  }
+
+  /** The machine's clock too: one that slept counts no time, while others that share the folder do. */
+  left(): number {
+    const gone = Math.max(bootClock() - this.#from.clock, Date.now() - this.#from.epoch);
+    return Math.max(0, this.#duration - gone);
+  }
+
+  async commit(): Promise<void> {
+    this.#files.commit(this.#attempt);
+    // Only now: a process that takes over later has seen the mark, and one that took over before is seen here.
+    if (this.left() === 0 || !this.#files.isNewest(this.#attempt)) throw leaseLost();
+  }
+
+  withdraw(): void {
+    this.#isWithdrawn = true;
+  }
+
+  succeed(): void {
+    if (!this.#once || !this.#removed("forget")) this.#end(undefined);
+  }
+
+  /** The next holder sees only errors of this package. */
+  fail(error: unknown): void {
+    if (!this.#isWithdrawn || !this.#removed("rollback")) this.#end(isAgentAuthError(error) ? error : undefined);
+  }
+
+  #end(failure: AgentAuthError | undefined): void {
+    try {
+      this.#files.finish(this.#attempt, { at: Date.now(), failure: failure?.toJSON() });
+    } catch {
+      // A full disk must not make others wait for an attempt that has ended.
+      this.#removed("rollback");
+    }
+  }
+
+  /** Whether the files of the attempt were removed: the work has ended, and an error here does not change that. */
+  #removed(how: "forget" | "rollback"): boolean {
+    try {
+      return this.#files[how](this.#attempt);
+    } catch {
+      return false;
+    }
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
+  #beat(): void {
+    // The clock first: others count from when they see the heartbeat, and must not give this holder up sooner.
+    const from = { clock: bootClock(), epoch: Date.now() };
+    try {
+      if (this.#files.beat(this.#attempt)) this.#from = from;
+      else this.end();
+    } catch {
+      // No process saw the heartbeat; left() shows it.
+    }
+  }
+}
+
+function busy(claim: Claim | undefined): AgentAuthError {
+  const who = claim
+    ? `process ${claim.holder.pid}, which began ${new Date(claim.at).toISOString()},`
+    : "another process";
+  return new AgentAuthError("lease_busy", `${who} is at work on this and does not end`, {
+    class: "unavailable",
+    hint: claim ? `if it is stopped, let it go on: kill -CONT ${claim.holder.pid}` : undefined,
+  });
+}

@@ -1,0 +1,235 @@
+import { randomBytes } from "node:crypto";
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AgentAuthErrorJson } from "../../errors.js";
+import { isJsonObject } from "../../http/strict-json.js";
+import { checkPrivateFolder, makePrivateFolder, noLinks } from "../file/private-file.js";
+import { storeError } from "../store-error.js";
+import { type Claim, type Ending, parseClaim, parseEnding } from "./lock-record.js";
+
+/** One attempt to do the work of a lease: its lock file and its marks carry the name, the number and the id. */
+export interface Attempt {
+  readonly name: string;
+  readonly number: number;
+  readonly id: string;
+}
+
+/** The newest attempt under a name. */
+export interface Latest {
+  readonly number: number;
+  /** What its lock file says; undefined when it was swept in between, or another version wrote it. */
+  readonly claim: Claim | undefined;
+  readonly committed: boolean;
+  readonly done: boolean;
+}
+
+interface Trace {
+  readonly file: string;
+  readonly number: number;
+  /** The claim that a mark belongs to; undefined for the claim itself. */
+  readonly mark: { readonly id: string; readonly kind: "sent" | "done" } | undefined;
+}
+
+const OLD_MS = 24 * 3600 * 1000;
+const CROWD = 200;
+
+/**
+ * The lock files of leases in a folder: one an attempt, `<name>.<number>.claim`, with marks beside it,
+ * `<name>.<number>.<id>.sent` and `.done`. Only one process gets a number, because a link to a finished file is made whole
+ * or not at all. No holder ever loses its lock file; the next attempt has the next number. Numbers begin at 1 again when
+ * all files of a name are gone, and so it is the id that says to which attempt a file belongs.
+ */
+export class LockFiles {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /**
+   * The newest attempt; undefined when there is no trace of one.
+   *
+   * @param below only attempts with smaller numbers than this
+   */
+  latest(name: string, below = Number.POSITIVE_INFINITY): Latest | undefined {
+    const traces = this.#traces(name).filter((trace) => trace.number < below);
+    const claimed = traces.flatMap(({ number, mark }) => (mark ? [] : [number]));
+    if (claimed.length === 0) return undefined;
+    const number = Math.max(...claimed);
+    const claim = parseClaim(this.#json(`${name}.${number}.claim`));
+    const has = (kind: string) =>
+      traces.some(({ number: of, mark }) => {
+        return of === number && mark?.kind === kind && (claim === undefined || mark.id === claim.id);
+      });
+    return { number, claim, committed: has("sent"), done: has("done") };
+  }
+
+  /**
+   * Begins an attempt; false when another process has its number, or the newest attempt is no longer the judged one.
+   *
+   * @param judged the attempt before, which was found to have ended; undefined when there was none
+   */
+  take({ name, number }: Attempt, claim: Claim, judged: Latest | undefined): boolean {
+    makePrivateFolder(this.#folder);
+    checkPrivateFolder(this.#folder);
+    const path = this.#path(`${name}.${number}.claim`);
+    const temporary = this.#temporary(name);
+    try {
+      writeFileSync(temporary, JSON.stringify(claim), { mode: 0o600, flag: "wx" });
+      linkSync(temporary, path);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "EEXIST") return false;
+      throw storeError(`the file ${path} cannot be made`, cause, noLinks((cause as NodeJS.ErrnoException).code));
+    } finally {
+      remove(temporary);
+    }
+    try {
+      // A process that looked long ago may have got a number that is over, or one that is in use again.
+      const before = this.latest(name, number);
+      const isAsJudged = before?.number === judged?.number && before?.claim?.id === judged?.claim?.id;
+      const isHad = isAsJudged && this.isNewest({ name, number, id: claim.id });
+      if (isHad) this.#sweep(name, number);
+      else remove(path);
+      return isHad;
+    } catch (error) {
+      remove(path);
+      throw error;
+    }
+  }
+
+  /** Whether this attempt is the newest. */
+  isNewest({ name, number, id }: Attempt): boolean {
+    const latest = this.latest(name);
+    return latest?.number === number && latest.claim?.id === id;
+  }
+
+  /** What was written down at the end of an attempt. */
+  ending({ name, number, id }: Attempt): Ending | undefined {
+    return parseEnding(this.#json(`${name}.${number}.${id}.done`));
+  }
+
+  /** Marks an attempt as having begun what must not happen twice. */
+  commit(attempt: Attempt): void {
+    this.#mark(attempt, "sent", "");
+  }
+
+  /** Says that an attempt has ended. */
+  finish(attempt: Attempt, ending: { at: number; failure: AgentAuthErrorJson | undefined }): void {
+    this.#mark(attempt, "done", JSON.stringify(ending));
+  }
+
+  /** Removes an attempt, so that the one before it is the newest again; false when that failed. */
+  rollback(attempt: Attempt): boolean {
+    return this.#forget(attempt, ({ number }) => number === attempt.number);
+  }
+
+  /** Removes all files of a name up to this attempt; false when that failed. */
+  forget(attempt: Attempt): boolean {
+    return this.#forget(attempt, ({ number }) => number <= attempt.number);
+  }
+
+  /** The heartbeat of the holder of an attempt; false when another process has taken over. */
+  beat(attempt: Attempt): boolean {
+    if (!this.isNewest(attempt)) return false;
+    const now = new Date();
+    utimesSync(this.#path(`${attempt.name}.${attempt.number}.claim`), now, now);
+    return true;
+  }
+
+  /** The last heartbeat of the holder, by the clock of the file system; undefined when the lock file is gone. */
+  lastBeat(name: string, number: number): number | undefined {
+    return this.#touched(`${name}.${number}.claim`);
+  }
+
+  /** Where the lock file is another attempt's by now, the chosen files are too: only marks of our own go then. */
+  #forget(attempt: Attempt, chosen: (trace: Trace) => boolean): boolean {
+    const { name, number, id } = attempt;
+    const owner = parseClaim(this.#json(`${name}.${number}.claim`))?.id;
+    if (owner === undefined && this.lastBeat(name, number) !== undefined) return false;
+    const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
+    // The claims last: without its marks one is at worst waited for, while a mark without its claim would mean nothing.
+    const claims = traces.filter(({ mark }) => !mark).sort((a, b) => a.number - b.number);
+    const removed = [...traces.filter(({ mark }) => mark), ...claims].map(({ file }) => remove(this.#path(file)));
+    return removed.every(Boolean);
+  }
+
+  #mark({ name, number, id }: Attempt, kind: "sent" | "done", text: string): void {
+    const path = this.#path(`${name}.${number}.${id}.${kind}`);
+    const temporary = this.#temporary(name);
+    try {
+      writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
+      renameSync(temporary, path);
+    } catch (cause) {
+      remove(temporary);
+      throw storeError(`the file ${path} cannot be written`, cause);
+    }
+  }
+
+  #json(file: string): Record<string, unknown> | undefined {
+    try {
+      const value: unknown = JSON.parse(readFileSync(this.#path(file), "utf8"));
+      return isJsonObject(value) ? value : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #path(file: string): string {
+    return join(this.#folder, file);
+  }
+
+  #temporary(name: string): string {
+    return this.#path(`${name}.${randomBytes(6).toString("hex")}.tmp`);
+  }
+
+  #names(): string[] {
+    try {
+      return readdirSync(this.#folder);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw storeError(`the folder ${this.#folder} cannot be read`, cause);
+    }
+  }
+
+  #traces(name: string): Trace[] {
+    return this.#names().flatMap((file) => {
+      if (!file.startsWith(`${name}.`)) return [];
+      const parts = /^(\d{1,12})\.(?:claim|([0-9a-f]{12})\.(sent|done))$/.exec(file.slice(name.length + 1));
+      if (!parts) return [];
+      const [, number, id, kind] = parts;
+      return [{ file, number: Number(number), mark: id ? { id, kind: kind as "sent" | "done" } : undefined }];
+    });
+  }
+
+  /** The attempt before this one may still be read; those before it are of no use. Other names go when they are old. */
+  #sweep(name: string, number: number): void {
+    for (const { file, number: other } of this.#traces(name)) {
+      if (other < number - 1) remove(this.#path(file));
+    }
+    const all = this.#names();
+    if (all.length < CROWD) return;
+    const before = Date.now() - OLD_MS;
+    for (const file of all.filter((one) => !one.startsWith(`${name}.`))) {
+      if ((this.#touched(file) ?? before) < before) remove(this.#path(file));
+    }
+  }
+
+  /** When a file was last written or touched; undefined where that cannot be told. */
+  #touched(file: string): number | undefined {
+    try {
+      return statSync(this.#path(file)).mtimeMs;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** What cannot be removed does no harm: other processes take over from a lock file without a holder all the same. */
+function remove(path: string): boolean {
+  try {
+    rmSync(path, { force: true });
+    return true;
+  } catch {
+    return false;
+  }
+}

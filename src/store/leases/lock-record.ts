@@ -1,0 +1,57 @@
+import { randomBytes } from "node:crypto";
+import type { AgentAuthErrorJson } from "../../errors.js";
+import { isJsonObject } from "../../http/strict-json.js";
+import type { Holder } from "./lock-owner.js";
+
+/** What a claim says of its holder. It holds no secret. */
+export interface Claim {
+  /** Tells it from another one that has its number, when all traces of the name were removed in between. */
+  readonly id: string;
+  readonly holder: Holder;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** By the clock of the holder's boot. */
+  readonly deadline: number;
+  /** Milliseconds that the claim is good for; with `extend`, after the last sign of life. */
+  readonly duration: number;
+  readonly extend: boolean;
+}
+
+/** What is written down when work under a claim ends. */
+export interface Ending {
+  readonly at: number;
+  readonly failure: AgentAuthErrorJson | undefined;
+}
+
+/** A name for a claim that no other one has. */
+export function claimId(): string {
+  return randomBytes(6).toString("hex");
+}
+
+/** The claim that a file holds; undefined for what this version did not write. */
+export function parseClaim(value: Record<string, unknown> | undefined): Claim | undefined {
+  const { id, holder, at, deadline, duration, extend } = value ?? {};
+  if (typeof id !== "string" || !isHolder(holder) || typeof extend !== "boolean") return undefined;
+  if (!isNumber(at) || !isNumber(deadline) || !isNumber(duration)) return undefined;
+  return { id, holder, at, deadline, duration, extend };
+}
+
+/** The end of an attempt that a file holds; undefined for what this version did not write. */
+export function parseEnding(value: Record<string, unknown> | undefined): Ending | undefined {
+  const { at, failure } = value ?? {};
+  if (!isNumber(at)) return undefined;
+  return { at, failure: isFailure(failure) ? failure : undefined };
+}
+
+function isHolder(value: unknown): value is Holder {
+  if (!isJsonObject(value) || !Number.isInteger(value["pid"]) || Number(value["pid"]) < 1) return false;
+  return ["boot", "space", "started"].every((name) => typeof value[name] === "string");
+}
+
+function isFailure(value: unknown): value is AgentAuthErrorJson {
+  return isJsonObject(value) && ["code", "class", "message"].every((name) => typeof value[name] === "string");
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isFinite(value);
+}

@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest";
+import { eventTeller, tracedFetch, tracedNetwork, traceOptions } from "../../../src/cli/clients/trace.js";
+import { memoryDeps } from "../commands/request/support.js";
+
+type Flags = Parameters<typeof traceOptions>[0];
+
+/** A trace by flags, what it has said so far, and the redactor that it masks with. */
+function traced(flags: Flags, query = false) {
+  const deps = memoryDeps({ verbose: true });
+  const { io, redactor } = deps;
+  return { trace: traceOptions(flags, deps, query), redactor, said: () => io.err() };
+}
+
+/** What is said of one exchange. */
+async function saidOf(
+  flags: Flags,
+  { url = "https://mcp.example/mcp?code=of-a-query", init = {}, answer = new Response("body of the answer") } = {},
+): Promise<string> {
+  const { trace, redactor, said } = traced(flags);
+  redactor.add("a-secret-token");
+  await tracedFetch(async () => answer, trace)(url, init as RequestInit);
+  return said();
+}
+
+const SENT = {
+  method: "POST",
+  body: "body of the request",
+  headers: { authorization: "Bearer a-secret-token", "content-type": "application/json", "x-api-key": "key-of-mine" },
+};
+
+describe("what is told of a request", () => {
+  it("is nothing without a flag", async () => {
+    expect(traced({}).trace).toBeUndefined();
+    expect(await saidOf({})).toBe("");
+  });
+
+  it("is with -v method, address and status, without the query, headers and bodies", async () => {
+    const said = await saidOf({ verbose: true }, { init: SENT });
+    expect(said).toMatch(/^> POST https:\/\/mcp\.example\/mcp\n< 200 https:\/\/mcp\.example\/mcp in \d+ ms\n$/);
+  });
+
+  it("is with --debug the headers too, of which those that may be secret are masked", async () => {
+    const answer = new Response("body of the answer", {
+      status: 401,
+      headers: {
+        "content-type": "text/plain",
+        "set-cookie": "session=a-cookie",
+        "www-authenticate":
+          'Bearer realm="a-realm", error="invalid_token", resource_metadata="https://x.example/p?a-query"',
+        location: "https://client.example/cb?code=a-code",
+      },
+    });
+    const said = await saidOf({ debug: true }, { init: SENT, answer });
+    expect(said.replace(/in \d+ ms/, "in - ms").split("\n")).toEqual([
+      "> POST https://mcp.example/mcp",
+      ">   authorization: Bearer ********",
+      ">   content-type: application/json",
+      ">   x-api-key: ********",
+      "< 401 https://mcp.example/mcp in - ms",
+      "<   content-type: text/plain",
+      "<   location: https://client.example/cb",
+      "<   set-cookie: ********",
+      '<   www-authenticate: bearer: error="invalid_token" resource_metadata="https://x.example/p"',
+      "",
+    ]);
+  });
+
+  it.each([
+    ["x-request-id", "a-secret-token"],
+    ["content-type", "text/plain; of=a-secret-token"],
+    ["www-authenticate", 'Bearer error="a-secret-token", scope="a-secret-token"'],
+    ["location", "https://client.example/a-secret-token"],
+  ])("does not show the token that a server says back in %s", async (name, value) => {
+    const said = await saidOf(
+      { debug: true },
+      { init: SENT, answer: new Response("", { headers: { [name]: value } }) },
+    );
+    expect(said).toContain(`<   ${name}: `);
+    expect(said).toContain("********");
+    expect(said).not.toContain("a-secret-token");
+  });
+
+  it("is of a Request with other headers what leaves", async () => {
+    const { trace, said } = traced({ debug: true });
+    const request = new Request("https://mcp.example/mcp", { method: "PUT", headers: { accept: "of/the-request" } });
+    await tracedFetch(async () => new Response(""), trace)(request, { headers: { accept: "of/the-call" } });
+    expect(said()).toContain("> PUT https://mcp.example/mcp\n>   accept: of/the-call\n");
+  });
+
+  it("has no user, no password, and nothing that acts on a terminal in it", async () => {
+    const answer = new Response("", { headers: { "content-type": "a\u009bb" } });
+    const said = await saidOf({ debug: true }, { url: "https://me:pass-of-mine@mcp.example/\u202e", answer });
+    expect(said).not.toMatch(/pass-of-mine|[\u009b\u202e]/);
+  });
+
+  it("names no more than fifty headers", async () => {
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`x-${index}`, "v"]));
+    const said = await saidOf({ debug: true }, { answer: new Response("", { headers: many }) });
+    expect(said.match(/^< {3}/gm)).toHaveLength(51);
+    expect(said).toContain("and 11 more");
+  });
+
+  it("is the query too where that has no secrets", async () => {
+    const { trace, said } = traced({ verbose: true }, true);
+    await tracedFetch(async () => new Response(""), trace)("https://api.example/d?pagination%5Boffset%5D=20&a=%ZZ");
+    expect(said()).toContain("> GET https://api.example/d?pagination[offset]=20&a=%ZZ\n");
+  });
+
+  it("is also what failed and what is tried again, with the secrets masked", () => {
+    const { trace, redactor, said } = traced({ verbose: true });
+    redactor.add("a-secret-token");
+    const tell = eventTeller(trace);
+    const about = { method: "GET", url: "https://x.example/" };
+    tell?.({ type: "request", ...about, query: "" });
+    tell?.({ type: "failure", ...about, code: "timeout", message: "no a-secret-token came", ms: 1 });
+    tell?.({ type: "retry", url: about.url, attempt: 2, waitMs: 250, reason: "timeout" });
+    expect(said()).toBe("< timeout: no ******** came\n  timeout: attempt 2 in 250 ms\n");
+  });
+});
+
+describe("a proxy that was asked for", () => {
+  const network = { wayTo: () => ({ fetch: globalThis.fetch, reach: async () => "public" as const }) };
+
+  it.each([
+    ["is said once not to be used for this machine", "http://proxy.example:3128", "http://127.0.0.1:1/", 1],
+    ["is not spoken of for other machines", "http://proxy.example:3128", "https://mcp.example/", 0],
+    ["is not spoken of where there is none", undefined, "http://127.0.0.1:1/", 0],
+  ])("%s", (_title, proxy, server, times) => {
+    const { trace, said } = traced({ verbose: true });
+    const told = tracedNetwork(network, trace, proxy);
+    for (let time = 0; time < 2; time++) told.wayTo(new URL(server), new Set());
+    expect(said().match(/--proxy is not used for 127\.0\.0\.1:1/g) ?? []).toHaveLength(times);
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
+import { SHELLS } from "../../../../src/cli/commands/completion/options.js";
+import { KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
+import { FORMATS } from "../../../../src/cli/flags/formats.js";
+import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
+import { declaredProgram } from "../../../helpers/program.js";
+
+const tree = describeProgram(declaredProgram());
+const commands = leafCommands(tree.commands);
+
+function command(name: string) {
+  const found = commands.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no ${name}`);
+  return found;
+}
+
+function flag(of: string, name: string) {
+  return command(of).flags.find((one) => one.name === name);
+}
+
+describe("the command tree", () => {
+  it("names every command once, groups with what is in them, and nothing that is hidden", () => {
+    const names = commands.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toEqual(expect.arrayContaining(["demo", "token", "devices list", "config set", "sandbox fault"]));
+    expect(names.filter((name) => /^(?:complete|exit-codes)$| help$/.test(name))).toEqual([]);
+  });
+
+  it("tells what a flag takes", () => {
+    expect(flag("devices list", "--output")).toMatchObject({ short: "-o", type: "choice", choices: FORMATS });
+    expect(flag("devices list", "--limit")).toMatchObject({ type: "integer", value: "n", default: "all" });
+    expect(flag("devices list", "--watch")).toMatchObject({ value: "interval", value_optional: true });
+    expect(flag("login", "--login-timeout")).toMatchObject({ type: "number", default: "300" });
+    expect(flag("login", "--browser")).toMatchObject({ type: "string", env: ["BROWSER"] });
+    expect(flag("exec", "--as")).toMatchObject({ type: "string" });
+    expect(flag("request", "--header")).toMatchObject({ type: "string", repeatable: true });
+    expect(flag("token", "--no-login")).toEqual({
+      name: "--no-login",
+      type: "boolean",
+      group: "Options",
+      description: "never sign in",
+    });
+    expect(tree.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(["--profile", "--help", "--version"]));
+  });
+
+  it("reads a placeholder that has brackets itself, and takes no value for one that can be left out", () => {
+    const sort = flag("devices list", "--sort");
+    expect(sort).toMatchObject({ type: "string", value: "field[:asc|:desc]" });
+    expect(sort).not.toHaveProperty("value_optional");
+    const all = [...tree.flags, ...commands.flatMap(({ flags }) => flags)];
+    expect(new Set(all.filter((one) => one.value_optional).map(({ name }) => name))).toEqual(new Set(["--watch"]));
+    const brackets = (value: string) => [value.split("[").length, value.split("<").length];
+    const closing = (value: string) => [value.split("]").length, value.split(">").length];
+    for (const { value = "" } of all) expect([value, brackets(value)]).toEqual([value, closing(value)]);
+  });
+
+  it("tells operands, with their choices", () => {
+    expect(command("completion").arguments).toEqual([
+      { name: "shell", required: true, variadic: false, description: "the shell", choices: SHELLS },
+    ]);
+    expect(command("sandbox fault").arguments).toMatchObject([{ name: "faults", required: false, variadic: true }]);
+  });
+
+  it("keeps examples and the rest of the help apart", () => {
+    const { examples, description } = command("token");
+    expect(examples).toContain("agentauth token https://mcp.example/mcp --format headers-json");
+    expect(description).toBe("From the store, else by refresh, else by signing in where a person is there.");
+  });
+
+  it("has every exit code", () => {
+    expect(tree.exit_codes.map(({ name, code }) => [name, code])).toEqual(Object.entries(EXIT_CODES));
+  });
+
+  it("has every environment variable of ours that means something", () => {
+    const names = tree.environment.map(({ name }) => name);
+    // What exec gives to the program that it starts, and nobody gives to us.
+    const ours = KNOWN_VARIABLES.filter((name) => name !== "AGENTAUTH_TOKEN");
+    expect(names.filter((name) => name.startsWith("AGENTAUTH_")).sort()).toEqual([...ours].sort());
+    const named = [...tree.flags, ...commands.flatMap(({ flags }) => flags)].flatMap(({ env = [] }) => env);
+    expect(named.filter((name) => !names.includes(name))).toEqual([]);
+  });
+
+  it("begins with what a newcomer needs, and ends with help", () => {
+    const names = tree.commands.map(({ name }) => name);
+    expect(names.slice(0, 3)).toEqual(["demo", "login", "token"]);
+    expect([...new Set(tree.commands.map(({ group }) => group))]).toEqual([
+      "Start",
+      "Tokens",
+      "Lists",
+      "Settings",
+      "Sandbox",
+      "Help",
+    ]);
+  });
+});

@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { runDiscover } from "../../../../src/cli/commands/discover/run.js";
+import { startScene } from "../../../helpers/issuer.js";
+import { startRun } from "../../run-support.js";
+
+it("discover says where the resource is a parent of the server", async () => {
+  const { mcp } = await startScene();
+  const facts = async () => {
+    const { deps, io } = startRun();
+    await runDiscover({ url: mcp.url } as Parameters<typeof runDiscover>[0], deps);
+    return io.out().split("\n\n")[1];
+  };
+  expect(await facts()).toContain(`\nresource     ${mcp.url}\nissuer `);
+  mcp.metadata = { ...mcp.metadata, resource: mcp.origin };
+  const note = "a parent of the server: the token may be accepted everywhere below it";
+  expect(await facts()).toContain(`\nresource     ${mcp.origin}\n             ${note}\nissuer `);
+});

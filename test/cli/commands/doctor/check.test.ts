@@ -1,0 +1,527 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
+import { checkDisk, checkHome, checkWriting, homeSource } from "../../../../src/cli/commands/doctor/home-checks.js";
+import { checkKeychain } from "../../../../src/cli/commands/doctor/keychain-checks.js";
+import {
+  checkBrowser,
+  checkNode,
+  checkPackage,
+  NODE_FLOOR,
+  OPTIONAL_PACKAGES,
+} from "../../../../src/cli/commands/doctor/machine-checks.js";
+import {
+  checkAuthorities,
+  checkProxy,
+  proxiesOf,
+  proxySecrets,
+  shownProxy,
+} from "../../../../src/cli/commands/doctor/network-checks.js";
+import { redactReport } from "../../../../src/cli/commands/doctor/report.js";
+import { checkFiles, checkLeftovers, checkStore } from "../../../../src/cli/commands/doctor/store-checks.js";
+import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
+import { AgentAuthError } from "../../../../src/errors.js";
+import { Redactor } from "../../../../src/redact.js";
+import { temporaryFolder } from "../../../helpers/cli.js";
+
+const windows = process.platform === "win32";
+const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
+const live = () => new AbortController().signal;
+
+describe("the exit code", () => {
+  const check = (area: "settings" | "store" | "online", finding = failed("x")) => ({
+    name: area,
+    area,
+    run: () => finding,
+  });
+
+  it.each([
+    [[], 0],
+    [["online"], 5],
+    [["online", "store"], 8],
+    [["store", "online", "settings"], 2],
+  ] as const)("of failures in %j is %i", async (areas, code) => {
+    const { exitCode } = await runChecks([check("store", warning("w")), ...areas.map((area) => check(area))], live());
+    expect(exitCode).toBe(code);
+  });
+
+  it.each([
+    ["usage", 2],
+    ["store", 8],
+    ["remote", 5],
+  ] as const)("of an online check that throws an error of the class %s is %i", async (kind, code) => {
+    const run = () => {
+      throw new AgentAuthError("usage", "what is wrong", { class: kind, hint: "what helps" });
+    };
+    const { results, exitCode } = await runChecks([{ name: "service", area: "online", run }], live());
+    expect([results, exitCode]).toEqual([
+      [{ name: "service", state: "failed", found: "what is wrong", hint: "what helps" }],
+      code,
+    ]);
+  });
+});
+
+it("a check without a hint of its own gets that of what it is about", async () => {
+  const run = () => {
+    throw new AgentAuthError("not_permitted", "no", { class: "remote" });
+  };
+  const { results } = await runChecks([{ name: "service", area: "online", run }], live());
+  expect(results[0]?.hint).toContain("--verbose");
+});
+
+it("what goes over the network is waited for together", async () => {
+  const running = new Set<string>();
+  let most = 0;
+  const check = (name: string) => ({
+    name,
+    area: "online" as const,
+    run: async () => {
+      running.add(name);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      most = Math.max(most, running.size);
+      running.delete(name);
+      return ok(name);
+    },
+  });
+  const { results } = await runChecks(["a", "b", "c"].map(check), live());
+  expect([most, results.map(({ name }) => name)]).toEqual([3, ["a", "b", "c"]]);
+});
+
+it("a check that breaks off has failed without a stack, and the others are asked", async () => {
+  const run = () => {
+    throw new TypeError("undefined is no function");
+  };
+  const after = { name: "b", area: "store", run: () => ok("fine") } as const;
+  const { results } = await runChecks([{ name: "a", area: "settings", run }, after], live());
+  expect(results).toEqual([
+    {
+      name: "a",
+      state: "failed",
+      found: "this check broke off: undefined is no function",
+      hint: expect.stringContaining("report"),
+    },
+    { name: "b", state: "ok", found: "fine" },
+  ]);
+});
+
+it("a signal ends the checks", async () => {
+  const controller = new AbortController();
+  const run = () => {
+    controller.abort();
+    return ok("late");
+  };
+  await expect(runChecks([{ name: "a", area: "online", run }], controller.signal)).rejects.toMatchObject({
+    class: "aborted",
+  });
+});
+
+describe("node", () => {
+  it("is the one that package.json asks for", () => {
+    const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as { engines: { node: string } };
+    expect(engines.node).toBe(`>=${NODE_FLOOR}`);
+  });
+
+  it.each([
+    ["v20.18.3", "failed"],
+    ["v20.19.0", "ok"],
+    ["v18.99.0", "failed"],
+    ["v22.0.0", "ok"],
+    ["v100.1.0-nightly", "ok"],
+  ])("%s is %s", (version, state) => {
+    expect(checkNode(version)).toMatchObject({ state, found: expect.stringContaining(version) });
+  });
+});
+
+describe("the home folder", () => {
+  it.each([
+    ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "/a", XDG_CONFIG_HOME: "/b" }, "linux"],
+    ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b" }, "linux"],
+    ["default", { APPDATA: "c" }, "linux"],
+    ["default", { XDG_CONFIG_HOME: "/b" }, "darwin"],
+    ["APPDATA", { APPDATA: "c", XDG_CONFIG_HOME: "/b" }, "win32"],
+    ["default", {}, "win32"],
+  ] as const)("comes from %s where %j is set on %s", (source, env, system) => {
+    expect(homeSource(env, system)).toBe(source);
+  });
+
+  it("need not be there, and is not made", () => {
+    const home = join(temporaryFolder(), "below", "home");
+    expect(checkHome({ value: home, source: "default" })).toMatchObject({
+      state: "ok",
+      found: expect.stringContaining("not there yet"),
+    });
+    expect(checkWriting(home).state).toBe("skipped");
+    expect(checkDisk(home).state).toBe("ok");
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("cannot be below a file, or be one", () => {
+    const file = join(temporaryFolder(), "file");
+    writeFileSync(file, "");
+    for (const value of [file, join(file, "home")]) {
+      expect(checkHome({ value, source: "AGENTAUTH_HOME" }), value).toMatchObject({ state: "failed" });
+    }
+  });
+
+  it("is no relative path", () => {
+    expect(checkHome({ value: "x/agentauth", source: "XDG_CONFIG_HOME" })).toMatchObject({
+      state: "failed",
+      hint: "give XDG_CONFIG_HOME whole",
+    });
+  });
+
+  it.skipIf(windows).each([
+    [0o700, "ok"],
+    [0o755, "warning"],
+    [0o711, "warning"],
+    [0o770, "failed"],
+    [0o702, "failed"],
+  ])("with the mode %o is %s", (mode, state) => {
+    const home = join(temporaryFolder(), "a b");
+    mkdirSync(home);
+    chmodSync(home, mode);
+    const hint = state === "ok" ? undefined : `chmod 700 '${home}'`;
+    expect(checkHome({ value: home, source: "default" })).toMatchObject({ state, ...(hint && { hint }) });
+  });
+});
+
+describe("writing", () => {
+  it("is tried and leaves nothing behind", () => {
+    const home = temporaryFolder();
+    expect(checkWriting(home)).toEqual({ state: "ok", found: "files can be written and linked" });
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it.each<[string, string, (from: string, to: string) => void]>([
+    [
+      "refused",
+      "EPERM",
+      () => {
+        throw Object.assign(new Error("link"), { code: "EPERM" });
+      },
+    ],
+    ["copies", "no second name", (from, to) => writeFileSync(to, readFileSync(from))],
+  ])("needs hard links that are not %s", (_what, told, link) => {
+    const home = temporaryFolder();
+    expect(checkWriting(home, link)).toMatchObject({
+      state: "failed",
+      found: expect.stringContaining(told),
+      hint: expect.stringContaining("AGENTAUTH_HOME"),
+    });
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it.skipIf(windows)("fails where no folder can be made", () => {
+    expect(checkWriting("/proc")).toMatchObject({ state: "failed", found: expect.stringMatching(/^\/proc cannot/) });
+  });
+
+  it.each([
+    [0.5, "failed"],
+    [10, "warning"],
+    [5000, "ok"],
+  ])("with %d MiB of room is %s", (room, state) => {
+    const read = () => ({ bavail: room * 256, bsize: 4096, blocks: 1e6 });
+    expect(checkDisk("/", read).state).toBe(state);
+  });
+
+  it("is not held against a file system without a size", () => {
+    expect(checkDisk("/", () => ({ bavail: 0, bsize: 4096, blocks: 0 })).state).toBe("ok");
+  });
+});
+
+describe("variables", () => {
+  const env = (extra: Record<string, string>) => checkVariables(extra, NO_CONFIG);
+
+  it("that nothing reads are told without their values, with what may be meant", () => {
+    const finding = env({ AGENTAUTH_BASEURL: "planted-value", AGENTAUTH_PROFIL: "planted-value" });
+    expect(finding).toEqual({
+      state: "warning",
+      found: "AGENTAUTH_BASEURL is set, and nothing reads it; AGENTAUTH_PROFIL is set, and nothing reads it",
+      hint: "did you mean AGENTAUTH_BASE_URL, AGENTAUTH_PROFILE?",
+    });
+    expect(env({ AGENTAUTH_FOO: "x" }).hint).toContain("agentauth help environment");
+  });
+
+  it("that a profile reads, or that are known, are in order", () => {
+    const profiles = { work: { api_token: "env:AGENTAUTH_WORK_TOKEN" } };
+    expect(checkVariables({ AGENTAUTH_WORK_TOKEN: "x" }, { ...NO_CONFIG, profiles }).state).toBe("ok");
+    expect(env({ AGENTAUTH_HOME: "/x", AGENTAUTH_ERRORS: "json", OTHER: "x" })).toEqual(ok("2 set, all of them known"));
+    expect(env({ AGENTAUTH_FOO: "" })).toEqual(ok("none are set"));
+  });
+
+  it.each([
+    ["AGENTAUTH_ERRORS", "xml", 'only "json" means something'],
+    ["AGENTAUTH_NO_INPUT", "0", "counts as set like any other value"],
+    ["AGENTAUTH_NO_INPUT", "False", "counts as set like any other value"],
+  ])("%s=%s is remarked on", (name, value, told) => {
+    expect(env({ [name]: value })).toMatchObject({
+      state: "warning",
+      found: expect.stringContaining(told),
+      hint: expect.stringContaining("agentauth help environment"),
+    });
+  });
+
+  it("are every one that the command line reads", () => {
+    const sources = readdirSync("src/cli", { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const read = sources.flatMap(({ parentPath, name }) => [
+      ...readFileSync(join(parentPath, name), "utf8").matchAll(/\benv\["(AGENTAUTH_\w+)"\]/g),
+    ]);
+    const names = [...new Set(read.map(([, name]) => name))];
+    expect(names.length).toBeGreaterThan(4);
+    expect(names.filter((name) => !KNOWN_VARIABLES.includes(name ?? ""))).toEqual([]);
+  });
+
+  it("NODE_TLS_REJECT_UNAUTHORIZED=0 is a failure with its remedy", () => {
+    expect(checkTls({ NODE_TLS_REJECT_UNAUTHORIZED: "0" })).toMatchObject({
+      state: "failed",
+      hint: expect.stringMatching(/^unset NODE_TLS_REJECT_UNAUTHORIZED; .*--ca-file/),
+    });
+    expect(checkTls({ NODE_TLS_REJECT_UNAUTHORIZED: "1" }).state).toBe("ok");
+  });
+});
+
+describe("the keychain", () => {
+  const keyring = { value: "keyring", source: "profile work", fallback: "none" } as const;
+  const silent = { get: () => new Promise<undefined>(() => {}), set: async () => {} };
+  const refusing = {
+    get: () =>
+      Promise.reject(new AgentAuthError("store_failed", "it is locked", { class: "store", hint: "unlock it" })),
+    set: async () => {},
+  };
+
+  it.each([
+    ["has a key", async () => "key", "has the key for this folder"],
+    ["has none", async () => undefined, "a key is made at the first login"],
+  ])("that %s is in order", async (_what, get, told) => {
+    const finding = await checkKeychain(keyring, { get, set: async () => {} }, true);
+    expect(finding).toMatchObject({ state: "ok", found: expect.stringContaining(told) });
+  });
+
+  it("that says no is a failure of the store, and a warning where files may take its place", async () => {
+    const run = () => checkKeychain(keyring, refusing, true);
+    const { results, exitCode } = await runChecks([{ name: "keychain", area: "store", run }], live());
+    expect([exitCode, results]).toEqual([
+      8,
+      [{ name: "keychain", state: "failed", found: "it is locked", hint: "unlock it" }],
+    ]);
+    expect(await checkKeychain({ ...keyring, fallback: "file" }, refusing, true)).toEqual(
+      warning("it is locked: logins are kept unsealed, as store_fallback says", "unlock it"),
+    );
+  });
+
+  it("is not asked where it is not used, or where nobody may be asked", async () => {
+    expect((await checkKeychain({ ...keyring, value: "file" }, silent, true)).state).toBe("skipped");
+    expect((await checkKeychain(undefined, silent, true)).state).toBe("skipped");
+    expect((await checkKeychain(keyring, silent, false)).state).toBe("skipped");
+  });
+});
+
+describe("a proxy", () => {
+  it.each([
+    ["http://user:planted-pw@proxy.example:3128/x?y=planted-q", "http://********@proxy.example:3128"],
+    ["user:planted-pw@proxy.example", "http://********@proxy.example"],
+    ["planted-user@proxy.example", "http://********@proxy.example"],
+    ["https://proxy.example", "https://proxy.example"],
+    ["socks5://u:planted-pw@proxy.example", undefined],
+    ["http://us er:planted-pw@proxy.example", "http://********@proxy.example"],
+    ["http://user:planted/pw@proxy.example", undefined],
+  ])("%s is shown as %s", (value, shown) => {
+    expect(shownProxy(value)).toBe(shown);
+    const redactor = new Redactor();
+    for (const secret of proxySecrets(value)) redactor.add(secret);
+    if (value.includes("planted-pw")) expect(redactor.redact(`it is ${value}`)).not.toContain("planted-pw");
+  });
+
+  it("comes from the flag, else from the variable that requests go by", () => {
+    const env = { HTTPS_PROXY: "http://upper.example", https_proxy: "http://lower.example", NO_PROXY: "x.example" };
+    expect(proxiesOf(undefined, env)).toEqual({
+      https: { value: "http://lower.example", source: "https_proxy" },
+      http: undefined,
+      except: { value: "x.example", source: "NO_PROXY" },
+    });
+    expect(proxiesOf("http://flag.example", env).http).toEqual({ value: "http://flag.example", source: "--proxy" });
+  });
+
+  it("that cannot be one is a failure that does not quote it", () => {
+    const finding = checkProxy(proxiesOf(undefined, { HTTP_PROXY: "ftp://u:planted-pw@x" }));
+    expect(finding).toEqual(failed("HTTP_PROXY is not an http:// or https:// address", "correct or unset HTTP_PROXY"));
+  });
+});
+
+it("authorities are PEM files that can be read", () => {
+  const folder = temporaryFolder();
+  const good = "test/fixtures/self-signed.pem";
+  const bad = join(folder, "x.pem");
+  writeFileSync(bad, "nothing");
+  expect(checkAuthorities(good, { NODE_EXTRA_CA_CERTS: good })).toEqual(
+    ok(`Node's own list, ${good} (--ca-file), ${good} (NODE_EXTRA_CA_CERTS)`),
+  );
+  expect(checkAuthorities(bad, {})).toMatchObject({ state: "failed", found: expect.stringContaining("no PEM") });
+  expect(checkAuthorities(undefined, { NODE_EXTRA_CA_CERTS: join(folder, "none") })).toMatchObject({
+    state: "warning",
+    found: expect.stringContaining("cannot be read"),
+  });
+});
+
+describe("the browser", () => {
+  it("is the command in BROWSER, if there is one", () => {
+    const env = { PATH: process.env["PATH"] ?? "", BROWSER: "node --flag" };
+    expect(checkBrowser(env, undefined)).toMatchObject({
+      state: "ok",
+      found: expect.stringMatching(/^node \(BROWSER/),
+    });
+    expect(checkBrowser({ ...env, BROWSER: "no-such-browser %s" }, undefined)).toMatchObject({
+      state: "warning",
+      found: expect.stringContaining('"no-such-browser"'),
+    });
+    expect(checkBrowser({ ...env, BROWSER: process.execPath }, undefined).state).toBe("ok");
+    expect(checkBrowser({ ...env, BROWSER: "none" }, undefined).found).toMatch(/^not opened: BROWSER is none/);
+  });
+
+  it("is not opened over SSH, nor where nobody may be asked", () => {
+    expect(checkBrowser({ SSH_TTY: "/dev/pts/1", DISPLAY: ":0" }, undefined)).toMatchObject({
+      state: "warning",
+      found: expect.stringContaining("over SSH"),
+      hint: expect.stringContaining("--flow paste"),
+    });
+    expect(checkBrowser({ DISPLAY: ":0" }, "--no-input")).toEqual(ok("not opened: --no-input"));
+  });
+});
+
+describe("an optional package", () => {
+  const missing = () => Promise.reject(Object.assign(new Error("gone"), { code: "ERR_MODULE_NOT_FOUND" }));
+  const broken = () => Promise.reject(Object.assign(new Error("planted"), { code: "ERR_DLOPEN_FAILED" }));
+  const one = { name: "pkg", version: "1.2.3", serves: "--jq" };
+
+  it.each([
+    ["there", async () => ({}), false, "ok"],
+    ["missing", missing, false, "skipped"],
+    ["missing and wanted", missing, true, "failed"],
+    ["broken", broken, false, "warning"],
+    ["broken and wanted", broken, true, "failed"],
+  ] as const)("that is %s", async (_what, load, wanted, state) => {
+    const finding = await checkPackage({ ...one, load }, wanted);
+    expect(finding.state).toBe(state);
+    if (state !== "ok") expect(finding.hint).toMatch(/^npm install pkg@1\.2\.3 /);
+  });
+
+  it("is named with the release that package.json has", () => {
+    const { optionalDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
+      optionalDependencies: Record<string, string>;
+    };
+    expect(Object.fromEntries(OPTIONAL_PACKAGES.map(({ name, version }) => [name, version]))).toEqual(
+      optionalDependencies,
+    );
+  });
+});
+
+describe("the files of the store", () => {
+  const FILE = { value: "file", source: "default", fallback: "none" } as const;
+  const id = "a".repeat(40);
+
+  function homeWith(folder: string, name: string, text: string, mode = 0o600): { home: string; path: string } {
+    const home = temporaryFolder();
+    mkdirSync(join(home, folder), { mode: 0o700 });
+    const path = join(home, folder, name);
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+    return { home, path };
+  }
+
+  it("that cannot be read as what they are have a command that sets them aside", () => {
+    const { home, path } = homeWith("grants", `${id}.1.json`, "{");
+    expect(checkFiles(home, "file")).toMatchObject({
+      state: "failed",
+      found: expect.stringMatching(/^1 of 1 file cannot be used: .*is not valid JSON/),
+      hint: `mv ${path} ${path}.broken`,
+    });
+  });
+
+  it.skipIf(windows)("that others can read, or that are links, are failures", () => {
+    const open = homeWith("tokens", "work", "planted-token", 0o644);
+    const finding = checkFiles(open.home, "file");
+    expect(finding).toMatchObject({ state: "failed", hint: `chmod 600 ${open.path}` });
+    expect(JSON.stringify(finding)).not.toContain("planted");
+    const linked = homeWith("clients", "x.json", "{}");
+    symlinkSync(linked.path, join(linked.home, "clients", "y.json"));
+    expect(checkFiles(linked.home, "file").found).toContain("is a symbolic link");
+  });
+
+  it("that are sealed belong to another store", () => {
+    const sealed = JSON.stringify({
+      schema: 1,
+      kind: "sealed",
+      alg: "A256GCM",
+      key: "01234567",
+      nonce: Buffer.alloc(12).toString("base64url"),
+      data: Buffer.alloc(32).toString("base64url"),
+    });
+    const { home } = homeWith("grants", `${id}.1.json`, sealed);
+    expect(checkFiles(home, "file")).toMatchObject({ state: "warning", hint: "set AGENTAUTH_STORE=keyring" });
+    expect(checkFiles(home, "keyring")).toEqual(ok("1 file, all can be used (1 sealed)"));
+  });
+
+  it("that a killed command left are told when they are old", () => {
+    const { home, path } = homeWith("grants", `${id}.0123456789ab.tmp`, "");
+    expect(checkLeftovers(home, Date.now()).state).toBe("ok");
+    utimesSync(path, 1, 1);
+    expect(checkLeftovers(home, Date.now())).toMatchObject({ state: "warning", hint: `rm ${path}` });
+  });
+
+  it.skipIf(windows)("in a folder that others can enter are refused, as the store does", async () => {
+    const home = temporaryFolder();
+    mkdirSync(join(home, "grants"));
+    chmodSync(join(home, "grants"), 0o755);
+    await expect(checkStore(FILE, home, "default")).rejects.toMatchObject({ class: "store" });
+  });
+
+  it.skipIf(windows)("in a folder that cannot be read are not taken for none", () => {
+    const home = temporaryFolder();
+    symlinkSync("grants", join(home, "grants"));
+    for (const check of [() => checkFiles(home, "file"), () => checkLeftovers(home, Date.now())]) {
+      expect(check).toThrow(expect.objectContaining({ class: "store" }));
+    }
+  });
+
+  it("are counted, but not where nothing is kept", async () => {
+    const home = temporaryFolder();
+    expect((await checkStore(FILE, home, "work")).found).toBe(`file (default): 0 logins of profile "work", in ${home}`);
+    expect((await checkStore({ ...FILE, value: "memory", source: "AGENTAUTH_STORE" }, home, "x")).found).toBe(
+      "memory (AGENTAUTH_STORE): nothing is kept when a command ends",
+    );
+  });
+
+  it("kept without their seal where the keychain fails are a warning", async () => {
+    const choice = { value: "keyring", source: "profile work", fallback: "file" } as const;
+    const home = temporaryFolder();
+    expect(await checkStore(choice, home, "work")).toMatchObject({ state: "warning" });
+    expect(await checkStore({ ...choice, fallback: "none" }, home, "work")).toMatchObject({ state: "ok" });
+  });
+});
+
+it("a report masks what is known, what looks like a secret, and what is quoted with an @", () => {
+  const redactor = new Redactor();
+  redactor.add("planted-value");
+  const found = 'x planted-value, "user:planted/pw@host", https://u:planted@h.example, Bearer plantedplanted';
+  const report = redactReport(
+    {
+      version: "1",
+      node: "v1",
+      platform: "x",
+      checks: [{ name: "a", state: "ok", found, hint: "planted-value" }],
+      settings: [{ name: "b", value: "planted-value", source: "planted-value" }],
+    },
+    redactor,
+  );
+  expect(JSON.stringify(report)).not.toContain("planted");
+});

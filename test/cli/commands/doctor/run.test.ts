@@ -1,0 +1,350 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { checkHome } from "../../../../src/cli/commands/doctor/home-checks.js";
+import type { DoctorFlags } from "../../../../src/cli/commands/doctor/options.js";
+import type { Report } from "../../../../src/cli/commands/doctor/report.js";
+import { runDoctor } from "../../../../src/cli/commands/doctor/run.js";
+import { knownSettings } from "../../../../src/cli/commands/doctor/settings-checks.js";
+import { sourcesLine } from "../../../../src/cli/commands/status/status-line.js";
+import { createMemoryIo } from "../../../../src/cli/io/io.js";
+import type { Deps } from "../../../../src/cli/runtime/context.js";
+import { Redactor } from "../../../../src/redact.js";
+import { type Sandbox, startSandbox } from "../../../../src/sandbox/index.js";
+import { temporaryFolder } from "../../../helpers/cli.js";
+
+interface Situation {
+  flags?: Partial<DoctorFlags>;
+  env?: Record<string, string>;
+  /** The text of the settings file. */
+  config?: unknown;
+  now?: () => number;
+  home?: string;
+}
+
+function depsOf({ env = {}, config, now = Date.now, home = temporaryFolder() }: Situation) {
+  if (config !== undefined) {
+    writeFileSync(join(home, "config.json"), typeof config === "string" ? config : JSON.stringify(config));
+  }
+  const io = createMemoryIo({ env: { PATH: process.env["PATH"] ?? "", AGENTAUTH_HOME: home, ...env } });
+  const deps: Deps = {
+    io,
+    signal: new AbortController().signal,
+    argv: ["doctor"],
+    redactor: new Redactor(),
+    now,
+    lend: () => {
+      throw new Error("doctor starts nothing");
+    },
+  };
+  return { deps, io, home };
+}
+
+/** What `doctor -o json` says. */
+async function examine(situation: Situation = {}) {
+  const { deps, io, home } = depsOf(situation);
+  const code = await runDoctor({ json: true, retries: 0, ...situation.flags } as DoctorFlags, deps);
+  const report = JSON.parse(io.out()) as Report;
+  return {
+    code,
+    home,
+    report,
+    check: (name: string) => report.checks.find((one) => one.name === name),
+    setting: (name: string) => {
+      const row = report.settings.find((one) => one.name === name);
+      return [row?.value, row?.source];
+    },
+  };
+}
+
+const CONFIG = {
+  profile: "work",
+  profiles: {
+    work: { base_url: "https://work.example", api_token: "env:WORK_TOKEN", pool: "pool_w", store: "memory" },
+    other: { base_url: "https://other.example", api_token: "env:OTHER_TOKEN" },
+  },
+};
+
+describe("the settings", () => {
+  it("have their source each: flag, variable, profile or default", async () => {
+    const env = { AGENTAUTH_BASE_URL: "https://env.example", WORK_TOKEN: "planted-token", NO_COLOR: "1" };
+    const { setting } = await examine({ config: CONFIG, env, flags: { pool: "pool_f", timeout: 3, input: false } });
+    expect(setting("home")[1]).toBe("AGENTAUTH_HOME");
+    expect(setting("profile")).toEqual(["work", "settings file"]);
+    expect(setting("base_url")).toEqual(["https://env.example", "AGENTAUTH_BASE_URL"]);
+    expect(setting("api_token")).toEqual(["env:WORK_TOKEN", "profile work"]);
+    expect(setting("pool")).toEqual(["pool_f", "--pool"]);
+    expect(setting("store")).toEqual(["memory", "profile work"]);
+    expect(setting("timeout")).toEqual(["3", "--timeout"]);
+    expect(setting("no_input")).toEqual(["yes", "--no-input"]);
+    expect(setting("color")).toEqual(["no", "NO_COLOR"]);
+    expect(setting("output")).toEqual(["json", "--json"]);
+    expect(setting("auth_header")).toEqual(["Authorization: Bearer", "default"]);
+    expect(setting("account")).toEqual([null, "default"]);
+  });
+
+  it("of a profile are beaten by the environment, and an empty variable is none", async () => {
+    const unset = await examine({ config: CONFIG, env: { AGENTAUTH_PROFILE: "", AGENTAUTH_BASE_URL: "" } });
+    expect(unset.setting("base_url")).toEqual(["https://work.example", "profile work"]);
+    const set = await examine({ config: CONFIG, env: { AGENTAUTH_PROFILE: "other", AGENTAUTH_STORE: "file" } });
+    expect(set.setting("profile")).toEqual(["other", "AGENTAUTH_PROFILE"]);
+    expect(set.setting("base_url")).toEqual(["https://other.example", "profile other"]);
+    expect(set.setting("store")).toEqual(["file", "AGENTAUTH_STORE"]);
+  });
+
+  it("without a settings file come from nowhere but the defaults", async () => {
+    const { code, setting, check } = await examine();
+    expect(setting("profile")).toEqual(["default", "default"]);
+    expect(check("settings file")).toMatchObject({ state: "ok", found: expect.stringContaining("not there") });
+    expect(code).toBe(0);
+  });
+
+  it.each<[string, string, Situation]>([
+    ["settings file", "profile", { config: "{" }],
+    ["settings file", "base_url", { config: { profiles: { default: { url: "x" } } } }],
+    ["profile", "settings file", { config: CONFIG, env: { AGENTAUTH_PROFILE: "nope" } }],
+    ["profile", "settings file", { config: CONFIG, flags: { profile: "a b" } }],
+    ["profile", "base_url", { env: { AGENTAUTH_PROFILE: "sandbox" } }],
+    ["base_url", "profile", { config: CONFIG, flags: { baseUrl: "nowhere" } }],
+    ["base_url", "profile", { env: { AGENTAUTH_BASE_URL: "http://far.example" } }],
+    ["api_token", "profile", { config: CONFIG }],
+    ["store", "profile", { env: { AGENTAUTH_STORE: "vault" } }],
+    ["proxy", "profile", { env: { HTTPS_PROXY: "socks5://x.example" } }],
+    ["tls", "profile", { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } }],
+    ["authorities", "profile", { flags: { caFile: "/nowhere.pem" } }],
+  ])("that are wrong: the check %s fails with exit code 2, %s does not", async (wrong, right, situation) => {
+    const { code, check, report } = await examine(situation);
+    expect([check(wrong)?.state, code]).toEqual(["failed", 2]);
+    expect(check(right)?.state).not.toBe("failed");
+    expect(report.settings).toHaveLength(26);
+  });
+
+  it("that cannot be used are told as such, with where they were set", async () => {
+    const env = { AGENTAUTH_BASE_URL: "planted:pass/word@host", AGENTAUTH_STORE: "vault" };
+    const { setting, report } = await examine({ config: CONFIG, env, flags: { profile: "nope" } });
+    expect(setting("base_url")).toEqual(["(not usable)", "AGENTAUTH_BASE_URL"]);
+    expect(setting("store")).toEqual(["(not usable)", "AGENTAUTH_STORE"]);
+    expect(setting("profile")).toEqual(["nope", "--profile"]);
+    expect(JSON.stringify(report)).not.toMatch(/planted|pass\/word/);
+  });
+
+  it("of a wrong profile are not taken from another one", () => {
+    const { home } = depsOf({ config: CONFIG });
+    const { settings } = knownSettings({ profile: "nope" }, {}, home);
+    expect([settings.baseUrl, settings.apiToken, settings.pool]).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe("the line that status has about its sources", () => {
+  const line = (situation: Situation, more = {}) => {
+    const { deps, home } = depsOf(situation);
+    const { settings } = knownSettings({}, deps.io.env, home);
+    return sourcesLine(settings, deps, more).replace(home, "<home>");
+  };
+
+  it.each<[string, Situation, object]>([
+    ["profile default (default), store file (default): <home>, readable by you alone", {}, {}],
+    [
+      "profile other (AGENTAUTH_PROFILE), store file (AGENTAUTH_STORE): <home>, readable by you alone",
+      { config: CONFIG, env: { AGENTAUTH_PROFILE: "other", AGENTAUTH_STORE: "file" } },
+      {},
+    ],
+    [
+      "profile work (settings file), store memory (profile work): nothing is kept when a command ends",
+      { config: CONFIG },
+      {},
+    ],
+    ["all profiles (--all), store file (default): there, readable by you alone", {}, { all: true, location: "there" }],
+  ])("is: %s", (wanted, situation, more) => {
+    expect(line(situation, more)).toBe(wanted);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("who can read the folder", () => {
+  it.each([
+    [0o700, "readable by you alone", "ok"],
+    [0o755, "which can be read by others", "warning"],
+    [0o770, "which can be changed by others", "failed"],
+  ])("is the same for status and doctor: mode %i", (mode, said, state) => {
+    const { deps, home } = depsOf({ config: CONFIG });
+    const { settings } = knownSettings({ profile: "other" }, deps.io.env, home);
+    chmodSync(home, mode);
+    expect(sourcesLine(settings, deps)).toMatch(new RegExp(`${home}, ${said}$`));
+    expect(checkHome({ value: home, source: "default" }).state).toBe(state);
+  });
+});
+
+describe("online", () => {
+  let sandbox: Sandbox;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    sandbox = await startSandbox({ accounts: 1, domains: 1, pools: 1, devices: 5 });
+    env = { AGENTAUTH_BASE_URL: sandbox.baseUrl, AGENTAUTH_API_TOKEN: sandbox.apiToken };
+  });
+  afterEach(() => sandbox.faults.clear());
+  afterAll(() => sandbox.close());
+  const ids = () => ({ account: sandbox.ids.account, domain: sandbox.ids.domain, pool: sandbox.ids.pool });
+
+  it("nothing is asked unless that is wished for", async () => {
+    const before = sandbox.requests.length;
+    const { check } = await examine({ env });
+    expect([check("service"), check("clock")]).toEqual(
+      ["service", "clock"].map((name) => ({
+        name,
+        state: "skipped",
+        found: "nothing was asked over the network",
+        hint: "agentauth doctor --online asks",
+      })),
+    );
+    expect(sandbox.requests).toHaveLength(before);
+  });
+
+  it.each(["account", "domain", "pool"] as const)("one item is asked for where the %s is known", async (name) => {
+    const before = sandbox.requests.length;
+    const { code, check } = await examine({ env, flags: { online: true, [name]: ids()[name] } });
+    expect([code, check("service")?.state, check("clock")?.state]).toEqual([0, "ok", "ok"]);
+    expect(check("service")?.found).toMatch(new RegExp(`^${sandbox.baseUrl}: lists the .*${name}`));
+    expect(sandbox.requests).toHaveLength(before + 1);
+  });
+
+  it("a service that only misses an id is reached all the same", async () => {
+    const { code, check } = await examine({ env, flags: { online: true } });
+    expect([code, check("service")]).toEqual([
+      0,
+      expect.objectContaining({ state: "ok", found: expect.stringContaining("no account, domain or pool is set") }),
+    ]);
+  });
+
+  it("an API token that the service does not take is a failure, and no output has it", async () => {
+    const wrong = { ...env, AGENTAUTH_API_TOKEN: "planted-token-1" };
+    const { code, check, report } = await examine({ env: wrong, flags: { online: true, pool: sandbox.ids.pool } });
+    expect([code, check("service")?.state]).toEqual([5, "failed"]);
+    expect(check("service")?.hint).toContain("AGENTAUTH_API_TOKEN");
+    expect(JSON.stringify(report)).not.toContain("planted");
+  });
+
+  it("a service that is down is a failure, and its clock is not guessed", async () => {
+    const down = { ...env, AGENTAUTH_BASE_URL: "http://127.0.0.1:9" };
+    const { code, check } = await examine({ env: down, flags: { online: true } });
+    expect([code, check("service")?.state, check("clock")?.state]).toEqual([5, "failed", "skipped"]);
+  });
+
+  it.each([
+    [10, "ok", 0],
+    [-120, "warning", 0],
+    [400, "failed", 5],
+    [-400, "failed", 5],
+  ])("a clock that is %i s off is %s", async (seconds, state, code) => {
+    const now = () => Date.now() + seconds * 1000;
+    const result = await examine({ env, now, flags: { online: true, pool: sandbox.ids.pool } });
+    expect([result.check("clock")?.state, result.code]).toEqual([state, code]);
+    if (state !== "ok") expect(result.check("clock")?.found).toMatch(seconds < 0 ? /s behind/ : /s ahead of/);
+  });
+
+  it("a setting that is wrong is one also where the service is asked", async () => {
+    const config = { profiles: { default: { base_url: "https://bound.example", api_token: "env:BOUND_TOKEN" } } };
+    const bound = { AGENTAUTH_BASE_URL: sandbox.baseUrl, BOUND_TOKEN: "planted-token" };
+    const { code, check } = await examine({ config, env: bound, flags: { online: true } });
+    expect([code, check("api_token")?.state, check("service")?.state]).toEqual([2, "failed", "failed"]);
+  });
+
+  it("an MCP server is looked at: its issuer, and the login there", async () => {
+    const { code, check } = await examine({ env, flags: { url: sandbox.mcpUrl } });
+    expect(check("discovery")).toMatchObject({ state: "ok", found: expect.stringContaining(sandbox.ids.pool) });
+    expect(check("login")).toMatchObject({ state: "warning", hint: `agentauth login ${sandbox.mcpUrl}` });
+    expect(check("service")?.state).toBe("skipped");
+    expect(code).toBe(0);
+  });
+
+  it.each([
+    [10, "ok"],
+    [-400, "failed"],
+  ])("a clock that is %i s off that of an MCP server is %s", async (seconds, state) => {
+    const now = () => Date.now() + seconds * 1000;
+    const { check } = await examine({ env, now, flags: { url: sandbox.mcpUrl } });
+    expect(check("server clock")).toMatchObject({ state, found: expect.stringContaining("the MCP server") });
+  });
+
+  it("servers that never answer are waited for once each, and together", async () => {
+    const taken: Socket[] = [];
+    const asked: string[] = [];
+    const silent = createSocketServer((socket) => {
+      taken.push(socket.on("data", (bytes) => asked.push(String(bytes).split(" HTTP/")[0] ?? "")));
+    });
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const base = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const { retries: _, ...flags } = { retries: undefined, online: true, url: `${base}/mcp`, timeout: 0.3 };
+    const down = { ...env, AGENTAUTH_BASE_URL: base };
+    const { deps, io } = depsOf({ env: down });
+    const code = await runDoctor({ json: true, ...flags } as DoctorFlags, deps);
+    for (const socket of taken) socket.destroy();
+    silent.close();
+    const { checks } = JSON.parse(io.out()) as Report;
+    const stateOf = (name: string) => checks.find((one) => one.name === name)?.state;
+    expect([code, ...["service", "clock", "server clock", "discovery"].map(stateOf)]).toEqual([
+      5,
+      "failed",
+      "skipped",
+      "skipped",
+      "failed",
+    ]);
+    expect(asked.sort()).toEqual(["GET /api/v1/domain", "GET /mcp", "POST /mcp"]);
+  });
+
+  it("what a server sends is escaped", async () => {
+    const evil = createServer((_request, response) => {
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ status: "error", code: "not_found", message: "a\u001b[31m\u202eb" }));
+    });
+    await new Promise<void>((resolve) => evil.listen(0, "127.0.0.1", resolve));
+    const base = `http://127.0.0.1:${(evil.address() as AddressInfo).port}`;
+    const { deps, io } = depsOf({ env: { ...env, AGENTAUTH_BASE_URL: base } });
+    const code = await runDoctor({ online: true, retries: 0, pool: "p" } as DoctorFlags, deps);
+    evil.close();
+    expect(code).toBe(5);
+    expect(io.out()).toContain("\\e[31m");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come through
+    expect(io.out()).not.toMatch(/[\u001b\u202e]/);
+  });
+});
+
+it.each<[string, Situation]>([
+  ["a fresh machine", {}],
+  ["a broken settings file", { config: "{" }],
+  ["a profile that is not there", { env: { AGENTAUTH_PROFILE: "nope" } }],
+  ["variables that mean nothing", { env: { AGENTAUTH_FOO: "1", AGENTAUTH_ERRORS: "x", BROWSER: "/nowhere" } }],
+  ["a store that is none", { env: { AGENTAUTH_STORE: "vault" } }],
+  ["a keychain that is not there", { env: { AGENTAUTH_STORE: "keyring" } }],
+  ["files that are not there", { flags: { caFile: "/nowhere", clientCert: "/nowhere", clientKey: "/nowhere" } }],
+  ["a key without a certificate", { flags: { clientKey: "/nowhere" } }],
+  ["proxies that are none", { env: { HTTPS_PROXY: "socks5://x:1", NODE_TLS_REJECT_UNAUTHORIZED: "0" } }],
+  ["a service that is down", { env: { AGENTAUTH_BASE_URL: "http://127.0.0.1:9" }, flags: { online: true } }],
+  ["an MCP server that is down", { flags: { url: "http://127.0.0.1:9/mcp" } }],
+])("whatever failed or is to be known says what helps: %s", async (_what, situation) => {
+  const { report } = await examine(situation);
+  const silent = report.checks.filter(({ state, hint }) => (state === "failed" || state === "warning") && !hint);
+  expect(silent).toEqual([]);
+});
+
+it("an address that is none ends before anything is looked at", async () => {
+  const { deps, io } = depsOf({});
+  await expect(runDoctor({ url: "mcp.example" } as DoctorFlags, deps)).rejects.toMatchObject({ class: "usage" });
+  expect(io.out()).toBe("");
+});
+
+it("the text is aligned, painted only where colour is wanted, and names every setting", async () => {
+  const home = temporaryFolder();
+  mkdirSync(join(home, "grants"), { mode: 0o700 });
+  const plain = depsOf({ home });
+  await runDoctor({} as DoctorFlags, plain.deps);
+  const lines = plain.io.out().split("\n");
+  expect(lines[0]).toMatch(/^agentauth \d+\.\d+\.\d+, Node v/);
+  expect(lines.find((line) => line.startsWith("ok "))).toMatch(/^ok {7}node {14}v\d/);
+  expect(lines.find((line) => line.startsWith("SETTING"))).toMatch(/^SETTING +VALUE +FROM$/);
+  expect(plain.io.err()).toMatch(/^\d+ checks: 0 failed, /);
+  const painted = depsOf({ home, env: { FORCE_COLOR: "1" } });
+  await runDoctor({} as DoctorFlags, painted.deps);
+  expect(painted.io.out()).toContain("\u001b[32mok     \u001b[39m");
+});

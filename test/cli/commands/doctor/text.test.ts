@@ -1,0 +1,48 @@
+import stringWidth from "string-width";
+import { describe, expect, it } from "vitest";
+import { reportText } from "../../../../src/cli/commands/doctor/text.js";
+import { createMemoryIo } from "../../../../src/cli/io/io.js";
+
+const REPORT = {
+  version: "0.1.0",
+  node: "v20.20.2",
+  platform: "linux x64 6.18.44",
+  checks: [
+    { name: "node", state: "ok", found: "v20.20.2, at least 20.19 is needed" },
+    {
+      name: "settings file",
+      state: "warning",
+      found: "others can read it, which lets them see where the API token is kept",
+      hint: "agentauth doctor --fix takes the permission away from everybody else on this machine",
+    },
+  ],
+  settings: [{ name: "output", value: "table on a terminal, plain in a pipe", source: "default" }],
+} satisfies Parameters<typeof reportText>[0];
+
+const { colors } = createMemoryIo().stdout;
+const words = (text: string) => text.split(/\s+/).filter(Boolean);
+
+describe("what doctor says", () => {
+  it.each([120, 80, 60, 40])("is broken between words on a terminal of %i columns", async (columns) => {
+    const text = await reportText(REPORT, colors, columns);
+    expect(text.split("\n").filter((line) => stringWidth(line) > columns)).toEqual([]);
+    for (const { found, hint = "" } of REPORT.checks as readonly { found: string; hint?: string }[]) {
+      expect(words(text).join(" ")).toContain(words(found).join(" "));
+      expect(words(text).join(" ")).toContain(words(hint).join(" "));
+    }
+  });
+
+  it("stands beside the names where there is room, and below them where there is not", async () => {
+    expect(await reportText(REPORT, colors, 80)).toContain(
+      "\nwarning  settings file  others can read it, which lets them see where the API\n                        token is kept\n",
+    );
+    const narrow = await reportText(REPORT, colors, 40);
+    expect(narrow).toContain("\nok       node\n  v20.20.2, at least 20.19 is needed\n");
+    expect(narrow).toContain("\noutput: table on a terminal, plain in a\n  pipe (default)\n");
+  });
+
+  it("is never broken in a pipe", async () => {
+    const lines = (await reportText(REPORT, colors)).split("\n");
+    expect(lines).toContain(`warning  settings file  ${REPORT.checks[1]?.found}`);
+  });
+});

@@ -1,0 +1,80 @@
+import { ChildProcess, spawnSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { PassThrough } from "node:stream";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type ChildOptions, runChild } from "../../../../src/cli/commands/exec/child.js";
+import { isStartFailure } from "../../../../src/cli/commands/exec/start-failure.js";
+import type { LentProcess } from "../../../../src/cli/runtime/context.js";
+import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
+
+// Root without the right to signal others is what any user is to the programs of another user.
+const withoutKill = ["--bounding-set", "-kill", "--inh-caps", "-kill"];
+const isRoot =
+  process.getuid?.() === 0 && spawnSync("setpriv", [...withoutKill, "--clear-groups", "true"]).status === 0;
+if (!isRoot) process.stderr.write("SKIPPED: a command of another user needs root and the program setpriv\n");
+
+afterEach(() => vi.restoreAllMocks());
+
+function options(command: readonly string[], more: Partial<ChildOptions> = {}) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const exit = (code: number): never => {
+    throw new Error(`ended with ${code}`);
+  };
+  const own: LentProcess = { stdout, stderr, env: process.env, giveBack() {}, exit };
+  const masked = { stdout: true, stderr: true };
+  const rest = { env: () => process.env, masked, secrets: () => [], onTerminal: false, onUnheard() {}, own };
+  return { out: collect(stdout), options: { command, ...rest, ...more } };
+}
+
+describe("a command that may not be sent a signal", () => {
+  it("goes on, as often as one is tried, and its exit code counts; that is told of each", async () => {
+    vi.spyOn(ChildProcess.prototype, "kill").mockImplementation(function (this: ChildProcess) {
+      this.emit("error", Object.assign(new Error("kill EPERM"), { code: "EPERM", syscall: "kill" }));
+      return false;
+    });
+    const told: unknown[] = [];
+    const program = 'console.log("ready"); setTimeout(() => { console.log("done"); process.exitCode = 7; }, 800)';
+    const run = options([process.execPath, "-e", program], { onUnheard: ({ code }) => told.push(code) });
+    const result = runChild(run.options);
+    await until(() => run.out() === "ready\n");
+    for (const signal of ["SIGUSR2", "SIGUSR2"] as const) process.emit(signal, signal);
+    expect(await result).toEqual({ exitCode: 7, lost: undefined, isStuck: false });
+    expect([run.out(), told]).toEqual(["ready\ndone\n", ["EPERM", "EPERM"]]);
+  });
+
+  it("that cannot be started at all is another matter", async () => {
+    const told: unknown[] = [];
+    const run = options(["/no/such/program"], { onUnheard: (error) => told.push(error) });
+    await expect(runChild(run.options)).rejects.toMatchObject({ code: "ENOENT", syscall: "spawn /no/such/program" });
+    expect(told).toEqual([]);
+  });
+
+  it.skipIf(!isRoot)("is what the system says of the program of another user", () => {
+    const program = `
+      import { spawn } from "node:child_process";
+      const child = spawn("setpriv", ["--reuid", "65534", "--clear-groups", "sleep", "600"]);
+      child.on("error", (error) => { console.log(error.code, error.syscall); process.exit(); });
+      setInterval(() => child.kill("SIGTERM"), 100);`;
+    const words = [...withoutKill, process.execPath, "--input-type=module", "-e", program];
+    expect(spawnSync("setpriv", words, { encoding: "utf8" }).stdout).toBe("EPERM kill\n");
+  });
+});
+
+describe("a failure", () => {
+  it("of ours on the way to the command is not taken for one of the command", async () => {
+    const run = options(["true"], {
+      env: () => ({ F: mkdtempSync("/no/such/folder/exec-") }),
+    });
+    const error: unknown = await runChild(run.options).catch((thrown: unknown) => thrown);
+    expect([(error as NodeJS.ErrnoException).code, isStartFailure(error)]).toEqual(["ENOENT", false]);
+  });
+
+  it.each<[string, () => readonly string[]]>([
+    ["is not there", () => ["no-such-program"]],
+    ["is a folder", () => [temporaryFolder()]],
+    ["gets more words than the system takes", () => [process.execPath, "x".repeat(10_000_000)]],
+  ])("is one of the command where it %s", async (_what, command) => {
+    const error: unknown = await runChild(options(command()).options).catch((thrown: unknown) => thrown);
+    expect(isStartFailure(error)).toBe(true);
+  });
+});

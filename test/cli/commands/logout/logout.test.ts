@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { signOut, signOutOfAll } from "../../../../src/cli/commands/logout/logout.js";
+import { AgentAuthError } from "../../../../src/errors.js";
+import type { AgentClient } from "../../../../src/oauth/agent.js";
+import { failureOf, memoryDeps } from "../request/support.js";
+
+type Outcome = Awaited<ReturnType<AgentClient["logout"]>>;
+
+const agentThat = (outcomes: Record<string, Outcome | Error>): Pick<AgentClient, "logout"> => ({
+  async logout(server) {
+    const outcome = outcomes[server];
+    if (outcome === undefined || outcome instanceof Error) throw outcome;
+    return outcome;
+  },
+});
+const store = (message: string) => new AgentAuthError("store_failed", message, { class: "store", hint: "chmod it" });
+
+describe("signing out of one server", () => {
+  it.each<[string, Outcome, RegExp, object]>([
+    ["the issuer takes it", { removed: true, told: true }, /^signed out of S\n$/, { told: true, error: null }],
+    ["it cannot be told", { removed: true, told: undefined }, /has no way to be told\n$/, { told: null, error: null }],
+    ["nobody was signed in", { removed: false, told: undefined }, /^nobody was signed in at S\n$/, { removed: false }],
+    [
+      "the issuer fails",
+      { removed: true, told: false },
+      /^warning: signed out of S here; its issuer could not be told \(it answered with an error\), so /,
+      { removed: true, told: false, error: "it answered with an error" },
+    ],
+    [
+      "the issuer says something hostile",
+      { removed: true, told: false, error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }) },
+      /\(no \\e\[31m\)/,
+      { told: false },
+    ],
+  ])("says so where %s", async (_what, outcome, said, expected) => {
+    const deps = memoryDeps();
+    const out = await signOut(agentThat({ S: outcome }), { server: "S" }, "work", deps);
+    expect(out).toMatchObject({ server: "S", profile: "work", ...expected });
+    expect([deps.io.out(), deps.io.err()]).toEqual(["", expect.stringMatching(said)]);
+  });
+
+  it("gives a reason in few words, without secrets", async () => {
+    const deps = memoryDeps();
+    const error = new AgentAuthError("http_error", `refresh_token=hush-hush ${"x".repeat(500)}`, { class: "remote" });
+    await signOut(agentThat({ S: { removed: true, told: false, error } }), { server: "S" }, "default", deps);
+    expect(deps.io.err()).not.toContain("hush-hush");
+    expect(deps.io.err().length).toBeLessThan(320);
+  });
+
+  it("fails where the login cannot be removed here", async () => {
+    const error = store("it cannot be removed");
+    expect(await failureOf(signOut(agentThat({ S: error }), { server: "S" }, "default", memoryDeps()))).toBe(error);
+  });
+});
+
+describe("signing out of all", () => {
+  it("goes on after a failure, tells each, and ends with one error", async () => {
+    const deps = memoryDeps();
+    const agent = agentThat({ A: store("A is locked"), B: { removed: true, told: true }, C: store("C is locked") });
+    const { outs, failure } = await signOutOfAll(
+      agent,
+      [{ server: "A" }, { server: "B" }, { server: "C" }],
+      "default",
+      deps,
+    );
+    expect(outs.map(({ server, removed, error }) => [server, removed, error])).toEqual([
+      ["A", false, "A is locked"],
+      ["B", true, null],
+      ["C", false, "C is locked"],
+    ]);
+    expect(deps.io.err()).toContain("warning: still signed in at A: A is locked\n");
+    expect(failure).toMatchObject({
+      class: "store",
+      hint: "chmod it",
+      message: "2 of 3 logins could not be removed, the first of them: A is locked",
+    });
+  });
+
+  it("is no failure where only an issuer could not be told", async () => {
+    const deps = memoryDeps();
+    const agent = agentThat({ A: { removed: true, told: false }, B: { removed: true, told: true } });
+    const { failure } = await signOutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", deps);
+    expect(failure).toBeUndefined();
+    expect(deps.io.err()).toContain("1 of 2 issuers could not be told\n");
+  });
+
+  it("does not wait for one issuer before it goes to the next", async () => {
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const agent: Pick<AgentClient, "logout"> = {
+      async logout(server) {
+        if (server === "A") await gate;
+        else release();
+        return { removed: true, told: true };
+      },
+    };
+    const { outs } = await signOutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", memoryDeps());
+    expect(outs.map(({ server }) => server)).toEqual(["A", "B"]);
+  });
+
+  it("lets a bug through", async () => {
+    const bug = new TypeError("oops");
+    expect(await failureOf(signOutOfAll(agentThat({ A: bug }), [{ server: "A" }], "default", memoryDeps()))).toBe(bug);
+  });
+});

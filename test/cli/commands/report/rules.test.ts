@@ -1,0 +1,232 @@
+import { describe, expect, it } from "vitest";
+import { createCounter } from "../../../../src/cli/commands/report/counter.js";
+import { readFacts } from "../../../../src/cli/commands/report/fields.js";
+import { createSharedOrigins } from "../../../../src/cli/commands/report/shared-origins.js";
+import { distanceKm } from "../../../../src/cli/commands/report/travel.js";
+import { BERLIN, daysAgo, device, findingOf, NOW, reportOn, TOKYO } from "./report-devices.js";
+
+/** How one device is judged: found with its detail, found not, or not to be judged. */
+function judged(code: string, fields: Record<string, unknown>): string {
+  const { count, judged, not_judged, examples } = findingOf(reportOn([device({ id: "dev_x", ...fields })]), code);
+  expect(judged + not_judged).toBe(1);
+  if (not_judged === 1) return "cannot be judged";
+  return count === 0 ? "fine" : `found: ${examples[0]?.id} ${examples[0]?.detail}`;
+}
+
+describe("a device with nothing worth a look", () => {
+  it("is judged by every rule and found by none", () => {
+    const { findings } = reportOn([device()]);
+    expect(findings.map(({ code, count, judged, not_judged }) => [code, count, judged, not_judged])).toEqual([
+      ["impossible_travel", 0, 1, 0],
+      ["insecure_redirect", 0, 1, 0],
+      ["pkce_optional", 0, 1, 0],
+      ["country_changed", 0, 1, 0],
+      ["stale_active", 0, 1, 0],
+      ["shared_fingerprint", 0, 1, 0],
+    ]);
+  });
+});
+
+describe("a device that is nothing but holes", () => {
+  const nothings = [
+    {},
+    { first_seen: null, last_seen: null, dynamic_client_details: null, status: null },
+    { first_seen: [], last_seen: "yesterday", dynamic_client_details: 7, status: {}, id: 7 },
+    {
+      first_seen: { at: "1", country_code: "de", lat_long: [1], asn: 0, remote_ip: 1, ja4_fingerprint: null },
+      last_seen: {
+        at: Number.NaN,
+        country_code: "DEU",
+        lat_long: [91, 0],
+        asn: 1.5,
+        remote_ip: "",
+        ja4_fingerprint: "",
+      },
+      dynamic_client_details: { pkce_required: "false", redirect_uris: "http://evil.example", title: 5 },
+    },
+  ];
+
+  it.each(nothings)("cannot be judged by any rule: %j", (nothing) => {
+    const { findings, devices } = reportOn([nothing]);
+    expect(devices.counted).toBe(1);
+    expect(findings.map(({ count, judged, not_judged }) => [count, judged, not_judged])).toEqual(
+      findings.map(() => [0, 0, 1]),
+    );
+  });
+
+  it("is counted as not saying, and never as a value", () => {
+    const report = reportOn(nothings);
+    const { status, session_type, networks, clients, countries, fingerprints, first_seen, last_seen } = report;
+    for (const tally of [
+      status,
+      session_type,
+      networks,
+      clients,
+      countries.first_seen,
+      countries.last_seen,
+      fingerprints,
+    ]) {
+      expect(tally).toEqual({ distinct: 0, unknown: 4, uncounted: 0, top: [], others: 0 });
+    }
+    for (const series of [first_seen, last_seen]) {
+      expect(series).toEqual({ earliest: null, latest: null, unknown: 4, days: [] });
+    }
+    expect([report.places, report.routes]).toEqual([[], []]);
+  });
+});
+
+describe("faster than any traveller", () => {
+  const trip = (hours: number, to: object = TOKYO) => ({
+    first_seen: { ...BERLIN, at: daysAgo(1) },
+    last_seen: { ...to, at: daysAgo(1) + hours * 3600 },
+  });
+
+  it.each([
+    ["Berlin to Tokyo in 2 hours", trip(2), "found: dev_x 8,916 km in 2 h 0 min"],
+    ["Berlin to Tokyo at the same moment", trip(0), "found: dev_x 8,916 km in under a minute"],
+    ["Berlin to Tokyo in 8.9 hours", trip(8.9), "found: dev_x 8,916 km in 8 h 54 min"],
+    ["Berlin to Tokyo in 9 hours", trip(9), "fine"],
+    ["99 km at the same moment", trip(0, { lat_long: [52.52 + 99 / 111.195, 13.405] }), "fine"],
+    [
+      "101 km at the same moment",
+      trip(0, { lat_long: [52.52 + 101 / 111.195, 13.405] }),
+      "found: dev_x 101 km in under a minute",
+    ],
+    ["last before first", trip(-1), "cannot be judged"],
+    ["a time in the future", { ...trip(1), last_seen: { ...TOKYO, at: daysAgo(-2) } }, "cannot be judged"],
+    ["no coordinates", { ...trip(1), last_seen: { lat_long: undefined, at: daysAgo(0) } }, "cannot be judged"],
+  ])("%s", (_name, fields, verdict) => {
+    expect(judged("impossible_travel", fields)).toBe(verdict);
+  });
+
+  it("measures over the ground, also across the date line and between opposite places", () => {
+    const at = (latitude: number, longitude: number) => ({ latitude, longitude });
+    expect(distanceKm(at(0, 179.5), at(0, -179.5))).toBeCloseTo(111.19, 1);
+    expect(distanceKm(at(12, 34), at(-12, -146))).toBeCloseTo(Math.PI * 6371, 0);
+    expect(distanceKm(at(90, 0), at(90, 180))).toBeCloseTo(0, 5);
+  });
+});
+
+describe("redirects", () => {
+  it.each([
+    ["https://app.example/callback", "fine"],
+    ["http://127.0.0.1:1234/callback", "fine"],
+    ["http://127.1/callback", "fine"],
+    ["http://[::1]:1234/callback", "fine"],
+    ["http://localhost:1234/callback", "fine"],
+    ["com.example.app:/callback", "fine"],
+    ["cursor://anysphere/callback", "fine"],
+    ["not an address", "fine"],
+    ["http://app.example/callback?code=1", "found: dev_x http://app.example"],
+    ["http://user:word@app.example:8080/callback", "found: dev_x http://app.example:8080"],
+    ["http://127.0.0.1.evil.example/callback", "found: dev_x http://127.0.0.1.evil.example"],
+    ["http://localhost.evil.example/callback", "found: dev_x http://localhost.evil.example"],
+    ["http://192.168.1.2/callback", "found: dev_x http://192.168.1.2"],
+    ["JavaScript:alert(1)", "found: dev_x javascript:"],
+    ["data:text/html,hello", "found: dev_x data:"],
+  ])("%s: %s", (address, verdict) => {
+    const redirect_uris = ["https://app.example/other", address];
+    expect(judged("insecure_redirect", { dynamic_client_details: { redirect_uris } })).toBe(verdict);
+  });
+
+  it("are none in an empty list, and not known in a list of something else", () => {
+    const of = (redirect_uris: unknown) => judged("insecure_redirect", { dynamic_client_details: { redirect_uris } });
+    expect([of([]), of([1, null]), of(undefined)]).toEqual(["fine", "cannot be judged", "cannot be judged"]);
+  });
+});
+
+describe("the other rules", () => {
+  it.each([
+    ["pkce_optional", { dynamic_client_details: { pkce_required: false } }, "found: dev_x mcp"],
+    ["pkce_optional", { dynamic_client_details: { pkce_required: null } }, "cannot be judged"],
+    ["country_changed", { last_seen: { country_code: "JP" } }, "found: dev_x DE → JP"],
+    ["country_changed", { last_seen: { country_code: null } }, "cannot be judged"],
+    ["stale_active", { last_seen: { at: daysAgo(91) } }, "found: dev_x last seen 2025-11-01"],
+    ["stale_active", { last_seen: { at: daysAgo(89.9) } }, "fine"],
+    ["stale_active", { last_seen: { at: daysAgo(400) }, status: "revoked" }, "fine"],
+    ["stale_active", { last_seen: { at: undefined }, status: "revoked" }, "fine"],
+    ["stale_active", { last_seen: { at: undefined } }, "cannot be judged"],
+    ["stale_active", { status: undefined }, "cannot be judged"],
+  ])("%s of %j: %s", (code, fields, verdict) => {
+    expect(judged(code, fields)).toBe(verdict);
+  });
+
+  it("count the active ones among what they find, and name ten at the most", () => {
+    const open = { dynamic_client_details: { pkce_required: false } };
+    const devices = Array.from({ length: 12 }, (_, n) => device({ ...open, status: n < 5 ? "revoked" : "active" }));
+    const { count, active, examples } = findingOf(reportOn(devices), "pkce_optional");
+    expect([count, active, examples.length]).toEqual([12, 7, 10]);
+    expect(examples.map(({ id }) => id)).toEqual(devices.slice(0, 10).map(({ id }) => id));
+  });
+});
+
+describe("many devices from one fingerprint", () => {
+  const from = (remote_ip: string, ja4_fingerprint: string, count: number) =>
+    Array.from({ length: count }, () => device({ last_seen: { remote_ip, ja4_fingerprint } }));
+
+  it("needs five from the same address: a fingerprint alone is a program that thousands use", () => {
+    const shared = (...devices: object[]) => findingOf(reportOn(devices), "shared_fingerprint").count;
+    expect(shared(...from("192.0.2.1", "a", 5))).toBe(5);
+    expect(shared(...from("192.0.2.1", "a", 4))).toBe(0);
+    expect(shared(...from("192.0.2.1", "a", 4), ...from("192.0.2.2", "a", 4))).toBe(0);
+    expect(shared(...from("192.0.2.1", "a", 4), ...from("192.0.2.1", "b", 4))).toBe(0);
+  });
+
+  it("names a device of each origin before a second of any", () => {
+    const [few, many] = [from("192.0.2.1", "a", 5), from("192.0.2.2", "b", 7)];
+    const { examples } = findingOf(reportOn([...few, ...many]), "shared_fingerprint");
+    expect(examples.slice(0, 3)).toEqual([
+      { id: many[0]?.["id"], detail: "7 from 192.0.2.2 with b" },
+      { id: few[0]?.["id"], detail: "5 from 192.0.2.1 with a" },
+      { id: many[1]?.["id"], detail: "7 from 192.0.2.2 with b" },
+    ]);
+    expect(examples).toHaveLength(10);
+  });
+
+  it("says how many came after it was full", () => {
+    const origins = createSharedOrigins(10, 2);
+    const all = [...from("192.0.2.1", "a", 5), ...from("192.0.2.2", "a", 1), ...from("192.0.2.3", "a", 6)];
+    for (const one of all) origins.add(readFacts(one, NOW / 1000));
+    const { finding, uncounted } = origins.finding();
+    expect([finding.count, finding.judged, finding.not_judged, uncounted]).toEqual([5, 6, 6, 6]);
+  });
+});
+
+describe("counting", () => {
+  it("is exact up to the cap and says what came after it", () => {
+    const counter = createCounter(2);
+    for (const value of ["a", "b", "b", "c", undefined, "a", "b", "c"]) counter.add(value);
+    expect(counter.tally(1)).toEqual({
+      distinct: 2,
+      unknown: 1,
+      uncounted: 2,
+      top: [{ value: "b", count: 3 }],
+      others: 2,
+    });
+  });
+
+  it("stays bounded where every device invents a client, and the report says so", () => {
+    const aggregate = Array.from({ length: 10_005 }, (_, n) => ({ dynamic_client_details: { title: `c${n}` } }));
+    const { clients, notes } = reportOn(aggregate);
+    expect([clients.distinct, clients.uncounted, clients.top.length]).toEqual([10_000, 5, 50]);
+    expect(notes).toEqual(["there are more different clients than are held: 5 devices came too late to be counted"]);
+  });
+
+  it("never looks at a client secret", () => {
+    const details = Object.defineProperty({ title: "Agent" }, "client_secret", {
+      enumerable: true,
+      get() {
+        throw new Error("the secret was read");
+      },
+    });
+    expect(reportOn([{ id: "dev_1", dynamic_client_details: details }]).clients.top).toEqual([
+      { value: "Agent", count: 1 },
+    ]);
+    expect(JSON.stringify(reportOn([device()]))).not.toContain("planted-secret");
+  });
+
+  it("cuts a text that is too long to be kept", () => {
+    const { clients } = reportOn([device({ dynamic_client_details: { title: "x".repeat(100_000) } })]);
+    expect(clients.top[0]?.value).toBe(`${"x".repeat(200)}…`);
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, it } from "vitest";
+import type { OutgoingRequest } from "../../../../src/cli/commands/request/input.js";
+import type { RequestFlags } from "../../../../src/cli/commands/request/options.js";
+import { exchange } from "../../../../src/cli/commands/request/run.js";
+import { AgentAuthError } from "../../../../src/errors.js";
+import { AccessToken } from "../../../../src/oauth/grant/access-token.js";
+import { madeGrant } from "../../../helpers/grant.js";
+import { type Answer, startServer, until } from "../../../helpers/server.js";
+import { failureOf, memoryDeps } from "./support.js";
+
+/** Puts a token on a request as the agent does, and knows no remedy. */
+const agent = {
+  token: async () => new AccessToken(madeGrant()),
+  fetch: (input: string | URL | Request, init: RequestInit = {}) => {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", "Bearer access-token-1");
+    return fetch(input, { ...init, headers });
+  },
+};
+
+function send(
+  url: string,
+  flags: Partial<RequestFlags> = {},
+  deps = memoryDeps(),
+  more: Partial<OutgoingRequest> = {},
+) {
+  const request = { url, method: "GET", headers: new Headers(), ...more };
+  return { deps, done: exchange(agent, request, { url, ...flags }, deps) };
+}
+
+async function answered(answer: Answer, flags: Partial<RequestFlags> = {}) {
+  const { origin } = await startServer(answer);
+  const { deps, done } = send(`${origin}/mcp`, flags);
+  const error = await done.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return { origin, error, out: deps.io.out(), err: deps.io.err() };
+}
+
+describe("an answer's status", () => {
+  it.each([200, 201, 304])("%i is no error", async (status) => {
+    const { error } = await answered((response) => response.writeHead(status).end());
+    expect(error).toBeUndefined();
+  });
+
+  it.each([
+    [400, "http_error", "remote"],
+    [401, "login_required", "auth"],
+    [403, "http_error", "remote"],
+    [404, "http_error", "remote"],
+    [429, "rate_limited", "unavailable"],
+    [500, "server_error", "unavailable"],
+    [503, "server_error", "unavailable"],
+  ])("%i is %s, class %s, and its body is printed all the same", async (status, code, kind) => {
+    const { error, out } = await answered((response) => response.writeHead(status).end(`no ${status}`));
+    expect(error).toMatchObject({ code, class: kind, status });
+    expect(out).toBe(`no ${status}`);
+  });
+
+  it("names the command that helps, the wait that is asked for, and the id of the request", async () => {
+    const refused = await answered((response) => response.writeHead(401).end());
+    expect(refused.error).toMatchObject({ hint: `agentauth login ${refused.origin}/mcp` });
+    const headers = { "retry-after": "7", "x-request-id": "r1" };
+    const busy = await answered((response) => response.writeHead(503, headers).end());
+    expect(busy.error).toMatchObject({ hint: "call again in 7 s, as the server asks", requestId: "r1" });
+  });
+});
+
+describe("a redirect", () => {
+  it("inside the origin is followed with the token, and told", async () => {
+    const server = await startServer((response, { url }) =>
+      url === "/mcp" ? response.writeHead(307, { location: "/mcp/" }).end() : response.end("there"),
+    );
+    const { deps, done } = send(`${server.origin}/mcp`);
+    await done;
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill("Bearer access-token-1"));
+    expect([deps.io.out(), deps.io.err()]).toEqual(["there", `redirected to ${server.origin}/mcp/\n`]);
+  });
+
+  it("to another origin takes no token along, and is told", async () => {
+    const other = await startServer((response) => response.end("elsewhere"));
+    const { err, out } = await answered((response) => response.writeHead(302, { location: `${other.origin}/x` }).end());
+    expect(other.requests).toHaveLength(1);
+    expect(JSON.stringify(other.requests)).not.toContain("access-token-1");
+    expect([out, err]).toEqual(["elsewhere", expect.stringMatching(/^warning: redirected to .*\/x, another server: /)]);
+  });
+
+  it("to another origin that answers 401 says nothing about the login", async () => {
+    const other = await startServer((response) => response.writeHead(401).end());
+    const { error } = await answered((response) => response.writeHead(302, { location: other.origin }).end());
+    expect(error).toMatchObject({ class: "remote", status: 401, url: `${other.origin}/` });
+  });
+
+  it("without end is an error", async () => {
+    const { error, out } = await answered((response) => response.writeHead(302, { location: "/mcp" }).end());
+    expect([error, out]).toEqual([expect.objectContaining({ class: "unavailable" }), ""]);
+  });
+});
+
+describe("an answer that does not come as it should", () => {
+  it("is late when it has not begun in time", async () => {
+    const { error } = await answered(() => undefined, { timeout: 0.2 });
+    expect(error).toMatchObject({ code: "timeout", class: "unavailable", hint: expect.stringContaining("--timeout") });
+  });
+
+  it("may take its time once it has begun", async () => {
+    const { error, out } = await answered(
+      (response) => {
+        response.write("a");
+        setTimeout(() => response.end("b"), 1500);
+      },
+      { timeout: 1 },
+    );
+    expect([error, out]).toEqual([undefined, "ab"]);
+  });
+
+  it("does not hurry a person who may have to sign in meanwhile", async () => {
+    const { error } = await answered(
+      (response) => {
+        setTimeout(() => response.end(), 600);
+      },
+      { timeout: 0.3, login: true },
+    );
+    expect(error).toBeUndefined();
+  });
+
+  it("is an error where it breaks off, and what came before is printed", async () => {
+    const { error, out } = await answered((response) => {
+      response.writeHead(200, { "content-length": "10" });
+      response.write("abc", () => response.destroy());
+    });
+    expect([error, out]).toEqual([expect.objectContaining({ class: "unavailable" }), "abc"]);
+  });
+
+  it("is an error where nobody answers", async () => {
+    const server = await startServer((response) => response.end());
+    await server.close();
+    expect(await failureOf(send(`${server.origin}/mcp`).done)).toMatchObject({ code: "connection_refused" });
+  });
+
+  it("is printed as it comes, and ended by a signal", async () => {
+    const server = await startServer((response) => response.write("event: one\n\n"));
+    const controller = new AbortController();
+    const { deps, done } = send(`${server.origin}/mcp`, {}, memoryDeps({}, controller.signal));
+    const failure = failureOf(done);
+    await until(() => deps.io.out() !== "");
+    expect(deps.io.out()).toBe("event: one\n\n");
+    const reason = new AgentAuthError("aborted", "ended by SIGINT", { class: "aborted" });
+    controller.abort(reason);
+    expect(await failure).toBe(reason);
+  });
+});
+
+it("asks for the token with the scopes that are wanted before it sends anything", async () => {
+  const server = await startServer((response) => response.end());
+  const asked: unknown[] = [];
+  const url = `${server.origin}/mcp`;
+  const token = (mcpUrl: string, options: { scope?: string | undefined } = {}) => {
+    asked.push([mcpUrl, options.scope, server.requests.length]);
+    return agent.token();
+  };
+  const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new Blob(["hi"]) };
+  await exchange({ ...agent, token }, request, { url, scope: "a b" }, memoryDeps());
+  expect(asked).toEqual([[url, "a b", 0]]);
+  expect(server.requests).toMatchObject([{ method: "POST", body: "hi", headers: { "x-a": "1" } }]);
+});

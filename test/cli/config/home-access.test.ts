@@ -1,0 +1,44 @@
+import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { repairHome } from "../../../src/cli/config/home-access.js";
+import { folder } from "../../store/stores.js";
+
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+/** A folder as we make it, with a mode that somebody gave it later. */
+function home(mode: number): string {
+  const path = folder();
+  mkdirSync(join(path, "grants"));
+  writeFileSync(join(path, "config.json"), "{}");
+  chmodSync(path, mode);
+  return path;
+}
+
+describe.skipIf(process.platform === "win32")("the repair of a folder that others can read", () => {
+  it("makes one that we made private again", () => {
+    const path = home(0o755);
+    expect([repairHome(path), modeOf(path), repairHome(path)]).toEqual([true, 0o700, false]);
+  });
+
+  it("leaves one alone that holds anything else, or nothing", () => {
+    const shared = home(0o755);
+    writeFileSync(join(shared, "notes.txt"), "");
+    const empty = folder();
+    chmodSync(empty, 0o755);
+    for (const path of [shared, empty]) expect([repairHome(path), modeOf(path)]).toEqual([false, 0o755]);
+  });
+
+  it("leaves one alone that others can write in, and one that a link stands for", () => {
+    const open = home(0o777);
+    expect([repairHome(open), modeOf(open)]).toEqual([false, 0o777]);
+    const linked = home(0o755);
+    const link = join(folder(), "link");
+    symlinkSync(linked, link);
+    expect([repairHome(link), modeOf(linked)]).toEqual([false, 0o755]);
+  });
+
+  it("does nothing where there is no folder", () => {
+    expect(repairHome(join(folder(), "absent"))).toBe(false);
+  });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { checkMachineFlags, stdinFlag } from "../../../src/cli/flags/grant.js";
+
+type Flags = Parameters<typeof checkMachineFlags>[0];
+const ID_JAG = {
+  grant: "id-jag",
+  clientId: "c",
+  idpTokenEndpoint: "https://idp.example/token",
+  idpClientId: "i",
+} as const satisfies Flags;
+
+describe("the flags of a machine", () => {
+  it.each<[string, Flags]>([
+    ["none at all", {}],
+    ["a client of a person's", { clientId: "c", clientSecretFile: "f" }],
+    ["a client of a person's that has a key", { clientId: "c", privateKey: "k", keyId: "1", flow: "device" }],
+    ["client credentials", { grant: "client-credentials", clientId: "c", privateKey: "-" }],
+    ["an assertion", { grant: "jwt-bearer", clientId: "c", assertionFile: "f", login: false }],
+    ["an identity provider", { ...ID_JAG, idTokenFile: "-", idpClientSecretFile: "f" }],
+  ])("may be %s", (_what, flags) => {
+    expect(() => checkMachineFlags(flags)).not.toThrow();
+  });
+
+  it.each<[Flags, string, string]>([
+    [{ clientId: "" }, "--client-id", "is empty"],
+    [{ clientId: "c", privateKey: "k", keyId: "" }, "--key-id", "is empty"],
+    [{ ...ID_JAG, idpClientId: "" }, "--idp-client-id", "is empty"],
+    [{ assertionFile: "f" }, "--assertion-file", "--grant jwt-bearer"],
+    [{ grant: "client-credentials", clientId: "c", assertionFile: "f" }, "--assertion-file", "--grant jwt-bearer"],
+    [{ grant: "jwt-bearer", clientId: "c", assertionFile: "f", idpClientId: "i" }, "--idp-client-id", "--grant id-jag"],
+    [{ idTokenFile: "f" }, "--id-token-file", "--grant id-jag"],
+    [{ idpClientSecretFile: "f" }, "--idp-client-secret-file", "--grant id-jag"],
+    [{ clientId: "c", keyId: "1" }, "--key-id", "--private-key"],
+    [{ privateKey: "k" }, "--private-key", "--client-id"],
+    [{ clientId: "c", privateKey: "k", clientSecretFile: "f" }, "--private-key", "--client-secret-file"],
+    [{ grant: "client-credentials" }, "--grant client-credentials", "--client-id"],
+    [{ grant: "jwt-bearer", clientId: "c" }, "--grant jwt-bearer", "--assertion-file"],
+    [{ grant: "jwt-bearer", clientId: "c", assertionFile: "-" }, "--assertion-file", "read anew"],
+    [{ grant: "id-jag", clientId: "c", idpClientId: "i" }, "--grant id-jag", "--idp-token-endpoint"],
+    [{ grant: "id-jag", clientId: "c", idpTokenEndpoint: "u" }, "--grant id-jag", "--idp-client-id"],
+    [{ ...ID_JAG, clientSecretFile: "-", idTokenFile: "-" }, "--client-secret-file -", "--id-token-file -"],
+    [{ grant: "client-credentials", clientId: "c", flow: "device" }, "--grant client-credentials", "--flow"],
+    [{ grant: "client-credentials", clientId: "c", login: true }, "--grant client-credentials", "--login"],
+    [{ grant: "client-credentials", clientId: "c", accountHint: "a" }, "--grant client-credentials", "--account-hint"],
+    [{ grant: "client-credentials", clientId: "c", clientMetadataUrl: "u" }, "--grant", "--client-metadata-url"],
+  ])("%j: both flags are named", (flags, one, other) => {
+    const check = () => checkMachineFlags(flags);
+    expect(check).toThrow(expect.objectContaining({ code: "usage", hint: expect.any(String) }));
+    expect(check).toThrow(one);
+    expect(check).toThrow(other);
+  });
+
+  it("tell which of them reads standard input", () => {
+    expect(stdinFlag({ privateKey: "-" })).toBe("--private-key");
+    expect(stdinFlag({ subjectTokenFile: "-" })).toBe("--subject-token-file");
+    expect(stdinFlag({ privateKey: "key.pem" })).toBeUndefined();
+  });
+});

@@ -1,0 +1,224 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { PassThrough, Readable, Writable } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { createIo, createMemoryIo, type Io, PipeClosed, type ProcessLike } from "../../../src/cli/io/io.js";
+import { isAgentAuthError } from "../../../src/errors.js";
+
+function host(parts: Partial<ProcessLike> = {}): ProcessLike {
+  const nowhere = () => new Writable({ write: (_chunk, _encoding, done) => done() });
+  return { stdin: Readable.from([]), stdout: nowhere(), stderr: nowhere(), env: {}, ...parts };
+}
+
+describe("the terminal is a setting", () => {
+  it.each([
+    [undefined, undefined, 80],
+    [undefined, 120, 120],
+    [undefined, 0, 80],
+    ["100", 120, 100],
+    ["0", 120, 120],
+    ["0", undefined, 80],
+    ["99999", undefined, 1000],
+    ["5", undefined, 20],
+    ["-3", undefined, 80],
+    ["wide", 90, 90],
+    ["", 90, 90],
+  ])("COLUMNS=%s on a terminal of %s columns is %i wide", (setting, columns, expected) => {
+    const io = createMemoryIo({ tty: true, env: { COLUMNS: setting }, ...(columns !== undefined && { columns }) });
+    expect(io.stdout.columns).toBe(expected);
+  });
+
+  it.each([
+    [undefined, 24],
+    ["50", 50],
+    ["1", 2],
+    ["0", 24],
+    ["tall", 24],
+  ])("LINES=%s is %i lines high", (setting, expected) => {
+    expect(createMemoryIo({ tty: true, env: { LINES: setting } }).stdout.rows).toBe(expected);
+  });
+
+  it.each([
+    ["a terminal", true, {}, true],
+    ["a pipe", false, {}, false],
+    ["NO_COLOR", true, { NO_COLOR: "1" }, false],
+    ["an empty NO_COLOR", true, { NO_COLOR: "" }, true],
+    ["FORCE_COLOR in a pipe", false, { FORCE_COLOR: "1" }, true],
+    ["FORCE_COLOR=0", true, { FORCE_COLOR: "0" }, false],
+    ["NO_COLOR against FORCE_COLOR", true, { NO_COLOR: "1", FORCE_COLOR: "1" }, false],
+    ["TERM=dumb", true, { TERM: "dumb" }, false],
+  ])("%s decides colour", (_what, tty, env, expected) => {
+    expect(createMemoryIo({ tty, env }).stdout.colors.isColorSupported).toBe(expected);
+  });
+
+  it("decides colour for each stream on its own", () => {
+    const io = createMemoryIo({ tty: { stderr: true } });
+    expect([io.stdout.colors.isColorSupported, io.stderr.colors.isColorSupported]).toEqual([false, true]);
+  });
+
+  it("lets --no-color win over everything", () => {
+    const io = createMemoryIo({ tty: true, env: { FORCE_COLOR: "1" } }).with({ color: false });
+    expect(io.stdout.colors.isColorSupported).toBe(false);
+  });
+
+  it("takes an empty variable for unset", () => {
+    expect(createMemoryIo({ env: { A: "", B: "b" } }).env).toEqual({ B: "b" });
+  });
+});
+
+describe("writing", () => {
+  it("waits for a slow reader", async () => {
+    const release: (() => void)[] = [];
+    const stdout = new Writable({ write: (_chunk, _encoding, done) => void release.push(done) });
+    const io = createIo(host({ stdout }));
+    let written = false;
+    const writing = io.stdout.write("x").then(() => {
+      written = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(written).toBe(false);
+    release[0]?.();
+    await writing;
+    expect(written).toBe(true);
+  });
+
+  it("rejects with PipeClosed when the reader of a real pipe has gone", async () => {
+    const reader = spawn(process.execPath, ["-e", ""], { stdio: ["pipe", "ignore", "ignore"] });
+    const io = createIo(host({ stdout: reader.stdin }));
+    await once(reader, "exit");
+    const flood = async () => {
+      for (;;) await io.stdout.write("x".repeat(65_536));
+    };
+    await expect(flood()).rejects.toBeInstanceOf(PipeClosed);
+  });
+
+  it("reports another failure of the output as an error with the reason", async () => {
+    const full = Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    const stdout = new Writable({ write: (_chunk, _encoding, done) => done(full) });
+    const failure = await createIo(host({ stdout }))
+      .stdout.write("x")
+      .catch((error: unknown) => error);
+    expect(isAgentAuthError(failure) && failure.message).toContain("ENOSPC");
+  });
+
+  it("flushes what was said before when an empty text is written", async () => {
+    const order: string[] = [];
+    const stderr = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        setImmediate(() => {
+          order.push(chunk.toString());
+          done();
+        });
+      },
+    });
+    const io = createIo(host({ stderr }));
+    io.say("hello");
+    await io.stderr.write("");
+    expect(order[0]).toBe("hello\n");
+  });
+});
+
+describe("messages", () => {
+  it("go to stderr, escaped line by line", async () => {
+    const io = createMemoryIo();
+    io.say("one \u001b[31m\ntwo \u202e");
+    await io.stderr.write("");
+    expect([io.out(), io.err()]).toEqual(["", "one \\e[31m\ntwo \\u{202e}\n"]);
+  });
+
+  it("are hushed by quiet, apart from warnings", async () => {
+    const io = createMemoryIo({ quiet: true });
+    io.say("said");
+    io.verbose("step");
+    io.warn("careful");
+    await io.stderr.write("");
+    expect(io.err()).toBe("warning: careful\n");
+  });
+
+  it("tell the steps only with verbose", async () => {
+    const io = createMemoryIo();
+    io.verbose("before");
+    io.with({ verbose: true }).verbose("after");
+    await io.stderr.write("");
+    expect(io.err()).toBe("after\n");
+  });
+
+  it("do not fail where stderr is closed", async () => {
+    const stderr = new PassThrough();
+    stderr.destroy();
+    const io = createIo(host({ stderr }));
+    io.warn("nobody hears");
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+});
+
+describe("progress", () => {
+  const shownBy = async (io: Io & { err(): string }) => {
+    const progress = io.progress();
+    progress.update("page 1");
+    progress.stop();
+    progress.update("late");
+    await io.stderr.write("");
+    return io.err();
+  };
+
+  it("is one line on the terminal, taken away at the end", async () => {
+    expect(await shownBy(createMemoryIo({ tty: true }))).toBe("\r\u001b[2Kpage 1\r\u001b[2K");
+  });
+
+  it.each([
+    ["in a pipe", { tty: { stdout: true } }],
+    ["with quiet", { tty: true, quiet: true }],
+    ["on a dumb terminal", { tty: true, env: { TERM: "dumb" } }],
+  ])("is silent %s", async (_where, options) => {
+    expect(await shownBy(createMemoryIo(options))).toBe("");
+  });
+
+  it("makes room for messages and for data on the same terminal", async () => {
+    const io = createMemoryIo({ tty: true });
+    const progress = io.progress();
+    progress.update("page 1");
+    io.say("note");
+    await io.stderr.write("");
+    progress.update("page 2");
+    await io.stdout.write("data\n");
+    progress.stop();
+    await io.stderr.write("");
+    const erase = "\r\u001b[2K";
+    expect(io.err()).toContain(`${erase}page 1${erase}note\n`);
+    expect(io.err().endsWith(`${erase}page 2${erase}`)).toBe(true);
+    expect(io.out()).toBe("data\n");
+  });
+
+  it("is escaped and never wider than the terminal", async () => {
+    const io = createMemoryIo({ tty: true, columns: 20 });
+    io.progress().update(`\u001b]0;x\u0007${"日".repeat(30)}`);
+    await io.stderr.write("");
+    expect(io.err()).toBe("\r\u001b[2K\\e]0;x\\u{7}日日日…");
+  });
+});
+
+describe("standard input", () => {
+  it("is read to its end", async () => {
+    expect(await createMemoryIo({ stdin: "grüße\n" }).stdin.text()).toBe("grüße\n");
+  });
+
+  it("keeps a character that two chunks share", async () => {
+    const bytes = Buffer.from("é");
+    const io = createIo(host({ stdin: Readable.from([bytes.subarray(0, 1), bytes.subarray(1)]) }));
+    expect(await io.stdin.text()).toBe("é");
+  });
+
+  it("is refused beyond the cap", async () => {
+    await expect(createMemoryIo({ stdin: "12345" }).stdin.text({ maxBytes: 4 })).rejects.toMatchObject({
+      code: "usage",
+    });
+  });
+
+  it("is left by a signal", async () => {
+    const controller = new AbortController();
+    const reading = createIo(host({ stdin: new PassThrough() })).stdin.text({ signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await expect(reading).rejects.toThrow("enough");
+  });
+});

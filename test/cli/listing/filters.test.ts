@@ -1,0 +1,184 @@
+import { describe, expect, it } from "vitest";
+import type { Device } from "../../../src/api/types.js";
+import { buildFilter, type FilterFlags, parseTime } from "../../../src/cli/listing/filters.js";
+import { fc } from "../../helpers/properties.js";
+
+const NOW = Date.UTC(2026, 0, 31, 12);
+const device = (parts: Record<string, unknown>) => parts as unknown as Device;
+const matches = (flags: FilterFlags, parts: Record<string, unknown>) => buildFilter(flags, NOW)?.matches(device(parts));
+
+describe("a filter", () => {
+  it("is none without flags", () => {
+    expect(buildFilter({}, NOW)).toBeUndefined();
+  });
+
+  it("names the flags it stands for, and all of them must hold", () => {
+    const filter = buildFilter({ status: "active", sessionType: "mcp", title: "*" }, NOW);
+    expect(filter?.flags).toEqual(["--status", "--session-type", "--title"]);
+    expect(filter?.matches(device({ status: "active", session_type: "mcp", title: "" }))).toBe(true);
+    expect(filter?.matches(device({ status: "active", session_type: "api", title: "" }))).toBe(false);
+    expect(filter?.matches(device({ status: "revoked", session_type: "mcp", title: "" }))).toBe(false);
+  });
+
+  it("takes values that nobody documented", () => {
+    expect(matches({ status: "paused" }, { status: "paused" })).toBe(true);
+    expect(matches({ status: "Active" }, { status: "active" })).toBe(false);
+  });
+
+  it.each([
+    ["Build*", "build agent", true],
+    ["Build*", "my build", false],
+    ["*bot", "Chat BOT", true],
+    ["a?c", "abc", true],
+    ["a?c", "a🤖c", true],
+    ["a?c", "ac", false],
+    ["*", "", true],
+    ["*", "two\nlines", true],
+    ["a.c", "abc", false],
+    ["[x]*", "[x] y", true],
+    ["(a|b)+$", "(a|b)+$", true],
+    ["", "x", false],
+    ["été*", "Été 2026", true],
+  ])("--title %s on %j: %s", (glob, title, expected) => {
+    expect(matches({ title: glob }, { title })).toBe(expected);
+  });
+
+  it("finds no title where there is none", () => {
+    for (const title of [undefined, null, 7]) expect(matches({ title: "*" }, { title })).toBe(false);
+  });
+
+  it("matches every text with itself, whatever is in it", () => {
+    const plain = fc.string({ unit: "grapheme" }).filter((text) => !/[*?]/.test(text));
+    fc.assert(fc.property(plain, (text) => matches({ title: text }, { title: text }) === true));
+    fc.assert(
+      fc.property(
+        plain,
+        fc.string(),
+        fc.string(),
+        (text, before, after) => matches({ title: `*${text}*` }, { title: before + text + after }) === true,
+      ),
+    );
+  });
+
+  it("takes no time for ever with many stars", () => {
+    expect(matches({ title: `${"*".repeat(5000)}b` }, { title: "a".repeat(50_000) })).toBe(false);
+  });
+});
+
+describe("times", () => {
+  it.each([
+    ["30s", NOW / 1000 - 30],
+    ["1.5m", NOW / 1000 - 90],
+    ["12h", NOW / 1000 - 43_200],
+    ["7d", NOW / 1000 - 604_800],
+    ["2w", NOW / 1000 - 1_209_600],
+    ["2026-01-31", Date.UTC(2026, 0, 31) / 1000],
+    ["2026-01-31T08:00:00Z", Date.UTC(2026, 0, 31, 8) / 1000],
+    ["2026-01-31T08:00:00.500Z", Date.UTC(2026, 0, 31, 8) / 1000 + 0.5],
+    ["2026-01-31T08:00+02:00", Date.UTC(2026, 0, 31, 6) / 1000],
+  ])("%s", (text, expected) => {
+    expect(parseTime(text, "--seen-after", NOW)).toBe(expected);
+  });
+
+  it.each([
+    "",
+    "7",
+    "d",
+    "7 d",
+    "-7d",
+    "7D",
+    "yesterday",
+    "2026-13-01",
+    "2026-02-30T99:00Z",
+    "01/31/2026",
+    "1e3d",
+    "Infinity",
+    "2026",
+  ])("%j is none", (text) => {
+    expect(() => parseTime(text, "--seen-after", NOW)).toThrow(
+      expect.objectContaining({
+        class: "usage",
+        message: expect.stringContaining("--seen-after"),
+        hint: expect.stringContaining("7d"),
+      }),
+    );
+  });
+
+  it("--seen-after includes the moment itself, --seen-before does not", () => {
+    const at = NOW / 1000 - 86_400;
+    expect(matches({ seenAfter: "1d" }, { last_seen: { at } })).toBe(true);
+    expect(matches({ seenBefore: "1d" }, { last_seen: { at } })).toBe(false);
+    expect(matches({ seenBefore: "1d" }, { last_seen: { at: at - 0.5 } })).toBe(true);
+    expect(matches({ seenAfter: "1d", seenBefore: "1h" }, { last_seen: { at: NOW / 1000 - 7200 } })).toBe(true);
+  });
+
+  it("a device that was never seen matches neither", () => {
+    for (const last_seen of [undefined, null, {}, { at: null }, { at: "1" }]) {
+      expect([matches({ seenAfter: "7d" }, { last_seen }), matches({ seenBefore: "1s" }, { last_seen })]).toEqual([
+        false,
+        false,
+      ]);
+    }
+  });
+});
+
+describe("a value that nothing has", () => {
+  const remarks = (flags: FilterFlags, items: readonly Record<string, unknown>[]) => {
+    const filter = buildFilter(flags, NOW, { status: ["active", "revoked"], session_type: ["browser", "api", "mcp"] });
+    for (const item of items) filter?.matches(device(item));
+    return filter?.mistyped();
+  };
+
+  it.each<[string, FilterFlags, Record<string, unknown>[], string[]]>([
+    [
+      "a slip",
+      { status: "actve" },
+      [{ status: "active" }],
+      ['--status "actve": nothing has this status; did you mean "active"?'],
+    ],
+    [
+      "a documented value, mistyped",
+      { status: "revokd" },
+      [{ status: "active" }],
+      ['--status "revokd": nothing has this status; did you mean "revoked"?'],
+    ],
+    [
+      "a word that is nothing like them",
+      { status: "green" },
+      [{ status: "odd" }],
+      ['--status "green": nothing has this status; there are "active", "odd", "revoked"'],
+    ],
+    [
+      "the other field",
+      { sessionType: "mpc" },
+      [{ session_type: "api" }],
+      ['--session-type "mpc": nothing has this session type; did you mean "mcp"?'],
+    ],
+    [
+      "two of them",
+      { status: "x", sessionType: "y" },
+      [{ status: "active", session_type: "api" }],
+      [expect.stringContaining("--status"), expect.stringContaining("--session-type")] as string[],
+    ],
+  ])("is told: %s", (_what, flags, items, expected) => {
+    expect(remarks(flags, items)).toEqual(expected);
+  });
+
+  it.each<[string, FilterFlags, Record<string, unknown>[]]>([
+    ["a documented value that happens to be rare", { status: "revoked" }, [{ status: "active" }]],
+    ["a value that something has", { status: "paused" }, [{ status: "paused" }, { status: "active" }]],
+    ["an empty list", { status: "actve" }, []],
+    ["items that have no such field", { status: "actve" }, [{}]],
+    [
+      "an item that another filter leaves out",
+      { status: "paused", sessionType: "mcp" },
+      [{ status: "paused", session_type: "api" }],
+    ],
+  ])("is no slip: %s", (_what, flags, items) => {
+    expect(remarks(flags, items)).toEqual([]);
+  });
+
+  it("is told harmlessly, whatever the service sends", () => {
+    expect(remarks({ status: "x" }, [{ status: "\u001b[31m\nerror: " }])?.join("")).not.toMatch(/[\p{Cc}]/u);
+  });
+});

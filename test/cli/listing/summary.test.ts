@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import type { Page } from "../../../src/api/page.js";
+import type { Device } from "../../../src/api/types.js";
+import type { ListFlags } from "../../../src/cli/flags/list.js";
+import { createMemoryIo } from "../../../src/cli/io/io.js";
+import { buildFilter } from "../../../src/cli/listing/filters.js";
+import { choose, type Ending, tellEnd } from "../../../src/cli/listing/summary.js";
+import type { Deps } from "../../../src/cli/runtime/context.js";
+
+const active = buildFilter({ status: "active" }, 0);
+
+/** A page of active and revoked items: `a` and `r`. */
+function page(letters: string, parts: Partial<Page<Device>> & { next?: number | null } = {}): Page<Device> {
+  const { next = 40, ...rest } = parts;
+  const items = [...letters].map((letter, index) => ({
+    id: `${index}`,
+    status: letter === "a" ? "active" : "revoked",
+  }));
+  return {
+    items,
+    offset: 20,
+    duplicates: 0,
+    pagination: { next_page_offset: next },
+    ...rest,
+  } as unknown as Page<Device>;
+}
+
+describe("what is taken from a page", () => {
+  it("is all of it without a filter", () => {
+    const whole = page("ar");
+    expect(choose(whole, undefined, 1)).toEqual({ items: whole.items, next: undefined });
+  });
+
+  it.each([
+    ["arar", 1, ["0"], { offset: 21, again: 0 }],
+    ["rrar", 1, ["2"], { offset: 23, again: 0 }],
+    ["rrra", 1, ["3"], { offset: 24, again: 0 }],
+    ["arar", 2, ["0", "2"], { offset: 23, again: 0 }],
+    ["arar", 3, ["0", "2"], undefined],
+  ])("of %s with room for %i is what matches, and the place behind the last of it", (letters, room, ids, next) => {
+    const chosen = choose(page(letters), active, room);
+    expect([chosen.items.map(({ id }) => id), chosen.next]).toEqual([ids, next]);
+  });
+
+  it("has no place to go on where the list ends with it", () => {
+    expect(choose(page("ra", { next: null }), active, 1).next).toBeUndefined();
+    expect(choose(page("rar", { next: null }), active, 1).next).toEqual({ offset: 22, again: 0 });
+  });
+
+  it("may come again where the page repeated items that were dropped", () => {
+    expect(choose(page("aa", { duplicates: 3 }), active, 1).next).toEqual({ offset: 21, again: 3 });
+  });
+});
+
+describe("what is told in the end", () => {
+  const told = async (end: Partial<Ending>, options: ListFlags = {}) => {
+    const io = createMemoryIo();
+    const deps = { io, argv: ["devices", "list", "--status", "active", "--limit", "2"] } as unknown as Deps;
+    tellEnd({ yielded: 4, matched: 2, drift: [], verdict: undefined, left: undefined, ...end }, options, active, deps);
+    await io.stderr.write("");
+    return io.err();
+  };
+
+  it("has the command that goes on with what matches", async () => {
+    expect(await told({ left: { offset: 23, again: 0 } }, { limit: 2 })).toBe(
+      "the first 2 match (--status: filtered here, after reading); go on with: " +
+        "agentauth devices list --status active --offset 23 --limit 2\n",
+    );
+  });
+
+  it("says what may come again where the place cannot be known exactly", async () => {
+    expect(await told({ left: { offset: 23, again: 1 } }, { limit: 2 })).toContain(
+      "; the service listed 1 items twice there, which may come again; go on with: ",
+    );
+  });
+});

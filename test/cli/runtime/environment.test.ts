@@ -1,0 +1,23 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { ENVIRONMENT } from "../../../src/cli/runtime/environment.js";
+
+const SOURCES = fileURLToPath(new URL("../../../src/cli/", import.meta.url));
+
+/** What tells of the machine or of a caller, and is nobody's to set for us. */
+const OF_THE_MACHINE = [
+  ...["APPDATA", "XDG_CONFIG_HOME", "PATH", "PATHEXT", "LANG", "LC_ALL", "LC_CTYPE", "SSH_CONNECTION"],
+  ...["KUBERNETES_EXEC_INFO", "NODE_TLS_REJECT_UNAUTHORIZED"],
+];
+
+it("help environment names every variable that the command line reads", () => {
+  const files = readdirSync(SOURCES, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const read = files.flatMap((name) =>
+    [...readFileSync(join(SOURCES, name), "utf8").matchAll(/\benv\["([A-Z_]+)"\]/g)].map(([, variable]) => variable),
+  );
+  const named = ENVIRONMENT.flatMap(([names]) => names.split(", "));
+  expect(read.length).toBeGreaterThan(10);
+  expect([...new Set(read)].filter((name = "") => ![...named, ...OF_THE_MACHINE].includes(name))).toEqual([]);
+});

@@ -1,0 +1,138 @@
+import { expect, it } from "vitest";
+import { createRenewals } from "../../../src/cli/runtime/pending-saves.js";
+import { AgentAuthError } from "../../../src/errors.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import type { Lease } from "../../../src/oauth/grant/lease.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { memoryStore } from "../../../src/store/memory.js";
+import { temporaryFolder } from "../../helpers/cli.js";
+import { madeGrant } from "../../helpers/grant.js";
+
+const stores: [string, () => GrantStore][] = [
+  ["memory", () => memoryStore()],
+  ["file", () => fileStore(temporaryFolder())],
+];
+
+/** Something to be ended by hand. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+it.each(stores)("a renewal is under way from the commit of its lease until its work has ended: %s", async (_, open) => {
+  const renewals = createRenewals();
+  const store = renewals.watch(open());
+  const [before, after] = [gate(), gate()];
+  const committed = gate();
+  const work = async (lease: Lease) => {
+    await before.opened;
+    await lease.commit();
+    committed.open();
+    await after.opened;
+    return renewals.isUnderWay();
+  };
+  const result = store.lease("one", work, { duration: 60_000 });
+  expect(renewals.isUnderWay()).toBe(false);
+  before.open();
+  await committed.opened;
+  expect(renewals.isUnderWay()).toBe(true);
+  const settled = renewals.settled().then(() => renewals.isUnderWay());
+  after.open();
+  expect([await result, await settled, renewals.isUnderWay()]).toEqual([true, false, false]);
+});
+
+it("work that fails has ended too, and its error is passed on", async () => {
+  const renewals = createRenewals();
+  const store = renewals.watch(memoryStore());
+  const work = async (lease: Lease) => {
+    await lease.commit();
+    throw new Error("the issuer is away");
+  };
+  await expect(store.lease("one", work, { duration: 60_000 })).rejects.toThrow("the issuer is away");
+  expect(renewals.isUnderWay()).toBe(false);
+  await renewals.settled();
+});
+
+it("of two, the last one counts", async () => {
+  const renewals = createRenewals();
+  const gates = [gate(), gate()];
+  const committed = [gate(), gate()];
+  const begun = gates.map(({ opened }, nth) =>
+    renewals.watch(memoryStore()).lease(
+      `${nth}`,
+      async (lease) => {
+        await lease.commit();
+        committed[nth]?.open();
+        await opened;
+      },
+      { duration: 60_000 },
+    ),
+  );
+  await Promise.all(committed.map(({ opened }) => opened));
+  const settled = renewals.settled().then(() => renewals.isUnderWay());
+  gates[0]?.open();
+  await begun[0];
+  expect(renewals.isUnderWay()).toBe(true);
+  gates[1]?.open();
+  expect(await settled).toBe(false);
+});
+
+it("work that sends nothing that must not happen twice may be interrupted", async () => {
+  const renewals = createRenewals();
+  const work = async () => renewals.isUnderWay();
+  expect(await renewals.watch(memoryStore()).lease("sign-in", work, { duration: 60_000 })).toBe(false);
+});
+
+it.each(stores)("what the lease says of itself is what the store's own says: %s", async (_, open) => {
+  const store = open();
+  const watched = createRenewals().watch(store);
+  const failing = watched.lease("one", async () => Promise.reject(new Error("no")), { duration: 60_000 });
+  await expect(failing).rejects.toThrow("no");
+  const seen = await watched.lease(
+    "one",
+    async (lease) => {
+      lease.withdraw();
+      return { left: lease.left() > 0, waited: lease.waited };
+    },
+    { duration: 60_000 },
+  );
+  expect(seen).toEqual({ left: true, waited: false });
+  const before = (lease: Lease) => Promise.resolve(lease.before?.ended);
+  const options = { duration: 60_000 };
+  expect(await watched.lease("one", before, options)).toBe(await store.lease("one", before, options));
+});
+
+it("what else is given to the store gets there", async () => {
+  const told: unknown[] = [];
+  const store: GrantStore = {
+    ...memoryStore(),
+    async list(onUnusable) {
+      onUnusable?.(new AgentAuthError("store_failed", "it is broken", { class: "store" }));
+      return [];
+    },
+  };
+  await createRenewals()
+    .watch(store)
+    .list((error) => told.push(error.message));
+  expect(told).toEqual(["it is broken"]);
+});
+
+it.each(stores)("everything else is the store's own: %s", async (_, open) => {
+  const store = open();
+  const watched = createRenewals().watch(store);
+  const grant = madeGrant({ generation: 1 });
+  expect(watched.location).toBe(store.location);
+  expect(await watched.save(grant, undefined)).toBe(true);
+  expect((await watched.read(grant))?.generation).toBe(1);
+  expect((await store.list()).length).toBe((await watched.list()).length);
+  const room = await watched.reserve(grant);
+  expect(await room.save({ ...grant, generation: 2 }, 1)).toBe(true);
+  await room.release();
+  await watched.saveClient(grant.client, "form");
+  expect((await watched.readClient(grant.client.issuer, "form"))?.clientId).toBe(grant.client.clientId);
+  await watched.remove(grant);
+  expect(await store.list()).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { EventEmitter } from "node:events";
+import { PassThrough } from "node:stream";
+import { expect, it } from "vitest";
+import { createRenewals } from "../../../src/cli/runtime/pending-saves.js";
+import { listenForSignals } from "../../../src/cli/runtime/signals.js";
+import { memoryStore } from "../../../src/store/memory.js";
+
+/** A process that lives on after its end, so that it can be told. */
+function setup() {
+  const exits: number[] = [];
+  const told: string[] = [];
+  const host = Object.assign(new EventEmitter(), {
+    stdout: new PassThrough(),
+    stderr: new PassThrough(),
+    env: {},
+    exit: (code: number) => exits.push(code) as never,
+  });
+  const renewals = createRenewals();
+  const interruption = listenForSignals(host, { renewals, onDelay: () => told.push("later") });
+  return {
+    exits,
+    told,
+    host,
+    interruption,
+    /** Begins a renewal. @returns what ends it */
+    async renewing() {
+      let save = () => {};
+      const saved = new Promise<void>((resolve) => {
+        save = resolve;
+      });
+      let isCommitted = () => {};
+      const committed = new Promise<void>((resolve) => {
+        isCommitted = resolve;
+      });
+      const work = renewals.watch(memoryStore()).lease(
+        "refresh",
+        async (lease) => {
+          await lease.commit();
+          isCommitted();
+          await saved;
+        },
+        { duration: 60_000 },
+      );
+      await committed;
+      return async () => {
+        save();
+        await work;
+        await renewals.settled();
+      };
+    },
+  };
+}
+
+it.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+])("%s ends the work in hand, and the exit code is %i; one more ends the process at once", (name, code) => {
+  const { host, interruption, exits, told } = setup();
+  host.emit(name);
+  expect([interruption.signal.aborted, interruption.exitCode(), exits]).toEqual([true, code, []]);
+  expect(interruption.signal.reason).toMatchObject({ class: "aborted", message: `ended by ${name}` });
+  host.emit("SIGTERM");
+  expect([exits, told]).toEqual([[code], []]);
+});
+
+it("a second signal waits for the renewal that is under way, and the first one gives the exit code", async () => {
+  const { host, exits, told, renewing } = setup();
+  const save = await renewing();
+  for (const name of ["SIGHUP", "SIGINT", "SIGINT", "SIGTERM"]) host.emit(name);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([exits, told]).toEqual([[], ["later"]]);
+  await save();
+  expect([exits, told]).toEqual([[129], ["later"]]);
+});
+
+it("after the end of the run one signal ends the process, once the renewal that goes on is saved", async () => {
+  const { host, interruption, exits, told, renewing } = setup();
+  const save = await renewing();
+  interruption.stop();
+  host.emit("SIGINT");
+  expect([exits, told]).toEqual([[], ["later"]]);
+  await save();
+  expect(exits).toEqual([130]);
+});
+
+it("a failure that nobody awaited does not tear a renewal either", async () => {
+  const { interruption, exits, renewing } = setup();
+  const save = await renewing();
+  interruption.leave(1);
+  expect(exits).toEqual([]);
+  await save();
+  expect(exits).toEqual([1]);
+});
+
+it("while the process is lent no signal is heard, and the closing of the terminal has its effect again", () => {
+  const { host, interruption, exits } = setup();
+  const own = interruption.lend();
+  for (const name of ["SIGINT", "SIGTERM", "SIGINT"]) host.emit(name);
+  expect([interruption.signal.aborted, exits, host.listenerCount("SIGHUP")]).toEqual([false, [], 0]);
+  own.giveBack();
+  own.giveBack();
+  expect(host.listenerCount("SIGHUP")).toBe(1);
+  host.emit("SIGHUP");
+  expect(interruption.exitCode()).toBe(129);
+});

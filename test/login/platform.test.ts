@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import { detectEnvironment } from "../../src/login/platform.js";
+
+const URI = "http://127.0.0.1:49152/callback";
+
+function detect(env: Record<string, string>, files: string[] = [], platform: NodeJS.Platform = "linux") {
+  return detectEnvironment({ env, platform, exists: (path) => files.includes(path) });
+}
+
+describe("the environment", () => {
+  test.each([
+    ["a desktop", { DISPLAY: ":0" }, [], "linux", {}, true],
+    ["a Wayland desktop", { WAYLAND_DISPLAY: "wayland-0" }, [], "linux", {}, true],
+    ["a Mac", {}, [], "darwin", {}, true],
+    ["Windows", {}, [], "win32", {}, true],
+    ["no display", {}, [], "linux", { headless: true }, false],
+    ["an empty display", { DISPLAY: "" }, [], "linux", { headless: true }, false],
+    ["SSH with a forwarded display", { DISPLAY: ":10", SSH_TTY: "/dev/pts/0" }, [], "linux", { ssh: true }, false],
+    ["SSH to a Mac", { SSH_CONNECTION: "a 1 b 22" }, [], "darwin", { ssh: true }, false],
+    ["WSL", { WSL_DISTRO_NAME: "Ubuntu" }, [], "linux", { wsl: true }, true],
+    ["WSL by its file", {}, ["/proc/sys/fs/binfmt_misc/WSLInterop"], "linux", { wsl: true }, true],
+    ["Docker", { DISPLAY: ":0" }, ["/.dockerenv"], "linux", { container: true }, true],
+    ["Podman", {}, ["/run/.containerenv"], "linux", { container: true, headless: true }, false],
+    ["Kubernetes", { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, [], "linux", { container: true, headless: true }, false],
+    ["CI", { CI: "true", DISPLAY: ":99" }, [], "linux", { ci: true }, false],
+    ["no CI", { CI: "false", DISPLAY: ":0" }, [], "linux", {}, true],
+  ] as const)("%s", (_, env, files, platform, found, hasBrowser) => {
+    const none = { ssh: false, wsl: false, container: false, ci: false, headless: false };
+    expect(detect(env, [...files], platform)).toMatchObject({ ...none, ...found, hasBrowser });
+  });
+});
+
+describe("the hints", () => {
+  test("are none on a desktop", () => {
+    expect(detect({ DISPLAY: ":0" }).hints(URI)).toEqual([]);
+  });
+
+  test.each([
+    [
+      { SSH_CONNECTION: "192.0.2.7 50000 198.51.100.9 22", USER: "ada" },
+      "ssh -L 49152:127.0.0.1:49152 ada@198.51.100.9",
+    ],
+    [
+      { SSH_CONNECTION: "192.0.2.7 50000 198.51.100.9 2222", LOGNAME: "ada" },
+      "ssh -L 49152:127.0.0.1:49152 -p 2222 ada@198.51.100.9",
+    ],
+    [{ SSH_CONNECTION: "2001:db8::1 5 2001:db8::2 22", USER: "ada" }, "ssh -L 49152:127.0.0.1:49152 ada@2001:db8::2"],
+    [{ SSH_TTY: "/dev/pts/0", USER: "ada" }, "ssh -L 49152:127.0.0.1:49152 <user@host>"],
+    [{ SSH_CONNECTION: "a b $(reboot) 22;x", USER: "ada" }, "ssh -L 49152:127.0.0.1:49152 <user@host>"],
+    [{ SSH_CONNECTION: "1 2 198.51.100.9 22", USER: "a;b" }, "ssh -L 49152:127.0.0.1:49152 <user@host>"],
+  ])("for SSH have the exact line to run: %j", (env, line) => {
+    expect(detect({ ...env, DISPLAY: ":0" }).hints(URI)).toContain(`  ${line}`);
+  });
+
+  test("for WSL, containers and CI name the way out", () => {
+    expect(detect({ WSL_DISTRO_NAME: "Ubuntu" }).hints(URI).join()).toMatch(
+      /WSL.*--redirect-host localhost.*--flow paste/,
+    );
+    expect(detect({}, ["/.dockerenv"]).hints(URI).join()).toMatch(/container.*49152.*--flow device/s);
+    expect(detect({ CI: "1" }).hints(URI).join()).toContain("nobody can sign in");
+  });
+});

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { pacedFetch } from "../../src/mcp/backpressure-fetch.js";
+import { createHostPipe } from "../../src/mcp/stdio-writer.js";
+import { until } from "../helpers/server.js";
+
+const turns = async (count: number) => {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+describe("a paced fetch", () => {
+  it("takes no more of an answer than there is room for", async () => {
+    let pulled = 0;
+    const body = () =>
+      new ReadableStream<Uint8Array>({
+        pull(controller) {
+          pulled += 1;
+          if (pulled > 500) controller.close();
+          else controller.enqueue(new Uint8Array(1024));
+        },
+      });
+    let open = () => {};
+    const room = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const fetch = pacedFetch(
+      async () => new Response(body()),
+      () => room,
+    );
+    const read = fetch("https://mcp.example/").then((answer) => answer.arrayBuffer());
+    await turns(100);
+    expect(pulled).toBeLessThan(5);
+    open();
+    expect((await read).byteLength).toBe(500 * 1024);
+  });
+
+  it("keeps what an answer says of itself", async () => {
+    const origin = new Response("x", { status: 203, statusText: "so", headers: { "mcp-session-id": "s" } });
+    Object.defineProperty(origin, "url", { value: "https://mcp.example/there" });
+    const answer = await pacedFetch(
+      async () => origin,
+      async () => {},
+    )("https://mcp.example/");
+    expect([answer.status, answer.statusText, answer.url]).toEqual([203, "so", "https://mcp.example/there"]);
+    expect([answer.headers.get("mcp-session-id"), await answer.text()]).toEqual(["s", "x"]);
+  });
+
+  it("counts from one event to the next, however the bytes are cut", async () => {
+    const events = ["data: aaaa\n\n", "data: bb\r\n\r\n", "data: cccc\r\r", "data: d\n\n"].join("");
+    for (let size = 1; size <= 9; size++) {
+      const chunks = events.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
+      const stream = ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
+      const answer = () => new Response(stream, { headers: { "content-type": "text/event-stream" } });
+      const fetch = pacedFetch(
+        async () => answer(),
+        async () => {},
+        // One event with its end, and the piece in which it ends.
+        14 + size,
+      );
+      expect(await (await fetch("https://mcp.example/")).text()).toBe(events);
+    }
+  });
+});
+
+describe("a pipe to a host", () => {
+  it("has room again when the host has read", async () => {
+    const taken: (() => void)[] = [];
+    const pipe = createHostPipe(
+      () => new Promise((resolve) => taken.push(resolve)),
+      () => {},
+    );
+    let isReady = false;
+    for (let n = 0; n < 3; n++) pipe.send({ jsonrpc: "2.0", method: "x".repeat(512 * 1024) });
+    void pipe.ready().then(() => {
+      isReady = true;
+    });
+    await turns(20);
+    expect(isReady).toBe(false);
+    while (!isReady) {
+      taken.shift()?.();
+      await turns(1);
+    }
+    await pipe.flushed();
+  });
+
+  it("says once that nobody reads any more, and throws away what comes then", async () => {
+    const failures: unknown[] = [];
+    let written = 0;
+    const pipe = createHostPipe(
+      async () => {
+        written += 1;
+        throw new Error("EPIPE");
+      },
+      (error) => failures.push(error),
+    );
+    for (let n = 0; n < 3; n++) pipe.send({ jsonrpc: "2.0", method: "x" });
+    await until(() => failures.length > 0);
+    await pipe.flushed();
+    expect([failures.length, written]).toEqual([1, 1]);
+  });
+});

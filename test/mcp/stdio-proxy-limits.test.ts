@@ -1,0 +1,340 @@
+import { getEventListeners } from "node:events";
+import type { ServerResponse } from "node:http";
+import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../src/errors.js";
+import { type SeenRequest, startServer, until } from "../helpers/server.js";
+import { HELLO, startHost } from "./stdio-host.js";
+
+const EVENTS = { "content-type": "text/event-stream" };
+
+/** A server whose answers to requests a test writes; it takes every notification. */
+async function startPeer(answer: (response: ServerResponse, message: { id?: unknown; method?: string }) => unknown) {
+  const server = await startServer((response, { method, body }: SeenRequest) => {
+    if (method !== "POST") return response.writeHead(405).end();
+    const message = JSON.parse(body) as { id?: unknown; method?: string };
+    if (message.id === undefined) return response.writeHead(202).end();
+    return answer(response, message);
+  });
+  return { ...server, url: `${server.origin}/mcp` };
+}
+
+const sendResult = (response: ServerResponse, id: unknown, result: object) =>
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+
+const sendEvent = (response: ServerResponse, message: object) =>
+  response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+
+describe("a bridge and what a host says", () => {
+  it.each([
+    ["{not json", null, -32_700],
+    ["[]", null, -32_600],
+    ["7", null, -32_600],
+    ['{"jsonrpc":"1.0","id":3,"method":"ping"}', 3, -32_600],
+    ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null, -32_600],
+    ['{"jsonrpc":"2.0","id":null,"method":"ping"}', null, -32_600],
+    ['{"jsonrpc":"2.0","id":"a"}', "a", -32_600],
+    ['{"jsonrpc":"2.0","id":"a","result":1,"error":{}}', "a", -32_600],
+  ])("answers %s with what is wrong with it, and goes on", async (line, id, code) => {
+    const peer = await startPeer((response, message) => sendResult(response, message.id, {}));
+    const host = startHost(peer.url);
+    host.write(`${line}\r\n\n`);
+    expect((await host.ask("next", "ping")).result).toEqual({});
+    expect(host.heard).toHaveLength(2);
+    expect(host.heard[0]).toMatchObject({ id, error: { code } });
+    expect(peer.requests).toHaveLength(1);
+  });
+
+  it("passes members that it does not know, also beside those of JSON-RPC", async () => {
+    const peer = await startPeer((response, { id }) => sendResult(response, id, { _meta: { "x/y": [1] }, more: null }));
+    const host = startHost(peer.url);
+    host.say({ id: 1, method: "x/y", params: { __proto__: null, a: { b: 1.5 } }, trace: "t" });
+    expect((await host.answerTo(1)).result).toEqual({ _meta: { "x/y": [1] }, more: null });
+    expect(JSON.parse(peer.requests[0]?.body ?? "")).toEqual({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "x/y",
+      params: { a: { b: 1.5 } },
+      trace: "t",
+    });
+  });
+
+  it("refuses a line that is too long, and takes the next one", async () => {
+    const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
+    const host = startHost(peer.url, { maxBytes: 10_000 });
+    host.say({ id: 1, method: "x", params: { long: "y".repeat(10_000) } });
+    expect((await host.ask(2, "ping")).result).toEqual({});
+    expect(host.heard[0]).toMatchObject({ id: null, error: { message: "the message is longer than 10000 bytes" } });
+    expect(peer.requests).toHaveLength(1);
+  });
+
+  it("ends when the host reads no more", async () => {
+    const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
+    const host = startHost(peer.url, { write: () => Promise.reject(new Error("EPIPE")) });
+    host.say({ id: 1, method: "ping" });
+    await host.done;
+  });
+});
+
+describe("a bridge and what a server answers", () => {
+  it("tells the failure that the server describes in an answer of its own status", async () => {
+    const told = { code: -32_022, message: "no such revision", data: { supported: ["2025-11-25"] } };
+    const peer = await startPeer((response) => {
+      response.writeHead(400).end(JSON.stringify({ jsonrpc: "2.0", id: null, error: told }));
+    });
+    expect((await startHost(peer.url).ask(1, "server/discover")).error).toEqual(told);
+  });
+
+  it("tells a status without such a failure, with the beginning of the body made harmless", async () => {
+    const peer = await startPeer((response) => response.writeHead(500).end(`<h1>\u001b[2J${"x".repeat(5000)}`));
+    const { error } = await startHost(peer.url).ask(1, "ping");
+    expect(error?.message).toMatch(/answered HTTP 500: "<h1>\\e\[2Jx+…"$/);
+    expect(error?.message.length).toBeLessThan(500);
+  });
+
+  it.each([
+    ["nothing", (response: ServerResponse) => response.writeHead(202).end()],
+    ["an empty stream", (response: ServerResponse) => response.writeHead(200, EVENTS).end()],
+    [
+      "a stream that breaks off",
+      (response: ServerResponse) => {
+        response.writeHead(200, EVENTS).write("event: mess");
+        setTimeout(() => response.destroy(), 20);
+      },
+    ],
+    ["a page", (response: ServerResponse) => response.writeHead(200, { "content-type": "text/html" }).end("<p>")],
+    [
+      "half a JSON",
+      (response: ServerResponse) =>
+        response.writeHead(200, { "content-type": "application/json" }).end('{"jsonrpc":"2.0"'),
+    ],
+    [
+      "an answer that is nested too deep to be written again",
+      (response: ServerResponse) => {
+        const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+        response.writeHead(200, EVENTS).end(`data: {"jsonrpc":"2.0","id":1,"result":{"deep":${deep}}}\n\n`);
+      },
+    ],
+    ["the answer to something else", (response: ServerResponse) => sendResult(response, "other", {})],
+  ])("does not leave a host waiting that the server answers with %s", async (_what, answer) => {
+    const peer = await startPeer((response, { id }) => (id === 1 ? answer(response) : sendResult(response, id, {})));
+    const host = startHost(peer.url);
+    expect((await host.ask(1, "ping")).error?.code).toBe(-32_603);
+    expect((await host.ask(2, "ping")).result).toEqual({});
+    expect(host.heard).toHaveLength(2);
+  });
+
+  it("takes a failure without an id for the answer to the request that it comes for", async () => {
+    const error = { code: -32_000, message: "too busy" };
+    const peer = await startPeer((response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", error }));
+    });
+    expect((await startHost(peer.url).ask(1, "ping")).error).toEqual(error);
+  });
+
+  it.each([
+    ["an answer", (response: ServerResponse, id: unknown) => sendResult(response, id, { x: "y".repeat(20_000) })],
+    [
+      "an event",
+      (response: ServerResponse, id: unknown) => {
+        response.writeHead(200, EVENTS);
+        sendEvent(response, { method: "notifications/message", params: {} });
+        response.write(`data: ${"y".repeat(300_000)}`);
+        response.write(`${"y".repeat(300_000)}\n\n`);
+        sendEvent(response, { id, result: {} });
+      },
+    ],
+  ])("breaks %s off that is too long", async (_what, answer) => {
+    const peer = await startPeer((response, { id }) =>
+      id === 1 ? answer(response, id) : sendResult(response, id, {}),
+    );
+    const host = startHost(peer.url, { maxBytes: 10_000 });
+    expect((await host.ask(1, "ping")).error?.message).toContain("longer than 10000 bytes");
+    expect((await host.ask(2, "ping")).result).toEqual({});
+  });
+
+  it("takes many events of a stream that are long together, in pieces of any size", async () => {
+    const peer = await startPeer((response, { id }) => {
+      response.writeHead(200, EVENTS);
+      for (let n = 0; n < 50; n++)
+        sendEvent(response, { method: "notifications/message", params: { n, x: "y".repeat(900) } });
+      sendEvent(response, { id, result: {} });
+      response.end();
+    });
+    const host = startHost(peer.url, { maxBytes: 1100 });
+    expect((await host.ask(1, "ping")).result).toEqual({});
+    expect(host.heard.map(({ params }) => params?.["n"])).toEqual([...Array(50).keys(), undefined]);
+  });
+
+  it("loses nothing where a host reads slowly", async () => {
+    const COUNT = 200;
+    const peer = await startPeer((response, { id }) => {
+      response.writeHead(200, EVENTS);
+      for (let n = 0; n < COUNT; n++) {
+        sendEvent(response, { method: "notifications/message", params: { n, data: "z".repeat(64 * 1024) } });
+      }
+      sendEvent(response, { id, result: {} });
+      response.end();
+    });
+    const read: unknown[] = [];
+    const host = startHost(peer.url, {
+      async write(text) {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        read.push((JSON.parse(text) as { params?: { n: number } }).params?.n);
+      },
+    });
+    host.say({ id: 1, method: "ping" });
+    await until(() => read.length > COUNT);
+    expect(read).toEqual([...Array(COUNT).keys(), undefined]);
+  });
+});
+
+describe("a bridge to a server without sessions", () => {
+  const _meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
+
+  it("cancels a request by ending its exchange, and sends no message", async () => {
+    let isOver = false;
+    const peer = await startPeer((response, { id }) => {
+      if (id === 2) return sendResult(response, id, {});
+      response.writeHead(200, EVENTS).flushHeaders();
+      response.once("close", () => {
+        isOver = true;
+      });
+      return undefined;
+    });
+    const host = startHost(peer.url);
+    host.say({ id: 1, method: "tools/call", params: { name: "x", _meta } });
+    await until(() => peer.requests.length === 1);
+    host.say({ method: "notifications/cancelled", params: { requestId: 1 } });
+    await until(() => isOver);
+    expect((await host.ask(2, "ping", { _meta })).result).toEqual({});
+    expect(host.heard).toHaveLength(1);
+    expect(peer.requests.map(({ body }) => JSON.parse(body).method)).toEqual(["tools/call", "ping"]);
+  });
+
+  it("repeats arguments in the headers that a tool wants them in, and the method in its own", async () => {
+    const inputSchema = {
+      type: "object",
+      properties: {
+        region: { type: "string", "x-mcp-header": "Region" },
+        deep: { type: "object", properties: { count: { type: "integer", "x-mcp-header": "Count" } } },
+        evil: { type: "string", "x-mcp-header": "a\r\nAuthorization: x" },
+      },
+    };
+    const peer = await startPeer((response, { id }) =>
+      sendResult(response, id, { tools: [{ name: "where", inputSchema }, null, { name: 7 }] }),
+    );
+    const host = startHost(peer.url);
+    const call = (id: number, args: object) => host.ask(id, "tools/call", { name: "where", arguments: args, _meta });
+    await host.ask(1, "tools/list", { _meta });
+    await call(2, { region: "eu", deep: { count: 7 }, evil: "x" });
+    await call(3, { region: "zürich ", deep: null });
+    await host.call(4, "where", { region: "eu" });
+    const [, second, third, fourth] = peer.requests.map(({ headers }) => headers);
+    expect(second).toMatchObject({ "mcp-param-region": "eu", "mcp-param-count": "7", "mcp-method": "tools/call" });
+    expect(second).toMatchObject({ "mcp-name": "where", "mcp-protocol-version": "2026-07-28" });
+    expect(third?.["mcp-param-region"]).toBe(`=?base64?${Buffer.from("zürich ").toString("base64")}?=`);
+    expect(third).not.toHaveProperty("mcp-param-count");
+    expect(fourth).not.toHaveProperty("mcp-param-region");
+  });
+});
+
+describe("a bridge whose stream of the server's own messages breaks off for good", () => {
+  it("says so, and opens it again once the server answers", async () => {
+    let streams = 0;
+    let isUp = false;
+    const peer = await startServer((response, { method, body }) => {
+      if (method === "GET") {
+        streams += 1;
+        if (streams > 1 && !isUp) return response.writeHead(503).end();
+        response.writeHead(200, EVENTS).write("retry: 1\n\n");
+        if (isUp) sendEvent(response, { method: "notifications/tools/list_changed" });
+        else response.end();
+        return undefined;
+      }
+      const { id } = JSON.parse(body || "{}") as { id?: unknown };
+      return id === undefined ? response.writeHead(202).end() : sendResult(response, id, { protocolVersion: "x" });
+    });
+    const host = startHost(`${peer.origin}/mcp`);
+    await host.begin();
+    await until(() => host.trouble.length > 0);
+    expect(host.trouble).toEqual([expect.stringContaining("is opened again once the server answers")]);
+    isUp = true;
+    await host.ask(1, "ping");
+    await until(() => host.heard.some(({ method }) => method === "notifications/tools/list_changed"));
+  });
+});
+
+describe("a bridge whose beginning is refused", () => {
+  const refusal = (kind: "auth" | "unavailable") =>
+    new AgentAuthError(kind === "auth" ? "login_required" : "timeout", "no", {
+      class: kind,
+      hint: "agentauth login x",
+    });
+
+  it("tells the command to every request, and ends with the refusal, where asking again does not help", async () => {
+    const host = startHost("http://127.0.0.1:9/mcp", { fetch: () => Promise.reject(refusal("auth")) });
+    host.say({ id: 1, method: "initialize", params: HELLO });
+    host.say({ id: 2, method: "tools/list" });
+    await expect(host.done).rejects.toMatchObject({ code: "login_required" });
+    expect(host.heard.map(({ id, error }) => [id, error?.message])).toEqual([
+      [1, "no; run: agentauth login x"],
+      [2, "no; run: agentauth login x"],
+    ]);
+    expect(host.heard[0]?.error?.data).toMatchObject({ code: "login_required", hint: "agentauth login x" });
+  });
+
+  it("ends with it also where something was answered before", async () => {
+    const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
+    let isOver = false;
+    const fetch = (...args: Parameters<typeof globalThis.fetch>) =>
+      isOver ? Promise.reject(refusal("auth")) : globalThis.fetch(...args);
+    const host = startHost(peer.url, { fetch });
+    await host.ask(1, "initialize", HELLO);
+    isOver = true;
+    expect((await host.ask(2, "ping")).error?.message).toContain("run: agentauth login x");
+    expect((await host.ask(3, "initialize", HELLO)).error?.message).toContain("run: agentauth login x");
+    await expect(host.done).rejects.toMatchObject({ code: "login_required" });
+  });
+
+  it("goes on where the server was not there, and is later", async () => {
+    const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
+    let isUp = false;
+    const fetch = (...args: Parameters<typeof globalThis.fetch>) =>
+      isUp ? globalThis.fetch(...args) : Promise.reject(refusal("unavailable"));
+    const host = startHost(peer.url, { fetch });
+    expect((await host.ask(1, "initialize", HELLO)).error?.message).toContain("no; run");
+    isUp = true;
+    expect((await host.ask(2, "initialize", HELLO)).result).toEqual({});
+    host.end();
+    await host.done;
+  });
+
+  it("forgets what waits for the beginning where the host cancels it", async () => {
+    let begin = () => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const peer = await startPeer(async (response, { id }) => {
+      await begun;
+      sendResult(response, id, {});
+    });
+    const host = startHost(peer.url);
+    host.say({ id: 1, method: "initialize", params: HELLO });
+    host.say({ id: 2, method: "tools/list" });
+    host.say({ id: 3, method: "ping" });
+    host.say({ method: "notifications/cancelled", params: { requestId: 2 } });
+    await until(() => host.steps.length === 4);
+    begin();
+    await host.answerTo(3);
+    expect(peer.requests.map(({ body }) => JSON.parse(body).id)).toEqual([1, 3]);
+  });
+
+  it("leaves nothing behind that listens to the signal", async () => {
+    const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
+    const host = startHost(peer.url);
+    for (let id = 0; id < 20; id++) await host.ask(id, "ping");
+    host.end();
+    await host.done;
+    expect(getEventListeners(host.stop.signal, "abort")).toHaveLength(0);
+  });
+});

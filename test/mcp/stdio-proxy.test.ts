@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../helpers/server.js";
+import { type SessionServer, type SessionServerOptions, startSessionServer } from "./session-server.js";
+import { HELLO, startHost } from "./stdio-host.js";
+
+const started: SessionServer[] = [];
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((server) => server.close()));
+});
+
+async function startServer(options: SessionServerOptions = {}): Promise<SessionServer> {
+  const server = await startSessionServer(options);
+  started.push(server);
+  return server;
+}
+
+/** A host whose session with a server has begun. */
+async function startSession(options: SessionServerOptions = {}) {
+  const server = await startServer(options);
+  const host = startHost(server.url);
+  await host.begin();
+  await until(() => server.calls.some(({ rpc }) => rpc === "notifications/initialized"));
+  return { server, host };
+}
+
+describe.each([{ json: false }, { json: true }])(
+  "a bridge to a server with sessions (answers as JSON: $json)",
+  (kind) => {
+    it("passes requests and answers on, whatever their ids are", async () => {
+      const { host } = await startSession(kind);
+      expect((await host.ask(0, "tools/list")).result?.["tools"]).toHaveLength(4);
+      expect((await host.ask("zero", "ping")).result).toEqual({});
+      expect(await host.ask(7, "no/such")).toEqual({
+        jsonrpc: "2.0",
+        id: 7,
+        error: expect.objectContaining({ code: -32_601 }),
+      });
+      expect(host.trouble).toEqual([]);
+    });
+
+    it("names the session and the revision on everything after the beginning, and ends the session", async () => {
+      const { server, host } = await startSession(kind);
+      await host.ask(1, "ping");
+      host.end();
+      await host.done;
+      const [first, ...others] = server.calls;
+      expect([first?.rpc, first?.headers["mcp-session-id"]]).toEqual(["initialize", undefined]);
+      expect(new Set(others.map(({ headers }) => headers["mcp-session-id"])).size).toBe(1);
+      expect(new Set(others.map(({ headers }) => headers["mcp-protocol-version"]))).toEqual(new Set(["2025-11-25"]));
+      expect(others.at(-1)?.method).toBe("DELETE");
+      expect(server.sessions.size).toBe(0);
+    });
+
+    it("keeps the order of the handshake where a host says everything at once", async () => {
+      const server = await startServer(kind);
+      const host = startHost(server.url);
+      host.say({ id: 0, method: "initialize", params: HELLO });
+      host.say({ method: "notifications/initialized" });
+      for (const id of [1, 2, 3]) host.say({ id, method: "tools/list" });
+      host.end();
+      await host.done;
+      expect(host.heard.map(({ error }) => error)).toEqual([undefined, undefined, undefined, undefined]);
+      expect(host.trouble).toEqual([]);
+      const [first, second] = server.calls.map(({ rpc }) => rpc);
+      expect([first, second]).toEqual(["initialize", "notifications/initialized"]);
+    });
+
+    it("cancels a request that the host cancels, and answers it no more", async () => {
+      const { server, host } = await startSession(kind);
+      host.say({ id: 5, method: "tools/call", params: { name: "hold" } });
+      await until(() => server.held.length === 1);
+      host.say({ method: "notifications/cancelled", params: { requestId: 5, reason: "changed my mind" } });
+      await until(() => server.cancelled.length === 1);
+      server.release();
+      await host.ask(6, "ping");
+      expect(server.cancelled).toEqual(["5"]);
+      expect(host.heard.some(({ id }) => id === 5)).toBe(false);
+      expect(host.trouble).toEqual([]);
+    });
+
+    it("tells of a server that is gone in every request that waits, and tries each later one anew", async () => {
+      const { server, host } = await startSession(kind);
+      const waiting = [1, 2, 3].map((id) => host.call(id, "hold"));
+      await until(() => server.held.length === 3);
+      await server.close();
+      for (const { error } of await Promise.all(waiting)) {
+        expect(error?.code).toBe(-32_603);
+        expect(error?.message).toMatch(/127\.0\.0\.1/);
+      }
+      expect((await host.ask(4, "ping")).error?.message).toMatch(/fetch failed|refused/);
+      await startServer({ ...kind, port: server.port });
+      const lost = await host.ask(5, "ping");
+      expect(lost.error?.message).toContain("has ended the session, or was started anew (HTTP 404)");
+      expect((await host.begin()).result?.["protocolVersion"]).toBe("2025-11-25");
+      expect((await host.ask(6, "ping")).result).toEqual({});
+    });
+
+    it("answers what waits when it is told to end, and ends the session", async () => {
+      const { server, host } = await startSession(kind);
+      const waiting = host.call(1, "hold");
+      await until(() => server.held.length === 1);
+      host.stop.abort();
+      await host.done;
+      expect((await waiting).error?.message).toContain("the proxy has ended");
+      expect(server.calls.at(-1)?.method).toBe("DELETE");
+    });
+  },
+);
+
+describe("a bridge to a server that streams", () => {
+  it("passes progress on before the result, in order", async () => {
+    const { host } = await startSession();
+    await host.call(1, "count", {}, { progressToken: "p" });
+    const passed = host.heard.filter(({ id, method }) => id === 1 || method === "notifications/progress");
+    expect(passed.map(({ params, result }) => params?.["progress"] ?? result?.content?.[0]?.text)).toEqual([
+      1,
+      2,
+      3,
+      "counted",
+    ]);
+  });
+
+  it("brings the server's own requests to the host, and the host's answers back", async () => {
+    const { host } = await startSession();
+    const asked = host.call(1, "ask");
+    await until(() => host.heard.some(({ method }) => method === "sampling/createMessage"));
+    const { id } = host.heard.find(({ method }) => method === "sampling/createMessage") ?? {};
+    const content = { type: "text", text: "yes" };
+    host.say({ id, result: { role: "assistant", content, model: "none" } });
+    expect((await asked).result?.content?.[0]?.text).toBe(`the host said ${JSON.stringify(content)}`);
+  });
+
+  it("brings what the server says unasked", async () => {
+    const { server, host } = await startSession();
+    await until(() => server.calls.some(({ method }) => method === "GET") && server.underway() === 1);
+    await server.servers[0]?.sendToolListChanged();
+    await until(() => host.heard.some(({ method }) => method === "notifications/tools/list_changed"));
+  });
+
+  it("takes a stream up again that breaks off, where the server can, and loses nothing", async () => {
+    const { server, host } = await startSession({ resumable: true });
+    const answer = host.call(1, "hold");
+    await until(() => host.heard.some(({ method }) => method === "notifications/progress"));
+    server.breakOff();
+    await until(() => server.calls.some(({ headers }) => headers["last-event-id"] !== undefined));
+    server.release();
+    expect((await answer).result?.content?.[0]?.text).toBe("released");
+    expect(host.heard.filter(({ id }) => id === 1)).toHaveLength(1);
+    expect(host.trouble).toEqual([]);
+  });
+
+  it("lets go of an exchange that is over", async () => {
+    const { server, host } = await startSession();
+    await until(() => server.underway() === 1);
+    host.say({ id: 5, method: "tools/call", params: { name: "hold" } });
+    await until(() => server.held.length === 1);
+    expect(server.underway()).toBe(2);
+    host.say({ method: "notifications/cancelled", params: { requestId: 5 } });
+    await until(() => server.underway() === 1);
+  });
+});

@@ -1,0 +1,194 @@
+import { describe, expect, it } from "vitest";
+import { type Scene, startScene } from "../../helpers/issuer.js";
+
+async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
+  const { found, error, trace } = await agent(options).discover(mcp.url);
+  return { issuer: found?.issuer.issuer, found, code: error?.code, class: error?.class, trace };
+}
+
+describe("asking a server what is missing", () => {
+  it("sends one request without a token and does not follow where it leads", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    mcp.routes["/mcp"] = { status: 307, headers: { location: `${issuer.origin}/mcp` }, text: "" };
+    expect((await outcome(scene)).issuer).toBe(issuer.issuer);
+    const [request] = mcp.to("/mcp");
+    expect(request?.headers.authorization).toBeUndefined();
+    expect(JSON.parse(request?.body ?? "")).toMatchObject({ jsonrpc: "2.0", method: "tools/list" });
+    expect(scene.log).not.toContain("as POST /mcp");
+  });
+
+  it.each([200, 400, 403, 404, 500])(
+    "[2] goes to the well-known address where HTTP %d brings no challenge (2025-06-18)",
+    async (status) => {
+      const scene = await startScene();
+      scene.mcp.routes["/mcp"] = { status, text: "" };
+      expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
+    },
+  );
+
+  it("says that the server does not answer where it does not", async () => {
+    const scene = await startScene();
+    scene.mcp.routes["/mcp"] = { raw: (response) => response.socket?.destroy() };
+    expect(await outcome(scene)).toMatchObject({ code: "connection_reset", class: "unavailable" });
+  });
+
+  it("gives up on a server that is silent", async () => {
+    const scene = await startScene();
+    scene.mcp.routes["/mcp"] = { raw: () => undefined };
+    expect(await outcome(scene, { timeout: 50 })).toMatchObject({ code: "timeout", class: "unavailable" });
+  });
+
+  it("does not wait for the end of a stream", async () => {
+    const scene = await startScene();
+    scene.mcp.routes["/mcp"] = {
+      raw: (response) => response.writeHead(200, { "content-type": "text/event-stream" }).write(":\n"),
+    };
+    expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
+  });
+});
+
+describe("several authorization servers", () => {
+  it("[4] uses the first that can be used, and says why not the others (2025-06-18)", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    const noPkce = await scene.another("plain");
+    noPkce.metadata["code_challenge_methods_supported"] = ["plain"];
+    const good = await scene.another("good");
+    mcp.metadata["authorization_servers"] = [noPkce.issuer, good.issuer, issuer.issuer];
+    const { issuer: chosen, trace } = await outcome(scene);
+    expect(chosen).toBe(good.issuer);
+    expect(issuer.requests).toEqual([]);
+    expect(
+      trace.find(({ url, used }) => url.startsWith(noPkce.origin) && !used && url.includes("/pool/.well"))?.why,
+    ).toContain("S256");
+  });
+
+  it("does not go to the next where one merely does not answer", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    const down = await scene.another("down");
+    down.routes["/pool/.well-known/oauth-authorization-server"] = { status: 503, text: "" };
+    mcp.metadata["authorization_servers"] = [down.issuer, issuer.issuer];
+    expect(await outcome(scene)).toMatchObject({ class: "unavailable" });
+    expect(issuer.requests).toEqual([]);
+  });
+
+  it("asks one that is named twice once, and gives the first refusal where all are refused", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    const other = await scene.another("other");
+    issuer.metadata["issuer"] = "https://elsewhere.example";
+    delete other.routes["/pool/.well-known/oauth-authorization-server"];
+    mcp.metadata["authorization_servers"] = [issuer.issuer, issuer.issuer, other.issuer];
+    expect(await outcome(scene)).toMatchObject({ code: "issuer_mismatch" });
+    expect(issuer.to("/pool/.well-known/oauth-authorization-server")).toHaveLength(1);
+  });
+});
+
+describe("a server of the revision 2025-03-26", () => {
+  it("[10] is its own issuer, with fixed paths where it publishes nothing, only when that was allowed (2025-03-26)", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.challenge = undefined;
+    delete mcp.routes[mcp.wellKnown];
+    expect(await outcome(scene)).toMatchObject({ code: "no_resource_metadata" });
+    const { found } = await outcome(scene, { legacyDiscovery: true });
+    expect(found?.issuer).toMatchObject({
+      issuer: mcp.origin,
+      authorizationEndpoint: `${mcp.origin}/authorize`,
+      tokenEndpoint: `${mcp.origin}/token`,
+      registrationEndpoint: `${mcp.origin}/register`,
+      introspectionEndpoint: undefined,
+    });
+  });
+
+  it("[10] is believed in what it publishes (2025-03-26)", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    mcp.challenge = undefined;
+    delete mcp.routes[mcp.wellKnown];
+    const metadata = { ...issuer.metadata, issuer: mcp.origin };
+    mcp.routes["/.well-known/oauth-authorization-server"] = { json: metadata };
+    const { found } = await outcome(scene, { legacyDiscovery: true });
+    expect(found?.issuer.tokenEndpoint).toBe(`${issuer.issuer}/token`);
+    mcp.routes["/.well-known/oauth-authorization-server"] = { json: { ...metadata, issuer: `${mcp.origin}/other` } };
+    expect(await outcome(scene, { legacyDiscovery: true })).toMatchObject({ code: "issuer_mismatch" });
+  });
+
+  it("[10] is not guessed at where it has resource metadata (2025-03-26)", async () => {
+    const scene = await startScene();
+    delete scene.issuer.routes["/pool/.well-known/oauth-authorization-server"];
+    expect(await outcome(scene, { legacyDiscovery: true })).toMatchObject({ code: "no_server_metadata" });
+  });
+});
+
+describe("metadata on another origin that a person has allowed", () => {
+  /** A server that names a document of somebody else's, where a person has signed in by the flag. */
+  async function startAllowed() {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    const host = await scene.another("docs");
+    const document = { resource: mcp.url, authorization_servers: [issuer.issuer] };
+    host.routes["/prm"] = () => ({ json: document });
+    mcp.challenge = `Bearer resource_metadata="${host.origin}/prm"`;
+    await scene.agent({ allowCrossOriginMetadata: true }).login(mcp.url);
+    return { scene, host, document };
+  }
+
+  it("are followed from then on without being allowed again, and stay so with each new login", async () => {
+    const { scene, host } = await startAllowed();
+    for (let time = 0; time < 2; time++) {
+      await scene.agent().login(scene.mcp.url);
+      expect(await outcome(scene)).toMatchObject({ issuer: scene.issuer.issuer, code: undefined });
+      expect((await scene.store.list()).map(({ overrides }) => overrides)).toEqual([["allowCrossOriginMetadata"]]);
+    }
+    expect(host.to("/prm").length).toBeGreaterThan(1);
+  });
+
+  it("are followed in a step-up", async () => {
+    const { scene } = await startAllowed();
+    const { mcp } = scene;
+    const { challenge = "" } = mcp;
+    mcp.routes["/mcp"] = ({ headers }) => {
+      if (headers.authorization === undefined) return mcp.refusal();
+      if (headers.authorization === "Bearer access-as-2") return { json: { ok: true } };
+      const more = `${challenge}, error="insufficient_scope", scope="more"`;
+      return { status: 403, headers: { "www-authenticate": more }, text: "" };
+    };
+    expect((await scene.agent().fetch(mcp.url)).status).toBe(200);
+  });
+
+  it("are refused where they lead to another issuer, of which nothing is asked", async () => {
+    const { scene, document } = await startAllowed();
+    const thief = await scene.another("thief");
+    document.authorization_servers = [thief.issuer];
+    const { error } = await scene.agent().discover(scene.mcp.url);
+    expect(error).toMatchObject({ code: "bad_address", class: "refused" });
+    expect(error?.message).toContain(`must name "${scene.issuer.issuer}"`);
+    expect(error?.hint).toContain("--allow-cross-origin-metadata");
+    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(thief.requests).toEqual([]);
+    const allowed = await outcome(scene, { allowCrossOriginMetadata: true });
+    expect(allowed.issuer).toBe(thief.issuer);
+  });
+
+  it("are read for the known issuer alone where they name others before it", async () => {
+    const { scene, document } = await startAllowed();
+    const thief = await scene.another("thief");
+    document.authorization_servers = [thief.issuer, scene.issuer.issuer];
+    expect((await outcome(scene)).issuer).toBe(scene.issuer.issuer);
+    expect(thief.requests).toEqual([]);
+  });
+
+  it("are refused after a login that allowed something else", async () => {
+    const { scene } = await startAllowed();
+    const [grant] = await scene.store.list();
+    if (!grant) throw new Error("nobody is signed in");
+    await scene.store.save(
+      { ...grant, overrides: ["allowPrivateNetwork"], generation: grant.generation + 1 },
+      grant.generation,
+    );
+    expect(await outcome(scene)).toMatchObject({ code: "bad_address", class: "refused" });
+  });
+});

@@ -1,0 +1,303 @@
+import { describe, expect, it } from "vitest";
+import { wellKnownAddresses } from "../../../src/oauth/discovery/resource-metadata.js";
+import { reset, type Scene, startScene } from "../../helpers/issuer.js";
+
+/** What discovery came to: the chosen resource metadata, or the error. */
+async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
+  const { found, error } = await agent(options).discover(mcp.url);
+  return {
+    resource: found?.resource,
+    code: error?.code,
+    class: error?.class,
+    message: error?.message,
+    hint: error?.hint,
+  };
+}
+
+const asked = ({ log }: Scene) => log.filter((line) => line.startsWith("mcp GET")).map((line) => line.slice(8));
+const ROOT = "/.well-known/oauth-protected-resource";
+
+describe("where the resource metadata is looked for", () => {
+  it("[3] uses the header's address, else the form with the path, else the root's (2025-11-25)", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.routes["/custom"] = () => ({ json: { ...mcp.metadata, scopes_supported: ["named"] } });
+    mcp.routes[ROOT] = () => ({ json: { ...mcp.metadata, scopes_supported: ["root"] } });
+    mcp.challenge = `Bearer resource_metadata="${mcp.origin}/custom"`;
+    expect((await outcome(scene)).resource?.scopesSupported).toEqual(["named"]);
+    mcp.challenge = "Bearer";
+    expect((await outcome(scene)).resource?.scopesSupported).toBeUndefined();
+    delete mcp.routes[mcp.wellKnown];
+    expect((await outcome(scene)).resource?.scopesSupported).toEqual(["root"]);
+    expect(asked(scene)).toEqual(["/custom", mcp.wellKnown, mcp.wellKnown, ROOT]);
+  });
+
+  it("[2] reads the address out of a challenge among others (2025-06-18)", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.routes["/custom"] = () => ({ json: mcp.metadata });
+    mcp.challenge = `Basic realm="a, Bearer resource_metadata=x", Bearer error="x", resource_metadata = "${mcp.origin}/custom"`;
+    expect((await outcome(scene)).resource?.url).toBe(`${mcp.origin}/custom`);
+  });
+
+  it.each([401, 403, 404, 410])("[1] takes HTTP %d for a miss and goes on (2025-06-18)", async (status) => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.challenge = undefined;
+    mcp.routes[mcp.wellKnown] = { status, text: "no" };
+    mcp.routes[ROOT] = () => ({ json: mcp.metadata });
+    expect((await outcome(scene)).resource?.url).toBe(mcp.origin + ROOT);
+  });
+
+  it("goes on past a page where a document was expected, but not where the challenge named it", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    const page = { headers: { "content-type": "text/html" }, text: "<h1>welcome</h1>" };
+    mcp.routes[mcp.wellKnown] = page;
+    mcp.routes[ROOT] = () => ({ json: mcp.metadata });
+    mcp.challenge = "Bearer";
+    expect((await outcome(scene)).resource?.url).toBe(mcp.origin + ROOT);
+    mcp.challenge = `Bearer resource_metadata="${mcp.origin}${mcp.wellKnown}"`;
+    expect(await outcome(scene)).toMatchObject({ code: "bad_content_type", class: "refused" });
+  });
+
+  it.each([500, 502, 503, 429])("does not go on after HTTP %d, which says nothing", async (status) => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.challenge = undefined;
+    mcp.routes[mcp.wellKnown] = { status, text: "no" };
+    mcp.routes[ROOT] = () => ({ json: mcp.metadata });
+    expect(await outcome(scene)).toMatchObject({ resource: undefined, class: "unavailable" });
+    expect(asked(scene)).toEqual([mcp.wellKnown, mcp.wellKnown, mcp.wellKnown]);
+  });
+
+  it("does not go on after a connection that breaks", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.challenge = undefined;
+    mcp.routes[mcp.wellKnown] = reset;
+    mcp.routes[ROOT] = () => ({ json: mcp.metadata });
+    expect(await outcome(scene)).toMatchObject({ code: "connection_reset", class: "unavailable" });
+    expect(asked(scene)).not.toContain(ROOT);
+  });
+
+  it("says so where there is none, and does not take the server for its own issuer", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    delete mcp.routes[mcp.wellKnown];
+    mcp.challenge = undefined;
+    const { code, class: kind, hint } = await outcome(scene);
+    expect([code, kind]).toEqual(["no_resource_metadata", "refused"]);
+    expect(hint).toContain("--legacy-discovery");
+    expect(asked(scene)).toEqual([mcp.wellKnown, ROOT]);
+  });
+
+  it("tries several named addresses in order: past one that is not there, past one that is wrong", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.routes["/wrong"] = () => ({ json: { ...mcp.metadata, resource: `${mcp.origin}/other` } });
+    mcp.routes["/right"] = () => ({ json: mcp.metadata });
+    const named = ["/gone", "/wrong", "/right"].map((path) => `resource_metadata="${mcp.origin}${path}"`);
+    mcp.challenge = `Bearer ${named.join(", ")}`;
+    expect((await outcome(scene)).resource?.url).toBe(`${mcp.origin}/right`);
+    expect(asked(scene)).toEqual(["/gone", "/wrong", "/right"]);
+  });
+
+  it("refuses a wrong document that was named, and does not look elsewhere for a better one", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.routes["/wrong"] = () => ({ json: { ...mcp.metadata, resource: `${mcp.origin}/other` } });
+    mcp.challenge = `Bearer resource_metadata="${mcp.origin}/wrong"`;
+    expect(await outcome(scene)).toMatchObject({ code: "resource_mismatch", class: "refused" });
+    expect(asked(scene)).toEqual(["/wrong"]);
+  });
+
+  it("refuses an address on another origin before it is asked, unless that is allowed", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    issuer.routes["/prm"] = () => ({ json: mcp.metadata });
+    mcp.challenge = `Bearer resource_metadata="${issuer.origin}/prm"`;
+    const { code, hint } = await outcome(scene);
+    expect(code).toBe("bad_address");
+    expect(hint).toContain("--allow-cross-origin-metadata");
+    expect(issuer.requests).toEqual([]);
+    expect((await outcome(scene, { allowCrossOriginMetadata: true })).resource?.url).toBe(`${issuer.origin}/prm`);
+  });
+
+  it.each(["ftp://127.0.0.1/x", "file:///etc/passwd", "data:application/json,{}", "http://mcp.example/x", "/relative"])(
+    "refuses %s before it connects",
+    async (address) => {
+      const scene = await startScene();
+      scene.mcp.challenge = `Bearer resource_metadata="${address}"`;
+      expect(await outcome(scene)).toMatchObject({ code: "bad_address", class: "refused" });
+      expect(asked(scene)).toEqual([]);
+    },
+  );
+
+  it("has two well-known addresses for a path, one for none", () => {
+    expect(wellKnownAddresses("https://mcp.example/a/mcp?x=1")).toEqual([
+      `https://mcp.example${ROOT}/a/mcp?x=1`,
+      `https://mcp.example${ROOT}`,
+    ]);
+    expect(wellKnownAddresses("https://mcp.example/")).toEqual([`https://mcp.example${ROOT}`]);
+  });
+});
+
+describe("what the resource metadata may say", () => {
+  /** Discovery with members of the document replaced. */
+  async function withMembers(members: Record<string, unknown>, options: Parameters<Scene["agent"]>[0] = {}) {
+    const scene = await startScene();
+    scene.mcp.metadata = { ...scene.mcp.metadata, ...members };
+    const result = await outcome(scene, options);
+    return { ...result, reachedIssuer: scene.issuer.requests.length > 0 };
+  }
+
+  it.each<[string, unknown]>([
+    ["none", undefined],
+    ["a number", 7],
+    ["a relative address", "/mcp"],
+    ["one with a fragment", "https://mcp.example/mcp#a"],
+    ["one with a user", "https://user@mcp.example/mcp"],
+  ])("refuses a resource that is %s", async (_what, resource) => {
+    const result = await withMembers({ resource });
+    expect(result).toMatchObject({ code: "bad_address", class: "refused", reachedIssuer: false });
+    expect(result.message).toMatch(/^resource /);
+  });
+
+  it("[9] refuses a resource on another origin, beside the server, or cut inside a segment (2026-07-28)", async () => {
+    const scene = await startScene();
+    const { mcp, issuer } = scene;
+    for (const resource of [
+      `${issuer.origin}/mcp`,
+      "https://mcp.example/mcp",
+      `${mcp.origin}/other`,
+      `${mcp.origin}/mc`,
+    ]) {
+      mcp.metadata = { ...mcp.metadata, resource };
+      expect(await outcome(scene), resource).toMatchObject({ class: "refused" });
+    }
+    expect(issuer.requests).toEqual([]);
+  });
+
+  describe("named by a challenge, on a host that the server shares", () => {
+    /** Discovery at /a/mcp, whose challenge names a document at `path` about `resource`. */
+    async function named(
+      path: string,
+      resource: (origin: string) => string,
+      arrange: (scene: Scene) => void = () => {},
+    ) {
+      const scene = await startScene({ mcpPath: "/a/mcp" });
+      const { mcp } = scene;
+      delete mcp.routes[mcp.wellKnown];
+      const document = { ...mcp.metadata, resource: resource(mcp.origin) };
+      mcp.routes[path] = () => ({ json: document });
+      mcp.challenge = `Bearer resource_metadata="${mcp.origin}${path}"`;
+      arrange(scene);
+      const { found, error, trace } = await scene.agent().discover(mcp.url);
+      const steps = trace
+        .filter(({ step }) => step === "resource metadata")
+        .map(({ url, used, why }) => ({
+          path: url.slice(mcp.origin.length),
+          used,
+          why,
+        }));
+      return { mcp, resource: found?.resource?.resource, error, steps, reached: scene.issuer.requests.length > 0 };
+    }
+
+    it.each(["/a/prm", "/a/.well-known/oauth-protected-resource", `${ROOT}/a`, `${ROOT}/a/mcp/`, `${ROOT}/b/mcp`])(
+      "must be the very server where the document lies at %s",
+      async (path) => {
+        for (const parent of ["", "/", "/a", "/a/"]) {
+          const { mcp, error, reached } = await named(path, (origin) => origin + parent);
+          expect(error, parent).toMatchObject({ code: "resource_mismatch", class: "refused" });
+          expect(error?.message).toMatch(
+            `(from "${mcp.origin}${path}") must be ${mcp.url} where the document is not at`,
+          );
+          expect(reached).toBe(false);
+        }
+        expect((await named(path, (origin) => `${origin}/a/mcp`)).error).toBeUndefined();
+      },
+    );
+
+    it.each([`${ROOT}/a/mcp`, ROOT])("may be a parent where it lies at %s, and the trace says so", async (path) => {
+      const { mcp, resource, steps } = await named(path, (origin) => origin);
+      expect(resource).toBe(mcp.origin);
+      const why = `it describes "${mcp.origin}", a parent of this server: the token may be accepted everywhere below that`;
+      expect(steps.filter(({ used }) => used)).toEqual([{ path, used: true, why }]);
+    });
+
+    it("is not the document of the origin where that has one for the server", async () => {
+      const own =
+        (answer: object) =>
+        ({ mcp }: Scene) => {
+          mcp.routes[mcp.wellKnown] = { json: { ...mcp.metadata, ...answer } };
+        };
+      const { mcp, resource, steps } = await named(ROOT, (origin) => origin, own({}));
+      expect(resource).toBe(mcp.url);
+      expect(steps).toEqual([
+        { path: mcp.wellKnown, used: true, why: "it describes this server" },
+        { path: ROOT, used: false, why: "the server has a document of its own" },
+      ]);
+      const other = await named(ROOT, (origin) => origin, own({ resource: `${mcp.origin}/b` }));
+      expect(other.error).toMatchObject({ class: "refused" });
+      expect(other.reached).toBe(false);
+    });
+  });
+
+  it("takes a parent of the server at a segment boundary, and not where the very address is asked for", async () => {
+    const scene = await startScene({ mcpPath: "/team/mcp" });
+    const { mcp } = scene;
+    for (const resource of [mcp.origin, `${mcp.origin}/`, `${mcp.origin}/team`, `${mcp.origin}/team/`]) {
+      mcp.metadata = { ...mcp.metadata, resource };
+      expect((await outcome(scene)).resource?.resource).toBe(resource);
+      expect(await outcome(scene, { strictResource: true })).toMatchObject({ code: "resource_mismatch" });
+    }
+  });
+
+  it.each<[string, unknown]>([
+    ["missing", undefined],
+    ["empty", []],
+    ["a string", "https://as.example"],
+    ["500 entries", Array.from({ length: 500 }, (_, index) => `https://as${index}.example`)],
+    ["17 entries", Array.from({ length: 17 }, (_, index) => `https://as${index}.example`)],
+    ["no address", ["as"]],
+    ["numbers", [7]],
+    ["with a query", ["https://as.example/?a=b"]],
+    ["with a fragment", ["https://as.example/#a"]],
+    ["with a user", ["https://me@as.example/"]],
+    ["in the clear", ["http://as.example/"]],
+  ])("refuses authorization_servers that are %s", async (_what, servers) => {
+    const result = await withMembers({ authorization_servers: servers });
+    expect(result).toMatchObject({ class: "refused", reachedIssuer: false });
+    expect(result.message).toMatch(/^authorization_servers /);
+  });
+
+  it.each<[string, unknown]>([
+    ["10,000 entries", Array.from({ length: 10_000 }, (_, index) => `s${index}`)],
+    ["control characters", ["a\u001b[31m"]],
+    ["no list", 7],
+  ])("refuses scopes_supported that are %s", async (_what, scopes) => {
+    expect(await withMembers({ scopes_supported: scopes })).toMatchObject({ code: "bad_scope", reachedIssuer: false });
+  });
+
+  it.each([[["query"]], [["body"]], [["query", "body"]], [[]]])(
+    "[32] refuses a server that takes tokens only by %j, not in the header (2025-06-18)",
+    async (methods) => {
+      const result = await withMembers({ bearer_methods_supported: methods });
+      expect(result).toMatchObject({ code: "bad_resource_metadata", reachedIssuer: false });
+      expect(result.message).toContain("bearer_methods_supported");
+    },
+  );
+
+  it("goes on where the header is one of several ways", async () => {
+    expect((await withMembers({ bearer_methods_supported: ["query", "header"] })).resource).toBeDefined();
+  });
+
+  it("ignores signed metadata and members that it does not know", async () => {
+    const { resource } = await withMembers({
+      signed_metadata: "eyJ.x.y",
+      Authorization_Servers: ["https://evil.example"],
+    });
+    expect(resource?.authorizationServers).toHaveLength(1);
+  });
+});

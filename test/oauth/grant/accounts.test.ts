@@ -1,0 +1,88 @@
+import { chmodSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { fileStore } from "../../../src/store/file/file.js";
+import { startScene } from "../../helpers/issuer.js";
+import { folder } from "../../store/stores.js";
+
+/** Logins of some accounts at one server, of which the first one's file is readable by others. */
+async function withLoose(accounts: readonly string[]) {
+  const home = folder();
+  const scene = await startScene();
+  const store = fileStore(home);
+  const agent = (loginHint?: string) => scene.agent({ store, loginHint, login: undefined });
+  const grants = join(home, "grants");
+  for (const [nth, loginHint] of accounts.entries()) {
+    await scene.agent({ store, loginHint }).login(scene.mcp.url);
+    if (nth === 0) for (const name of readdirSync(grants)) chmodSync(join(grants, name), 0o644);
+  }
+  return { ...scene, store, agent };
+}
+
+describe("a login whose file cannot be used", () => {
+  it("keeps the other account from being taken for the one that is meant", async () => {
+    const { agent, mcp } = await withLoose(["bob", "alice"]);
+    const ambiguous = { code: "account_ambiguous", class: "store", hint: expect.stringContaining("--account-hint") };
+    await expect(agent().token(mcp.url)).rejects.toMatchObject({
+      ...ambiguous,
+      message: expect.stringContaining('"alice" is signed in'),
+    });
+    await expect(agent().logout(mcp.url)).rejects.toMatchObject(ambiguous);
+    expect((await agent("alice").token(mcp.url)).value).toBe("access-as-2");
+    await expect(agent("bob").token(mcp.url)).rejects.toMatchObject({ class: "store" });
+  });
+
+  it("keeps nobody from a server where nobody has an account", async () => {
+    const { agent, mcp, store } = await withLoose(["bob"]);
+    await expect(agent().token("https://elsewhere.example/mcp")).rejects.toMatchObject({ code: "login_required" });
+    const unusable: string[] = [];
+    expect(await agent().status(undefined, { onUnusable: ({ message }) => unusable.push(message) })).toEqual([]);
+    expect(unusable).toEqual([expect.stringContaining(store.location)]);
+    expect(mcp.tokens()).toEqual([]);
+  });
+});
+
+describe("a call that can never be right", () => {
+  it.each(['a"b', "a\nb", Array.from({ length: 65 }, (_, nth) => `s${nth}`).join(" ")])(
+    "is refused with the scopes %j before anything is asked",
+    async (scope) => {
+      const { agent, mcp, login, log } = await startScene();
+      const works = [
+        agent().token(mcp.url, { scope }),
+        agent().login(mcp.url, { scope }),
+        agent().beginLogin(mcp.url, login.redirectUri, { scope }),
+      ];
+      for (const work of works) await expect(work).rejects.toMatchObject({ code: "usage", class: "usage" });
+      expect(log).toEqual([]);
+    },
+  );
+
+  it.each([Number.NaN, -1])("is refused with minTtl %d", async (minTtl) => {
+    const { agent, mcp, log } = await startScene();
+    await expect(agent().token(mcp.url, { minTtl })).rejects.toThrow(TypeError);
+    expect(log).toEqual([]);
+  });
+
+  it("ends as aborted where its signal has fired already", async () => {
+    const { agent, mcp, log } = await startScene();
+    const signal = AbortSignal.abort();
+    const one = agent();
+    const calls = [
+      one.token(mcp.url, { signal }),
+      one.login(mcp.url, { signal }),
+      one.introspect(mcp.url, { signal }),
+      one.exchange(mcp.url, { signal }),
+      one.logout(mcp.url, { signal }),
+      one.status(mcp.url, { signal }),
+    ];
+    for (const result of await Promise.allSettled(calls)) {
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "aborted", class: "aborted" } });
+    }
+    expect(log).toEqual([]);
+  });
+
+  it("is refused without a store", async () => {
+    const { agent } = await startScene();
+    expect(() => agent({ store: undefined as never })).toThrow(/store is needed/);
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { startScene } from "../../helpers/issuer.js";
+
+describe("a login that is stored", () => {
+  it("is not used in place of one for another resource", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    await agent().login(mcp.url);
+    const resource = "https://other.example/mcp";
+    await expect(agent({ resource, login: undefined }).token(mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining(`the token is for "${mcp.url}"`),
+    });
+    expect((await agent({ resource }).token(mcp.url)).resource).toBe(resource);
+    expect(issuer.form("/pool/token", 1).get("resource")).toBe(resource);
+    expect((await agent({ resource }).token(mcp.url)).value).toBe("access-as-2");
+    expect((await agent().token(mcp.url)).value).toBe("access-as-2");
+  });
+
+  it("is not used in place of one of another client", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    await agent().login(mcp.url);
+    const client = { clientId: "mine", clientSecret: "secret" };
+    await expect(agent({ client, login: undefined }).token(mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining('the token was given to the client "client-as-1"'),
+    });
+    expect((await agent({ client }).token(mcp.url)).value).toBe("access-as-2");
+    expect(atob(issuer.to("/pool/token")[1]?.headers.authorization?.replace("Basic ", "") ?? "")).toBe("mine:secret");
+    expect((await agent({ client, login: undefined }).token(mcp.url)).value).toBe("access-as-2");
+  });
+
+  it("is used by whoever says nothing of its resource or its client", async () => {
+    const { agent, mcp } = await startScene();
+    const client = { clientId: "mine", clientSecret: "secret" };
+    await agent({ client, resource: "https://other.example/mcp" }).login(mcp.url);
+    expect((await agent({ login: undefined }).token(mcp.url)).value).toBe("access-as-1");
+  });
+});

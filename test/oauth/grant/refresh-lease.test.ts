@@ -1,0 +1,617 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
+import { retire } from "../../../src/oauth/grant/grant.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { type Lease, leaseLost } from "../../../src/oauth/grant/lease.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { compile, startChild } from "../../helpers/child.js";
+import { plainGrant } from "../../helpers/grant.js";
+import { type Reply, type Route, reset, type Scene, silence, startScene, TestMcp } from "../../helpers/issuer.js";
+import { until } from "../../helpers/server.js";
+import { folder } from "../../store/stores.js";
+import type { AgentJob } from "../agent-driver.js";
+
+const SIGNAL = new AbortController().signal;
+const TOKEN = "/pool/token";
+const HOUR = 3_600_000;
+const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
+
+interface SignedIn extends Scene {
+  key: { profile: string; server: string };
+  /** The requests for tokens since the login. */
+  renewals(): number;
+  /** What is stored, as plain data. */
+  stored(): Promise<ReturnType<typeof plainGrant> | undefined>;
+}
+
+/** A scene in which a person has signed in and the token has ended. */
+async function signedIn(store?: GrantStore): Promise<SignedIn> {
+  const made = await startScene();
+  const scene = store === undefined ? made : { ...made, store, agent: (o = {}) => made.agent({ store, ...o }) };
+  await scene.agent().login(scene.mcp.url);
+  await scene.clock.sleep(HOUR, SIGNAL);
+  const key = { profile: "default", server: scene.mcp.url };
+  return {
+    ...scene,
+    key,
+    renewals: () => scene.issuer.to(TOKEN).length - 1,
+    stored: async () => {
+      const grant = await scene.store.read(key);
+      return grant && plainGrant(grant);
+    },
+  };
+}
+
+/** A store whose leases behave as a test wants. */
+function withLease(store: GrantStore, change: (lease: Lease) => Partial<Lease>): GrantStore {
+  return {
+    ...store,
+    lease: (name, work, options) => store.lease(name, (lease) => work({ ...lease, ...change(lease) }), options),
+  };
+}
+
+/** A store whose rooms save as a test wants. */
+function withSave(store: GrantStore, before: () => void): GrantStore {
+  return {
+    ...store,
+    async reserve(key) {
+      const room = await store.reserve(key);
+      return {
+        ...room,
+        save: (grant, expected) => {
+          before();
+          return room.save(grant, expected);
+        },
+      };
+    },
+  };
+}
+
+/** Answers of a route, one after the other. */
+function inTurn(...replies: (Reply | Route)[]): Route {
+  let nth = 0;
+  return (request, count) => {
+    const reply = replies[Math.min(nth++, replies.length - 1)] ?? silence;
+    return typeof reply === "function" ? reply(request, count) : reply;
+  };
+}
+
+describe("a renewal under its lease", () => {
+  it("is said to have begun before it is sent, and not before there is room for its answer", async () => {
+    const scene = await signedIn();
+    const { log } = scene;
+    log.length = 0;
+    const inner = withLease(scene.store, (lease) => ({
+      commit: async () => {
+        log.push("begun");
+        await lease.commit();
+      },
+    }));
+    const store: GrantStore = {
+      ...inner,
+      async reserve(key) {
+        log.push("reserved");
+        const room = await inner.reserve(key);
+        return {
+          save: async (...args) => {
+            log.push("saved");
+            return room.save(...args);
+          },
+          release: async () => void log.push("released"),
+        };
+      },
+    };
+    await scene.agent({ store }).token(scene.mcp.url);
+    expect(log).toEqual(["reserved", "begun", "as POST /pool/token", "saved", "released"]);
+  });
+
+  it("is not sent where the lease was lost before it began", async () => {
+    const scene = await signedIn();
+    const store = withLease(scene.store, () => ({ left: () => 0, commit: () => Promise.reject(leaseLost()) }));
+    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "lease_lost",
+      class: "unavailable",
+    });
+    expect(scene.renewals()).toBe(0);
+  });
+
+  it.each([0, 4999])("is not sent where the lease has %i ms left when it would leave", async (left) => {
+    const scene = await signedIn();
+    let looks = 0;
+    const store = withLease(scene.store, () => ({ left: () => (looks++ === 0 ? 60_000 : left) }));
+    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "lease_lost" });
+    expect(looks).toBe(2);
+    expect(scene.renewals()).toBe(0);
+  });
+
+  it("has an answer before the lease is over, or none", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = silence;
+    const store = withLease(scene.store, () => ({ left: () => 5100 }));
+    await expect(scene.agent({ store, timeout: 600_000 }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining("0.1 s"),
+    });
+  });
+
+  it("gives room back whatever comes of it", async () => {
+    const scene = await signedIn();
+    let open = 0;
+    const store: GrantStore = {
+      ...scene.store,
+      async reserve(key) {
+        const room = await scene.store.reserve(key);
+        open++;
+        return { ...room, release: async () => void open-- };
+      },
+    };
+    for (const reply of [{ status: 503, text: "" }, refusal]) {
+      scene.issuer.routes[TOKEN] = reply;
+      await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toBeDefined();
+      expect(open).toBe(0);
+    }
+  });
+});
+
+describe("a renewal whose answer is lost", () => {
+  const lost: [string, Reply][] = [
+    ["a connection that breaks", reset],
+    ["silence", silence],
+    ["cut JSON", { headers: { "content-type": "application/json" }, text: '{"access_token":"a' }],
+  ];
+
+  it.each(lost)(
+    "is sent once more with the same refresh token, and the second answer counts (%s)",
+    async (_what, reply) => {
+      const scene = await signedIn();
+      scene.issuer.routes[TOKEN] = inTurn(reply, (_request, nth) => ({ json: scene.issuer.tokens(nth) }));
+      expect((await scene.agent({ timeout: 200 }).token(scene.mcp.url)).value).toBe("access-as-3");
+      expect(scene.renewals()).toBe(2);
+      expect([1, 2].map((nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"))).toEqual([
+        "refresh-as-1",
+        "refresh-as-1",
+      ]);
+      expect((await scene.stored())?.tokens.refreshToken).toBe("refresh-as-3");
+    },
+  );
+
+  it("is not sent a third time", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = reset;
+    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ code: "connection_reset" });
+    expect(scene.renewals()).toBe(2);
+  });
+
+  it("is not sent again where too little of the lease is left to save in", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = reset;
+    let left = 60_000;
+    const store = withLease(scene.store, () => ({ left: () => left }));
+    scene.issuer.routes[TOKEN] = (_request, _nth) => {
+      left = 5000;
+      return reset;
+    };
+    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "connection_reset" });
+    expect(scene.renewals()).toBe(1);
+  });
+
+  it.each<[string, Reply]>([
+    ["HTTP 400", { status: 400, json: { error: "invalid_request" } }],
+    ["HTTP 429", { status: 429, text: "" }],
+    ["HTTP 503", { status: 503, text: "" }],
+    ["invalid_grant", refusal],
+  ])("is another thing than one that was answered: after %s nothing is repeated", async (_what, reply) => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = reply;
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toBeDefined();
+    expect(scene.renewals()).toBe(1);
+  });
+
+  it("is no verdict where a server that is too busy says invalid_grant", async () => {
+    const scene = await signedIn();
+    const before = await scene.stored();
+    scene.issuer.routes[TOKEN] = { status: 429, json: { error: "invalid_grant" } };
+    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await scene.stored()).toEqual(before);
+  });
+
+  it("is the reason that is told where the second one finds the refresh token used up", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("invalid_grant; its first answer was lost on the way"),
+    });
+    expect((await scene.stored())?.retired?.reason).toContain("its first answer was lost");
+  });
+
+  it("is the reason that is told to a later call as well, with the time it began", async () => {
+    const scene = await signedIn();
+    const agent = scene.agent({ login: undefined });
+    scene.issuer.routes[TOKEN] = reset;
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    scene.issuer.routes[TOKEN] = refusal;
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringMatching(
+        /invalid_grant; the renewal that began at \d{4}-\S+Z got no answer that could be kept$/,
+      ),
+    });
+  });
+
+  it("is the reason that is told after others waited and then heard of it, too", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = reset;
+    const agents = [0, 1, 2].map(() => scene.agent({ login: undefined }));
+    for (const result of await Promise.allSettled(agents.map((agent) => agent.token(scene.mcp.url)))) {
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "connection_reset" } });
+    }
+    expect(scene.renewals()).toBe(2);
+    scene.issuer.routes[TOKEN] = refusal;
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      message: expect.stringContaining("got no answer"),
+    });
+  });
+
+  it("is not the reason where the one before had not begun", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = refusal;
+    const before = { at: 1, endedAt: undefined, ended: "died", committed: false, failure: undefined } as const;
+    const store = withLease(scene.store, () => ({ before }));
+    await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      message: expect.stringMatching(/invalid_grant$/),
+    });
+  });
+
+  it("is told where a person must not be asked as well", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
+    await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("invalid_grant; its first answer was lost on the way"),
+    });
+  });
+
+  it("is not the reason where the one before was answered", async () => {
+    const scene = await signedIn();
+    const agent = scene.agent({ login: undefined });
+    scene.issuer.routes[TOKEN] = { status: 503, text: "" };
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    scene.issuer.routes[TOKEN] = refusal;
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+      message: expect.stringMatching(/invalid_grant$/),
+    });
+  });
+});
+
+describe("a process that is killed while it renews", () => {
+  it("is named as the reason where its refresh token turns out to be used up", async () => {
+    const home = folder();
+    const scene = await signedIn(fileStore(home));
+    scene.issuer.routes[TOKEN] = silence;
+    const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
+    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
+    await until(() => scene.renewals() === 1);
+    const agent = scene.agent({ login: undefined });
+    const told = expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringMatching(/the renewal that began at \S+Z was interrupted when its process ended/),
+    });
+    scene.issuer.routes[TOKEN] = refusal;
+    await child.kill("SIGKILL");
+    await told;
+    expect(scene.renewals()).toBe(2);
+    expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
+  });
+
+  it("costs nothing with an issuer that answers the same refresh token again", async () => {
+    const home = folder();
+    const scene = await signedIn(fileStore(home));
+    const answer = scene.issuer.routes[TOKEN];
+    scene.issuer.routes[TOKEN] = silence;
+    const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
+    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
+    await until(() => scene.renewals() === 1);
+    if (answer) scene.issuer.routes[TOKEN] = answer;
+    await child.kill("SIGKILL");
+    expect((await scene.agent({ login: undefined }).token(scene.mcp.url)).value).toBe("access-as-3");
+  });
+});
+
+describe("processes that all find the token ended", () => {
+  it("ask the issuer once, and all have the new one", { timeout: 60_000 }, async () => {
+    const home = folder();
+    const scene = await signedIn(fileStore(home));
+    const path = await compile(new URL("../agent-driver.ts", import.meta.url));
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    scene.issuer.routes[TOKEN] = async (_request, nth) => {
+      await held;
+      return { json: scene.issuer.tokens(nth) };
+    };
+    const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
+    const children = Array.from({ length: 8 }, () => startChild(path, job));
+    await Promise.all(children.map((child) => child.hears("started")));
+    await until(() => scene.renewals() === 1);
+    release();
+    const ends = await Promise.all(children.map((child) => child.hears("ended")));
+    expect(ends.map(({ error }) => error)).toEqual(Array(8).fill(undefined));
+    // Those who began only when the first renewal was over had their own to force.
+    const refreshTokens = scene.issuer.to(TOKEN).map((_, nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"));
+    expect(new Set(refreshTokens).size).toBe(refreshTokens.length);
+  });
+});
+
+describe("callers that wait for a renewal which fails", () => {
+  it("are told of its failure, and the issuer is asked once for all of them", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = { status: 503, text: "" };
+    const results = await Promise.allSettled(Array.from({ length: 10 }, () => scene.agent().token(scene.mcp.url)));
+    for (const result of results)
+      expect(result).toMatchObject({ status: "rejected", reason: { class: "unavailable" } });
+    expect(scene.renewals()).toBe(1);
+    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(scene.renewals()).toBe(2);
+  });
+
+  it("ask themselves where it failed by being too slow, not by the issuer", async () => {
+    const scene = await signedIn();
+    let first = true;
+    const store = withLease(scene.store, (lease) => ({
+      commit: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        if (first) {
+          first = false;
+          throw leaseLost();
+        }
+        await lease.commit();
+      },
+    }));
+    const [slow, next] = await Promise.allSettled([0, 1].map(() => scene.agent({ store }).token(scene.mcp.url)));
+    expect(slow).toMatchObject({ status: "rejected", reason: { code: "lease_lost" } });
+    expect(next).toMatchObject({ status: "fulfilled", value: { value: "access-as-2" } });
+  });
+});
+
+describe("a renewal that comes late to its lease", () => {
+  /** A store in which something happens right before the lease is had. */
+  const overtaken = (scene: SignedIn, work: () => unknown): GrantStore => ({
+    ...scene.store,
+    lease: (name, inner, options) =>
+      scene.store.lease(
+        name,
+        async (lease) => {
+          await work();
+          return inner(lease);
+        },
+        options,
+      ),
+  });
+
+  it("sends nothing for a grant that was signed out meanwhile", async () => {
+    const scene = await signedIn();
+    const store = overtaken(scene, () => scene.store.remove(scene.key));
+    await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("it was signed out meanwhile"),
+    });
+    expect(scene.renewals()).toBe(0);
+  });
+
+  it("sends nothing for a grant that was refused already, and gives that reason", async () => {
+    const scene = await signedIn();
+    const store = overtaken(scene, async () => {
+      const grant = await scene.store.read(scene.key);
+      if (grant) await scene.store.save(retire(grant, "they were told no", 1), grant.generation);
+    });
+    await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("they were told no"),
+    });
+    expect(scene.renewals()).toBe(0);
+  });
+});
+
+describe("a renewal that meets other work", () => {
+  it("revives a grant that another process took for over while the answer was on its way", async () => {
+    const scene = await signedIn();
+    const { store, key, issuer, clock } = scene;
+    issuer.routes[TOKEN] = async (_request, nth) => {
+      const grant = await store.read(key);
+      if (grant) await store.save(retire(grant, "they were told no", clock.epoch()), grant.generation);
+      return { json: issuer.tokens(nth) };
+    };
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
+    expect(await scene.stored()).toMatchObject({
+      generation: 3,
+      retired: undefined,
+      tokens: { accessToken: "access-as-2", refreshToken: "refresh-as-2" },
+    });
+  });
+
+  it("does not revive a later login that is over", async () => {
+    const scene = await signedIn();
+    const { store, key, issuer, clock } = scene;
+    issuer.routes[TOKEN] = async (_request, nth) => {
+      const grant = await store.read(key);
+      const later = grant && { ...retire(grant, "they were told no", clock.epoch()), signedInAt: clock.epoch() + 1 };
+      if (later && grant) await store.save(later, grant.generation);
+      return { json: issuer.tokens(nth) };
+    };
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("they were told no"),
+    });
+    expect((await scene.stored())?.tokens.accessToken).toBe("access-as-1");
+  });
+
+  it.each<[string, (scene: SignedIn, nth: number) => Reply]>([
+    ["new tokens", (scene, nth) => ({ json: scene.issuer.tokens(nth) })],
+    ["a refusal", () => refusal],
+  ])(
+    "lets %s do nothing to a login that has taken the place of its own, also one of the same number",
+    async (_what, reply) => {
+      for (const store of [undefined, fileStore(folder())]) {
+        const scene = await signedIn(store);
+        const { key, issuer } = scene;
+        const before = await scene.stored();
+        const login = scene.agent();
+        issuer.routes[TOKEN] = async (request, nth) => {
+          if (!request.body.includes("refresh_token=refresh-as-1")) return { json: issuer.tokens(nth) };
+          await scene.store.remove(key);
+          await scene.clock.sleep(1000, SIGNAL);
+          await login.login(scene.mcp.url);
+          return reply(scene, nth);
+        };
+        const { value } = await scene.agent({ login: undefined }).token(scene.mcp.url);
+        expect(value).toBe("access-as-3");
+        const after = await scene.stored();
+        expect(after).toMatchObject({ retired: undefined, tokens: { accessToken: "access-as-3" } });
+        expect(after?.generation).toBe(before?.generation);
+      }
+    },
+  );
+});
+
+describe("a store that fails to save", () => {
+  const diskFull = () => new AgentAuthError("store_failed", "the disk is full", { class: "store", hint: "make room" });
+
+  it("is tried again for two seconds", async () => {
+    const scene = await signedIn();
+    let failures = 3;
+    const store = withSave(scene.store, () => {
+      if (failures-- > 0) throw diskFull();
+    });
+    const since = scene.clock.waits.length;
+    expect((await scene.agent({ store }).token(scene.mcp.url)).value).toBe("access-as-2");
+    expect(scene.clock.waits.slice(since)).toEqual([100, 400, 1500]);
+    expect(scene.renewals()).toBe(1);
+  });
+
+  it("keeps a token that still lives from being given out, since the one after it is already used", async () => {
+    const scene = await signedIn();
+    await scene.agent().token(scene.mcp.url);
+    await scene.clock.sleep(HOUR - 30_000, SIGNAL);
+    const store = withSave(scene.store, () => {
+      throw diskFull();
+    });
+    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+  });
+
+  it("is the reason that another process is told which finds the refresh token used up", async () => {
+    const scene = await signedIn();
+    const store = withSave(scene.store, () => {
+      throw diskFull();
+    });
+    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    scene.issuer.routes[TOKEN] = refusal;
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("got no answer that could be kept"),
+    });
+  });
+
+  it("ends in an error that says what is lost, how to mend it, and no token", async () => {
+    const scene = await signedIn();
+    const store = withSave(scene.store, () => {
+      throw diskFull();
+    });
+    const agent = scene.agent({ store });
+    const error = await agent.token(scene.mcp.url).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "grant_not_saved",
+      class: "store",
+      hint: "make room",
+      message: expect.stringMatching(/the disk is full.*used up/),
+    });
+    expect(inspect(error, { depth: 9 })).not.toMatch(/access-as|refresh-as/);
+    expect(inspect(agent, { depth: 9 })).not.toMatch(/access-as|refresh-as/);
+  });
+
+  it("is not asked again after an error of another kind, and the tokens are not lost by it", async () => {
+    const scene = await signedIn();
+    let broken = true;
+    const store = withSave(scene.store, () => {
+      if (broken) throw new RangeError("a bug");
+    });
+    const agent = scene.agent({ store });
+    const since = scene.clock.waits.length;
+    await expect(agent.token(scene.mcp.url)).rejects.toThrow(RangeError);
+    expect(scene.clock.waits).toHaveLength(since);
+    broken = false;
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect(scene.renewals()).toBe(1);
+  });
+});
+
+describe("a server that refuses every token", () => {
+  const ask = (scene: Scene, over = {}) => scene.agent({ login: undefined, ...over }).fetch(scene.mcp.url);
+
+  async function refusing(): Promise<SignedIn> {
+    const scene = await signedIn();
+    await scene.agent().token(scene.mcp.url);
+    scene.mcp.accepts = () => false;
+    return scene;
+  }
+
+  it("has the token renewed three times within a minute; then nothing is sent, and the reason is told", async () => {
+    const scene = await refusing();
+    for (let nth = 1; nth <= 3; nth++) {
+      expect((await ask(scene)).status).toBe(401);
+      expect(scene.renewals()).toBe(1 + nth);
+    }
+    await expect(ask(scene)).rejects.toMatchObject({
+      code: "renewal_storm",
+      class: "auth",
+      hint: expect.stringContaining(`agentauth login ${scene.mcp.url}`),
+    });
+    expect(scene.renewals()).toBe(4);
+    await scene.clock.sleep(60_000, SIGNAL);
+    expect((await ask(scene)).status).toBe(401);
+    expect(scene.renewals()).toBe(5);
+  });
+
+  it("holds the brake for the other servers of its issuer, and for no other profile", async () => {
+    const scene = await refusing();
+    const second = await new TestMcp("mcp2", scene.log, "/mcp").startFor(scene.issuer);
+    second.accepts = () => false;
+    await scene.agent().login(second.url);
+    await scene.agent({ profile: "work" }).login(scene.mcp.url);
+    for (let nth = 0; nth < 3; nth++) await ask(scene);
+    const before = scene.renewals();
+    await expect(scene.agent({ login: undefined }).fetch(second.url)).rejects.toMatchObject({ code: "renewal_storm" });
+    expect(scene.renewals()).toBe(before);
+    expect((await ask(scene, { profile: "work" })).status).toBe(401);
+    expect(scene.renewals()).toBe(before + 1);
+  });
+
+  it("holds the brake for no other issuer", async () => {
+    const scene = await refusing();
+    const issuer = await scene.another("as2");
+    const second = await new TestMcp("mcp2", scene.log, "/mcp").startFor(issuer);
+    second.accepts = () => false;
+    await scene.agent().login(second.url);
+    for (let nth = 0; nth < 3; nth++) await ask(scene);
+    await expect(ask(scene)).rejects.toMatchObject({ code: "renewal_storm" });
+    expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
+    expect(issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("is not braked by renewals that were due or asked for", async () => {
+    const scene = await signedIn();
+    scene.issuer.tokenAnswer = { expires_in: 2 };
+    const agent = scene.agent({ login: undefined });
+    for (let nth = 0; nth < 4; nth++) {
+      await agent.token(scene.mcp.url);
+      await scene.clock.sleep(2000, SIGNAL);
+    }
+    for (let nth = 0; nth < 4; nth++) await agent.token(scene.mcp.url, { forceRefresh: true });
+    expect(scene.renewals()).toBe(8);
+    scene.mcp.accepts = () => false;
+    expect((await ask(scene)).status).toBe(401);
+    expect(scene.renewals()).toBe(9);
+  });
+});

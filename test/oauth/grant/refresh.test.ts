@@ -1,0 +1,622 @@
+import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { memoryStore } from "../../../src/store/memory.js";
+import { FakeClock } from "../../helpers/clock.js";
+import { plainGrant } from "../../helpers/grant.js";
+import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { folder } from "../../store/stores.js";
+
+const SIGNAL = new AbortController().signal;
+
+const stores = [
+  ["memoryStore", memoryStore],
+  ["fileStore", () => fileStore(folder())],
+] as const;
+
+const TOKEN = "/pool/token";
+
+/** A scene in which a person has signed in, and the token has ended or, with `left`, has that many ms to live. */
+async function signedIn(left = 0): Promise<Scene & { key: { profile: string; server: string } }> {
+  const scene = await startScene();
+  await scene.agent().login(scene.mcp.url);
+  await scene.clock.sleep(3_600_000 - left, SIGNAL);
+  return { ...scene, key: { profile: "default", server: scene.mcp.url } };
+}
+
+/** What is stored, as plain data. */
+async function stored({ store, mcp }: Scene) {
+  const grant = await store.read({ profile: "default", server: mcp.url });
+  return grant && plainGrant(grant);
+}
+
+const failures: [string, Reply][] = [
+  ["HTTP 429", { status: 429, text: "" }],
+  ["HTTP 500", { status: 500, text: "" }],
+  ["HTTP 500 that says invalid_grant", { status: 500, json: { error: "invalid_grant" } }],
+  ["HTTP 503 with a page", { status: 503, headers: { "content-type": "text/html" }, text: "<h1>down</h1>" }],
+  ["HTTP 530", { status: 530, text: "" }],
+  ["a connection that breaks", reset],
+  ["silence", silence],
+  ["a page", { headers: { "content-type": "text/html" }, text: "<h1>sign in to the hotel</h1>" }],
+  ["cut JSON", { headers: { "content-type": "application/json" }, text: '{"access_token":"a' }],
+  ["an empty answer", { headers: { "content-type": "application/json" }, text: "" }],
+  ["temporarily_unavailable", { status: 400, json: { error: "temporarily_unavailable" } }],
+];
+
+// The issuer may have answered with new tokens that did not arrive: the stored grant is marked.
+const lost = new Set(["a connection that breaks", "silence", "cut JSON", "an empty answer"]);
+
+// What a proxy, a firewall or a broken server says: no word on the grant either.
+const strangers: [string, Reply][] = [
+  [
+    "HTTP 401 with a proxy's challenge",
+    { status: 401, headers: { "www-authenticate": 'Basic realm="proxy"' }, text: "" },
+  ],
+  ["HTTP 403 with a page", { status: 403, headers: { "content-type": "text/html" }, text: "<h1>blocked</h1>" }],
+  ["HTTP 404", { status: 404, text: "" }],
+  ["invalid_request", { status: 400, json: { error: "invalid_request" } }],
+  ["a token of another type", { json: { access_token: "a", token_type: "mac" } }],
+  ["a redirect", { status: 307, headers: { location: "https://evil.example/" }, text: "" }],
+];
+
+describe("a refresh that succeeds", () => {
+  it("takes the new tokens, keeps what the answer leaves out, and counts the generation", async () => {
+    const scene = await signedIn();
+    const before = await stored(scene);
+    scene.issuer.tokenAnswer = { refresh_token: undefined };
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
+    expect(scene.issuer.form(TOKEN, 1).get("refresh_token")).toBe("refresh-as-1");
+    const after = await stored(scene);
+    expect(after).toMatchObject({
+      generation: (before?.generation ?? 0) + 1,
+      issuer: before?.issuer,
+      client: before?.client,
+    });
+    expect(after?.tokens).toMatchObject({ accessToken: "access-as-2", refreshToken: "refresh-as-1" });
+    await scene.clock.sleep(3_600_000, SIGNAL);
+    await scene.agent().token(scene.mcp.url);
+    expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
+  });
+
+  it("uses the refresh token that came last", async () => {
+    const scene = await signedIn();
+    for (const nth of [1, 2, 3]) {
+      await scene.agent().token(scene.mcp.url);
+      expect(scene.issuer.form(TOKEN, nth).get("refresh_token")).toBe(`refresh-as-${nth}`);
+      await scene.clock.sleep(3_600_000, SIGNAL);
+    }
+  });
+
+  it("asks once for 100 callers of one agent", async () => {
+    const scene = await signedIn();
+    const agent = scene.agent();
+    const tokens = await Promise.all(Array.from({ length: 100 }, () => agent.token(scene.mcp.url)));
+    expect(new Set(tokens.map(({ value }) => value))).toEqual(new Set(["access-as-2"]));
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("asks once for 20 agents that share a store", async () => {
+    const scene = await signedIn();
+    const tokens = await Promise.all(Array.from({ length: 20 }, () => scene.agent().token(scene.mcp.url)));
+    expect(new Set(tokens.map(({ value }) => value))).toEqual(new Set(["access-as-2"]));
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("asks once where several are told to get a new token by force", async () => {
+    const scene = await signedIn(3_000_000);
+    const agent = scene.agent();
+    await Promise.all(Array.from({ length: 10 }, () => agent.token(scene.mcp.url, { forceRefresh: true })));
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("is kept before anybody gets the token", async () => {
+    const scene = await signedIn();
+    const order: string[] = [];
+    const store: GrantStore = {
+      ...scene.store,
+      reserve: async () => ({
+        release: async () => {},
+        save: async (grant, expected) => {
+          const done = await scene.store.save(grant, expected);
+          order.push("saved");
+          return done;
+        },
+      }),
+    };
+    await scene.agent({ store }).token(scene.mcp.url);
+    order.push("given");
+    expect(order).toEqual(["saved", "given"]);
+  });
+
+  it("asks a person where the new token lacks scopes that are wanted", async () => {
+    const scene = await signedIn();
+    scene.mcp.metadata["scopes_supported"] = ["a", "b"];
+    await scene.agent().login(scene.mcp.url);
+    await scene.clock.sleep(3_600_000, SIGNAL);
+    scene.issuer.tokenAnswer = { scope: "a" };
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url, { scope: "b" })).rejects.toMatchObject({
+      code: "login_required",
+    });
+  });
+
+  it("refreshes before the end, at most half a life before it", async () => {
+    const scene = await signedIn(61_000);
+    const agent = scene.agent();
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-1");
+    expect((await agent.token(scene.mcp.url, { minTtl: 61 })).value).toBe("access-as-2");
+    expect((await agent.token(scene.mcp.url, { minTtl: 999_999 })).value).toBe("access-as-2");
+  });
+});
+
+describe("a refresh whose answer is faulty beside the access token", () => {
+  const jwt = (header: object, claims: object) =>
+    [header, claims, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+
+  it.each<[string, Record<string, unknown>]>([
+    ["an id token that has ended", { id_token: jwt({ alg: "RS256" }, { exp: 1 }) }],
+    ["an id token of another issuer", { id_token: jwt({ alg: "RS256" }, { iss: "https://evil.example" }) }],
+    ["an id token that nobody signed", { id_token: jwt({ alg: "none" }, {}) }],
+    ["an id token that is none", { id_token: "a b" }],
+    ["an id token that is a number", { id_token: 7 }],
+    ["expires_in 0", { expires_in: 0 }],
+    ["expires_in -1", { expires_in: -1 }],
+    ["expires_in true", { expires_in: true }],
+    ["expires_in in words", { expires_in: "soon" }],
+    ["scopes in a list", { scope: ["a"] }],
+  ])("is taken without %s: the issuer has renewed already", async (_what, answer) => {
+    const scene = await signedIn();
+    const before = await stored(scene);
+    scene.issuer.tokenAnswer = answer;
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
+    const after = await stored(scene);
+    expect(after).toMatchObject({ retired: undefined, tokens: { refreshToken: "refresh-as-2" } });
+    expect(after?.tokens.scope).toBe(before?.tokens.scope);
+    if ("expires_in" in answer) expect(after?.tokens.expiresAt).toBeUndefined();
+    scene.issuer.tokenAnswer = {};
+    expect((await scene.agent().token(scene.mcp.url, { forceRefresh: true })).value).toBe("access-as-3");
+    expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-2");
+  });
+
+  it.each([7, "", "a\nb", "x".repeat(70_000)])("keeps the refresh token that it has in place of %j", async (token) => {
+    const scene = await signedIn();
+    scene.issuer.tokenAnswer = { refresh_token: token };
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await stored(scene))?.tokens.refreshToken).toBe("refresh-as-1");
+  });
+
+  it("reads seconds that were written as a decimal", async () => {
+    const scene = await signedIn();
+    scene.issuer.tokenAnswer = { expires_in: "60.0" };
+    const { expiresAt } = await scene.agent().token(scene.mcp.url);
+    expect(expiresAt).toEqual(new Date(scene.clock.epoch() + 60_000));
+  });
+
+  it("hands the newest id token back to its issuer, and nobody else", async () => {
+    const scene = await signedIn();
+    const idToken = jwt({ alg: "ES256" }, { iss: "whoever" });
+    scene.issuer.tokenAnswer = { id_token: idToken };
+    await scene.agent().token(scene.mcp.url);
+    expect((await stored(scene))?.tokens.idToken).toBe(idToken);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ["without an access token", { access_token: undefined }],
+    ["with an access token that is no string", { access_token: 7 }],
+    ["with a token of another type", { token_type: "mac" }],
+  ])("is refused %s", async (_what, answer) => {
+    const scene = await signedIn();
+    scene.issuer.tokenAnswer = answer;
+    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect((await stored(scene))?.retired).toBeUndefined();
+  });
+});
+
+describe.each(stores)("a refresh that has just failed, over one %s", (_name, open) => {
+  const LIFE = 3_600_000;
+
+  /** Two agents that share a token which lives for so long, on a clock that agrees with the one that dates attempts. */
+  async function failing(reply: Reply, left = 50_000) {
+    const scene = await startScene();
+    const clock = new FakeClock(Date.now() + 2000 - (LIFE - left));
+    const store = open();
+    await scene.agent({ clock, store }).login(scene.mcp.url);
+    await clock.sleep(LIFE - left, SIGNAL);
+    const answer = scene.issuer.routes[TOKEN];
+    scene.issuer.routes[TOKEN] = reply;
+    const [one, other] = [0, 1].map(() => scene.agent({ clock, store, login: undefined }));
+    if (!one || !other || !answer) throw new Error("cannot be");
+    const recover = () => {
+      scene.issuer.routes[TOKEN] = answer;
+    };
+    return { ...scene, clock, recover, agents: [one, other], renewals: () => scene.issuer.to(TOKEN).length - 1 };
+  }
+
+  it("is left alone for ten seconds while the token lives", async () => {
+    const { agents, mcp, clock, recover, renewals } = await failing({ status: 503, text: "" });
+    for (const agent of [...agents, ...agents]) expect((await agent.token(mcp.url)).value).toBe("access-as-1");
+    expect(renewals()).toBe(1);
+    recover();
+    await clock.sleep(10_000, SIGNAL);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
+    expect(renewals()).toBe(2);
+  });
+
+  it("is asked again at once for a caller who insists, and once the token has ended", async () => {
+    const { agents, mcp, clock, renewals } = await failing({ status: 503, text: "" });
+    for (const agent of agents) await agent.token(mcp.url);
+    for (const agent of agents) {
+      await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ class: "unavailable" });
+    }
+    expect(renewals()).toBe(3);
+    await clock.sleep(50_000, SIGNAL);
+    for (const agent of agents) await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(renewals()).toBe(5);
+  });
+
+  it("is asked again at once where the token ends soon after", async () => {
+    const { agents, mcp, clock, recover, renewals } = await failing({ status: 503, text: "" }, 3000);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-1");
+    expect(renewals()).toBe(1);
+    recover();
+    await clock.sleep(3000, SIGNAL);
+    expect((await agents[0]?.token(mcp.url))?.value).toBe("access-as-3");
+  });
+
+  it.each<[string, Reply]>([
+    ["429 that says so", { status: 429, headers: { "retry-after": "90" }, json: { error: "slow_down" } }],
+    ["503 with a page", { status: 503, headers: { "retry-after": "90", "content-type": "text/html" }, text: "<p>" }],
+    ["401 of a busy gateway", { status: 503, headers: { "retry-after": "90", "www-authenticate": "Basic" }, text: "" }],
+  ])("is not asked sooner than the issuer said, in any case: %s", async (_what, reply) => {
+    const { agents, mcp, clock, recover, renewals } = await failing(reply);
+    for (const agent of agents) await agent.token(mcp.url);
+    recover();
+    await clock.sleep(60_000, SIGNAL);
+    for (const agent of agents) {
+      await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable", retryAfter: 90 });
+      await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ retryAfter: 90 });
+    }
+    expect(renewals()).toBe(1);
+    await clock.sleep(30_000, SIGNAL);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
+    expect(renewals()).toBe(2);
+  });
+
+  it("waits for no more than five minutes, whatever the issuer said", async () => {
+    const { agents, mcp, clock, recover } = await failing({
+      status: 503,
+      headers: { "retry-after": "99999" },
+      text: "",
+    });
+    for (const agent of agents) await agent.token(mcp.url);
+    recover();
+    await clock.sleep(300_000, SIGNAL);
+    for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
+  });
+});
+
+describe("a refresh that fails", () => {
+  it.each(failures)("keeps everything after %s, and asks nobody to sign in", async (_what, reply) => {
+    const scene = await signedIn();
+    const before = await stored(scene);
+    scene.issuer.routes[TOKEN] = reply;
+    await expect(scene.agent({ timeout: 100 }).token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await stored(scene)).toEqual(before);
+    expect(scene.login.opened).toHaveLength(1);
+  });
+
+  it.each(failures)("gives the token at hand after %s while it lives", async (what, reply) => {
+    const scene = await signedIn(30_000);
+    scene.issuer.routes[TOKEN] = reply;
+    expect((await scene.agent({ timeout: 100 }).token(scene.mcp.url)).value).toBe("access-as-1");
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+    expect((await stored(scene))?.lostRefresh !== undefined).toBe(lost.has(what));
+    expect(scene.login.opened).toHaveLength(1);
+  });
+
+  it.each(strangers)("keeps everything after %s as well", async (_what, reply) => {
+    const scene = await signedIn();
+    const before = await stored(scene);
+    scene.issuer.routes[TOKEN] = reply;
+    await expect(scene.agent().token(scene.mcp.url)).rejects.not.toMatchObject({ code: "login_required" });
+    expect(await stored(scene)).toEqual(before);
+    expect(scene.login.opened).toHaveLength(1);
+  });
+
+  it.each(strangers)("gives the token at hand after %s while it lives", async (_what, reply) => {
+    const scene = await signedIn(30_000);
+    scene.issuer.routes[TOKEN] = reply;
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-1");
+  });
+
+  it("is told where a new token was asked for by force", async () => {
+    const scene = await signedIn(30_000);
+    scene.issuer.routes[TOKEN] = { status: 503, text: "" };
+    await expect(scene.agent().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+      class: "unavailable",
+    });
+  });
+
+  it("works again when the issuer does", async () => {
+    const scene = await signedIn();
+    const answer = scene.issuer.routes[TOKEN];
+    scene.issuer.routes[TOKEN] = { status: 503, text: "" };
+    const agent = scene.agent();
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    if (answer) scene.issuer.routes[TOKEN] = answer;
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-3");
+    expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
+  });
+});
+
+describe("a refresh that the issuer refuses", () => {
+  const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
+
+  it("marks the grant as over and deletes nothing", async () => {
+    const scene = await signedIn();
+    const before = await stored(scene);
+    scene.issuer.routes[TOKEN] = refusal;
+    const error = await scene
+      .agent({ login: undefined })
+      .token(scene.mcp.url)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "login_required", class: "auth", hint: `agentauth login ${scene.mcp.url}` });
+    expect(await stored(scene)).toEqual({
+      ...before,
+      generation: (before?.generation ?? 0) + 1,
+      retired: { at: scene.clock.epoch(), reason: "the issuer refused to renew it: invalid_grant" },
+    });
+  });
+
+  it("is not asked for again once the grant is over", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = refusal;
+    const agent = scene.agent({ login: undefined });
+    for (let nth = 0; nth < 3; nth++) {
+      await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    }
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("leads to a sign-in for what was asked once the grant is over", async () => {
+    const scene = await startScene();
+    await scene.agent().login(scene.mcp.url, { scope: "a" });
+    await scene.clock.sleep(3_600_000, SIGNAL);
+    scene.issuer.routes[TOKEN] = refusal;
+    const agent = scene.agent({ login: undefined });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    await expect(agent.token(scene.mcp.url, { scope: "a" })).rejects.toMatchObject({
+      code: "login_required",
+      hint: `agentauth login ${scene.mcp.url} --scope a`,
+    });
+  });
+
+  it("asks a person to sign in where there is one, and replaces the grant", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = (request, nth) =>
+      request.body.includes("grant_type=refresh_token") ? refusal : { json: scene.issuer.tokens(nth) };
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-3");
+    expect(await stored(scene)).toMatchObject({ retired: undefined, tokens: { refreshToken: "refresh-as-3" } });
+    expect(scene.login.opened).toHaveLength(2);
+  });
+
+  it("does not ask a person where the caller forbids it", async () => {
+    const scene = await signedIn();
+    scene.issuer.routes[TOKEN] = refusal;
+    await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
+      code: "login_required",
+    });
+    expect(scene.login.opened).toHaveLength(1);
+  });
+
+  it("is overruled by what the store holds meanwhile", async () => {
+    const scene = await signedIn();
+    const { store, key, issuer } = scene;
+    issuer.routes[TOKEN] = async () => {
+      // Another process has been quicker.
+      const grant = await store.read(key);
+      if (grant)
+        await store.save({ ...grant, generation: grant.generation + 1, requestedScope: "theirs" }, grant.generation);
+      return refusal;
+    };
+    expect(await scene.agent({ login: undefined }).token(scene.mcp.url)).toMatchObject({ value: "access-as-1" });
+    expect(await stored(scene)).toMatchObject({ requestedScope: "theirs", retired: undefined });
+  });
+
+  it("names the profile in what it says to do", async () => {
+    const scene = await startScene();
+    await expect(scene.agent({ login: undefined, profile: "work" }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("(profile work)"),
+      hint: `agentauth login ${scene.mcp.url} --profile work`,
+    });
+  });
+});
+
+describe("a refresh that meets other work", () => {
+  it("takes a login that came after a logout for another one, though both are counted from 1", async () => {
+    const scene = await signedIn();
+    const { agent, mcp, issuer, store, key, clock } = scene;
+    const asking = agent();
+    let isAnswered = false;
+    mcp.accepts = (token) => token === "access-as-2";
+    const inner = mcp.routes[mcp.path];
+    const old = await store.read(key);
+    if (!old || typeof inner !== "function") throw new Error("cannot be");
+    await store.save({ ...old, tokens: { ...old.tokens, expiresAt: clock.epoch() + 3_600_000 }, generation: 2 }, 1);
+    await store.save({ ...old, tokens: { ...old.tokens, expiresAt: clock.epoch() + 3_600_000 }, generation: 1 }, 2);
+    mcp.routes[mcp.path] = async (request, nth) => {
+      const reply = await inner(request, nth);
+      if (!isAnswered) {
+        isAnswered = true;
+        // The person signs out and in again while the old token is on its way.
+        await store.remove(key);
+        await clock.sleep(1000, SIGNAL);
+        await agent().login(mcp.url);
+      }
+      return reply;
+    };
+    expect((await asking.fetch(mcp.url)).status).toBe(200);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2"]);
+    expect(issuer.to(TOKEN)).toHaveLength(2);
+    expect((await store.read(key))?.generation).toBe(1);
+  });
+
+  it("gives the newer grant where somebody signed in while it asked", async () => {
+    const scene = await signedIn();
+    const { store, key, issuer } = scene;
+    const theirs = await store.read(key);
+    issuer.routes[TOKEN] = async (_request, nth) => {
+      if (theirs)
+        await store.save({ ...theirs, generation: theirs.generation + 7, requestedScope: "theirs" }, theirs.generation);
+      return { json: issuer.tokens(nth) };
+    };
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-1");
+    expect(await stored(scene)).toMatchObject({ requestedScope: "theirs" });
+  });
+
+  it("brings no grant back that was signed out meanwhile, and has its new tokens revoked", async () => {
+    const scene = await signedIn();
+    const { store, key, issuer } = scene;
+    issuer.routes[TOKEN] = async (_request, nth) => {
+      await store.remove(key);
+      return { json: issuer.tokens(nth) };
+    };
+    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+    });
+    expect(await store.list()).toEqual([]);
+    const revoked = issuer.to("/pool/revoke").map(({ body }) => new URLSearchParams(body).get("token"));
+    expect(revoked).toEqual(["refresh-as-2", "access-as-2"]);
+  });
+
+  it("goes on to its end when a caller leaves, since the issuer may have obeyed already", async () => {
+    const scene = await signedIn();
+    const controller = new AbortController();
+    scene.issuer.routes[TOKEN] = (_request, nth) => {
+      controller.abort();
+      return { json: scene.issuer.tokens(nth) };
+    };
+    await expect(scene.agent().token(scene.mcp.url, { signal: controller.signal })).rejects.toMatchObject({
+      code: "aborted",
+    });
+    expect((await stored(scene))?.tokens).toMatchObject({ accessToken: "access-as-2", refreshToken: "refresh-as-2" });
+  });
+
+  it("goes on for the others when one caller leaves", async () => {
+    const scene = await signedIn();
+    const controller = new AbortController();
+    const answer = scene.issuer.routes[TOKEN];
+    scene.issuer.routes[TOKEN] = async (request, nth) => {
+      controller.abort();
+      return typeof answer === "function" ? answer(request, nth) : {};
+    };
+    const agent = scene.agent();
+    const [left, stayed] = await Promise.allSettled([
+      agent.token(scene.mcp.url, { signal: controller.signal }),
+      agent.token(scene.mcp.url),
+    ]);
+    expect(left).toMatchObject({ status: "rejected", reason: { code: "aborted" } });
+    expect(stayed).toMatchObject({ status: "fulfilled", value: { value: "access-as-2" } });
+  });
+});
+
+describe("a store that cannot save", () => {
+  it("gives no token, and loses none: the next call saves what the issuer gave", async () => {
+    const scene = await signedIn();
+    let broken = true;
+    const inner = scene.store;
+    const store: GrantStore = {
+      ...inner,
+      reserve: async () => ({
+        release: async () => {},
+        save: async (grant, expected) => {
+          if (broken) throw new AgentAuthError("store_failed", "disk full", { class: "store" });
+          return inner.save(grant, expected);
+        },
+      }),
+    };
+    const agent = scene.agent({ store });
+    const before = await stored(scene);
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+      code: "grant_not_saved",
+      message: expect.stringContaining("disk full"),
+    });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+      code: "grant_not_saved",
+      message: expect.stringContaining("disk full"),
+    });
+    expect(await stored(scene)).toEqual(before);
+    broken = false;
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await stored(scene))?.tokens).toMatchObject({ refreshToken: "refresh-as-2" });
+    expect(scene.issuer.to(TOKEN)).toHaveLength(2);
+  });
+
+  it("saves what the issuer gave over the mark of another process, which had the used-up token refused", async () => {
+    const scene = await signedIn();
+    let broken = true;
+    const inner = scene.store;
+    const store: GrantStore = {
+      ...inner,
+      reserve: async (key) => {
+        const room = await inner.reserve(key);
+        return {
+          release: room.release,
+          save: async (grant, expected) => {
+            if (broken) throw new AgentAuthError("store_failed", "disk full", { class: "store" });
+            return room.save(grant, expected);
+          },
+        };
+      },
+    };
+    const agent = scene.agent({ store, login: undefined });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    const answer = scene.issuer.routes[TOKEN];
+    scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
+    const other = scene.agent({ login: undefined });
+    await expect(other.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    broken = false;
+    if (answer) scene.issuer.routes[TOKEN] = answer;
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect((await other.token(scene.mcp.url)).value).toBe("access-as-2");
+    expect(await stored(scene)).toMatchObject({ retired: undefined, tokens: { refreshToken: "refresh-as-2" } });
+    expect((await stored(scene))?.generation).toBe(3);
+    expect(scene.issuer.to(TOKEN)).toHaveLength(3);
+  });
+
+  it.each([
+    ["", {}],
+    [", also one that got the same access token", { access_token: "access-as-1" }],
+  ])("does not bring the held tokens into a login that came after%s", async (_what, answer) => {
+    const scene = await signedIn();
+    let broken = true;
+    const inner = scene.store;
+    const store: GrantStore = {
+      ...inner,
+      reserve: async () => ({
+        release: async () => {},
+        save: async (grant, expected) => {
+          if (broken) throw new AgentAuthError("store_failed", "disk full", { class: "store" });
+          return inner.save(grant, expected);
+        },
+      }),
+    };
+    const agent = scene.agent({ store });
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+      code: "grant_not_saved",
+      message: expect.stringContaining("disk full"),
+    });
+    broken = false;
+    await inner.remove(scene.key);
+    await scene.clock.sleep(1000, SIGNAL);
+    scene.issuer.tokenAnswer = answer;
+    await scene.agent().login(scene.mcp.url);
+    scene.issuer.tokenAnswer = {};
+    await scene.clock.sleep(3_600_000, SIGNAL);
+    expect((await agent.token(scene.mcp.url)).value).toBe("access-as-4");
+    expect(scene.issuer.form(TOKEN, 3).get("refresh_token")).toBe("refresh-as-3");
+  });
+});

@@ -1,0 +1,222 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import {
+  buildAuthorization,
+  checkCallback,
+  type PendingAuthorization,
+} from "../../../src/oauth/login/authorization.js";
+import { Secret } from "../../../src/redact.js";
+import { madeClient } from "../../helpers/grant.js";
+import { serverMetadata, startScene } from "../../helpers/issuer.js";
+
+const ISSUER = "https://as.example/pool";
+
+const build = (over: Partial<Parameters<typeof buildAuthorization>[0]> = {}) =>
+  buildAuthorization({
+    server: serverMetadata(),
+    client: madeClient(),
+    redirectUri: "http://127.0.0.1:49152/callback",
+    scope: [],
+    resource: "https://mcp.example/mcp",
+    ...over,
+  });
+
+const pending = (over: Partial<PendingAuthorization> = {}): PendingAuthorization => ({
+  issuer: ISSUER,
+  promisesIss: false,
+  authorizationUrl: "",
+  redirectUri: "",
+  state: "the-state",
+  verifier: new Secret("the-verifier"),
+  clientId: "client-1",
+  scope: [],
+  resource: undefined,
+  ...over,
+});
+
+const callback = (members: Record<string, string>, more = "") =>
+  new URLSearchParams(`${new URLSearchParams({ state: "the-state", ...members })}${more}`);
+
+describe("the authorization request", () => {
+  it("asks for a code with everything that belongs to it", async () => {
+    const request = await build({ scope: ["a", "b"], loginHint: "me@example.com" });
+    const { searchParams } = new URL(request.authorizationUrl);
+    expect(Object.fromEntries(searchParams)).toEqual({
+      response_type: "code",
+      client_id: "client-1",
+      redirect_uri: "http://127.0.0.1:49152/callback",
+      code_challenge: expect.any(String),
+      code_challenge_method: "S256",
+      state: request.state,
+      scope: "a b",
+      resource: "https://mcp.example/mcp",
+      login_hint: "me@example.com",
+    });
+  });
+
+  it("[22] sends the S256 challenge of a verifier that is new each time (2025-06-18)", async () => {
+    const requests = await Promise.all([build(), build(), build()]);
+    for (const { verifier: hidden, authorizationUrl } of requests) {
+      expect(JSON.stringify(hidden)).toBe('"********"');
+      const verifier = hidden.reveal();
+      expect(verifier).toMatch(/^[\w.~-]{43,128}$/);
+      const challenge = createHash("sha256").update(verifier).digest("base64url");
+      expect(new URL(authorizationUrl).searchParams.get("code_challenge")).toBe(challenge);
+      expect(authorizationUrl).not.toContain(verifier);
+    }
+    expect(new Set(requests.map(({ verifier }) => verifier.reveal())).size).toBe(3);
+  });
+
+  it("[26] sends a state that is new each time (2025-06-18)", async () => {
+    const requests = await Promise.all([build(), build(), build()]);
+    for (const { state } of requests) expect(state.length).toBeGreaterThanOrEqual(32);
+    expect(new Set(requests.map(({ state }) => state)).size).toBe(3);
+  });
+
+  it("[23] sends no scope at all where none was chosen (2025-11-25)", async () => {
+    expect(new URL((await build()).authorizationUrl).searchParams.has("scope")).toBe(false);
+  });
+
+  it("asks for consent exactly where offline_access is asked for", async () => {
+    const prompt = async (scope: string[]) =>
+      new URL((await build({ scope })).authorizationUrl).searchParams.get("prompt");
+    expect(await prompt(["a"])).toBeNull();
+    expect(await prompt(["a", "offline_access"])).toBe("consent");
+  });
+
+  it("[27] keeps issuer, state and verifier in one record for the answer (2026-07-28)", async () => {
+    const request = await build({ server: serverMetadata({ promisesIss: true }) });
+    expect(request).toMatchObject({ issuer: ISSUER, promisesIss: true, clientId: "client-1" });
+  });
+
+  it("refuses an address that a browser may not open for its length", async () => {
+    const server = serverMetadata({ authorizationEndpoint: `https://as.example/${"x".repeat(8192)}` });
+    await expect(build({ server })).rejects.toMatchObject({ code: "bad_address", class: "refused" });
+  });
+
+  it("[42] writes what a server put into the address so that no shell would take it for more (2026-07-28)", async () => {
+    const server = serverMetadata({ authorizationEndpoint: "https://as.example/a`id`;b|c<d>\"e'^?x=$(id)&y=\u2028" });
+    const { authorizationUrl } = await build({ server });
+    expect(authorizationUrl).not.toMatch(/[\s"<>\u0080-\uffff]/);
+    expect(new URL(authorizationUrl).href).toBe(authorizationUrl);
+  });
+});
+
+describe("the callback's iss", () => {
+  const outcome = (promisesIss: boolean, iss: string | undefined) => {
+    const parameters = callback({ code: "the-code", ...(iss !== undefined && { iss }) });
+    try {
+      return checkCallback(pending({ promisesIss }), parameters).get("code");
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  };
+
+  it.each<[string, boolean, string | undefined, string]>([
+    ["promised and right: goes on", true, ISSUER, "the-code"],
+    ["promised and wrong: refused", true, "https://evil.example", "iss_mismatch"],
+    ["promised and absent: refused", true, undefined, "iss_mismatch"],
+    ["not promised and right: goes on", false, ISSUER, "the-code"],
+    ["not promised and wrong: refused", false, "https://evil.example", "iss_mismatch"],
+    ["not promised and absent: goes on", false, undefined, "the-code"],
+  ])("[28] %s (2026-07-28)", (_what, promised, iss, expected) => {
+    expect(outcome(promised, iss)).toBe(expected);
+  });
+
+  it.each([
+    ["a slash at the end", `${ISSUER}/`],
+    ["upper case", "https://AS.example/pool"],
+    ["its default port", "https://as.example:443/pool"],
+    ["another way to write a letter", "https://as.example/%70ool"],
+    ["a dot segment", "https://as.example/./pool"],
+    ["a blank", `${ISSUER} `],
+    ["nothing", ""],
+  ])("[29] is compared character by character: %s is another issuer (2026-07-28)", (_what, iss) => {
+    expect(outcome(true, iss)).toBe("iss_mismatch");
+    expect(outcome(false, iss)).toBe("iss_mismatch");
+  });
+
+  it("[28] is judged before any token request, and nothing is kept (2026-07-28)", async () => {
+    const { agent, mcp, issuer, login, store } = await startScene();
+    login.alter = (parameters) => {
+      parameters.set("iss", `${issuer.issuer}/`);
+      return parameters;
+    };
+    await expect(agent().login(mcp.url)).rejects.toMatchObject({ code: "iss_mismatch", class: "refused" });
+    expect(issuer.to("/pool/token")).toEqual([]);
+    expect(await store.list()).toEqual([]);
+    expect(login.outcomes).toMatchObject([{ ok: false, error: { code: "iss_mismatch" } }]);
+  });
+
+  it("allows a bare code to be pasted only where the issuer promises no iss", async () => {
+    const { agent, mcp, issuer, login } = await startScene();
+    await agent().login(mcp.url);
+    issuer.metadata["authorization_response_iss_parameter_supported"] = true;
+    await agent().login(mcp.url);
+    expect(login.bareCodes).toEqual([true, false]);
+  });
+});
+
+describe("the rest of the callback", () => {
+  const check =
+    (parameters: URLSearchParams, over: Partial<PendingAuthorization> = {}) =>
+    () =>
+      checkCallback(pending(over), parameters);
+  const failing = (code: string, kind: string, message = "") =>
+    expect.objectContaining({ code, class: kind, message: expect.stringContaining(message) });
+
+  it.each(["", "another-state", "the-stat", "THE-STATE"])("[26] refuses the state %j (2025-06-18)", (state) => {
+    expect(check(callback({ code: "c", state }))).toThrow(failing("state_mismatch", "refused"));
+    expect(check(new URLSearchParams("code=c"))).toThrow(failing("state_mismatch", "refused"));
+  });
+
+  it.each(["state", "iss", "code", "error"])("refuses %s twice", (name) => {
+    const parameters = callback({ code: "c" }, `&${name}=x&${name}=x`);
+    expect(check(parameters)).toThrow(failing("bad_callback", "refused", name));
+  });
+
+  it.each(["", "&code=", "&error=", "&error=&code=", "&error=&error_description=no"])(
+    "refuses an answer with neither code nor error (%j)",
+    (more) => {
+      expect(check(callback({}, more))).toThrow(failing("bad_callback", "refused", "code"));
+    },
+  );
+
+  it("takes a code that stands beside an empty error", () => {
+    expect(check(callback({ code: "c", error: "" }))().get("code")).toBe("c");
+  });
+
+  it("gives the issuer's own error, harmless and cut", () => {
+    const parameters = callback({ error: "access_denied", error_description: `\u001b[2Jno\u202e${"x".repeat(1000)}` });
+    expect(check(parameters)).toThrow(failing("access_denied", "auth", "\\e[2Jno\\u{202e}xxx"));
+    try {
+      check(parameters)();
+    } catch (error) {
+      expect((error as Error).message.length).toBeLessThan(500);
+    }
+  });
+
+  it.each(["temporarily_unavailable", "server_error"])("takes %s for something that passes", (error) => {
+    expect(check(callback({ error }))).toThrow(failing(error, "unavailable"));
+  });
+
+  it.each<[string, Partial<PendingAuthorization>, Record<string, string>]>([
+    ["a wrong iss", {}, { iss: "https://evil.example" }],
+    ["no iss where one was promised", { promisesIss: true }, {}],
+    ["an iss with a slash", { promisesIss: true }, { iss: `${ISSUER}/` }],
+    ["a wrong state", { state: "other" }, {}],
+  ])("[30] shows nothing of an error that comes with %s (2026-07-28)", (_what, over, members) => {
+    const texts = { error: "canary-error", error_description: "canary-text", error_uri: "https://canary.example" };
+    try {
+      check(callback({ ...texts, ...members }), over)();
+      expect.unreachable();
+    } catch (error) {
+      expect(JSON.stringify(error) + String(error) + String((error as Error).cause)).not.toContain("canary");
+      expect(error).toMatchObject({ class: "refused" });
+    }
+  });
+
+  it("passes on what the token request needs", () => {
+    expect(check(callback({ code: "the-code" }))().get("code")).toBe("the-code");
+  });
+});

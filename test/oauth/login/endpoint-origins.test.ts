@@ -1,0 +1,166 @@
+import { describe, expect, it } from "vitest";
+import type { EndpointsPrompt, LoginMethod } from "../../../src/oauth/login/login-method.js";
+import { type Scene, startScene } from "../../helpers/issuer.js";
+import { TestLogin } from "../../helpers/login.js";
+
+const REDIRECT = "http://127.0.0.1:49152/callback";
+const REFUSAL = {
+  code: "bad_server_metadata",
+  class: "refused",
+  hint: expect.stringContaining("--allow-cross-origin-endpoints"),
+};
+
+/** A user who is asked about endpoints and gives the same answer each time. */
+class AskedLogin extends TestLogin implements LoginMethod {
+  readonly questions: EndpointsPrompt[] = [];
+  readonly #answer: (prompt: EndpointsPrompt) => Promise<boolean>;
+
+  constructor(log: string[], answer: boolean | ((prompt: EndpointsPrompt) => Promise<boolean>)) {
+    super(log);
+    this.#answer = typeof answer === "boolean" ? async () => answer : answer;
+  }
+
+  confirmEndpoints(prompt: EndpointsPrompt): Promise<boolean> {
+    this.questions.push(prompt);
+    this.log.push("person asked");
+    return this.#answer(prompt);
+  }
+}
+
+/** An issuer that has the code sent to another server. */
+async function startSplit() {
+  const scene = await startScene();
+  const other = await scene.another("other");
+  scene.issuer.metadata["token_endpoint"] = `${other.issuer}/token`;
+  return { ...scene, other };
+}
+
+const sent = ({ log }: Pick<Scene, "log">) => log.filter((line) => /^person|POST \/pool/.test(line));
+
+describe("an issuer whose authorization and token endpoints have different origins", () => {
+  it("is refused without consent, before anything is registered, opened or sent", async () => {
+    const scene = await startSplit();
+    const { agent, mcp, issuer, other } = scene;
+    for (const promised of [undefined, false, "true"]) {
+      issuer.metadata["authorization_response_iss_parameter_supported"] = promised;
+      const rule = `must be at ${issuer.origin}, the origin of its authorization_endpoint, unless authorization_response_iss`;
+      const refusal = { ...REFUSAL, message: expect.stringContaining(rule) };
+      await expect(agent().login(mcp.url)).rejects.toMatchObject(refusal);
+      await expect(agent().token(mcp.url)).rejects.toMatchObject(refusal);
+      await expect(agent().fetch(mcp.url)).rejects.toMatchObject(refusal);
+      await expect(agent().beginLogin(mcp.url, REDIRECT)).rejects.toMatchObject(refusal);
+    }
+    expect([sent(scene), other.requests]).toEqual([[], []]);
+  });
+
+  it("is taken where the callback names the issuer", async () => {
+    const { agent, mcp, issuer } = await startSplit();
+    issuer.metadata["authorization_response_iss_parameter_supported"] = true;
+    expect((await agent().login(mcp.url)).value).toBe("access-other-1");
+    await expect(agent().beginLogin(mcp.url, REDIRECT)).resolves.toMatchObject({ overrides: [] });
+  });
+
+  it("may be allowed, which is remembered for that issuer and no other", async () => {
+    const { agent, mcp, issuer, store, another, other } = await startSplit();
+    await agent({ allowCrossOriginEndpoints: true }).login(mcp.url);
+    expect((await agent().login(mcp.url)).value).toBe("access-other-2");
+    expect((await store.list()).map(({ overrides }) => overrides)).toEqual([["allowCrossOriginEndpoints"]]);
+    const evil = await another("evil");
+    evil.metadata["authorization_endpoint"] = issuer.metadata["authorization_endpoint"];
+    mcp.metadata = { ...mcp.metadata, authorization_servers: [evil.issuer] };
+    await expect(agent().login(mcp.url)).rejects.toMatchObject(REFUSAL);
+    expect([evil.to("/pool/register"), evil.to("/pool/token"), other.to("/pool/token").length]).toEqual([[], [], 2]);
+  });
+
+  it("is refused for a device login too, whatever the callback of another login would name", async () => {
+    const scene = await startSplit();
+    const { agent, mcp, issuer } = scene;
+    issuer.metadata["authorization_response_iss_parameter_supported"] = true;
+    const message = expect.stringContaining(
+      `${issuer.origin}, the origin of its device_authorization_endpoint (RFC 9700`,
+    );
+    await expect(agent({ flow: "device" }).login(mcp.url)).rejects.toMatchObject({ ...REFUSAL, message });
+    expect(sent(scene)).toEqual([]);
+    const allowed = agent({ flow: "device", allowCrossOriginEndpoints: true });
+    expect((await allowed.login(mcp.url)).value).toBe("access-other-1");
+  });
+
+  it("is judged in a device login by the endpoint of that flow", async () => {
+    const { agent, mcp, issuer, another } = await startScene();
+    const pages = await another("pages");
+    issuer.metadata["authorization_endpoint"] = `${pages.issuer}/authorize`;
+    expect((await agent({ flow: "device" }).login(mcp.url)).value).toBe("access-as-1");
+    await expect(agent().login(mcp.url)).rejects.toMatchObject(REFUSAL);
+  });
+});
+
+describe("a user who is asked about such an issuer", () => {
+  it("hears of both endpoints first, and is not asked again after a yes", async () => {
+    const { agent, mcp, issuer, store, other, log } = await startSplit();
+    const login = new AskedLogin(log, true);
+    for (const token of ["access-other-1", "access-other-2"]) {
+      expect((await agent({ login }).login(mcp.url)).value).toBe(token);
+    }
+    expect(login.questions).toEqual([
+      {
+        resource: mcp.url,
+        issuer: issuer.issuer,
+        authorizationEndpoint: `${issuer.issuer}/authorize`,
+        tokenEndpoint: `${other.issuer}/token`,
+        signal: expect.any(AbortSignal),
+      },
+    ]);
+    expect(sent({ log })[0]).toBe("person asked");
+    expect((await store.list()).map(({ overrides }) => overrides)).toEqual([["allowCrossOriginEndpoints"]]);
+  });
+
+  it("is asked in the first of two steps, and not in the second", async () => {
+    const { agent, mcp, log } = await startSplit();
+    const login = new AskedLogin(log, true);
+    const begun = await agent({ login }).beginLogin(mcp.url, REDIRECT);
+    expect(begun.overrides).toEqual(["allowCrossOriginEndpoints"]);
+    const signal = new AbortController().signal;
+    const session = await login.open({ resource: mcp.url, issuer: begun.issuer.issuer, signal });
+    expect((await agent({ login }).finishLogin(begun, session)).value).toBe("access-other-1");
+    expect(login.questions).toHaveLength(1);
+  });
+
+  it("ends the login with a no, which is not remembered", async () => {
+    const { agent, mcp, store, log } = await startSplit();
+    for (const flow of ["browser", "device"] as const) {
+      const login = new AskedLogin(log, false);
+      await expect(agent({ login, flow }).login(mcp.url)).rejects.toMatchObject(REFUSAL);
+      await expect(agent({ login, flow }).login(mcp.url)).rejects.toMatchObject(REFUSAL);
+      expect(login.questions).toHaveLength(2);
+    }
+    expect([await store.list(), sent({ log }).filter((line) => line !== "person asked")]).toEqual([[], []]);
+  });
+
+  it("is not asked where nothing is split, or it was allowed, or the callback names the issuer", async () => {
+    const { agent, mcp, issuer, log } = await startSplit();
+    const login = new AskedLogin(log, false);
+    await agent({ login, allowCrossOriginEndpoints: true }).beginLogin(mcp.url, REDIRECT);
+    issuer.metadata["authorization_response_iss_parameter_supported"] = true;
+    await agent({ login }).beginLogin(mcp.url, REDIRECT);
+    issuer.metadata = { ...issuer.metadata, token_endpoint: `${issuer.issuer}/token` };
+    await agent({ login }).login(mcp.url);
+    expect(login.questions).toEqual([]);
+  });
+
+  it("is waited for until the time for a login is over, or the login is aborted", async () => {
+    const { agent, mcp, log } = await startSplit();
+    const signals: AbortSignal[] = [];
+    const controller = new AbortController();
+    const login = new AskedLogin(log, ({ signal }) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    });
+    const client = agent({ login, loginTimeout: 20 });
+    await expect(client.login(mcp.url)).rejects.toMatchObject({ code: "timeout", class: "auth" });
+    const stopped = agent({ login }).login(mcp.url, { signal: controller.signal });
+    while (signals.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    controller.abort();
+    await expect(stopped).rejects.toMatchObject({ code: "aborted" });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  });
+});

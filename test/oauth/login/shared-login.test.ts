@@ -1,0 +1,461 @@
+import { describe, expect, it } from "vitest";
+import { untilAborted } from "../../../src/http/deadline.js";
+import type { AgentClientOptions } from "../../../src/oauth/agent.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { memoryStore } from "../../../src/store/memory.js";
+import { compile, startChild } from "../../helpers/child.js";
+import { FakeClock } from "../../helpers/clock.js";
+import { type Scene, startScene, TestMcp } from "../../helpers/issuer.js";
+import { TestLogin } from "../../helpers/login.js";
+import { until } from "../../helpers/server.js";
+import { folder } from "../../store/stores.js";
+import type { AgentJob } from "../agent-driver.js";
+
+const SIGNAL = new AbortController().signal;
+const MINUTE = 60_000;
+
+const stores = [
+  ["memoryStore", memoryStore],
+  ["fileStore", () => fileStore(folder())],
+] as const;
+
+interface Desk extends Scene {
+  /** An agent with a person of its own. */
+  seat(options?: Partial<AgentClientOptions>): { agent: ReturnType<Scene["agent"]>; login: TestLogin };
+}
+
+/** Agents that share a store, and a clock that agrees with the machine's. */
+async function desk(open: () => ReturnType<typeof memoryStore>): Promise<Desk> {
+  const scene = await startScene();
+  const store = open();
+  const clock = new FakeClock(Date.now() + 2000);
+  const seat = (options: Partial<AgentClientOptions> = {}) => {
+    const login = new TestLogin();
+    return { login, agent: scene.agent({ store, clock, login, ...options }) };
+  };
+  return { ...scene, store, clock, seat };
+}
+
+/** Keeps a person from signing in until it is released. */
+function hold(login: TestLogin): () => void {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  login.before = () => held;
+  return release;
+}
+
+/** A person who says no. */
+function denies(login: TestLogin): void {
+  login.alter = (callback) => {
+    const state = callback.get("state") ?? "";
+    return new URLSearchParams({ error: "access_denied", error_description: "they said no", state });
+  };
+}
+
+describe.each(stores)("agents over one %s", (_name, open) => {
+  it("open one browser, and the one that waits gets what was signed in", async () => {
+    const { seat, mcp, issuer } = await desk(open);
+    const [first, second] = [seat(), seat()];
+    const release = hold(first.login);
+    const leading = first.agent.token(mcp.url);
+    await until(() => first.login.urls.length === 1);
+    const following = second.agent.token(mcp.url);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    release();
+    const tokens = await Promise.all([leading, following]);
+    expect(tokens.map(({ value }) => value)).toEqual(["access-as-1", "access-as-1"]);
+    expect(first.login.opened.length + second.login.opened.length).toBe(1);
+    expect(issuer.to("/pool/token")).toHaveLength(1);
+  });
+
+  it("open one browser for two who both asked for a sign-in", async () => {
+    const { seat, mcp } = await desk(open);
+    await seat().agent.login(mcp.url);
+    const [first, second] = [seat(), seat()];
+    const release = hold(first.login);
+    const leading = first.agent.login(mcp.url);
+    await until(() => first.login.urls.length === 1);
+    const following = second.agent.login(mcp.url);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    release();
+    expect((await leading).value).toBe("access-as-2");
+    expect((await following).value).toBe("access-as-2");
+    expect(second.login.opened).toEqual([]);
+  });
+
+  it("ask again where somebody asks after a sign-in that is done", async () => {
+    const { seat, mcp } = await desk(open);
+    await seat().agent.login(mcp.url);
+    const later = seat();
+    expect((await later.agent.token(mcp.url)).value).toBe("access-as-1");
+    expect(later.login.opened).toEqual([]);
+    expect((await later.agent.login(mcp.url)).value).toBe("access-as-2");
+    expect(later.login.opened).toHaveLength(1);
+  });
+
+  it("ask themselves where what was signed in lacks a scope", async () => {
+    const { seat, mcp } = await desk(open);
+    const [first, second] = [seat(), seat()];
+    const release = hold(first.login);
+    const leading = first.agent.token(mcp.url, { scope: "a" });
+    await until(() => first.login.urls.length === 1);
+    const following = second.agent.token(mcp.url, { scope: "b" });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    release();
+    await leading;
+    expect((await following).scope).toContain("b");
+    expect(second.login.opened).toHaveLength(1);
+  });
+
+  it("sign in at different servers side by side", async () => {
+    const { seat, mcp, issuer, log } = await desk(open);
+    const other = await new TestMcp("mcp2", log, "/mcp").startFor(issuer);
+    const [first, second] = [seat(), seat()];
+    const releases = [hold(first.login), hold(second.login)];
+    const both = Promise.all([first.agent.token(mcp.url), second.agent.token(other.url)]);
+    await until(() => first.login.urls.length === 1 && second.login.urls.length === 1);
+    for (const release of releases) release();
+    expect(new Set((await both).map(({ value }) => value)).size).toBe(2);
+  });
+
+  it("tell who waits that the person said no, without asking again", async () => {
+    const { seat, mcp } = await desk(open);
+    const [first, second, third] = [seat(), seat(), seat()];
+    denies(first.login);
+    const release = hold(first.login);
+    const leading = first.agent.token(mcp.url);
+    await until(() => first.login.urls.length === 1);
+    const following = [second.agent.token(mcp.url), third.agent.login(mcp.url)];
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    release();
+    for (const result of await Promise.allSettled([leading, ...following])) {
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "access_denied", class: "auth" } });
+    }
+    expect([...second.login.opened, ...third.login.opened]).toEqual([]);
+  });
+
+  it("do not ask a person who said no again for five minutes, however often a program comes", async () => {
+    const { seat, mcp, clock } = await desk(open);
+    const person = seat();
+    denies(person.login);
+    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    for (const minute of [0, 1, 2, 3, 4]) {
+      const error = await person.agent.token(mcp.url).catch((thrown: unknown) => thrown as Error & { hint?: string });
+      expect(error).toMatchObject({ code: "access_denied", hint: `to be asked again: agentauth login ${mcp.url}` });
+      const { message } = error as Error;
+      expect(message).toMatch(/ended \d+ s ago: the sign-in ended with "access_denied": they said no$/);
+      const ago = Number(/ended (\d+) s/.exec(message)?.[1]);
+      expect(Math.floor(ago / 60)).toBe(minute);
+      expect(message.match(/ s ago/g)).toHaveLength(1);
+      await clock.sleep(MINUTE, SIGNAL);
+    }
+    expect(person.login.opened).toHaveLength(1);
+    await clock.sleep(10_000, SIGNAL);
+    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    expect(person.login.opened).toHaveLength(2);
+  });
+
+  it("ask a person who said no at once when a person asks for it", async () => {
+    const { seat, mcp } = await desk(open);
+    const person = seat();
+    denies(person.login);
+    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    person.login.alter = () => undefined;
+    expect((await person.agent.login(mcp.url)).value).toBe("access-as-1");
+    expect((await person.agent.token(mcp.url)).value).toBe("access-as-1");
+  });
+
+  it("do not hold it against a person that the issuer did not answer", async () => {
+    const { seat, mcp, issuer } = await desk(open);
+    const person = seat();
+    const answer = issuer.routes["/pool/token"];
+    issuer.routes["/pool/token"] = { status: 503, text: "" };
+    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    if (answer) issuer.routes["/pool/token"] = answer;
+    expect((await person.agent.token(mcp.url)).value).toBe("access-as-2");
+  });
+
+  it("go on themselves where the one that they waited for was called off", async () => {
+    const { seat, mcp } = await desk(open);
+    const [first, second] = [seat(), seat()];
+    const controller = new AbortController();
+    first.login.before = () => untilAborted(new Promise(() => undefined), controller.signal);
+    const leading = first.agent.token(mcp.url, { signal: controller.signal });
+    await until(() => first.login.urls.length === 1);
+    const following = second.agent.token(mcp.url);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    controller.abort();
+    await expect(leading).rejects.toMatchObject({ code: "aborted" });
+    expect((await following).value).toMatch(/^access-as-/);
+    expect(second.login.opened).toHaveLength(1);
+  });
+
+  it("read what was signed in while they waited from the store, whoever did it", async () => {
+    const { seat, mcp, store } = await desk(open);
+    const [first, second, third] = [seat(), seat(), seat()];
+    const release = hold(first.login);
+    const controller = new AbortController();
+    const leading = first.agent.token(mcp.url, { signal: controller.signal });
+    await until(() => first.login.urls.length === 1);
+    const following = second.agent.token(mcp.url);
+    // A sign-in in two steps takes no lease.
+    const login = await third.agent.beginLogin(mcp.url, third.login.redirectUri);
+    const session = await third.login.open({
+      resource: mcp.url,
+      issuer: login.issuer.issuer,
+      preferredRedirectUri: undefined,
+      signal: SIGNAL,
+    });
+    const { value } = await third.agent.finishLogin(login, session);
+    controller.abort();
+    release();
+    await expect(leading).rejects.toMatchObject({ code: "aborted" });
+    expect((await following).value).toBe(value);
+    expect(second.login.opened).toEqual([]);
+    expect(await store.list()).toHaveLength(1);
+  });
+});
+
+describe("a sign-in", () => {
+  it("that a person asks for is done, also where somebody signed in since it was looked at", async () => {
+    const { seat, mcp, store } = await desk(memoryStore);
+    await seat().agent.login(mcp.url);
+    const late: GrantStore = {
+      ...store,
+      async lease(name, work, options) {
+        if (!name.startsWith("login ")) return store.lease(name, work, options);
+        const grant = await store.read({ profile: "default", server: mcp.url });
+        if (grant) await store.save({ ...grant, generation: grant.generation + 1 }, grant.generation);
+        return store.lease(name, work, options);
+      },
+    };
+    const person = seat({ store: late });
+    expect((await person.agent.login(mcp.url)).value).toBe("access-as-2");
+    expect(person.login.opened).toHaveLength(1);
+  });
+
+  it("that a person asks for waits for another one, and is not content with what was there before", async () => {
+    const home = folder();
+    const { seat, mcp } = await desk(() => fileStore(home));
+    await seat().agent.login(mcp.url);
+    const [first, second] = [seat(), seat({ store: fileStore(home) })];
+    const release = hold(first.login);
+    const leading = first.agent.login(mcp.url);
+    await until(() => first.login.urls.length === 1);
+    const following = second.agent.login(mcp.url);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    release();
+    expect((await leading).value).toBe("access-as-2");
+    expect((await following).value).toBe("access-as-2");
+    expect(second.login.opened).toEqual([]);
+  });
+
+  it("in two steps tells its page that it has failed", async () => {
+    const { seat, mcp } = await desk(memoryStore);
+    const { agent, login } = seat();
+    denies(login);
+    const prepared = await agent.beginLogin(mcp.url, login.redirectUri);
+    const request = {
+      resource: mcp.url,
+      issuer: prepared.issuer.issuer,
+      preferredRedirectUri: undefined,
+      signal: SIGNAL,
+    };
+    const session = await login.open(request);
+    await expect(agent.finishLogin(prepared, session)).rejects.toMatchObject({ code: "access_denied" });
+    expect(login.outcomes).toMatchObject([{ ok: false, error: { code: "access_denied" } }]);
+  });
+
+  it("goes on for as long as a person takes, as long as its process lives", async () => {
+    const { seat, mcp, store } = await desk(memoryStore);
+    const asked: unknown[] = [];
+    const watched: GrantStore = {
+      ...store,
+      lease: (name, work, options) => {
+        if (name.startsWith("login ")) asked.push([options.extend, options.patience]);
+        return store.lease(name, work, options);
+      },
+    };
+    await seat({ store: watched }).agent.login(mcp.url);
+    expect(asked).toEqual([[true, undefined]]);
+  });
+
+  it("that was turned down is forgotten where the clock was set back behind it", async () => {
+    const { seat, mcp } = await desk(memoryStore);
+    const person = seat({ clock: new FakeClock(Date.now() - 60 * MINUTE) });
+    denies(person.login);
+    for (const nth of [1, 2]) {
+      await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+      expect(person.login.opened).toHaveLength(nth);
+    }
+  });
+});
+
+describe("a request while a person signs in", () => {
+  it("waits for the new token, and does not send the one that its server has just refused", async () => {
+    const { seat, mcp, issuer } = await desk(memoryStore);
+    issuer.tokenAnswer = { refresh_token: undefined };
+    const { agent, login } = seat();
+    await agent.login(mcp.url);
+    mcp.accepts = (token) => token === "access-as-2";
+    const release = hold(login);
+    const first = agent.fetch(mcp.url);
+    await until(() => login.urls.length === 2);
+    const second = agent.fetch(mcp.url);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    release();
+    expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200]);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2", "Bearer access-as-2"]);
+  });
+});
+
+describe("a request after a sign-in that came to nothing", () => {
+  it("is sent with the token that there is, which its server may take again", async () => {
+    const { seat, mcp, issuer } = await desk(memoryStore);
+    issuer.tokenAnswer = { refresh_token: undefined };
+    const { agent, login } = seat();
+    await agent.login(mcp.url);
+    denies(login);
+    mcp.accepts = () => false;
+    await expect(agent.fetch(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    mcp.accepts = () => true;
+    expect((await agent.fetch(mcp.url)).status).toBe(200);
+    expect(login.opened).toHaveLength(2);
+  });
+});
+
+describe("accounts", () => {
+  it("of another profile stand in for none of this one", async () => {
+    const { seat, mcp } = await desk(memoryStore);
+    await seat({ loginHint: "ann", profile: "work" }).agent.login(mcp.url);
+    await expect(seat({ login: undefined }).agent.token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect((await seat({ profile: "work", login: undefined }).agent.token(mcp.url)).value).toBe("access-as-1");
+  });
+
+  it("are signed in side by side and kept apart", async () => {
+    const { seat, mcp, store } = await desk(() => fileStore(folder()));
+    const [ann, bob] = ["ann@example.com", "bob@example.com"].map((loginHint) => seat({ loginHint }));
+    if (!ann || !bob) throw new Error("two seats");
+    const releases = [hold(ann.login), hold(bob.login)];
+    const both = Promise.all([ann.agent.token(mcp.url), bob.agent.token(mcp.url)]);
+    await until(() => ann.login.urls.length === 1 && bob.login.urls.length === 1);
+    for (const release of releases) release();
+    await both;
+    expect(ann.login.asked().get("login_hint")).toBe("ann@example.com");
+    const grants = await store.list();
+    expect(grants.map(({ account }) => account).sort()).toEqual(["ann@example.com", "bob@example.com"]);
+    const mine = await ann.agent.token(mcp.url);
+    const theirs = await bob.agent.token(mcp.url);
+    expect(mine.value).not.toBe(theirs.value);
+    expect(ann.login.opened.length + bob.login.opened.length).toBe(2);
+  });
+
+  it("have to be named where there are several, and the error names them", async () => {
+    const { seat, mcp } = await desk(memoryStore);
+    for (const loginHint of ["ann", "bob"]) await seat({ loginHint }).agent.login(mcp.url);
+    const nobody = seat();
+    await expect(nobody.agent.token(mcp.url)).rejects.toMatchObject({
+      code: "account_ambiguous",
+      class: "usage",
+      message: expect.stringMatching(/"ann", "bob"/),
+      hint: "name one with --account-hint",
+    });
+    expect(nobody.login.opened).toEqual([]);
+    expect((await seat({ loginHint: "bob" }).agent.token(mcp.url)).value).toBe("access-as-2");
+  });
+
+  it("need no name where there is one, and it is the one that is renewed, signed in anew and signed out", async () => {
+    const { seat, mcp, clock, store, issuer } = await desk(memoryStore);
+    await seat({ loginHint: "ann" }).agent.login(mcp.url);
+    const { agent, login } = seat();
+    expect((await agent.token(mcp.url)).value).toBe("access-as-1");
+    await clock.sleep(3_600_000, SIGNAL);
+    expect((await agent.token(mcp.url)).value).toBe("access-as-2");
+    issuer.tokenAnswer = { scope: "more" };
+    await agent.token(mcp.url, { scope: "more" });
+    expect(login.asked().get("login_hint")).toBe("ann");
+    expect((await store.list()).map(({ account, tokens }) => [account, tokens.scope])).toEqual([["ann", "more"]]);
+    expect(await agent.logout(mcp.url)).toMatchObject({ removed: true });
+    expect(await store.list()).toEqual([]);
+  });
+
+  it("do not stand in for one that is named and not signed in", async () => {
+    const { seat, mcp } = await desk(memoryStore);
+    await seat({ loginHint: "ann" }).agent.login(mcp.url);
+    const bob = seat({ loginHint: "bob", login: undefined });
+    await expect(bob.agent.token(mcp.url)).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining('account "bob"'),
+      hint: `agentauth login ${mcp.url} --account-hint bob`,
+    });
+  });
+});
+
+describe("two processes", () => {
+  it("open one browser, and the one that waits gets what was signed in", async () => {
+    const home = folder();
+    const { seat, mcp, issuer } = await desk(() => fileStore(home));
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const authorize = issuer.routes["/pool/authorize"];
+    issuer.routes["/pool/authorize"] = async (request, nth) => {
+      await held;
+      return typeof authorize === "function" ? authorize(request, nth) : {};
+    };
+    const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };
+    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
+    await until(() => issuer.to("/pool/authorize").length > 0);
+    const said: string[] = [];
+    const here = seat({ onProgress: ({ text }) => said.push(text) });
+    const following = here.agent.token(mcp.url);
+    await until(() => said.length > 0);
+    expect(said[0]).toContain(`process ${child.pid}`);
+    release();
+    expect(await child.hears("ended")).toMatchObject({ opened: 1, value: "access-as-1" });
+    expect((await following).value).toBe("access-as-1");
+    expect(here.login.opened).toEqual([]);
+  });
+
+  it("do not wait for a sign-in that another process waits for, once there is a login from elsewhere", async () => {
+    const home = folder();
+    const { seat, mcp, issuer, store } = await desk(() => fileStore(home));
+    const authorize = issuer.routes["/pool/authorize"];
+    issuer.routes["/pool/authorize"] = { raw: () => undefined };
+    const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };
+    startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
+    await until(() => issuer.to("/pool/authorize").length > 0);
+    if (authorize) issuer.routes["/pool/authorize"] = authorize;
+    const said: string[] = [];
+    const here = seat({ onProgress: ({ text }) => said.push(text) });
+    const following = here.agent.token(mcp.url);
+    await until(() => said.length > 0);
+    const elsewhere = seat();
+    const login = await elsewhere.agent.beginLogin(mcp.url, elsewhere.login.redirectUri);
+    const request = { resource: mcp.url, issuer: login.issuer.issuer, preferredRedirectUri: undefined, signal: SIGNAL };
+    const { value } = await elsewhere.agent.finishLogin(login, await elsewhere.login.open(request));
+    expect((await following).value).toBe(value);
+    expect(here.login.opened).toEqual([]);
+    expect(await store.list()).toHaveLength(1);
+  });
+
+  it.skipIf(process.platform === "win32")("do not wait for one that was killed in the middle of it", async () => {
+    const home = folder();
+    const { seat, mcp, issuer } = await desk(() => fileStore(home));
+    const authorize = issuer.routes["/pool/authorize"];
+    issuer.routes["/pool/authorize"] = { raw: () => undefined };
+    const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };
+    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
+    await until(() => issuer.to("/pool/authorize").length > 0);
+    const here = seat();
+    const following = here.agent.token(mcp.url);
+    if (authorize) issuer.routes["/pool/authorize"] = authorize;
+    await child.kill("SIGKILL");
+    expect((await following).value).toBe("access-as-1");
+    expect(here.login.opened).toHaveLength(1);
+  });
+});

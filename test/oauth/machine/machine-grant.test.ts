@@ -1,0 +1,547 @@
+import { jwtVerify } from "jose";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { AgentClientOptions } from "../../../src/oauth/agent.js";
+import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
+import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
+
+const SECRET = "machine-secret-1";
+const BY_SECRET = {
+  client: { clientId: "machine", clientSecret: SECRET },
+  grant: { type: "client_credentials" },
+} as const;
+const TOKEN = "/pool/token";
+
+let scene: Scene;
+beforeEach(async () => {
+  scene = await startScene();
+});
+
+const machine = (options: Partial<AgentClientOptions> = {}) =>
+  scene.agent({ ...BY_SECRET, login: undefined, ...options });
+const tokenRequests = () => scene.issuer.to(TOKEN).length;
+const kept = async () => (await scene.store.list())[0];
+
+/** An issuer for machines alone. */
+function withoutPeople() {
+  const { issuer } = scene;
+  for (const name of ["authorization_endpoint", "code_challenge_methods_supported", "response_types_supported"])
+    delete issuer.metadata[name];
+  issuer.metadata["grant_types_supported"] = ["client_credentials"];
+}
+
+describe("client credentials", () => {
+  it("get a token for the server by the client's secret, without a person", async () => {
+    const { issuer, mcp, login, log } = scene;
+    const token = await machine({ login }).token(mcp.url, { scope: "a b" });
+    expect(token.value).toBe("access-as-1");
+    expect(Object.fromEntries(issuer.form(TOKEN))).toEqual({
+      grant_type: "client_credentials",
+      resource: mcp.url,
+      scope: "a b",
+    });
+    expect(issuer.to(TOKEN)[0]?.headers.authorization).toBe(`Basic ${btoa(`machine:${SECRET}`)}`);
+    expect(log.filter((line) => /person|authorize|register/.test(line))).toEqual([]);
+  });
+
+  it("use the token again while it lives, also where no person may be asked", async () => {
+    await machine().token(scene.mcp.url);
+    await machine().token(scene.mcp.url, { login: false });
+    expect(tokenRequests()).toBe(1);
+  });
+
+  it("keep neither the secret nor a refresh token", async () => {
+    await machine().token(scene.mcp.url);
+    const grant = await kept();
+    expect(grant).toMatchObject({ account: "grant:client_credentials:machine" });
+    expect(grant?.client).toMatchObject({ clientSecret: undefined, authMethod: "client_secret_basic" });
+    expect(grant?.tokens).toMatchObject({ refreshToken: undefined, idToken: undefined });
+  });
+
+  it("ask anew when the token has ended, at the issuer that is known, and find out nothing else anew", async () => {
+    await machine().token(scene.mcp.url, { scope: "a" });
+    await scene.clock.sleep(3_600_000, new AbortController().signal);
+    scene.log.length = 0;
+    expect((await machine().token(scene.mcp.url, { login: false })).value).toBe("access-as-2");
+    expect(scene.log).toEqual([`as POST ${TOKEN}`]);
+    expect(scene.issuer.form(TOKEN, 1).get("scope")).toBe("a");
+  });
+
+  it("ask anew where that is forced, and for scopes that the token lacks, without losing those it has", async () => {
+    await machine().token(scene.mcp.url, { scope: "a" });
+    await machine().token(scene.mcp.url, { forceRefresh: true });
+    await machine().token(scene.mcp.url, { scope: "b" });
+    expect([1, 2].map((nth) => scene.issuer.form(TOKEN, nth).get("scope"))).toEqual(["a", "a b"]);
+  });
+
+  it("do not ask again for scopes that the issuer has left out before", async () => {
+    scene.issuer.tokenAnswer = { scope: "a" };
+    await machine().token(scene.mcp.url, { scope: "a b" });
+    await machine().token(scene.mcp.url, { scope: "b" });
+    expect(tokenRequests()).toBe(1);
+  });
+
+  it("give a token that still lives where the issuer does not answer", async () => {
+    await machine().token(scene.mcp.url);
+    scene.issuer.routes[TOKEN] = { status: 503, text: "" };
+    const token = await machine().token(scene.mcp.url, { minTtl: 86_400, login: false });
+    expect(token.value).toBe("access-as-1");
+    await expect(machine().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+      class: "unavailable",
+    });
+  });
+
+  it("follow a server that has moved its token endpoint", async () => {
+    const { issuer, mcp } = scene;
+    await machine().token(mcp.url);
+    issuer.metadata["token_endpoint"] = `${issuer.issuer}/token2`;
+    issuer.routes["/pool/token2"] = { json: issuer.tokens(7) };
+    issuer.routes[TOKEN] = { status: 404, text: "gone" };
+    expect((await machine().token(mcp.url, { forceRefresh: true })).value).toBe("access-as-7");
+  });
+
+  it("never go to another issuer than the client belongs to", async () => {
+    const { mcp, issuer } = scene;
+    await machine().token(mcp.url);
+    const evil = await scene.another("evil");
+    mcp.metadata["authorization_servers"] = [evil.issuer];
+    issuer.routes[TOKEN] = { status: 404, text: "gone" };
+    await expect(machine().token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ code: "issuer_changed" });
+    expect(evil.to(TOKEN)).toEqual([]);
+    const elsewhere = { ...BY_SECRET.client, issuer: "https://other.example" };
+    await expect(machine({ client: elsewhere }).token(mcp.url)).rejects.toMatchObject({
+      code: "issuer_mismatch",
+      class: "refused",
+    });
+  });
+
+  it("keep tokens for another resource apart", async () => {
+    await machine().token(scene.mcp.url);
+    const resource = `${scene.mcp.origin}/other`;
+    expect((await machine({ resource }).token(scene.mcp.url)).resource).toBe(resource);
+    expect(scene.issuer.form(TOKEN, 1).get("resource")).toBe(resource);
+  });
+
+  it("ask once for all who want a token at the same time", async () => {
+    const agents = Array.from({ length: 10 }, () => machine());
+    const tokens = await Promise.all(
+      agents.flatMap((agent) => [agent, agent]).map((agent) => agent.token(scene.mcp.url)),
+    );
+    expect(new Set(tokens.map(({ value }) => value)).size).toBe(1);
+    expect(tokenRequests()).toBe(1);
+  });
+
+  it.each<[string, Reply, RegExp]>([
+    [
+      "invalid_client",
+      { status: 401, json: { error: "invalid_client" } },
+      /--client-id "machine", and its secret in AGENTAUTH_CLIENT_SECRET/,
+    ],
+    [
+      "unauthorized_client",
+      { status: 400, json: { error: "unauthorized_client" } },
+      /has to be allowed the grant client_credentials/,
+    ],
+    ["unsupported_grant_type", { status: 400, json: { error: "unsupported_grant_type" } }, /does not do the grant/],
+    ["invalid_scope", { status: 400, json: { error: "invalid_scope" } }, /--scope/],
+    ["invalid_target", { status: 400, json: { error: "invalid_target" } }, /--resource/],
+  ])("give %s as the issuer's verdict, with what helps, and do not ask twice", async (code, reply, hint) => {
+    scene.issuer.routes[TOKEN] = reply;
+    const error = await machine({ login: scene.login })
+      .token(scene.mcp.url)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code, hint: expect.stringMatching(hint) });
+    expect(tokenRequests()).toBe(1);
+    expect(JSON.stringify(error)).not.toContain(SECRET);
+    expect(await scene.store.list()).toEqual([]);
+  });
+
+  it("take a verdict on a later request as it is, and look for no other issuer", async () => {
+    await machine().token(scene.mcp.url);
+    scene.issuer.routes[TOKEN] = { status: 401, json: { error: "invalid_client" } };
+    scene.log.length = 0;
+    await expect(machine().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+      code: "invalid_client",
+    });
+    expect(scene.log).toEqual([`as POST ${TOKEN}`]);
+  });
+
+  it("show no secret that the issuer repeats", async () => {
+    scene.issuer.routes[TOKEN] = ({ headers }) => ({
+      status: 400,
+      json: { error: "invalid_request", error_description: `${SECRET} ${String(headers.authorization)}` },
+    });
+    const error = await machine().token(scene.mcp.url).catch(String);
+    expect(error).toContain("********");
+    expect(error).not.toContain(SECRET);
+    expect(error).not.toContain(btoa(`machine:${SECRET}`));
+  });
+
+  it("need an issuer to have nothing but a token endpoint, while a person still needs all", async () => {
+    withoutPeople();
+    expect((await machine().token(scene.mcp.url)).value).toBe("access-as-1");
+    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+  });
+
+  it("are nothing that a client without a proof could ask by", async () => {
+    await expect(machine({ client: { clientId: "machine" } }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "usage",
+      hint: expect.stringMatching(/AGENTAUTH_CLIENT_SECRET.*--private-key/),
+    });
+    expect(scene.log).toEqual([]);
+  });
+
+  it("use the addresses for clients with a certificate where requests show one", async () => {
+    const { issuer, mcp } = scene;
+    issuer.metadata["mtls_endpoint_aliases"] = { token_endpoint: `${issuer.issuer}/mtls/token` };
+    issuer.metadata["token_endpoint_auth_methods_supported"] = ["tls_client_auth"];
+    issuer.routes["/pool/mtls/token"] = () => ({ json: issuer.tokens(9) });
+    const client = { clientId: "machine" };
+    expect((await machine({ client, mutualTls: true }).token(mcp.url)).value).toBe("access-as-9");
+    expect(issuer.form("/pool/mtls/token").get("client_id")).toBe("machine");
+    issuer.metadata["mtls_endpoint_aliases"] = { token_endpoint: "http://as.example/token" };
+    await expect(machine({ client, mutualTls: true }).token(mcp.url, { forceRefresh: true })).resolves.toBeDefined();
+    const other = { clientId: "other" };
+    await expect(machine({ client: other, mutualTls: true }).token(mcp.url)).rejects.toMatchObject({
+      code: "bad_address",
+    });
+  });
+});
+
+describe("a client's private key", () => {
+  it("signs a new assertion for every request: for the issuer, for a minute, with the key's id", async () => {
+    const { key, publicKey } = await clientKey("ES256", "key-7");
+    const client = { clientId: "machine", privateKey: key };
+    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
+    scene.issuer.metadata["token_endpoint_auth_signing_alg_values_supported"] = ["ES256"];
+    await machine({ client }).token(scene.mcp.url);
+    await machine({ client }).token(scene.mcp.url, { forceRefresh: true });
+    const assertions = [0, 1].map((nth) => scene.issuer.form(TOKEN, nth).get("client_assertion") ?? "");
+    const rules = { issuer: "machine", subject: "machine", audience: scene.issuer.issuer };
+    const [one, two] = await Promise.all(assertions.map((text) => jwtVerify(text, publicKey, rules)));
+    expect(one?.protectedHeader).toMatchObject({ alg: "ES256", kid: "key-7" });
+    expect(one?.payload.aud).toBe(scene.issuer.issuer);
+    expect((one?.payload.exp ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(60);
+    expect(one?.payload.jti).not.toBe(two?.payload.jti);
+    expect(scene.issuer.form(TOKEN).get("client_assertion_type")).toBe(
+      "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    );
+    expect(scene.issuer.to(TOKEN)[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it.each(["RS256", "PS256", "ES384", "EdDSA", "Ed25519"] as const)("can be one for %s", async (algorithm) => {
+    const { key, publicKey } = await clientKey(algorithm);
+    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
+    await machine({ client: { clientId: "machine", privateKey: key } }).token(scene.mcp.url);
+    const assertion = scene.issuer.form(TOKEN).get("client_assertion") ?? "";
+    const { protectedHeader } = await jwtVerify(assertion, publicKey, { algorithms: [algorithm] });
+    expect(protectedHeader.alg).toBe(algorithm);
+  });
+
+  it("that is for another algorithm than is said is the program's mistake", async () => {
+    const { key } = await clientKey("ES256");
+    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
+    const client = { clientId: "machine", privateKey: { ...key, algorithm: "RS256" } as const };
+    await expect(machine({ client }).token(scene.mcp.url)).rejects.toThrow(TypeError);
+    expect(tokenRequests()).toBe(0);
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    [
+      "lists other ways",
+      { token_endpoint_auth_methods_supported: ["client_secret_post", "none"] },
+      "client_secret_post, none",
+    ],
+    ["lists nothing, which means Basic", {}, "client_secret_basic"],
+    [
+      "lists other algorithms",
+      {
+        token_endpoint_auth_methods_supported: ["private_key_jwt"],
+        token_endpoint_auth_signing_alg_values_supported: ["RS256", "PS256"],
+      },
+      "RS256, PS256",
+    ],
+  ])("is not used where the issuer %s", async (_what, metadata, list) => {
+    const { key } = await clientKey("ES256");
+    Object.assign(scene.issuer.metadata, metadata);
+    const client = { clientId: "machine", privateKey: key };
+    await expect(machine({ client }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "client_auth_unsupported",
+      class: "auth",
+      message: expect.stringContaining(list),
+    });
+    expect(tokenRequests()).toBe(0);
+  });
+
+  it("is used at an issuer that lists nothing where whoever registered the client says so", async () => {
+    const { key } = await clientKey("ES256");
+    const client = { clientId: "machine", privateKey: key, authMethod: "private_key_jwt" } as const;
+    expect((await machine({ client }).token(scene.mcp.url)).value).toBe("access-as-1");
+  });
+
+  it("proves the client of a person too, in the sign-in and in the renewal, and is never kept", async () => {
+    const { key } = await clientKey("ES256");
+    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
+    const client = { clientId: "for-people", privateKey: key };
+    await scene.agent({ client }).login(scene.mcp.url);
+    await scene.agent({ client }).token(scene.mcp.url, { forceRefresh: true });
+    expect([0, 1].map((nth) => scene.issuer.form(TOKEN, nth).has("client_assertion"))).toEqual([true, true]);
+    await expect(scene.agent().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining("private key"),
+      hint: expect.stringContaining("--private-key"),
+    });
+    expect(Object.keys((await kept())?.client ?? {})).not.toContain("privateKey");
+  });
+});
+
+describe("an assertion", () => {
+  const workloadJwt = (claims: Record<string, unknown> = {}) =>
+    unsignedJwt({ iss: "https://platform.example", sub: "ci", aud: scene.issuer.issuer, ...claims });
+  const bearing = (assertion: () => string | Promise<string>) =>
+    machine({ client: { clientId: "workload" }, grant: { type: "jwt_bearer", assertion } });
+
+  it("is read anew for every use, and sent as it is", async () => {
+    const assertions = [await workloadJwt({ jti: "1" }), await workloadJwt({ jti: "2" })];
+    let reads = 0;
+    const agent = bearing(() => `${assertions[reads++] ?? ""}\n`);
+    await agent.token(scene.mcp.url);
+    await agent.token(scene.mcp.url, { forceRefresh: true });
+    expect([0, 1].map((nth) => scene.issuer.form(TOKEN, nth).get("assertion"))).toEqual(assertions);
+    expect(Object.fromEntries(scene.issuer.form(TOKEN))).toMatchObject({
+      grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+      client_id: "workload",
+      resource: scene.mcp.url,
+    });
+  });
+
+  it("of the same subject shares its token, of another one gets its own", async () => {
+    await bearing(() => workloadJwt({ jti: "1" })).token(scene.mcp.url);
+    await bearing(() => workloadJwt({ jti: "2" })).token(scene.mcp.url);
+    expect(tokenRequests()).toBe(1);
+    await bearing(() => workloadJwt({ sub: "cd" })).token(scene.mcp.url);
+    expect(tokenRequests()).toBe(2);
+    const accounts = (await scene.store.list()).map(({ account }) => account);
+    expect(new Set(accounts).size).toBe(2);
+    for (const account of accounts) expect(account).toMatch(/^grant:jwt_bearer:workload:[0-9a-f]{16}$/);
+  });
+
+  it.each([
+    ["no JWT", "not-a-jwt"],
+    ["nothing", " \n"],
+  ])("that is %s is not sent, nor shown", async (_what, text) => {
+    const error = await bearing(() => text)
+      .token(scene.mcp.url)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "usage" });
+    expect(String(error)).not.toContain("not-a-jwt");
+    expect(tokenRequests()).toBe(0);
+  });
+
+  it("that is refused is not tried again, and not by another grant", async () => {
+    scene.issuer.routes[TOKEN] = ({ body }) => ({
+      status: 400,
+      json: { error: "invalid_grant", error_description: `expired: ${new URLSearchParams(body).get("assertion")}` },
+    });
+    const text = await workloadJwt();
+    const error = await bearing(() => text)
+      .token(scene.mcp.url)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: "invalid_grant",
+      class: "auth",
+      hint: expect.stringContaining("--assertion-file"),
+    });
+    expect(String(error)).not.toContain(text);
+    expect(tokenRequests()).toBe(1);
+  });
+
+  it("lacks scopes for good: a person's step-up is not for it", async () => {
+    const { mcp } = scene;
+    mcp.routes["/mcp"] = {
+      status: 403,
+      headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="admin"' },
+      text: "",
+    };
+    await expect(bearing(() => workloadJwt()).fetch(mcp.url)).rejects.toMatchObject({
+      code: "insufficient_scope",
+      class: "auth",
+    });
+    expect(tokenRequests()).toBe(1);
+  });
+});
+
+describe("the word of an identity provider", () => {
+  const client = { clientId: "machine", clientSecret: SECRET };
+  const JAG = "urn:ietf:params:oauth:token-type:id-jag";
+  let jag: { header: Record<string, unknown>; claims: Record<string, unknown>; answer: Record<string, unknown> };
+
+  async function vouched(over: Partial<AgentClientOptions> = {}) {
+    const idp = await scene.another("idp", "");
+    jag = {
+      header: { typ: "oauth-id-jag+jwt" },
+      claims: { aud: scene.issuer.issuer },
+      answer: { issued_token_type: JAG, token_type: "N_A" },
+    };
+    idp.routes["/token"] = async () => ({
+      json: { access_token: await unsignedJwt(jag.claims, jag.header), expires_in: 300, ...jag.answer },
+    });
+    const provider = { tokenEndpoint: `${idp.origin}/token`, clientId: "at-idp", clientSecret: "idp-secret-1" };
+    const idToken = await unsignedJwt({ iss: idp.origin, sub: "alice" });
+    const grant = { type: "id_jag", idToken: () => idToken, idp: provider } as const;
+    return { idp, idToken, agent: machine({ client, grant, ...over }) };
+  }
+
+  it("is asked for by token exchange, and taken to the issuer by the JWT bearer grant", async () => {
+    const { idp, idToken, agent } = await vouched();
+    const token = await agent.token(scene.mcp.url, { scope: "a" });
+    expect(token.value).toBe("access-as-1");
+    expect(Object.fromEntries(idp.form("/token"))).toEqual({
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      requested_token_type: JAG,
+      subject_token: idToken,
+      subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
+      audience: scene.issuer.issuer,
+      resource: scene.mcp.url,
+      scope: "a",
+    });
+    expect(idp.to("/token")[0]?.headers.authorization).toBe(`Basic ${btoa("at-idp:idp-secret-1")}`);
+    const second = scene.issuer.form(TOKEN);
+    expect(second.get("grant_type")).toBe("urn:ietf:params:oauth:grant-type:jwt-bearer");
+    expect(second.get("assertion")).toBe(await unsignedJwt(jag.claims, jag.header));
+    expect(scene.issuer.to(TOKEN)[0]?.headers.authorization).toBe(`Basic ${btoa(`machine:${SECRET}`)}`);
+    expect((await kept())?.account).toMatch(/^grant:id_jag:machine:[0-9a-f]{16}$/);
+  });
+
+  it.each<[string, () => void, string]>([
+    ["for another issuer", () => (jag.claims["aud"] = "https://other.example"), "aud"],
+    ["for another issuer as well", () => (jag.claims["aud"] = [scene.issuer.issuer, "https://other.example"]), "aud"],
+    ["that is another kind of JWT", () => (jag.header["typ"] = "JWT"), "typ"],
+    ["of another type than was asked for", () => (jag.answer["issued_token_type"] = "urn:x"), "issued_token_type"],
+    ["of no type", () => delete jag.answer["issued_token_type"], "issued_token_type"],
+  ])("is not used where it is one %s", async (_what, spoil, field) => {
+    const { agent } = await vouched();
+    spoil();
+    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+      code: "bad_token_answer",
+      class: "refused",
+      message: expect.stringContaining(field),
+    });
+    expect(tokenRequests()).toBe(0);
+  });
+
+  it("is not asked for in the clear", async () => {
+    const idp = { tokenEndpoint: "http://idp.example/token", clientId: "at-idp" };
+    const grant = { type: "id_jag", idToken: () => unsignedJwt({ sub: "alice" }), idp } as const;
+    await expect(machine({ client, grant }).token(scene.mcp.url)).rejects.toMatchObject({ code: "usage" });
+  });
+});
+
+describe("a server that does not take a machine's token", () => {
+  it("is asked once more with a new one", async () => {
+    scene.mcp.accepts = (token) => token === "access-as-2";
+    const response = await machine().fetch(scene.mcp.url);
+    expect(response.status).toBe(200);
+    expect(scene.mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2"]);
+  });
+
+  it("has the last word after that, and is not stormed with tokens", async () => {
+    scene.mcp.accepts = () => false;
+    const agent = machine();
+    for (let round = 0; round < 3; round++) expect((await agent.fetch(scene.mcp.url)).status).toBe(401);
+    await expect(agent.fetch(scene.mcp.url)).rejects.toMatchObject({ code: "renewal_storm" });
+    expect(tokenRequests()).toBe(4);
+  });
+
+  it("gets a token with the scopes that it misses as well, asked for once", async () => {
+    const { mcp, issuer } = scene;
+    mcp.routes["/mcp"] = ({ headers }) => {
+      if (headers.authorization === undefined) return mcp.refusal();
+      const challenge = 'Bearer error="insufficient_scope", scope="admin"';
+      return headers.authorization === "Bearer access-as-2"
+        ? { json: { ok: true } }
+        : { status: 403, headers: { "www-authenticate": challenge }, text: "" };
+    };
+    await machine().token(mcp.url, { scope: "tools" });
+    expect((await machine().fetch(mcp.url)).status).toBe(200);
+    expect(issuer.form(TOKEN, 1).get("scope")).toBe("tools admin");
+  });
+
+  it("says no for good where the scopes do not help", async () => {
+    const { mcp } = scene;
+    const challenge = 'Bearer error="insufficient_scope", scope="admin"';
+    mcp.routes["/mcp"] = ({ headers }) =>
+      headers.authorization === undefined
+        ? mcp.refusal()
+        : { status: 403, headers: { "www-authenticate": challenge }, text: "" };
+    expect((await machine().fetch(mcp.url)).status).toBe(403);
+    expect(tokenRequests()).toBe(2);
+  });
+});
+
+describe("machines and people", () => {
+  it("have tokens of their own at the same server", async () => {
+    const { mcp, login, log } = scene;
+    await machine().token(mcp.url);
+    await expect(scene.agent({ login: undefined }).token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect((await scene.agent({ login }).token(mcp.url)).value).toBe("access-as-2");
+    expect((await machine().token(mcp.url)).value).toBe("access-as-1");
+    expect((await scene.agent().token(mcp.url)).value).toBe("access-as-2");
+    expect(log.filter((line) => line === `as POST ${TOKEN}`)).toHaveLength(2);
+  });
+
+  it("do not sign in for each other", async () => {
+    const { mcp } = scene;
+    const account = "grant:client_credentials:machine";
+    const refusal = { code: "usage", hint: expect.stringContaining("--grant client-credentials") };
+    await expect(scene.agent({ loginHint: account }).login(mcp.url)).rejects.toMatchObject(refusal);
+    await expect(scene.agent({ loginHint: account }).token(mcp.url)).rejects.toMatchObject(refusal);
+    await expect(machine({ login: scene.login }).login(mcp.url)).rejects.toMatchObject(refusal);
+    expect(scene.log).toEqual([]);
+  });
+
+  it("do not sign in for each other where the server refuses what is kept either", async () => {
+    await machine().token(scene.mcp.url);
+    scene.mcp.accepts = () => false;
+    const account = "grant:client_credentials:machine";
+    const refusal = { code: "usage", hint: expect.stringContaining("--grant client-credentials") };
+    await expect(scene.agent({ loginHint: account }).fetch(scene.mcp.url)).rejects.toMatchObject(refusal);
+    expect(scene.log.join()).not.toMatch(/authorize/);
+  });
+
+  it("are told apart by the status, and signed out one by one", async () => {
+    const { mcp } = scene;
+    await machine().token(mcp.url);
+    await scene.agent().login(mcp.url);
+    const status = async () => (await scene.agent().status()).map(({ grant, refreshable }) => ({ grant, refreshable }));
+    expect(await status()).toEqual(
+      expect.arrayContaining([
+        { grant: "sign-in", refreshable: true },
+        { grant: "client-credentials", refreshable: true },
+      ]),
+    );
+    expect(await machine().logout(mcp.url)).toMatchObject({ removed: true, told: true });
+    expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
+    await machine().token(mcp.url);
+    const account = "grant:client_credentials:machine";
+    expect(await scene.agent().logout(mcp.url, { account })).toMatchObject({ removed: true, told: false });
+    expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
+  });
+
+  it("ask about their own tokens, the machine with the secret that it was given", async () => {
+    const { mcp, issuer } = scene;
+    await expect(machine().introspect(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    await machine().token(mcp.url);
+    expect(await machine().introspect(mcp.url)).toMatchObject({ active: true });
+    expect(issuer.to("/pool/introspect")[0]?.headers.authorization).toBe(`Basic ${btoa(`machine:${SECRET}`)}`);
+    const unarmed = scene.agent({ loginHint: "grant:client_credentials:machine" });
+    await expect(unarmed.introspect(mcp.url)).rejects.toMatchObject({
+      code: "usage",
+      hint: expect.stringContaining("AGENTAUTH_CLIENT_SECRET"),
+    });
+  });
+
+  it("are not mixed up by options that contradict each other", () => {
+    expect(() => scene.agent({ grant: { type: "client_credentials" } })).toThrow(TypeError);
+    expect(() => machine({ loginHint: "alice" })).toThrow(TypeError);
+  });
+});

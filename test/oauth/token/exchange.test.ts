@@ -1,0 +1,236 @@
+import { inspect } from "node:util";
+import { beforeEach, describe, expect, it } from "vitest";
+import { clientCredentialsTokens, jwtBearerTokens } from "../../../src/oauth/machine/machine-tokens.js";
+import { type ExchangeRequest, exchangeTokens } from "../../../src/oauth/token/exchange.js";
+import { tokenCall } from "../../../src/oauth/token/token-call.js";
+import { quote, Secret } from "../../../src/redact.js";
+import { unsignedJwt } from "../../helpers/client-keys.js";
+import { type Scene, startScene } from "../../helpers/issuer.js";
+
+const TYPE = "urn:ietf:params:oauth:token-type:";
+const ACCESS = `${TYPE}access_token`;
+const TOKEN = "/pool/token";
+const SUBJECT = "subject-token-1";
+const SECRET = "client-secret-1";
+
+let scene: Scene;
+let answer: Record<string, unknown>;
+beforeEach(async () => {
+  scene = await startScene();
+  answer = {
+    access_token: "exchanged-1",
+    issued_token_type: ACCESS,
+    token_type: "Bearer",
+    expires_in: 600,
+    scope: "a",
+  };
+  scene.issuer.routes[TOKEN] = (request, nth) =>
+    new URLSearchParams(request.body).get("grant_type")?.includes("exchange")
+      ? { json: answer }
+      : { json: scene.issuer.tokens(nth) };
+});
+
+const client = { clientId: "service", clientSecret: SECRET };
+const call = () =>
+  tokenCall({ issuer: scene.issuer.issuer, tokenEndpoint: `${scene.issuer.issuer}/token`, client, clock: scene.clock });
+const exchange = (request: Partial<ExchangeRequest> = {}) =>
+  exchangeTokens(call(), { subjectToken: SUBJECT, audience: "https://api.example", ...request });
+const exchanges = () =>
+  scene.issuer.to(TOKEN).flatMap(({ body }) => {
+    const form = new URLSearchParams(body);
+    return form.get("grant_type")?.includes("exchange") ? [form] : [];
+  });
+
+describe("a token exchange", () => {
+  it("sends both tokens with their types, and every audience and resource", async () => {
+    await exchange({
+      subjectToken: new Secret(SUBJECT),
+      subjectTokenType: `${TYPE}id_token`,
+      actorToken: "actor-token-1",
+      actorTokenType: `${TYPE}jwt`,
+      audience: ["one", "two"],
+      resource: ["https://r1.example", "https://r2.example"],
+      scope: "a b",
+      requestedTokenType: ACCESS,
+    });
+    expect([...(exchanges()[0] ?? [])]).toEqual([
+      ["subject_token", SUBJECT],
+      ["subject_token_type", `${TYPE}id_token`],
+      ["actor_token", "actor-token-1"],
+      ["actor_token_type", `${TYPE}jwt`],
+      ["scope", "a b"],
+      ["requested_token_type", ACCESS],
+      ["audience", "one"],
+      ["audience", "two"],
+      ["resource", "https://r1.example"],
+      ["resource", "https://r2.example"],
+      ["grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"],
+    ]);
+  });
+
+  it("takes tokens for access tokens where nothing else is said", async () => {
+    await exchange({ actorToken: "actor-token-1" });
+    expect(Object.fromEntries(exchanges()[0] ?? [])).toMatchObject({
+      subject_token_type: ACCESS,
+      actor_token_type: ACCESS,
+    });
+    await expect(exchange({ actorTokenType: ACCESS })).rejects.toThrow(TypeError);
+  });
+
+  it("gives a token that does not print", async () => {
+    const token = await exchange();
+    expect(token).toMatchObject({ issuedTokenType: ACCESS, tokenType: "Bearer", scope: "a", value: "exchanged-1" });
+    expect(token.expiresAt?.getTime()).toBe(scene.clock.epoch() + 600_000);
+    for (const shown of [String(token), JSON.stringify(token), inspect(token)])
+      expect(shown).not.toContain("exchanged");
+  });
+
+  it("takes a token that is not for access for what it was asked for", async () => {
+    answer = { access_token: "PHNhbWw-", issued_token_type: `${TYPE}saml2`, token_type: "N_A" };
+    const token = await exchange({ requestedTokenType: `${TYPE}saml2` });
+    expect(token).toMatchObject({ tokenType: "N_A", issuedTokenType: `${TYPE}saml2`, expiresAt: undefined });
+  });
+
+  it.each<[string, Record<string, unknown>, Partial<ExchangeRequest>, string]>([
+    ["no issued_token_type", { issued_token_type: undefined }, {}, "issued_token_type"],
+    ["an issued_token_type that is no string", { issued_token_type: [ACCESS] }, {}, "issued_token_type"],
+    ["another type than was asked for", {}, { requestedTokenType: `${TYPE}jwt` }, "issued_token_type"],
+    ["a refresh token that nobody asked for", { issued_token_type: `${TYPE}refresh_token` }, {}, "issued_token_type"],
+    ["an access token that is not to be used as one", { token_type: "N_A" }, {}, "token_type"],
+    ["a token type that is unknown", { token_type: "mac" }, {}, "token_type"],
+    ["a token with a line break", { access_token: "a\nb" }, {}, "access_token"],
+    ["no token", { access_token: undefined }, {}, "access_token"],
+    ["a life of nothing", { expires_in: 0 }, {}, "expires_in"],
+  ])("refuses %s", async (_what, members, request, field) => {
+    answer = { ...answer, ...members };
+    await expect(exchange(request)).rejects.toMatchObject({
+      class: "refused",
+      message: expect.stringContaining(field),
+    });
+  });
+
+  it("refuses a token that says it is for somebody else", async () => {
+    answer["access_token"] = await unsignedJwt({ aud: ["https://other.example"] });
+    await expect(exchange()).rejects.toMatchObject({
+      code: "bad_token_answer",
+      message: expect.stringContaining("https://other.example"),
+    });
+    answer["access_token"] = await unsignedJwt({ aud: "https://api.example/" });
+    await expect(exchange()).resolves.toBeDefined();
+  });
+
+  it.each<[string, unknown]>([
+    ["an object", {}],
+    ["a list of objects", [{}]],
+    ["a list in a list", [["https://api.example"]]],
+    ["a number", 5],
+    ["null", null],
+    ["an empty list", []],
+  ])("refuses a token whose aud is %s: it names nobody that was asked for", async (_what, aud) => {
+    answer["access_token"] = await unsignedJwt({ aud });
+    await expect(exchange({ audience: ["https://api.example", "5", "null"] })).rejects.toMatchObject({
+      code: "bad_token_answer",
+      message: expect.stringContaining(`aud of the token ${quote(aud)}`),
+    });
+    answer["access_token"] = await unsignedJwt({ aud: [aud, "https://api.example"].flat() });
+    await expect(exchange()).resolves.toBeDefined();
+  });
+
+  it("gives the issuer's verdict, without the tokens and the secret that it repeats", async () => {
+    const error_description = `no ${SUBJECT}, no actor-token-1, no ${SECRET}`;
+    scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_target", error_description } };
+    const error = await exchange({ actorToken: "actor-token-1" }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "invalid_target", class: "remote" });
+    for (const secret of [SUBJECT, "actor-token-1", SECRET]) expect(inspect(error)).not.toContain(secret);
+  });
+
+  it("goes to no endpoint in the clear", () => {
+    const to = (tokenEndpoint: string) => () => tokenCall({ issuer: "https://as.example", tokenEndpoint, client });
+    expect(to("http://as.example/token")).toThrow(/must be https/);
+    expect(to("https://user:secret@as.example/token")).toThrow(expect.objectContaining({ code: "usage" }));
+    expect(to("https://169.254.169.254/token")).toThrow(/must not be link-local/);
+    expect(to("not an address")).toThrow(/must be https/);
+  });
+});
+
+describe("an agent's exchange", () => {
+  const AUDIENCE = { audience: "https://api.example" };
+
+  it("is of the server's own token, at its issuer, with its client", async () => {
+    const { mcp, issuer, agent } = scene;
+    const token = await agent().exchange(mcp.url, AUDIENCE);
+    expect(token.value).toBe("exchanged-1");
+    expect(exchanges()[0]?.get("subject_token")).toBe("access-as-1");
+    expect(issuer.to(TOKEN)[1]?.headers.authorization).toMatch(/^Basic /);
+  });
+
+  it("is remembered by all that it depends on, until a minute before its end", async () => {
+    const { mcp, clock } = scene;
+    const agent = scene.agent();
+    await agent.exchange(mcp.url, AUDIENCE);
+    await agent.exchange(mcp.url, AUDIENCE);
+    expect(exchanges()).toHaveLength(1);
+    const other = [{ audience: "b" }, { resource: "https://api.example" }, { ...AUDIENCE, scope: "a" }];
+    for (const wish of other) await agent.exchange(mcp.url, wish);
+    await agent.exchange(mcp.url, { ...AUDIENCE, actorToken: "actor-token-1" });
+    expect(exchanges()).toHaveLength(5);
+    for (const subjectToken of ["subject-a", "subject-b"]) await agent.exchange(mcp.url, { ...AUDIENCE, subjectToken });
+    const subjects = exchanges().map((form) => form.get("subject_token"));
+    expect(subjects.slice(-2)).toEqual(["subject-a", "subject-b"]);
+    await clock.sleep(541_000, new AbortController().signal);
+    await agent.exchange(mcp.url, AUDIENCE);
+    expect(exchanges()).toHaveLength(8);
+  });
+
+  it("is not remembered where its end is not known", async () => {
+    answer["expires_in"] = undefined;
+    const agent = scene.agent();
+    await agent.exchange(scene.mcp.url, AUDIENCE);
+    await agent.exchange(scene.mcp.url, AUDIENCE);
+    expect(exchanges()).toHaveLength(2);
+  });
+
+  it("is made once for all who want it at the same time", async () => {
+    const agent = scene.agent();
+    await agent.token(scene.mcp.url);
+    await Promise.all(Array.from({ length: 10 }, () => agent.exchange(scene.mcp.url, AUDIENCE)));
+    expect(exchanges()).toHaveLength(1);
+  });
+
+  it("of another token needs no login, only a client that the issuer knows", async () => {
+    const { mcp, login, log } = scene;
+    const wish = { ...AUDIENCE, subjectToken: SUBJECT };
+    await expect(scene.agent({ login: undefined }).exchange(mcp.url, wish)).rejects.toMatchObject({
+      code: "login_required",
+      hint: expect.stringContaining("--client-id"),
+    });
+    const token = await scene.agent({ client, login }).exchange(mcp.url, wish);
+    expect(token.value).toBe("exchanged-1");
+    expect(log.filter((line) => line.includes("authorize"))).toEqual([]);
+    expect(await scene.store.list()).toEqual([]);
+  });
+
+  it("goes from a machine's own token as well", async () => {
+    const grant = { type: "client_credentials" } as const;
+    await scene.agent({ client, grant, login: undefined }).exchange(scene.mcp.url, AUDIENCE);
+    expect(exchanges()[0]?.get("subject_token")).toBe("access-as-1");
+    expect(scene.issuer.to(TOKEN)[1]?.headers.authorization).toBe(`Basic ${btoa(`service:${SECRET}`)}`);
+  });
+
+  it("signs nobody in where that is not wanted", async () => {
+    await expect(scene.agent().exchange(scene.mcp.url, { ...AUDIENCE, login: false })).rejects.toMatchObject({
+      code: "login_required",
+    });
+  });
+});
+
+describe("a program of its own", () => {
+  it("asks a token endpoint that it knows, and gets tokens that do not print", async () => {
+    const tokens = await clientCredentialsTokens(call(), { resource: "https://api.example", scope: "a" });
+    expect(tokens.accessToken.reveal()).toBe("access-as-1");
+    expect(inspect(tokens)).not.toContain("access-as-1");
+    const assertion = await unsignedJwt({ sub: "ci", aud: scene.issuer.issuer });
+    await jwtBearerTokens(call(), { assertion: new Secret(assertion) });
+    expect(scene.issuer.form(TOKEN, 1).get("assertion")).toBe(assertion);
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { beyond, chooseScope, parseScope, type ScopeSources } from "../../../src/oauth/token/scope.js";
+import { startScene } from "../../helpers/issuer.js";
+import { fc } from "../../helpers/properties.js";
+
+const parse = (value: unknown) => parseScope(value, "scope", "https://mcp.example");
+const NOTHING: ScopeSources = { explicit: undefined, challenged: undefined, resource: undefined, server: undefined };
+const choose = (sources: Partial<ScopeSources>) => chooseScope({ ...NOTHING, ...sources });
+
+describe("parseScope", () => {
+  it.each<[unknown, string[]]>([
+    ["", []],
+    ["a", ["a"]],
+    ["  a   b ", ["a", "b"]],
+    ["a b a", ["a", "b"]],
+    [
+      ["files:read", "https://api.example/x"],
+      ["files:read", "https://api.example/x"],
+    ],
+    [[], []],
+  ])("reads %j", (value, scopes) => {
+    expect(parse(value)).toEqual(scopes);
+  });
+
+  it.each<[string, unknown]>([
+    ["a number", 7],
+    ["a number in a list", ["a", 7]],
+    ["a quote", 'a"b'],
+    ["a backslash", "a\\b"],
+    ["a tab", "a\tb"],
+    ["a line break", "a\nb"],
+    ["an escape", "a\u001b[0m"],
+    ["a letter beyond ASCII", "ä"],
+    ["a blank inside a list's entry", ["a b"]],
+    ["an empty entry", [""]],
+    ["a scope of 257 characters", "x".repeat(257)],
+    ["65 scopes", Array.from({ length: 65 }, (_, index) => `s${index}`)],
+    ["10,000 scopes", "a ".repeat(10_000)],
+  ])("refuses %s", (_what, value) => {
+    expect(() => parse(value)).toThrow(expect.objectContaining({ code: "bad_scope", class: "refused" }));
+  });
+});
+
+describe("what was granted beyond what was asked for", () => {
+  it.each<[string | undefined, string | undefined, string[]]>([
+    ["a b", "a b", []],
+    ["a b", "b", []],
+    ["a", "a b c", ["b", "c"]],
+    ["a", " b  a", ["b"]],
+    ["a", "", []],
+    ["a", undefined, []],
+    [undefined, "a b", []],
+  ])("is found for %j and %j", (asked, granted, more) => {
+    expect(beyond(asked, granted)).toEqual(more);
+  });
+
+  it.each(["browser", "device"] as const)("is said once after a sign-in (%s), and kept as granted", async (flow) => {
+    const { agent, issuer, mcp, store } = await startScene();
+    const said: string[] = [];
+    const client = agent({ flow, onProgress: ({ about, text }) => said.push(`${about}: ${text}`) });
+    issuer.tokenAnswer = { scope: "read" };
+    await client.login(mcp.url, { scope: "read" });
+    expect(said).toEqual([]);
+    issuer.tokenAnswer = { scope: "admin read root" };
+    await client.login(mcp.url, { scope: "read" });
+    expect(said).toEqual([expect.stringMatching(/^sign-in: warning: .*granted "admin root" beside "read"/)]);
+    expect(await store.list()).toMatchObject([{ tokens: { scope: "admin read root" } }]);
+  });
+});
+
+describe("chooseScope", () => {
+  it.each<[string, Partial<ScopeSources>, string[]]>([
+    ["the caller's before all", { explicit: ["x"], challenged: ["c"], resource: ["r"] }, ["x"]],
+    ["the challenge's before the resource's", { challenged: ["c"], resource: ["r", "s"] }, ["c"]],
+    ["all of the resource's", { resource: ["r", "s"] }, ["r", "s"]],
+    ["the resource's where the challenge is empty", { challenged: [], resource: ["r"] }, ["r"]],
+    ["none where nobody says", {}, []],
+    ["none where only the authorization server lists some", { server: ["a", "b"] }, []],
+  ])("[23] asks for %s (2025-11-25)", (_what, sources, scopes) => {
+    expect(choose(sources)).toEqual(scopes);
+  });
+
+  it("[24] takes the challenge's scopes as they are, whether the resource lists them or not (2025-11-25)", () => {
+    expect(choose({ challenged: ["new", "b"], resource: ["a", "b"] })).toEqual(["new", "b"]);
+  });
+
+  it("[37] adds what was asked for before, each scope once (2026-07-28)", () => {
+    expect(choose({ previous: ["a", "b"], challenged: ["b", "c"] })).toEqual(["a", "b", "c"]);
+    expect(choose({ previous: ["a"], explicit: ["c", "a"] })).toEqual(["a", "c"]);
+  });
+
+  it("[35] asks for offline_access exactly where the authorization server lists it (2026-07-28)", () => {
+    const scopes = fc.array(fc.constantFrom("a", "b", "offline_access"));
+    const source = fc.option(scopes, { nil: undefined });
+    fc.assert(
+      fc.property(source, source, source, source, (challenged, resource, server, previous) => {
+        const chosen = choose({ challenged, resource, server, previous });
+        expect(chosen.includes("offline_access")).toBe(server?.includes("offline_access") === true);
+        expect(new Set(chosen).size).toBe(chosen.length);
+      }),
+    );
+  });
+
+  it("neither adds offline_access to the caller's own scopes nor takes it out", () => {
+    expect(choose({ explicit: ["a"], server: ["offline_access"] })).toEqual(["a"]);
+    expect(choose({ explicit: ["a", "offline_access"], server: ["a"] })).toEqual(["a", "offline_access"]);
+  });
+});

@@ -1,0 +1,370 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import type { PreRegisteredClient } from "../../../src/oauth/client/pre-registered-client.js";
+import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { fc } from "../../helpers/properties.js";
+
+const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
+
+/** Signs in where the token endpoint gives this answer. */
+async function loginWith(reply: Reply, options: Parameters<Scene["agent"]>[0] = {}) {
+  const scene = await startScene();
+  scene.issuer.routes["/pool/token"] = reply;
+  const work = scene.agent(options).login(scene.mcp.url);
+  const token = await work.catch(() => undefined);
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown as { code: string; class: string; message: string; hint?: string },
+  );
+  return { ...scene, token, error };
+}
+
+/** Signs in where the token answer has these members; undefined leaves one out. */
+const loginWithAnswer = (over: Record<string, unknown>) =>
+  loginWith({ json: { access_token: "access-1", token_type: "Bearer", expires_in: 3600, ...over } });
+
+describe("the code's token request", () => {
+  it("sends the code with its verifier and redirect address, as a form", async () => {
+    const { agent, issuer, login, mcp } = await startScene();
+    await agent().login(mcp.url);
+    const request = issuer.to("/pool/token")[0];
+    expect(request?.headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/);
+    expect(Object.fromEntries(issuer.form("/pool/token"))).toEqual({
+      grant_type: "authorization_code",
+      code: "code-as-1",
+      redirect_uri: login.redirectUri,
+      code_verifier: expect.stringMatching(/^[\w.~-]{43,128}$/),
+      resource: mcp.url,
+    });
+  });
+
+  it("[20] names the resource in the authorization and every token request, byte for byte (2025-06-18)", async () => {
+    for (const spell of [
+      (url: string) => url,
+      (url: string) => url.replace("/mcp", ""),
+      (url: string) => url.replace("/mcp", "/"),
+      (url: string) => `${url}/`,
+      (url: string) => url.replace("http://", "HTTP://"),
+    ]) {
+      const { agent, issuer, login, mcp, clock } = await startScene();
+      const resource = spell(mcp.url);
+      mcp.metadata["resource"] = resource;
+      await agent().login(mcp.url);
+      await clock.sleep(3_600_000, new AbortController().signal);
+      await agent().token(mcp.url);
+      expect(login.asked().getAll("resource")).toEqual([resource]);
+      expect(issuer.form("/pool/token", 0).getAll("resource")).toEqual([resource]);
+      expect(issuer.form("/pool/token", 1).getAll("resource")).toEqual([resource]);
+      expect(issuer.form("/pool/token", 1).get("grant_type")).toBe("refresh_token");
+    }
+  });
+
+  it("[20] names the resource that the caller puts in its place (2025-06-18)", async () => {
+    const { agent, issuer, login, mcp } = await startScene();
+    await agent({ resource: "api://other" }).login(mcp.url);
+    expect(login.asked().get("resource")).toBe("api://other");
+    expect(issuer.form("/pool/token").get("resource")).toBe("api://other");
+  });
+
+  it("is sent once, whatever comes back, and its loss asks for a new sign-in", async () => {
+    for (const [reply, code] of [
+      [reset, "connection_reset"],
+      [silence, "timeout"],
+    ] as const) {
+      const { issuer, error, store } = await loginWith(reply, { timeout: 100 });
+      expect(error).toMatchObject({ code, class: "auth", hint: "sign in again" });
+      expect(issuer.to("/pool/token")).toHaveLength(1);
+      expect(await store.list()).toEqual([]);
+    }
+  });
+
+  it("gives the issuer's refusal of a code, and does not repeat it", async () => {
+    const { issuer, error } = await loginWith({
+      status: 400,
+      json: { error: "invalid_grant", error_description: "used \u001b[1m" },
+    });
+    expect(error).toMatchObject({
+      code: "invalid_grant",
+      class: "auth",
+      message: expect.stringContaining("used \\e[1m"),
+    });
+    expect(issuer.to("/pool/token")).toHaveLength(1);
+  });
+});
+
+describe("client authentication", () => {
+  const client = (over: Partial<PreRegisteredClient> = {}) => ({ clientId: "id", clientSecret: "secret", ...over });
+
+  /** How each request that needs it was authenticated. */
+  async function waysOf(scene: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
+    const { issuer, mcp, clock } = scene;
+    const agent = scene.agent(options);
+    await agent.login(mcp.url);
+    await clock.sleep(3_600_000, new AbortController().signal);
+    await agent.token(mcp.url);
+    await agent.introspect(mcp.url);
+    await agent.logout(mcp.url);
+    return ["/pool/token", "/pool/introspect", "/pool/revoke"].flatMap((path) =>
+      issuer.to(path).map(({ headers }, nth) => {
+        const form = issuer.form(path, nth);
+        if (headers.authorization) return form.has("client_secret") ? "both" : "basic";
+        return form.get("client_secret") === null ? "none" : "post";
+      }),
+    );
+  }
+
+  it.each([
+    ["client_secret_basic", "basic"],
+    ["client_secret_post", "post"],
+    ["none", "none"],
+  ])("uses the registration answer's %s for code, refresh, introspection and both revocations", async (method, way) => {
+    const scene = await startScene();
+    // The metadata prefers another way: the answer decides.
+    const others = ["client_secret_basic", "client_secret_post", "none"].filter((other) => other !== method);
+    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = others;
+    scene.issuer.registrationAnswer = {
+      token_endpoint_auth_method: method,
+      client_secret: method === "none" ? undefined : "secret",
+      client_secret_expires_at: 0,
+    };
+    expect(await waysOf(scene)).toEqual([way, way, way, way, way]);
+  });
+
+  it("goes by what was asked for where the answer does not say", async () => {
+    const scene = await startScene();
+    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
+    scene.issuer.registrationAnswer = { token_endpoint_auth_method: undefined };
+    expect(new Set(await waysOf(scene))).toEqual(new Set(["post"]));
+  });
+
+  it("form-encodes both parts of Basic (RFC 6749 section 2.3.1)", async () => {
+    const sent = async (clientId: string, clientSecret: string) => {
+      const { agent, issuer, mcp } = await startScene();
+      await agent({ client: client({ clientId, clientSecret }) }).login(mcp.url);
+      return atob(issuer.to("/pool/token")[0]?.headers.authorization?.replace("Basic ", "") ?? "");
+    };
+    expect(await sent("a:b", "c:d")).toBe("a%3Ab:c%3Ad");
+    expect(await sent("a b", "c%d")).toBe("a+b:c%25d");
+    expect(await sent("6ba7b810-9dad", "x-y_z.~")).toBe("6ba7b810-9dad:x-y_z.%7E");
+    expect(await sent("a+b&c=d", "ä€")).toBe("a%2Bb%26c%3Dd:%C3%A4%E2%82%AC");
+    expect(await sent("https://client.example/a", "s")).toBe("https%3A%2F%2Fclient.example%2Fa:s");
+  });
+
+  it("sends any id and secret so that a server that decodes has them back", async () => {
+    const { agent, issuer, mcp } = await startScene();
+    const text = fc.string({ minLength: 1, unit: fc.constantFrom(..."aZ9:%+ -_.~&=/!'()*ä€😀") });
+    let nth = 0;
+    await fc.assert(
+      fc.asyncProperty(text, text, async (clientId, clientSecret) => {
+        const issuerOf = issuer.issuer;
+        await agent({ profile: `p${nth}`, client: { clientId, clientSecret, issuer: issuerOf } }).login(mcp.url);
+        const header = issuer.to("/pool/token")[nth++]?.headers.authorization ?? "";
+        const parts = atob(header.replace("Basic ", ""))
+          .split(":")
+          .map((part) => new URLSearchParams(`v=${part}`).get("v"));
+        expect(parts).toEqual([clientId, clientSecret]);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("sends Post credentials in the form, and a public client's id alone", async () => {
+    const post = await startScene();
+    await post.agent({ client: client({ authMethod: "client_secret_post" }) }).login(post.mcp.url);
+    expect(post.issuer.form("/pool/token").get("client_id")).toBe("id");
+    expect(post.issuer.form("/pool/token").get("client_secret")).toBe("secret");
+    const none = await startScene();
+    await none.agent({ client: { clientId: "id" } }).login(none.mcp.url);
+    expect(none.issuer.form("/pool/token").get("client_id")).toBe("id");
+  });
+});
+
+/** An id token for the client that is registered first; a signature is not looked at. */
+function idTokenOf({ issuer }: Scene, alg: string, claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const said = { iss: issuer.issuer, sub: "somebody", aud: "client-as-1", iat: 1, exp: 4_000_000_000, ...claims };
+  return `${part({ alg })}.${part(said)}.${part({ a: "signature" })}`;
+}
+
+describe("the token answer", () => {
+  it.each<[string, unknown]>([
+    ["none", undefined],
+    ["empty", ""],
+    ["a number", 7],
+    ["null", null],
+    ["of 200 KB", "x".repeat(200_000)],
+    ["with a line break", "a\r\nb"],
+    ["with a blank", "a b"],
+    ["beyond ASCII", "tökén"],
+  ])("is refused with an access token that is %s, and nothing is kept", async (_what, token) => {
+    const { error, store, login } = await loginWithAnswer({ access_token: token });
+    expect(error).toMatchObject({ class: "refused", message: expect.stringContaining("access_token") });
+    expect(await store.list()).toEqual([]);
+    expect(login.outcomes).toMatchObject([{ ok: false }]);
+  });
+
+  it.each<[string, unknown]>([
+    ["a number", 7],
+    ["empty", ""],
+    ["with a line break", "a\nb"],
+  ])("is refused with a refresh token that is %s", async (_what, token) => {
+    expect((await loginWithAnswer({ refresh_token: token })).error).toMatchObject({
+      class: "refused",
+      message: expect.stringContaining("refresh_token"),
+    });
+  });
+
+  it.each([undefined, "", "mac", "DPoP", "N_A", 7, null])("is refused with the token type %j", async (type) => {
+    expect((await loginWithAnswer({ token_type: type })).error).toMatchObject({ class: "refused" });
+  });
+
+  it.each(["bearer", "BEARER", "bEaReR"])("is accepted with the token type %s", async (type) => {
+    expect((await loginWithAnswer({ token_type: type })).token?.value).toBe("access-1");
+  });
+
+  it.each<[unknown, number]>([
+    [3600, 3600],
+    ["3600", 3600],
+    [0.5, 0.5],
+    [1e300, 365 * 24 * 3600],
+    [40_000_000, 365 * 24 * 3600],
+  ])("with expires_in %j holds for %d seconds", async (expiresIn, seconds) => {
+    const { token, clock } = await loginWithAnswer({ expires_in: expiresIn });
+    expect(token?.expiresAt).toEqual(new Date(clock.epoch() + seconds * 1000));
+  });
+
+  it.each([-5, 0, true, "-5", "0", "3600s", "1e3", " 60", "", [3600], {}, "99999999999"])(
+    "is refused with expires_in %j",
+    async (expiresIn) => {
+      expect((await loginWithAnswer({ expires_in: expiresIn })).error).toMatchObject({
+        class: "refused",
+        message: expect.stringContaining("expires_in"),
+      });
+    },
+  );
+
+  it.each([undefined, null])("with expires_in %j holds until the server says no", async (expiresIn) => {
+    const { token, agent, mcp, issuer, clock } = await loginWithAnswer({ expires_in: expiresIn });
+    expect(token?.expiresAt).toBeUndefined();
+    await clock.sleep(1e12, new AbortController().signal);
+    expect((await agent().token(mcp.url)).value).toBe("access-1");
+    expect(issuer.to("/pool/token")).toHaveLength(1);
+  });
+
+  it.each(["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA", "HS256"])(
+    "may have an id token signed with %s, whatever it says of the time",
+    async (alg) => {
+      const scene = await startScene();
+      const idToken = idTokenOf(scene, alg, { iat: 1, nbf: 4_000_000_000, exp: 60 });
+      scene.issuer.tokenAnswer = { id_token: idToken };
+      await scene.agent().login(scene.mcp.url);
+      expect((await scene.store.list())[0]?.tokens.idToken?.reveal()).toBe(idToken);
+    },
+  );
+
+  it.each<[string, string, object]>([
+    ["of another issuer", "RS256", { iss: "https://evil.example" }],
+    ["for another client", "RS256", { aud: "another" }],
+    ["that nobody signed", "none", {}],
+  ])("is refused with an id token %s", async (_what, alg, claims) => {
+    const scene = await startScene();
+    scene.issuer.tokenAnswer = { id_token: idTokenOf(scene, alg, claims) };
+    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(await scene.store.list()).toEqual([]);
+  });
+
+  it.each(["refresh_token", "id_token", "scope"])("may have null for %s, which is as good as nothing", async (name) => {
+    const { token, store } = await loginWithAnswer({ [name]: null });
+    expect(token?.value).toBe("access-1");
+    expect((await store.list())[0]?.tokens.refreshToken).toBeUndefined();
+  });
+
+  it("tells the scopes granted, else those asked for", async () => {
+    expect((await loginWithAnswer({ scope: "a" })).token?.scope).toBe("a");
+    const { agent, mcp } = await startScene();
+    mcp.metadata["scopes_supported"] = ["b", "c"];
+    expect((await agent().login(mcp.url)).scope).toBe("b c");
+  });
+
+  it("is refused with scopes that are no string", async () => {
+    expect((await loginWithAnswer({ scope: ["a"] })).error).toMatchObject({ class: "refused" });
+  });
+
+  it("counts from the answer's own Date where it agrees with our clock, else from ours", async () => {
+    for (const [skew, agrees] of [
+      [-3000, true],
+      [-3_600_000, false],
+      [3_600_000, false],
+    ] as const) {
+      const { agent, mcp, issuer, clock } = await startScene();
+      const date = clock.epoch() + skew;
+      issuer.routes["/pool/token"] = () => ({
+        json: issuer.tokens(1),
+        headers: { date: new Date(date).toUTCString() },
+      });
+      const { expiresAt } = await agent().login(mcp.url);
+      expect(expiresAt?.getTime()).toBe((agrees ? date : clock.epoch()) + 3_600_000);
+    }
+  });
+
+  it("may be form-encoded", async () => {
+    const { token, clock } = await loginWith({
+      headers: FORM_TYPE,
+      text: "access_token=a-1&token_type=bearer&expires_in=60&scope=a+b",
+    });
+    expect(token).toMatchObject({ value: "a-1", scope: "a b", expiresAt: new Date(clock.epoch() + 60_000) });
+  });
+
+  it("may say an error form-encoded, or with HTTP 200", async () => {
+    const answers: Reply[] = [
+      { status: 400, headers: FORM_TYPE, text: "error=invalid_grant&error_description=no" },
+      { status: 200, headers: FORM_TYPE, text: "error=invalid_grant&error_description=no" },
+      { status: 200, json: { error: "invalid_grant", error_description: "no" } },
+    ];
+    for (const answer of answers) {
+      const { error, store } = await loginWith(answer);
+      expect(error).toMatchObject({ code: "invalid_grant", class: "auth", message: expect.stringContaining(": no") });
+      expect(await store.list()).toEqual([]);
+    }
+  });
+
+  it("is refused with a member twice, in JSON and as a form", async () => {
+    const json = '{"access_token":"a","access_token":"b","token_type":"Bearer"}';
+    const asJson = await loginWith({ headers: { "content-type": "application/json" }, text: json });
+    expect(asJson.error).toMatchObject({ code: "bad_json", class: "refused" });
+    const asForm = await loginWith({ headers: FORM_TYPE, text: "access_token=a&access_token=b&token_type=Bearer" });
+    expect(asForm.error).toMatchObject({ code: "bad_token_answer", class: "refused" });
+  });
+
+  it.each<[string, Reply]>([
+    ["HTTP 500 in JSON", { status: 500, json: { error: "server_error" } }],
+    ["HTTP 503 with a page", { status: 503, text: "<h1>down</h1>" }],
+    ["HTTP 429", { status: 429, text: "" }],
+    ["HTTP 503 with a challenge", { status: 503, headers: { "www-authenticate": 'Basic realm="proxy"' }, text: "" }],
+    ["HTTP 400 temporarily_unavailable", { status: 400, json: { error: "temporarily_unavailable" } }],
+    ["HTTP 200 with a page", { headers: { "content-type": "text/html" }, text: "<h1>sign in</h1>" }],
+    ["HTTP 200 with nothing", { headers: { "content-type": "application/json" }, text: "" }],
+    ["cut JSON", { headers: { "content-type": "application/json" }, text: '{"access_token":"a","token_ty' }],
+  ])("is no answer, and may come later, with %s", async (_what, reply) => {
+    const { error, store, issuer } = await loginWith(reply);
+    expect(error).toMatchObject({ class: "unavailable" });
+    expect(await store.list()).toEqual([]);
+    expect(issuer.to("/pool/token")).toHaveLength(1);
+  });
+
+  it("is refused compressed", async () => {
+    const body = gzipSync(JSON.stringify({ access_token: "access-1", token_type: "Bearer" }));
+    const headers = { "content-encoding": "gzip", "content-type": "application/json" };
+    const { error } = await loginWith({ raw: (response) => response.writeHead(200, headers).end(body) });
+    expect(error).toMatchObject({ code: "bad_content_type", class: "refused" });
+  });
+
+  it("goes by the error in the body, not by the challenge beside it", async () => {
+    const { error } = await loginWith({
+      status: 401,
+      headers: { "www-authenticate": 'Basic realm="as"' },
+      json: { error: "invalid_client" },
+    });
+    expect(error).toMatchObject({ code: "invalid_client", class: "auth", status: 401 });
+  });
+});

@@ -1,0 +1,181 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { MAX_LOGGED } from "../../src/sandbox/http/request-log.js";
+import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
+import { ask, devices, devicesUrl, raw } from "./support.js";
+
+async function statusOf(sandbox: Sandbox, path: string, headers: Record<string, string>): Promise<number> {
+  const lines = Object.entries({ Authorization: `Bearer ${sandbox.apiToken}`, ...headers }).map(
+    ([k, v]) => `${k}: ${v}\r\n`,
+  );
+  const text = await raw(sandbox, `GET ${path} HTTP/1.1\r\n${lines.join("")}Connection: close\r\n\r\n`);
+  expect(text.toLowerCase()).toContain("\r\nx-request-id: req_");
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
+}
+
+describe("a sandbox", () => {
+  it("listens on loopback under an origin of its own and says how it is", async () => {
+    await using sandbox = await startSandbox();
+    expect(sandbox.origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(sandbox.baseUrl).toBe(sandbox.origin);
+    expect(sandbox.apiToken).toMatch(/^sandbox_[\w-]{20,}$/);
+    expect(sandbox.controlToken).not.toBe(sandbox.apiToken);
+    expect(sandbox.accounts[0]?.id).toBe(sandbox.ids.account);
+    const health = await fetch(`${sandbox.origin}/health`);
+    expect(await health.json()).toMatchObject({ status: "ok" });
+  });
+
+  it("does not show its tokens when it is printed", async () => {
+    await using sandbox = await startSandbox();
+    const printed = inspect(sandbox, { depth: 9 }) + JSON.stringify(sandbox);
+    expect(printed).toContain(sandbox.origin);
+    expect(printed).not.toContain(sandbox.apiToken);
+    expect(printed).not.toContain(sandbox.controlToken);
+  });
+
+  it("gives the same data for the same seed, over the wire too", async () => {
+    const now = () => 1_790_000_000_000;
+    await using one = await startSandbox({ seed: 5, now });
+    await using two = await startSandbox({ seed: 5, now });
+    await using other = await startSandbox({ seed: 6, now });
+    expect(await devices(one)).toEqual(await devices(two));
+    expect((await devices(one)).summaries).not.toEqual((await devices(other)).summaries);
+    expect(one.apiToken).not.toBe(two.apiToken);
+  });
+
+  it.each(["0.0.0.0", "::", "192.168.1.5", "example.com"])(
+    "does not listen on %s unless that is allowed",
+    async (host) => {
+      await expect(startSandbox({ host })).rejects.toMatchObject({
+        code: "usage",
+        class: "usage",
+        message: expect.stringContaining(host),
+        hint: expect.stringContaining("allowNonLoopback"),
+      });
+    },
+  );
+
+  it("listens on all addresses when that is allowed, and still refuses names", async () => {
+    await using sandbox = await startSandbox({ host: "0.0.0.0", allowNonLoopback: true });
+    const { port } = new URL(sandbox.origin);
+    expect(await statusOf(sandbox, "/health", { Host: `192.168.1.5:${port}` })).toBe(200);
+    expect(await statusOf(sandbox, "/health", { Host: `rebound.example:${port}` })).toBe(403);
+  });
+
+  it.each([
+    ["devices", { devices: 1_000_001 }],
+    ["devices", { devices: -1 }],
+    ["pageSize", { pageSize: 0 }],
+    ["seed", { seed: 1.5 }],
+    ["pools", { accounts: 1000, domains: 1000, pools: 1000 }],
+    ["apiToken", { apiToken: "two words" }],
+    ["port", { port: 70_000 }],
+  ])("refuses a wrong %s", async (name, options) => {
+    await expect(startSandbox(options)).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining(name),
+    });
+  });
+
+  it("says when a port is taken", async () => {
+    await using sandbox = await startSandbox();
+    const port = Number(new URL(sandbox.origin).port);
+    await expect(startSandbox({ port })).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining("in use"),
+    });
+  });
+
+  it("refuses the Host of another site and the Origin of a web page", async () => {
+    await using sandbox = await startSandbox();
+    const { host, port } = new URL(sandbox.origin);
+    const path = `/api/v1/pool?domain_id=${sandbox.ids.domain}`;
+    expect(await statusOf(sandbox, path, { Host: host })).toBe(200);
+    expect(await statusOf(sandbox, path, { Host: `localhost:${port}` })).toBe(200);
+    for (const bad of [
+      `evil.example:${port}`,
+      "127.0.0.1",
+      `127.0.0.1:${Number(port) + 1}`,
+      `127.0.0.1.evil.example:${port}`,
+    ]) {
+      expect(await statusOf(sandbox, path, { Host: bad })).toBe(403);
+      expect(await statusOf(sandbox, "/health", { Host: bad })).toBe(403);
+    }
+    expect(await statusOf(sandbox, path, { Host: host, Origin: sandbox.origin })).toBe(200);
+    for (const Origin of ["https://evil.example", "null", `https://${host}`, `http://evil.example:${port}`]) {
+      expect(await statusOf(sandbox, path, { Host: host, Origin })).toBe(403);
+    }
+    expect(await statusOf(sandbox, `http://evil.example${path}`, { Host: host })).toBe(404);
+    expect(await statusOf(sandbox, `//evil.example${path}`, { Host: host })).toBe(404);
+  });
+
+  it("logs what it was asked without credentials and holds the last ten thousand only", async () => {
+    await using sandbox = await startSandbox({ devices: 10, now: () => 42 });
+    await devices(sandbox, { offset: 3 });
+    await ask(sandbox, `${sandbox.baseUrl}/api/v1/x?access_token=canary-1234567&code=canary-7654321`);
+    expect(sandbox.requests).toHaveLength(2);
+    expect(sandbox.requests[0]).toEqual({
+      method: "GET",
+      path: "/api/v1/device",
+      query: { pool_id: sandbox.ids.pool, "pagination[offset]": "3" },
+      at: 42,
+      status: 200,
+    });
+    expect(sandbox.requests[1]).toMatchObject({ path: "/api/v1/x", status: 404 });
+    const text = JSON.stringify(sandbox.requests);
+    expect(text).not.toContain("canary");
+    expect(text).not.toContain(sandbox.apiToken);
+    const line = `GET /health HTTP/1.1\r\nHost: ${new URL(sandbox.origin).host}\r\n`;
+    await raw(sandbox, `${`${line}\r\n`.repeat(MAX_LOGGED + 5)}${line}Connection: close\r\n\r\n`);
+    expect(sandbox.requests).toHaveLength(MAX_LOGGED);
+    expect(sandbox.requests.total).toBe(MAX_LOGGED + 8);
+  });
+
+  it("closes although connections are open and answers are under way", async () => {
+    const sandbox = await startSandbox({ latency: 3_600_000 });
+    const silent = connect(Number(new URL(sandbox.origin).port), "127.0.0.1");
+    await once(silent, "connect");
+    const pending = ask(sandbox, devicesUrl(sandbox)).then(
+      (response) => response.text(),
+      () => "ended",
+    );
+    while (sandbox.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const silentClosed = once(silent, "close");
+    silent.on("error", () => {}).resume();
+    await sandbox.close();
+    await sandbox.close();
+    await sandbox.closed;
+    await Promise.all([silentClosed, pending]);
+    await expect(fetch(`${sandbox.origin}/health`)).rejects.toThrow();
+  });
+
+  it("waits before management answers as long as it was told, and before no others", async () => {
+    await using sandbox = await startSandbox({ latency: 3_600_000 });
+    await expect(ask(sandbox, devicesUrl(sandbox), { signal: AbortSignal.timeout(100) })).rejects.toThrow();
+    expect((await fetch(`${sandbox.origin}/health`)).status).toBe(200);
+  });
+
+  it("closes when its signal fires", async () => {
+    const controller = new AbortController();
+    const sandbox = await startSandbox({ signal: controller.signal });
+    controller.abort();
+    await sandbox.closed;
+    await expect(fetch(`${sandbox.origin}/health`)).rejects.toThrow();
+    await expect(startSandbox({ signal: controller.signal })).rejects.toMatchObject({ code: "aborted" });
+  });
+
+  it("outlives clients that go away at any moment", async () => {
+    await using sandbox = await startSandbox({ devices: 2000, latency: 5 });
+    for (const delay of [0, 1, 4, 6, 10]) {
+      const signal = AbortSignal.timeout(delay);
+      await ask(sandbox, devicesUrl(sandbox, { size: 1000 }), { signal })
+        .then((response) => response.text())
+        .catch(() => {});
+    }
+    expect(await raw(sandbox, "nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nx-request-id: /);
+    expect(await raw(sandbox, `GET / HTTP/1.1\r\nX: ${"x".repeat(70_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
+    expect((await devices(sandbox)).summaries).toHaveLength(50);
+  });
+});

@@ -1,0 +1,297 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inspect } from "node:util";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { AgentClient } from "../../../src/oauth/agent.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
+
+const KEY = { profile: "default", server: "https://mcp.example/mcp" };
+const OTHER = { profile: "default", server: "https://other.example/mcp" };
+const FORM = "http://127.0.0.1/callback";
+const onUnix = describe.skipIf(process.platform === "win32");
+
+interface Kept {
+  store: GrantStore;
+  home: string;
+  /** The file of {@link KEY}'s grant. */
+  path: string;
+}
+
+/** A file store with the grants of {@link KEY} and {@link OTHER} and a client. */
+async function kept(): Promise<Kept> {
+  const parent = mkdtempSync(join(tmpdir(), "agentauth-store-"));
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  const home = join(parent, "home");
+  const store = fileStore(home);
+  await store.save(madeGrant(OTHER), undefined);
+  const before = new Set(readdirSync(join(home, "grants")));
+  await store.save(madeGrant(KEY), undefined);
+  await store.saveClient(madeClient(), FORM);
+  const [name] = readdirSync(join(home, "grants")).filter((one) => !before.has(one));
+  return { store, home, path: join(home, "grants", name ?? "") };
+}
+
+const filesOf = (home: string) => readdirSync(home, { recursive: true, withFileTypes: true });
+const mode = (path: string) => statSync(path).mode & 0o777;
+
+/** Reading and saving are refused with this in the message, and the other grant is as it was. */
+async function expectRefused({ store, path }: Kept, message: string | RegExp, hint?: string): Promise<void> {
+  const refusal = expect.objectContaining({
+    code: "store_failed",
+    class: "store",
+    message: expect.stringMatching(message),
+  });
+  await expect(store.read(KEY)).rejects.toEqual(refusal);
+  await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toEqual(refusal);
+  const error = await store.read(KEY).catch((thrown: unknown) => thrown as { message: string; hint?: string });
+  expect((error as { message: string }).message).toContain(path);
+  if (hint !== undefined) expect((error as { hint?: string }).hint).toBe(hint);
+  const other = await store.read(OTHER);
+  expect(other && plainGrant(other)).toEqual(plainGrant(madeGrant(OTHER)));
+  expect((await store.list()).map(({ server }) => server)).toEqual([OTHER.server]);
+}
+
+onUnix("who can read the files", () => {
+  it("[34] is their owner alone: folders 0700, files 0600, whatever the umask (2025-06-18)", async () => {
+    const before = process.umask(0);
+    onTestFinished(() => void process.umask(before));
+    const { home } = await kept();
+    expect(mode(home)).toBe(0o700);
+    const entries = filesOf(home);
+    expect(entries).toHaveLength(5);
+    for (const entry of entries) {
+      expect(mode(join(entry.parentPath, entry.name)), entry.name).toBe(entry.isDirectory() ? 0o700 : 0o600);
+    }
+  });
+
+  it("[34] is checked: a file that others can read is refused with the command that mends it (2025-06-18)", async () => {
+    for (const loose of [0o604, 0o640, 0o660, 0o644, 0o622]) {
+      const made = await kept();
+      chmodSync(made.path, loose);
+      await expectRefused(made, /can be read by others/, `chmod 600 ${made.path}`);
+      chmodSync(made.path, 0o600);
+      expect(await made.store.read(KEY)).toBeDefined();
+    }
+  });
+
+  it("is checked for the folder as well", async () => {
+    const { store, home } = await kept();
+    for (const loose of [0o755, 0o770, 0o707]) {
+      for (const name of ["grants", "clients"]) {
+        chmodSync(join(home, name), loose);
+        const work = name === "grants" ? store.read(KEY) : store.readClient(madeClient().issuer, FORM);
+        await expect(work).rejects.toMatchObject({ class: "store", hint: `chmod 700 ${join(home, name)}` });
+        chmodSync(join(home, name), 0o700);
+      }
+    }
+    await expect(store.read(KEY)).resolves.toBeDefined();
+  });
+
+  it("is nobody's matter in the folder above, as long as nobody else can write there", async () => {
+    const { store, home } = await kept();
+    chmodSync(home, 0o755);
+    expect(await store.read(KEY)).toBeDefined();
+    for (const loose of [0o775, 0o757, 0o777]) {
+      chmodSync(home, loose);
+      await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", hint: `chmod go-w ${home}` });
+      await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+    }
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("is checked by who owns them (needs the right to give files away)", async () => {
+    const made = await kept();
+    chownSync(made.path, 12_345, 12_345);
+    await expectRefused(made, /belongs to another user/, `chown "$USER" ${made.path}`);
+    chownSync(made.path, 0, 0);
+    chownSync(join(made.home, "grants"), 12_345, 12_345);
+    await expect(made.store.read(KEY)).rejects.toMatchObject({ class: "store" });
+  });
+
+  it("is told nowhere in the files' names", async () => {
+    const { home } = await kept();
+    for (const { name } of filesOf(home)) expect(name).toMatch(/^(grants|clients|[0-9a-f]{40}(\.\d+)?\.json)$/);
+  });
+});
+
+onUnix("files that are not what they seem", () => {
+  it("refuses a symbolic link, and leaves what it leads to alone", async () => {
+    const made = await kept();
+    const target = `${made.home}.target`;
+    renameSync(made.path, target);
+    symlinkSync(target, made.path);
+    const before = readFileSync(target);
+    await expectRefused(made, /is a symbolic link/);
+    expect(readFileSync(target)).toEqual(before);
+  });
+
+  it("refuses a symbolic link to nothing", async () => {
+    const made = await kept();
+    rmSync(made.path);
+    symlinkSync(`${made.home}.nowhere`, made.path);
+    await expectRefused(made, /is a symbolic link/);
+  });
+
+  it("refuses a second name (hard link)", async () => {
+    const made = await kept();
+    linkSync(made.path, `${made.home}.second`);
+    await expectRefused(made, /hard link/);
+  });
+
+  it("refuses a FIFO without waiting for somebody to write to it", async () => {
+    const made = await kept();
+    rmSync(made.path);
+    execFileSync("mkfifo", ["-m", "600", made.path]);
+    await expectRefused(made, /is not an ordinary file/);
+  });
+
+  it("refuses a folder in a file's place", async () => {
+    const made = await kept();
+    rmSync(made.path);
+    mkdirSync(made.path, { mode: 0o700 });
+    await expectRefused(made, /is not an ordinary file/);
+  });
+
+  it("refuses a folder that is a link", async () => {
+    const { store, home } = await kept();
+    renameSync(join(home, "grants"), `${home}.elsewhere`);
+    symlinkSync(`${home}.elsewhere`, join(home, "grants"));
+    await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", message: expect.stringContaining("link") });
+    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+  });
+});
+
+describe("files that are broken", () => {
+  const whole = () => JSON.parse(JSON.stringify({ schema: 1, kind: "grant" })) as object;
+
+  it.each<[string, (text: string) => string]>([
+    ["empty", () => ""],
+    ["cut", (text) => text.slice(0, text.length / 2)],
+    ["binary", () => "\u0000\u0001\u0002"],
+    ["of another shape", () => JSON.stringify(whole())],
+    ["a list", () => "[]"],
+    ["of a newer version", (text) => text.replace('"schema": 1', '"schema": 2')],
+    ["a client's", (text) => text.replace('"kind": "grant"', '"kind": "client"')],
+    ["without its access token", (text) => text.replace('"accessToken"', '"accessTokens"')],
+    ["with an access token that is no string", (text) => text.replace('"access-token-1"', "7")],
+    ["with an end that is no number", (text) => text.replace("2000000000000", '"soon"')],
+    ["with a way to authenticate that is unknown", (text) => text.replace("client_secret_basic", "client_secret_jwt")],
+    ["with a client of unknown origin", (text) => text.replace('"dynamic"', '"guessed"')],
+    ["with a member twice", (text) => text.replace('"kind"', '"schema": 1, "kind"')],
+    ["larger than a grant can be", (text) => text + " ".repeat(1024 * 1024)],
+  ])("refuses one that is %s, names it, keeps it, and harms no other", async (_what, breakIt) => {
+    const made = await kept();
+    const broken = breakIt(readFileSync(made.path, "utf8"));
+    writeFileSync(made.path, broken);
+    await expectRefused(made, /cannot be used|is larger than/);
+    expect(readFileSync(made.path, "utf8")).toBe(broken);
+  });
+
+  it("says how to move it out of the way", async () => {
+    const { store, path } = await kept();
+    writeFileSync(path, "");
+    await expect(store.read(KEY)).rejects.toMatchObject({ hint: `move it away: mv ${path} ${path}.broken` });
+    renameSync(path, `${path}.broken`);
+    expect(await store.read(KEY)).toBeUndefined();
+    expect(await store.save(madeGrant(), undefined)).toBe(true);
+  });
+
+  it("shows nothing of a broken file's content", async () => {
+    const { store, path } = await kept();
+    const text = readFileSync(path, "utf8");
+    for (const broken of [text.slice(0, -20), text.replace('"access-token-1"', '"access-token-1" "x"'), `${text}x`]) {
+      writeFileSync(path, broken);
+      const error = await store.read(KEY).catch((thrown: unknown) => thrown);
+      expect(inspect(error, { depth: 9 })).not.toMatch(/access-token-1|refresh-token-1|client-secret-1/);
+    }
+  });
+
+  it("refuses a broken client file, and gives the grants all the same", async () => {
+    const { store, home } = await kept();
+    const [name] = readdirSync(join(home, "clients"));
+    writeFileSync(join(home, "clients", name ?? ""), "{");
+    await expect(store.readClient(madeClient().issuer, FORM)).rejects.toMatchObject({ class: "store" });
+    expect(await store.list()).toHaveLength(2);
+  });
+
+  it("is told where the status of its server is asked for, and passed over in the status of all", async () => {
+    const { store, path } = await kept();
+    writeFileSync(path, "");
+    const agent = new AgentClient({ store });
+    await expect(agent.status(KEY.server)).rejects.toMatchObject({ class: "store" });
+    expect((await agent.status()).map(({ server }) => server)).toEqual([OTHER.server]);
+  });
+
+  it("removes a broken file when asked to", async () => {
+    const { store, path } = await kept();
+    writeFileSync(path, "");
+    await store.remove(KEY);
+    expect(await store.read(KEY)).toBeUndefined();
+  });
+});
+
+describe("saving", () => {
+  it("leaves nothing behind but the file", async () => {
+    const { store, home } = await kept();
+    for (let generation = 1; generation < 5; generation++)
+      await store.save(madeGrant({ generation: generation + 1 }), generation);
+    expect(readdirSync(join(home, "grants"))).toHaveLength(2);
+  });
+
+  it("gives a reader the old or the new, never a part", async () => {
+    const { store, path } = await kept();
+    const open = openSync(path, "r");
+    const before = readFileSync(path);
+    await store.save(madeGrant({ generation: 2 }), 1);
+    expect(readFileSync(open)).toEqual(before);
+    closeSync(open);
+    expect((await store.read(KEY))?.generation).toBe(2);
+  });
+
+  it("ignores what a save that was cut short has left", async () => {
+    const { store, path } = await kept();
+    writeFileSync(`${path}.abcdef123456.tmp`, '{"schema": 1, "ki', { mode: 0o600 });
+    expect(await store.list()).toHaveLength(2);
+    expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
+  });
+
+  it("makes its folder when something is first saved, and not before", async () => {
+    const parent = mkdtempSync(join(tmpdir(), "agentauth-store-"));
+    onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+    const store = fileStore(join(parent, "deep", "home"));
+    expect(await store.list()).toEqual([]);
+    expect(await store.read(KEY)).toBeUndefined();
+    expect(readdirSync(parent)).toEqual([]);
+    await store.save(madeGrant(), undefined);
+    expect(await store.list()).toHaveLength(1);
+  });
+
+  it("says which folder cannot be made", async () => {
+    const { home } = await kept();
+    const file = join(home, "a-file");
+    writeFileSync(file, "");
+    const store = fileStore(join(file, "below"));
+    await expect(store.saveClient(madeClient(), FORM)).rejects.toMatchObject({
+      class: "store",
+      message: expect.stringContaining(file),
+    });
+  });
+});

@@ -1,0 +1,370 @@
+import {
+  copyFileSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { Secret } from "../../../src/redact.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { type Child, compile, startChild } from "../../helpers/child.js";
+import { madeGrant } from "../../helpers/grant.js";
+import { folder } from "../stores.js";
+import type { SaveJob } from "./save-driver.js";
+
+const DRIVER = new URL("save-driver.ts", import.meta.url);
+const KEY = { profile: "default", server: "https://mcp.example/mcp" };
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const onUnix = describe.skipIf(process.platform === "win32");
+
+interface Saver extends Child {
+  go(): void;
+}
+
+async function saver(job: SaveJob): Promise<Saver> {
+  const child = startChild(await compile(DRIVER), job);
+  await child.hears("started");
+  return { ...child, go: () => child.tell({}) };
+}
+
+const filesOf = (home: string) => readdirSync(join(home, "grants")).sort();
+
+/** The path of the one grant's file. */
+function fileOf(home: string): string {
+  const [name, ...more] = filesOf(home).filter((one) => one.endsWith(".json"));
+  if (name === undefined || more.length > 0) throw new Error("one file was expected");
+  return join(home, "grants", name);
+}
+
+const fileOfFirst = (home: string) => {
+  const name = filesOf(home).find((one) => one.endsWith(".1.json"));
+  return join(home, "grants", name ?? "");
+};
+
+/** A store with one grant of generation 1. */
+async function kept(): Promise<{ home: string; store: GrantStore }> {
+  const home = folder();
+  const store = fileStore(home);
+  await store.save(madeGrant(), undefined);
+  return { home, store };
+}
+
+/** Whether a grant of the driver is of one piece. */
+function expectWhole(grant: Grant | undefined): number {
+  if (!grant) throw new Error("no grant");
+  expect(grant.tokens.accessToken.reveal()).toBe(`${grant.generation} `.repeat(2000).trim());
+  return grant.generation;
+}
+
+describe("processes that save over one generation", () => {
+  it("are refused, all but one", async () => {
+    const { home, store } = await kept();
+    const tags = Array.from({ length: 20 }, (_, nth) => `tag-${nth}`);
+    const savers = await Promise.all(tags.map((tag) => saver({ folder: home, kind: "race", tag })));
+    for (const one of savers) one.go();
+    const ends = await Promise.all(savers.map((one) => one.hears("ended")));
+    const winners = ends.flatMap(({ saved }, nth) => (saved ? [tags[nth]] : []));
+    expect(winners).toHaveLength(1);
+    expect(await store.read(KEY)).toMatchObject({ generation: 2, requestedScope: winners[0] });
+    expect(filesOf(home)).toHaveLength(1);
+  });
+});
+
+onUnix("a process that is killed while it saves", () => {
+  it("leaves the old or the new, whole, a hundred times", { timeout: 120_000 }, async () => {
+    const lane = async (nth: number) => {
+      const { home, store } = await kept();
+      await store.remove(KEY);
+      let newest = 0;
+      for (let kills = 0; kills < 25; kills++) {
+        const child = await saver({ folder: home, kind: "chain", tag: `lane ${nth}` });
+        child.go();
+        await child.hears("saved");
+        await pause(Math.random() * 20);
+        await child.kill("SIGKILL");
+        const said = child.said.flatMap(({ generation }) => (typeof generation === "number" ? [generation] : []));
+        const generation = expectWhole(await store.read(KEY));
+        // What was said to be saved is there, or what came after it.
+        expect(generation).toBeGreaterThanOrEqual(Math.max(newest, ...said));
+        newest = generation;
+      }
+      return { home, store, newest };
+    };
+    const lanes = await Promise.all([0, 1, 2, 3].map(lane));
+    for (const { home, store, newest } of lanes) {
+      expect(await store.save(madeGrant({ generation: newest + 1 }), newest)).toBe(true);
+      expect(filesOf(home).filter((name) => name.endsWith(".json"))).toHaveLength(1);
+    }
+  });
+});
+
+describe("what a save that was killed leaves", () => {
+  it("is swept when it is ten minutes old, and not before", async () => {
+    const { home, store } = await kept();
+    const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+    for (const [name, minutes] of [["old", 11] as const, ["young", 9] as const]) {
+      const path = join(home, "grants", `${"a".repeat(40)}.${name}.tmp`);
+      writeFileSync(path, "half", { mode: 0o600 });
+      utimesSync(path, at(minutes), at(minutes));
+    }
+    const other = { ...KEY, profile: "other" };
+    await store.save(madeGrant(other), undefined);
+    for (const name of filesOf(home).filter((one) => one.endsWith(".json"))) {
+      utimesSync(join(home, "grants", name), at(60), at(60));
+    }
+    await store.save(madeGrant({ generation: 2 }), 1);
+    expect(filesOf(home).filter((name) => name.endsWith(".tmp"))).toEqual([`${"a".repeat(40)}.young.tmp`]);
+    expect(await store.read(other)).toBeDefined();
+  });
+
+  it("is no hindrance where it is the second name of the file", async () => {
+    const { home, store } = await kept();
+    linkSync(fileOf(home), fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"));
+    expect((await store.read(KEY))?.generation).toBe(1);
+    expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
+    expect((await store.read(KEY))?.generation).toBe(2);
+  });
+
+  it("does not excuse a name that is not of a save", async () => {
+    const { home, store } = await kept();
+    linkSync(fileOf(home), fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"));
+    linkSync(fileOf(home), join(home, "elsewhere"));
+    await expect(store.read(KEY)).rejects.toMatchObject({
+      class: "store",
+      message: expect.stringContaining("hard link"),
+      hint: "put the secret into a file of its own",
+    });
+  });
+
+  it("does not excuse a name elsewhere where it is another file", async () => {
+    const { home, store } = await kept();
+    writeFileSync(fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"), "half", { mode: 0o600 });
+    linkSync(fileOf(home), join(home, "elsewhere"));
+    await expect(store.read(KEY)).rejects.toMatchObject({ message: expect.stringContaining("hard link") });
+  });
+
+  it("is the generation before, where it was killed before it took that away: the newest counts", async () => {
+    const { home, store } = await kept();
+    const first = fileOf(home);
+    const copy = `${first}.copy`;
+    copyFileSync(first, copy);
+    await store.save(madeGrant({ generation: 2 }), 1);
+    copyFileSync(copy, first);
+    rmSync(copy);
+    expect((await store.read(KEY))?.generation).toBe(2);
+    expect(await store.list()).toHaveLength(1);
+    expect(await store.save(madeGrant({ generation: 3 }), 2)).toBe(true);
+    expect(filesOf(home)).toHaveLength(1);
+  });
+});
+
+describe("a reader", () => {
+  it.each([0, 600])(
+    "never finds an error or nothing while another process saves 500 times, beside %i others",
+    async (others) => {
+      const { home, store } = await kept();
+      for (let nth = 0; nth < others; nth++) {
+        writeFileSync(join(home, "grants", `${nth.toString(16).padStart(40, "0")}.1.json`), "{}", { mode: 0o600 });
+      }
+      const child = await saver({ folder: home, kind: "chain", count: 500, tag: "quick" });
+      child.go();
+      await child.hears("saved");
+      const seen = new Set<number>();
+      while (!child.said.some(({ event }) => event === "refused")) {
+        for (let nth = 0; nth < 10; nth++) seen.add(expectWhole(await store.read(KEY)));
+        await pause(0);
+      }
+      expect(expectWhole(await store.read(KEY))).toBe(501);
+      expect([...seen]).toEqual([...seen].sort((a, b) => a - b));
+      expect(seen.size).toBeGreaterThan(10);
+    },
+  );
+});
+
+describe("removing", () => {
+  it("ends what another process is saving: nothing comes back", async () => {
+    const { home, store } = await kept();
+    await store.remove(KEY);
+    const child = await saver({ folder: home, kind: "chain", tag: "busy" });
+    for (let round = 0; round < 100; round++) {
+      child.go();
+      await child.hears("begun");
+      await pause(Math.random() * 5);
+      await store.remove(KEY);
+      await child.hears("refused");
+      expect(await store.read(KEY)).toBeUndefined();
+      expect(filesOf(home)).toEqual([]);
+    }
+  });
+
+  it("ends a save that has its room already", async () => {
+    const { home, store } = await kept();
+    const room = await store.reserve(KEY);
+    await store.remove(KEY);
+    expect(filesOf(home)).toEqual([]);
+    expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(false);
+    await room.release();
+    expect(filesOf(home)).toEqual([]);
+  });
+});
+
+describe("removing one record", () => {
+  it("leaves the room of another alone", async () => {
+    const { home, store } = await kept();
+    const other = { ...KEY, profile: "other" };
+    const room = await store.reserve(other);
+    await store.remove(KEY);
+    expect(filesOf(home)).toHaveLength(1);
+    expect(await room.save(madeGrant(other), undefined)).toBe(true);
+  });
+
+  it("removes every generation that is there", async () => {
+    const { home, store } = await kept();
+    for (const generation of [2, 3])
+      copyFileSync(fileOfFirst(home), fileOfFirst(home).replace(".1.", `.${generation}.`));
+    await store.remove(KEY);
+    expect(filesOf(home)).toEqual([]);
+  });
+});
+
+describe("two savers in one process that both found nothing", () => {
+  it("do not both succeed, whatever their generations", async () => {
+    for (const generations of [
+      [1, 2],
+      [2, 1],
+      [3, 3],
+    ]) {
+      const store = fileStore(folder());
+      const saved = await Promise.all(
+        generations.map((generation) => store.save(madeGrant({ generation }), undefined)),
+      );
+      expect(saved.filter(Boolean)).toHaveLength(1);
+      expect((await store.read(KEY))?.generation).toBe(generations[saved.indexOf(true)]);
+    }
+  });
+});
+
+describe("a generation", () => {
+  it("must be higher than the one that it replaces: a mistake of the program", async () => {
+    const { store } = await kept();
+    await expect(store.save(madeGrant({ generation: 1 }), 1)).rejects.toThrow(RangeError);
+    await expect(store.save(madeGrant({ generation: 0 }), 1)).rejects.toThrow(RangeError);
+    expect((await store.read(KEY))?.generation).toBe(1);
+  });
+});
+
+describe("room that was reserved", () => {
+  it("is given back", async () => {
+    const { home, store } = await kept();
+    const room = await store.reserve(KEY);
+    expect(filesOf(home)).toHaveLength(2);
+    await room.release();
+    expect(filesOf(home)).toHaveLength(1);
+  });
+
+  it("saves also where somebody took it for a leftover meanwhile", async () => {
+    const { home, store } = await kept();
+    const room = await store.reserve(KEY);
+    for (const name of filesOf(home)) if (name.endsWith(".tmp")) rmSync(join(home, "grants", name));
+    expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(true);
+    await room.release();
+    expect((await store.read(KEY))?.generation).toBe(2);
+    expect(filesOf(home)).toHaveLength(1);
+  });
+
+  it("takes a grant that is larger than it", async () => {
+    const { store } = await kept();
+    const room = await store.reserve(KEY);
+    const tokens = { ...madeGrant().tokens, accessToken: new Secret("x".repeat(60_000)) };
+    expect(await room.save(madeGrant({ generation: 2, tokens }), 1)).toBe(true);
+    expect((await store.read(KEY))?.tokens.accessToken.reveal()).toBe("x".repeat(60_000));
+  });
+
+  it("is not written to where a link was put in its place", async () => {
+    const { home, store } = await kept();
+    const room = await store.reserve(KEY);
+    const [name] = filesOf(home).filter((one) => one.endsWith(".tmp"));
+    const reserved = join(home, "grants", name ?? "");
+    rmSync(reserved);
+    writeFileSync(join(home, "target"), "untouched");
+    symlinkSync(join(home, "target"), reserved);
+    await expect(room.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+    expect(readFileSync(join(home, "target"), "utf8")).toBe("untouched");
+    expect((await store.read(KEY))?.generation).toBe(1);
+  });
+});
+
+describe("a file that was renamed or copied by hand", () => {
+  it("is refused where its name tells another generation than it does", async () => {
+    const { home, store } = await kept();
+    copyFileSync(fileOf(home), fileOf(home).replace(".1.json", ".7.json"));
+    await expect(store.read(KEY)).rejects.toMatchObject({
+      class: "store",
+      message: expect.stringContaining("generation is 1"),
+    });
+    await expect(store.save(madeGrant({ generation: 8 }), 7)).rejects.toMatchObject({ class: "store" });
+  });
+
+  it("is refused where it is another login's", async () => {
+    const { home, store } = await kept();
+    const other = { ...KEY, server: "https://other.example/mcp" };
+    const first = fileOf(home);
+    await store.save(madeGrant(other), undefined);
+    const [second] = filesOf(home).filter((name) => !first.endsWith(name));
+    copyFileSync(first, join(home, "grants", second ?? ""));
+    await expect(store.read(other)).rejects.toMatchObject({
+      class: "store",
+      message: expect.stringContaining("another login"),
+    });
+    expect(await store.list()).toHaveLength(1);
+  });
+});
+
+describe("members that a newer version wrote", () => {
+  const withNews = (path: string) => {
+    const members = JSON.parse(readFileSync(path, "utf8")) as Record<string, Record<string, unknown>>;
+    const tokens = { ...members["tokens"], boundTo: "a key" };
+    writeFileSync(path, JSON.stringify({ ...members, tokens, note: { kept: true } }));
+  };
+
+  it("are kept when the same login is renewed, at every level", async () => {
+    const { home, store } = await kept();
+    withNews(fileOf(home));
+    expect(await store.save(madeGrant({ generation: 2, requestedScope: "more" }), 1)).toBe(true);
+    expect(JSON.parse(readFileSync(fileOf(home), "utf8"))).toMatchObject({
+      note: { kept: true },
+      generation: 2,
+      requestedScope: "more",
+      tokens: { boundTo: "a key", accessToken: "access-token-1" },
+    });
+  });
+
+  it.each([
+    ["another time", { signedInAt: 1_900_000_060_000 }],
+    ["another issuer", { issuer: "https://other.example/pool" }],
+  ])("are dropped by a new login (%s)", async (_what, over) => {
+    const { home, store } = await kept();
+    withNews(fileOf(home));
+    expect(await store.save(madeGrant({ generation: 2, ...over }), 1)).toBe(true);
+    const text = readFileSync(fileOf(home), "utf8");
+    expect(text).not.toContain("kept");
+    expect(text).not.toContain("boundTo");
+  });
+
+  it("do not bring back what a renewal leaves out", async () => {
+    const { home, store } = await kept();
+    await store.save(madeGrant({ generation: 2, retired: { at: 1, reason: "over" } }), 1);
+    const tokens = { ...madeGrant().tokens, idToken: undefined };
+    await store.save(madeGrant({ generation: 3, tokens }), 2);
+    const members = JSON.parse(readFileSync(fileOf(home), "utf8")) as Record<string, unknown>;
+    expect(members).not.toHaveProperty("retired");
+    expect(members["tokens"]).not.toHaveProperty("idToken");
+  });
+});

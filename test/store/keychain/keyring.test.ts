@@ -1,0 +1,344 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { Grant } from "../../../src/oauth/grant/grant.js";
+import { Secret } from "../../../src/redact.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import type { Keychain } from "../../../src/store/keychain/keychain.js";
+import { accountOf, type KeyringStoreOptions, keyringStore } from "../../../src/store/keychain/keyring.js";
+import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
+import { folder } from "../stores.js";
+import { type FakeKeychain, fakeKeychain } from "./keychains.js";
+
+const KEY = { profile: "default", server: "https://mcp.example/mcp" };
+const OTHER = { profile: "default", server: "https://other.example/mcp" };
+const FORM = "http://127.0.0.1/callback";
+const ISSUER = madeClient().issuer;
+const KEY_TEXT = Buffer.alloc(32, 1).toString("base64url");
+const OTHER_KEY_TEXT = Buffer.alloc(32, 2).toString("base64url");
+
+/** Every file of logins and clients with its text. */
+function kept(home: string): Map<string, string> {
+  const entries = readdirSync(home, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(".json"));
+  return new Map(
+    files.map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), "utf8")]),
+  );
+}
+
+const kindsOf = (home: string) => [...kept(home).values()].map((text) => (JSON.parse(text) as { kind: string }).kind);
+const serversOf = (grants: Grant[]) => grants.map(({ server }) => server);
+
+/** A folder with the grants of {@link KEY} and {@link OTHER} and a client, and the keychain that has its key. */
+async function filled(options: KeyringStoreOptions = {}) {
+  const home = folder();
+  const keychain = fakeKeychain(KEY_TEXT);
+  const open = (more: KeyringStoreOptions = {}) => keyringStore(home, { keychain, ...options, ...more });
+  const store = open();
+  await store.save(madeGrant(KEY), undefined);
+  const [path = ""] = kept(home).keys();
+  await store.save(madeGrant(OTHER), undefined);
+  await store.saveClient(madeClient(), FORM);
+  keychain.calls.length = 0;
+  return { home, keychain, open, path };
+}
+
+describe("what is written", () => {
+  it("is sealed, and opens again in another store on the same folder", async () => {
+    const { home, open } = await filled();
+    expect(kindsOf(home)).toEqual(["sealed", "sealed", "sealed"]);
+    for (const text of kept(home).values()) expect(text).not.toMatch(/-token-1|client-secret-1|mcp\.example/);
+    const grant = await open().read(KEY);
+    expect(grant && plainGrant(grant)).toEqual(plainGrant(madeGrant(KEY)));
+    expect((await open().readClient(ISSUER, FORM))?.clientSecret?.reveal()).toBe("client-secret-1");
+    expect(serversOf(await open().list()).sort()).toEqual([KEY.server, OTHER.server].sort());
+  });
+
+  it("brings a key of 32 bytes into the keychain and nothing else, however long the tokens are", async () => {
+    const keychain = fakeKeychain();
+    const store = keyringStore(folder(), { keychain });
+    const grant = madeGrant();
+    const accessToken = new Secret("x".repeat(20_000));
+    await store.save({ ...grant, tokens: { ...grant.tokens, accessToken } }, undefined);
+    expect(Buffer.from(keychain.value ?? "", "base64url")).toHaveLength(32);
+    expect((await store.read(KEY))?.tokens.accessToken.reveal()).toBe(accessToken.reveal());
+  });
+
+  it("was read from a file store before, and is sealed when it is next saved", async () => {
+    const home = folder();
+    await fileStore(home).save(madeGrant(KEY), undefined);
+    const store = keyringStore(home, { keychain: fakeKeychain() });
+    expect((await store.read(KEY))?.tokens.accessToken.reveal()).toBe("access-token-1");
+    expect(kindsOf(home)).toEqual(["grant"]);
+    expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
+    expect(kindsOf(home)).toEqual(["sealed"]);
+  });
+});
+
+describe("the keychain", () => {
+  it("is left alone until something sealed is read or something is saved", async () => {
+    const keychain = fakeKeychain();
+    const store = keyringStore(folder(), { keychain });
+    expect(store.location).toMatch(/^files under .*, sealed with a key in the OS keychain$/);
+    expect(await store.read(KEY)).toBeUndefined();
+    expect(await store.list()).toEqual([]);
+    expect(await store.readClient(ISSUER, FORM)).toBeUndefined();
+    await store.remove(KEY);
+    expect(keychain.calls).toEqual([]);
+  });
+
+  it("is written to once, and read back", async () => {
+    const keychain = fakeKeychain();
+    const store = keyringStore(folder(), { keychain });
+    await Promise.all([store.save(madeGrant(KEY), undefined), store.save(madeGrant(OTHER), undefined)]);
+    expect(keychain.calls.filter((call) => call === "set")).toHaveLength(1);
+    expect(keychain.calls.at(-1)).toBe("get");
+  });
+
+  it("is read once by each store, whatever is read, saved and refreshed", async () => {
+    const { open, keychain } = await filled();
+    const store = open();
+    await Promise.all([store.read(KEY), store.read(OTHER), store.list(), store.readClient(ISSUER, FORM)]);
+    for (let generation = 1; generation < 4; generation++) {
+      expect(await store.save(madeGrant({ ...KEY, generation: generation + 1 }), generation)).toBe(true);
+    }
+    expect(keychain.calls).toEqual(["get"]);
+  });
+
+  it("is asked when room is reserved, before anything is spent that has to be saved", async () => {
+    const keychain = fakeKeychain();
+    keychain.refusal = "locked";
+    await expect(keyringStore(folder(), { keychain }).reserve(KEY)).rejects.toMatchObject({ class: "store" });
+  });
+
+  it("has the last word on which key it is", async () => {
+    const home = folder();
+    const keychain = fakeKeychain();
+    const stubborn: Keychain = { get: keychain.get, set: async () => keychain.set(KEY_TEXT) };
+    await keyringStore(home, { keychain: stubborn }).save(madeGrant(), undefined);
+    expect(await keyringStore(home, { keychain: fakeKeychain(KEY_TEXT) }).read(KEY)).toBeDefined();
+  });
+
+  it("is not trusted when it takes a key and does not give it back", async () => {
+    const home = folder();
+    const forgetful: Keychain = { get: async () => undefined, set: async () => undefined };
+    const saving = keyringStore(home, { keychain: forgetful }).save(madeGrant(), undefined);
+    await expect(saving).rejects.toMatchObject({
+      code: "store_failed",
+      message: "the keychain took a key and does not give it back",
+    });
+    expect(kept(home).size).toBe(0);
+  });
+
+  it.each(["", "hunter2", `${KEY_TEXT}=`, Buffer.alloc(16).toString("base64url")])(
+    "is not written over when it has %j in the key's place",
+    async (value) => {
+      const keychain = fakeKeychain(value);
+      const saving = keyringStore(folder(), { keychain }).save(madeGrant(), undefined);
+      await expect(saving).rejects.toMatchObject({ class: "store", message: expect.stringMatching(/is no key$/) });
+      expect(keychain.value).toBe(value);
+    },
+  );
+
+  it("is asked again where it had no key, since another process may have made one", async () => {
+    const { open } = await filled();
+    const keychain = fakeKeychain();
+    const store = open({ keychain });
+    await expect(store.read(KEY)).rejects.toMatchObject({ class: "auth" });
+    keychain.value = KEY_TEXT;
+    expect(await store.read(KEY)).toBeDefined();
+  });
+});
+
+describe("a keychain that cannot be used", () => {
+  it("fails every call that needs it, writes nothing, and is asked once", async () => {
+    const { home, open, keychain } = await filled();
+    const before = kept(home);
+    keychain.refusal = "locked";
+    const store = open();
+    const refusal = { code: "store_failed", class: "store", message: expect.stringContaining('"locked"') };
+    await expect(store.list()).rejects.toMatchObject(refusal);
+    await expect(store.read(KEY)).rejects.toMatchObject(refusal);
+    await expect(store.readClient(ISSUER, FORM)).rejects.toMatchObject(refusal);
+    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject(refusal);
+    await expect(store.save(madeGrant({ profile: "more" }), undefined)).rejects.toMatchObject(refusal);
+    await expect(store.saveClient(madeClient({ issuer: "https://more.example" }), FORM)).rejects.toMatchObject(refusal);
+    expect(kept(home)).toEqual(before);
+    expect(keychain.calls).toEqual(["get"]);
+  });
+
+  it("is asked anew by a store that is opened anew", async () => {
+    const { open, keychain } = await filled();
+    keychain.refusal = "locked";
+    await expect(open().read(KEY)).rejects.toMatchObject({ class: "store" });
+    keychain.refusal = undefined;
+    expect(await open().read(KEY)).toBeDefined();
+  });
+
+  it("lets logins be removed all the same", async () => {
+    const { open, keychain } = await filled();
+    keychain.refusal = "locked";
+    await open().remove(KEY);
+    keychain.refusal = undefined;
+    expect(serversOf(await open().list())).toEqual([OTHER.server]);
+  });
+
+  it("is given up when it does not answer in time", async () => {
+    const { open } = await filled();
+    const never = () => new Promise<never>(() => undefined);
+    const store = open({ keychain: { get: never, set: never }, timeout: 20 });
+    await expect(store.read(KEY)).rejects.toMatchObject({
+      code: "store_failed",
+      message: expect.stringMatching(/0\.02 s/),
+    });
+  });
+});
+
+describe("with the fallback to files", () => {
+  async function refused() {
+    const made = await filled();
+    const told: string[] = [];
+    made.keychain.refusal = "locked";
+    const store = made.open({ fallback: "file", onFallback: (reason) => told.push(reason) });
+    return { ...made, store, told };
+  }
+
+  it("says in advance that files may not be sealed, and then that they are not", async () => {
+    const { store, home } = await refused();
+    expect(store.location).toBe(
+      `files under ${home}, sealed with a key in the OS keychain, or not sealed where it cannot be used`,
+    );
+    await store.save(madeGrant({ profile: "new" }), undefined);
+    expect(store.location).toBe(`files under ${home}, not sealed, since the OS keychain cannot be used`);
+  });
+
+  it("writes plain private files, and says why, once, before it does", async () => {
+    const { store, told, home, keychain } = await refused();
+    const sealed = kept(home);
+    const room = await store.reserve({ profile: "new", server: KEY.server });
+    expect(told).toEqual([expect.stringContaining('"locked"')]);
+    await room.release();
+    await store.save(madeGrant({ profile: "new" }), undefined);
+    await store.save(madeGrant({ profile: "newer" }), undefined);
+    expect(told).toHaveLength(1);
+    const added = [...kept(home)].filter(([path]) => !sealed.has(path));
+    expect(added.map(([, text]) => (JSON.parse(text) as { kind: string }).kind)).toEqual(["grant", "grant"]);
+    if (process.platform !== "win32") for (const [path] of added) expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect((await store.read({ profile: "new", server: KEY.server }))?.tokens.accessToken.reveal()).toBe(
+      "access-token-1",
+    );
+    expect(keychain.calls).toEqual(["get"]);
+  });
+
+  it("leaves what is sealed as it is: not read, not written over, out of the list", async () => {
+    const { store, home } = await refused();
+    const before = kept(home);
+    const refusal = { class: "store", message: expect.stringMatching(/it is sealed.*"locked"/) };
+    await expect(store.read(KEY)).rejects.toMatchObject(refusal);
+    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject(refusal);
+    await expect(store.saveClient(madeClient({ clientId: "other" }), FORM)).rejects.toMatchObject(refusal);
+    expect(await store.list()).toEqual([]);
+    expect(kept(home)).toEqual(before);
+  });
+
+  it("seals again once the keychain can be used", async () => {
+    const { store, home, keychain, open } = await refused();
+    await store.save(madeGrant({ profile: "new" }), undefined);
+    keychain.refusal = undefined;
+    const later = open({ fallback: "file" });
+    expect(await later.list()).toHaveLength(3);
+    await later.save(madeGrant({ profile: "new", generation: 2 }), 1);
+    expect(kindsOf(home)).toEqual(["sealed", "sealed", "sealed", "sealed"]);
+  });
+
+  it("is not used where the keychain works", async () => {
+    const { open, home } = await filled();
+    const told: string[] = [];
+    const store = open({ fallback: "file", onFallback: (reason) => told.push(reason) });
+    await store.save(madeGrant({ profile: "new" }), undefined);
+    expect(kindsOf(home)).toEqual(["sealed", "sealed", "sealed", "sealed"]);
+    expect(told).toEqual([]);
+    expect(store.location).toBe(`files under ${home}, sealed with a key in the OS keychain`);
+  });
+});
+
+describe("a file that does not open", () => {
+  /** It is refused with the reason and kept, and the other grant is as it was. */
+  async function expectKept(
+    { home, open, path }: Awaited<ReturnType<typeof filled>>,
+    keychain: FakeKeychain,
+    why: RegExp,
+  ) {
+    const before = kept(home);
+    const store = open({ keychain });
+    const refusal = { code: "login_required", class: "auth", message: expect.stringMatching(why) };
+    await expect(store.read(KEY)).rejects.toMatchObject({ ...refusal, hint: expect.stringContaining(`mv ${path}`) });
+    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject(refusal);
+    expect(kept(home)).toEqual(before);
+    return store;
+  }
+
+  it("says that its key is another one: it comes from another machine, or the key was lost", async () => {
+    const made = await filled();
+    const store = await expectKept(made, fakeKeychain(OTHER_KEY_TEXT), /sealed with the key .* another machine/);
+    await store.save(madeGrant({ profile: "new" }), undefined);
+    expect((await store.list()).map(({ profile }) => profile)).toEqual(["new"]);
+  });
+
+  it("says that the keychain has no key, and makes none by reading", async () => {
+    const made = await filled();
+    const keychain = fakeKeychain();
+    await expect(made.open({ keychain }).read(KEY)).rejects.toMatchObject({
+      code: "login_required",
+      class: "auth",
+      message: expect.stringMatching(/the keychain has no key for this folder: .* another machine/),
+    });
+    expect(keychain.calls).toEqual(["get"]);
+    expect(keychain.value).toBeUndefined();
+  });
+
+  it("says that it was changed, and keeps nobody from the others", async () => {
+    const made = await filled();
+    const sealed = JSON.parse(readFileSync(made.path, "utf8")) as { data: string };
+    const data = (sealed.data.startsWith("A") ? "B" : "A") + sealed.data.slice(1);
+    writeFileSync(made.path, JSON.stringify({ ...sealed, data }));
+    const store = await expectKept(made, made.keychain, /changed after it was sealed/);
+    expect(serversOf(await store.list())).toEqual([OTHER.server]);
+  });
+
+  it("says so of one that was put in another's place", async () => {
+    const made = await filled();
+    const [other = ""] = [...kept(made.home).keys()].filter((path) => path !== made.path && path.includes("grants"));
+    writeFileSync(made.path, readFileSync(other));
+    const store = await expectKept(made, made.keychain, /another file was put in its place/);
+    expect(serversOf(await store.list())).toEqual([OTHER.server]);
+  });
+
+  it("is not written over by a client that is registered anew", async () => {
+    const { home, open } = await filled();
+    const before = kept(home);
+    const saving = open({ keychain: fakeKeychain(OTHER_KEY_TEXT) }).saveClient(madeClient({ clientId: "new" }), FORM);
+    await expect(saving).rejects.toMatchObject({ class: "auth" });
+    expect(kept(home)).toEqual(before);
+  });
+});
+
+describe("the keychain's account", () => {
+  it("is one for each folder", () => {
+    const home = folder();
+    expect(accountOf(home)).toMatch(/^store-key [\da-f]{16}$/);
+    expect(accountOf(join(home, "a"))).not.toBe(accountOf(join(home, "b")));
+  });
+
+  it.skipIf(process.platform === "win32")("is the same by every path, before the folder is there and after", () => {
+    const home = folder();
+    symlinkSync(home, join(home, "link"));
+    const direct = join(home, "deep", "store");
+    const linked = join(home, "link", "deep", "store");
+    const before = accountOf(direct);
+    expect(accountOf(linked)).toBe(before);
+    mkdirSync(direct, { recursive: true });
+    expect(accountOf(direct)).toBe(before);
+    expect(accountOf(linked)).toBe(before);
+  });
+});

@@ -1,0 +1,91 @@
+import { closeSync, openSync, rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
+import type { Lease, LeaseOptions } from "../../../src/oauth/grant/lease.js";
+import { fileStore } from "../../../src/store/file/file.js";
+
+/** Takes one lease, and does within it what it is told. */
+export interface HoldJob {
+  kind: "hold";
+  folder: string;
+  name: string;
+  options: Omit<LeaseOptions<unknown>, "signal" | "until" | "onWait">;
+}
+
+/** Takes a lease again and again; a file that can be made by one at a time tells of two who hold it at once. */
+export interface RoundsJob {
+  kind: "rounds";
+  folder: string;
+  name: string;
+  guard: string;
+  rounds: number;
+  once: boolean;
+  /** Commits in every round. */
+  commit: boolean;
+}
+
+/** What a holder can be told. */
+export type Command = { do: "commit" | "left" | "release" | "withdraw" } | { do: "fail"; code: string };
+
+const job = JSON.parse(process.argv[2] ?? "") as HoldJob | RoundsJob;
+const say = (event: string, more: object = {}) => process.send?.({ event, ...more });
+
+const commands: Command[] = [];
+process.on("message", (command) => commands.push(command as Command));
+
+async function command(): Promise<Command> {
+  for (;;) {
+    const next = commands.shift();
+    if (next) return next;
+    await sleep(1);
+  }
+}
+
+async function obey(lease: Lease): Promise<string> {
+  const { before, waited } = lease;
+  say("holds", { before, waited });
+  for (;;) {
+    const told = await command();
+    if (told.do === "release") return "released";
+    if (told.do === "fail") throw new AgentAuthError(told.code, "the holder failed", { class: "unavailable" });
+    if (told.do === "withdraw") lease.withdraw();
+    if (told.do === "left") say("left", { left: lease.left() });
+    if (told.do === "commit") {
+      const lost = await lease.commit().catch((error: unknown) => error);
+      say("committed", { lost: isAgentAuthError(lost) ? lost.code : lost });
+    }
+  }
+}
+
+async function hold({ folder, name, options }: HoldJob): Promise<void> {
+  const store = fileStore(folder);
+  const onWait = ({ pid }: { pid: number | undefined }) => say("waits", { pid });
+  try {
+    say("ended", { result: await store.lease<unknown>(name, obey, { ...options, onWait }) });
+  } catch (error) {
+    say("ended", { error: isAgentAuthError(error) ? error.toJSON() : String(error) });
+  }
+}
+
+async function rounds({ folder, name, guard, rounds: count, once, commit }: RoundsJob): Promise<void> {
+  let overlaps = 0;
+  const work = async (lease: Lease) => {
+    if (commit) await lease.commit();
+    try {
+      closeSync(openSync(guard, "wx"));
+    } catch {
+      overlaps++;
+      return;
+    }
+    // Long enough for another process to come in between.
+    await sleep(Math.random() * 2);
+    rmSync(guard);
+  };
+  const store = fileStore(folder);
+  for (let nth = 0; nth < count; nth++) await store.lease(name, work, { duration: 60_000, once });
+  say("ended", { overlaps });
+}
+
+say("started");
+await (job.kind === "hold" ? hold(job) : rounds(job));
+process.disconnect?.();

@@ -1,0 +1,200 @@
+import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
+import { until } from "../../helpers/server.js";
+import { stores } from "../stores.js";
+
+const BRIEF = { duration: 5000 };
+
+describe.each(stores)("a lease of %s", (name, open) => {
+  it("lets one work at a time under a name, in the order they came", async () => {
+    const store = open();
+    const order: string[] = [];
+    const work = (name: string) => async () => {
+      order.push(`${name} begins`);
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(`${name} ends`);
+      return name;
+    };
+    const given = await Promise.all(["a", "b", "c"].map((one) => store.lease("x", work(one), BRIEF)));
+    expect(given).toEqual(["a", "b", "c"]);
+    const begun = order.filter((line) => line.endsWith("begins")).map((line) => line[0] ?? "");
+    if (!name.includes("anew")) expect(begun).toEqual(["a", "b", "c"]);
+    expect(order).toEqual(begun.flatMap((one) => [`${one} begins`, `${one} ends`]));
+  });
+
+  it("lets work under other names go on", async () => {
+    const store = open();
+    let end: () => void = () => undefined;
+    const held = store.lease(
+      "x",
+      () =>
+        new Promise<void>((resolve) => {
+          end = resolve;
+        }),
+      BRIEF,
+    );
+    expect(await store.lease("y", async () => "done", BRIEF)).toBe("done");
+    end();
+    await held;
+  });
+
+  it("goes on after work that failed", async () => {
+    const store = open();
+    const failing = store.lease(
+      "x",
+      async () => {
+        throw new Error("no");
+      },
+      BRIEF,
+    );
+    const next = store.lease("x", async () => "yes", BRIEF);
+    await expect(failing).rejects.toThrow("no");
+    expect(await next).toBe("yes");
+  });
+
+  it("lets a waiting caller leave at once, without its work being done or the others being held up", async () => {
+    const store = open();
+    let end: () => void = () => undefined;
+    let begun = false;
+    const held = store.lease(
+      "x",
+      () => {
+        begun = true;
+        return new Promise<void>((resolve) => {
+          end = resolve;
+        });
+      },
+      BRIEF,
+    );
+    await until(() => begun);
+    const controller = new AbortController();
+    let worked = false;
+    const leaving = store.lease(
+      "x",
+      async () => {
+        worked = true;
+      },
+      { ...BRIEF, signal: controller.signal },
+    );
+    let stayed = false;
+    const staying = store.lease(
+      "x",
+      async () => {
+        stayed = true;
+        return "stayed";
+      },
+      BRIEF,
+    );
+    controller.abort();
+    await expect(leaving).rejects.toMatchObject({ code: "aborted" });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(stayed).toBe(false);
+    end();
+    await held;
+    expect(await staying).toBe("stayed");
+    expect(worked).toBe(false);
+  });
+
+  it("does no work for a caller who has left already", async () => {
+    const store = open();
+    let worked = false;
+    const leaving = store.lease(
+      "x",
+      async () => {
+        worked = true;
+      },
+      { ...BRIEF, signal: AbortSignal.abort() },
+    );
+    await expect(leaving).rejects.toMatchObject({ code: "aborted" });
+    expect(worked).toBe(false);
+  });
+
+  const failed = (code: string) => new AgentAuthError(code, "it failed", { class: "unavailable", hint: "wait" });
+
+  it("tells what the attempt before came to where that failed, and nothing where it did not", async () => {
+    const store = open();
+    const since = Date.now();
+    const failing = store.lease(
+      "x",
+      async (lease) => {
+        await lease.commit();
+        throw failed("timeout");
+      },
+      BRIEF,
+    );
+    await expect(failing).rejects.toMatchObject({ code: "timeout" });
+    const before = await store.lease("x", async (lease) => lease.before, BRIEF);
+    expect(before).toMatchObject({
+      ended: "released",
+      committed: true,
+      failure: { code: "timeout", class: "unavailable", message: "it failed", hint: "wait" },
+    });
+    expect(before?.at).toBeGreaterThanOrEqual(since);
+    expect(before?.endedAt).toBeGreaterThanOrEqual(before?.at ?? 0);
+    expect((await store.lease("x", async (lease) => lease.before, BRIEF))?.failure).toBeUndefined();
+    expect(await store.lease("y", async (lease) => lease.before, BRIEF)).toBeUndefined();
+  });
+
+  it("tells those who waited that they did, and those who came later that they did not", async () => {
+    const store = open();
+    let begun = false;
+    let fail: () => void = () => undefined;
+    const held = store.lease(
+      "x",
+      () => {
+        begun = true;
+        return new Promise<void>((_resolve, reject) => {
+          fail = () => reject(failed("timeout"));
+        });
+      },
+      BRIEF,
+    );
+    await until(() => begun);
+    const waiting = store.lease("x", async ({ waited, before }) => ({ waited, code: before?.failure?.code }), BRIEF);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    fail();
+    await expect(held).rejects.toBeDefined();
+    expect(await waiting).toEqual({ waited: true, code: "timeout" });
+    expect(await store.lease("x", async ({ waited }) => waited, BRIEF)).toBe(false);
+  });
+
+  it("does not take a failure from before somebody asked for what they waited for", async () => {
+    const store = open();
+    await expect(store.lease("x", () => Promise.reject(failed("old")), BRIEF)).rejects.toBeDefined();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    let begun = false;
+    let end: () => void = () => undefined;
+    const held = store.lease(
+      "x",
+      async (lease) => {
+        begun = true;
+        await new Promise<void>((resolve) => {
+          end = resolve;
+        });
+        lease.withdraw();
+        throw failed("new");
+      },
+      BRIEF,
+    );
+    await until(() => begun);
+    const waiting = store.lease("x", async ({ waited, before }) => ({ waited, code: before?.failure?.code }), BRIEF);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    end();
+    await expect(held).rejects.toMatchObject({ code: "new" });
+    expect(await waiting).toEqual({ waited: false, code: "old" });
+  });
+
+  it("can be committed while there is time left", async () => {
+    const store = open();
+    await store.lease(
+      "x",
+      async (lease) => {
+        expect(lease.left()).toBeGreaterThan(0);
+        expect(lease.left()).toBeLessThanOrEqual(BRIEF.duration);
+        await lease.commit();
+        expect(lease.left()).toBeGreaterThan(0);
+      },
+      BRIEF,
+    );
+  });
+});

@@ -1,0 +1,122 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { hostname, uptime } from "node:os";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { bootClock, type Holder, livenessOf, thisHolder } from "../../../src/store/leases/lock-owner.js";
+import { type Child, compile, startChild } from "../../helpers/child.js";
+import { until } from "../../helpers/server.js";
+import type { SelfPortrait } from "./lock-owner-driver.js";
+
+const DRIVER = new URL("lock-owner-driver.ts", import.meta.url);
+const onLinux = describe.skipIf(process.platform !== "linux");
+
+async function start(wrapper: readonly string[] = []): Promise<Child & { holder: Holder; clock: number }> {
+  const child = startChild(await compile(DRIVER), {}, wrapper);
+  const { holder, clock } = (await child.hears("is")) as unknown as SelfPortrait;
+  return { ...child, holder, clock };
+}
+
+/** The state of a process in the table, such as `T` for one that is stopped. */
+function stateOf(pid: number): string | undefined {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return text.slice(text.lastIndexOf(")") + 2)[0];
+}
+
+describe("a process that holds something", () => {
+  it("is alive while it runs, this one included", async () => {
+    const { holder } = await start();
+    expect(livenessOf(thisHolder())).toBe("alive");
+    expect(livenessOf(holder)).toBe("alive");
+  });
+
+  it("is dead once it is killed", async () => {
+    const child = await start();
+    await child.kill("SIGKILL");
+    expect(livenessOf(child.holder)).toBe("dead");
+  });
+
+  it("counts the time as every other one of this boot does", async () => {
+    const before = bootClock();
+    const { clock } = await start();
+    expect(clock).toBeGreaterThanOrEqual(before);
+    expect(clock).toBeLessThanOrEqual(bootClock());
+  });
+});
+
+onLinux("a process in the table of processes", () => {
+  it("is alive while it is stopped", async () => {
+    const child = await start();
+    await child.kill("SIGSTOP");
+    await until(() => stateOf(child.pid) === "T");
+    expect(livenessOf(child.holder)).toBe("alive");
+  });
+
+  it("is dead once it is killed, also while nobody has taken note of its end", async () => {
+    // The parent becomes a program that never asks for its children.
+    const { holder } = await start(["sh", "-c", '"$@" & exec sleep 1000', "sh"]);
+    process.kill(holder.pid, "SIGKILL");
+    await until(() => stateOf(holder.pid) === "Z");
+    expect(livenessOf(holder)).toBe("dead");
+  });
+
+  it("is dead when its number belongs to a later one", async () => {
+    const { holder } = await start();
+    expect(livenessOf({ ...holder, started: String(Number(holder.started) - 1) })).toBe("dead");
+  });
+
+  it("is not known of another run of the machine, or another namespace", async () => {
+    const child = await start();
+    await child.kill("SIGKILL");
+    expect(livenessOf({ ...child.holder, boot: `${child.holder.boot}x` })).toBe("unknown");
+    expect(livenessOf({ ...child.holder, space: "pid:[1]" })).toBe("unknown");
+    expect(livenessOf({ ...thisHolder(), boot: `host ${hostname()}` })).toBe("unknown");
+  });
+
+  const unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+  const canUnshare = spawnSync(unshare[0] ?? "", [...unshare.slice(1), "true"]).status === 0;
+
+  it.skipIf(!canUnshare)("is not known from a real namespace of its own (needs the right to unshare)", async () => {
+    const child = await start(unshare);
+    expect(child.holder.pid).toBeLessThan(100);
+    expect(child.holder.boot).toBe(thisHolder().boot);
+    expect(child.holder.space).not.toBe(thisHolder().space);
+    expect(livenessOf(child.holder)).toBe("unknown");
+  });
+});
+
+describe("a process where there is no table of processes", () => {
+  const real = Object.getOwnPropertyDescriptor(process, "platform");
+  afterEach(() => {
+    if (real) Object.defineProperty(process, "platform", real);
+    vi.doUnmock("node:fs");
+    vi.resetModules();
+  });
+
+  /** The module as it is on macOS: no /proc. */
+  async function elsewhere(): Promise<typeof import("../../../src/store/leases/lock-owner.js")> {
+    Object.defineProperty(process, "platform", { value: "darwin" });
+    const missing = () => {
+      throw Object.assign(new Error("none"), { code: "ENOENT" });
+    };
+    vi.doMock("node:fs", () => ({ readFileSync: missing, readlinkSync: missing }));
+    vi.resetModules();
+    return import("../../../src/store/leases/lock-owner.js");
+  }
+
+  it("is alive while its number is in use, and dead when it is free", async () => {
+    const there = await elsewhere();
+    const me = there.thisHolder();
+    expect(me).toMatchObject({ pid: process.pid, boot: `host ${hostname()}`, space: "" });
+    expect(there.livenessOf(me)).toBe("alive");
+    const child = await start();
+    expect(there.livenessOf({ ...me, pid: child.pid })).toBe("alive");
+    await child.kill("SIGKILL");
+    expect(there.livenessOf({ ...me, pid: child.pid })).toBe("dead");
+  });
+
+  it("is dead when it began before the machine did, whoever has its number", async () => {
+    const there = await elsewhere();
+    const started = String(Date.now() - uptime() * 1000 - 3_600_000);
+    expect(there.livenessOf({ ...there.thisHolder(), started })).toBe("dead");
+  });
+});
