@@ -1,7 +1,8 @@
 import { AgentAuth } from "../../api/client.js";
 import { AgentAuthError } from "../../errors.js";
 import type { Settings } from "../config/settings.js";
-import type { Deps, GlobalFlags } from "../runtime/context.js";
+import type { GlobalFlags } from "../flags/global.js";
+import type { Deps } from "../runtime/context.js";
 import { certificateFiles } from "./certificate.js";
 import type { NetworkOptions } from "./network.js";
 import { eventTeller, tracedFetch, traceOptions } from "./trace.js";

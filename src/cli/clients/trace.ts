@@ -5,7 +5,8 @@ import { type HttpEvent, requestIdOf, shownUrl } from "../../http/buffered-respo
 import type { Network } from "../../http/network.js";
 import { parseChallenges } from "../../oauth/discovery/challenge.js";
 import { MASK, quote } from "../../redact.js";
-import type { Deps, GlobalFlags } from "../runtime/context.js";
+import type { GlobalFlags } from "../flags/global.js";
+import type { Deps } from "../runtime/context.js";
 
 type Fetch = typeof globalThis.fetch;
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
-import { type Deps, homeOf } from "../runtime/context.js";
+import type { Deps } from "../runtime/context.js";
 import { type Config, configPath, isProfileKey, type Profile, readConfig } from "./file.js";
+import { homeOf } from "./home.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { profileOf, writtenProfile } from "./profile.js";
 import type { Settings } from "./settings.js";

@@ -1,9 +1,11 @@
 import { AgentAuthError } from "../../errors.js";
 import { parseBaseUrl } from "../../http/address.js";
 import { quote, shellWord } from "../../redact.js";
-import type { Format } from "../flags/formats.js";
+import type { SettingFlags } from "../flags/global.js";
+import type { Deps } from "../runtime/context.js";
 import { nearest } from "../runtime/suggest.js";
-import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./file.js";
+import { type Config, checkSetting, isProfileName, type Profile, readConfig, SANDBOX_PROFILE } from "./file.js";
+import { homeOf } from "./home.js";
 import { profileNames } from "./profile.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { keepApart } from "./sandbox-token.js";
@@ -11,19 +13,6 @@ import { readSecretFile } from "./secret-file.js";
 import type { Sourced } from "./sourced.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
-
-/** What flags can set, by the names they have on the command line. */
-export interface SettingFlags {
-  profile?: string;
-  baseUrl?: string;
-  account?: string;
-  domain?: string;
-  pool?: string;
-  issuer?: string;
-  output?: Format;
-  clientCert?: string;
-  clientKey?: string;
-}
 
 /** The settings of one run: flag before environment before profile before default. */
 export interface Settings {
@@ -161,4 +150,10 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
       });
     },
   };
+}
+
+/** Every setting of this run with its source. */
+export function settingsOf(flags: SettingFlags, deps: Deps): Settings {
+  const home = homeOf(deps);
+  return resolveSettings(flags, deps.io.env, readConfig(home), home);
 }

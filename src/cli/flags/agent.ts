@@ -1,9 +1,10 @@
 import { type Command, Option } from "commander";
 import { AgentAuthError } from "../../errors.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
-import type { GlobalFlags } from "../runtime/context.js";
+import type { GlobalFlags } from "./global.js";
 import { addMachineFlags, type MachineFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
+import { addOverrides } from "./policy.js";
 import { seconds, wholeNumber } from "./values.js";
 
 /** The flags of every command that may sign somebody in. */
@@ -30,7 +31,6 @@ export interface AgentFlags extends GlobalFlags, MachineFlags {
 }
 
 const SIGN_IN = "Sign-in:";
-const RULES = "Rules to lift or tighten, for servers that you trust:";
 
 /**
  * Adds the flags of {@link AgentFlags} but `--login`.
@@ -95,40 +95,6 @@ function addSignIn(command: Command): Command {
       new Option("--dpop <policy>", "bind tokens to a key of this machine (default auto: where the server needs it)")
         .choices(["off", "auto", "required"] satisfies DpopPolicy[])
         .helpGroup(SIGN_IN),
-    );
-}
-
-/** Adds the flags that change the rules of discovery. */
-export function addOverrides(command: Command): Command {
-  return command
-    .addOption(
-      new Option("--allow-missing-pkce-metadata", "accept an issuer that does not say that it supports PKCE").helpGroup(
-        RULES,
-      ),
-    )
-    .addOption(
-      new Option(
-        "--allow-private-network",
-        "let a public server lead to this machine and into private networks",
-      ).helpGroup(RULES),
-    )
-    .addOption(
-      new Option("--allow-cross-origin-metadata", "follow resource metadata to another origin").helpGroup(RULES),
-    )
-    .addOption(
-      new Option(
-        "--allow-cross-origin-endpoints",
-        "accept an issuer that sends the code of a login to another origin",
-      ).helpGroup(RULES),
-    )
-    .addOption(
-      new Option("--legacy-discovery", "follow the discovery rules of MCP revision 2025-03-26").helpGroup(RULES),
-    )
-    .addOption(new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES))
-    .addOption(
-      new Option("--same-origin-endpoints", "take only issuers whose endpoints are all at their own origin").helpGroup(
-        RULES,
-      ),
     );
 }
 

@@ -1,16 +1,8 @@
 import type { Device } from "../../api/types.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import type { FilterFlags } from "../flags/list.js";
 import { nearest } from "../runtime/suggest.js";
-
-/** The filters that are applied here, since the service has none. */
-export interface FilterFlags {
-  status?: string;
-  title?: string;
-  sessionType?: string;
-  seenAfter?: string;
-  seenBefore?: string;
-}
 
 /** A filter and the flags that it stands for. */
 export interface Filter {

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../../src/cli/config/file.js";
 import { writeSandboxState } from "../../../src/cli/config/sandbox-state.js";
-import { resolveSettings, type SettingFlags } from "../../../src/cli/config/settings.js";
+import { resolveSettings } from "../../../src/cli/config/settings.js";
+import type { SettingFlags } from "../../../src/cli/flags/global.js";
 import { temporaryFolder } from "../../helpers/cli.js";
 
 const CONFIG: Config = {

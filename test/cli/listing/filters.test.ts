@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Device } from "../../../src/api/types.js";
-import { buildFilter, type FilterFlags, parseTime } from "../../../src/cli/listing/filters.js";
+import type { FilterFlags } from "../../../src/cli/flags/list.js";
+import { buildFilter, parseTime } from "../../../src/cli/listing/filters.js";
 import { fc } from "../../helpers/properties.js";
 
 const NOW = Date.UTC(2026, 0, 31, 12);

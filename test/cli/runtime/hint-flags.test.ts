@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { addAgentFlags } from "../../../src/cli/flags/agent.js";
-import { addGlobalFlags } from "../../../src/cli/flags/values.js";
+import { addGlobalFlags } from "../../../src/cli/flags/global.js";
 import { withGivenFlags } from "../../../src/cli/runtime/hint-flags.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import { loginCommand } from "../../../src/oauth/login/login-command.js";

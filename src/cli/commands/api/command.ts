@@ -1,4 +1,4 @@
-import { addOutputFlags } from "../../flags/values.js";
+import { addOutputFlags } from "../../flags/output.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { ApiOptions } from "./run.js";
 

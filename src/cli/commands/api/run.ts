@@ -2,9 +2,11 @@ import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
 import { refusal } from "../../../http/body.js";
 import { quote } from "../../../redact.js";
 import { serviceOf } from "../../clients/management.js";
+import { settingsOf } from "../../config/settings.js";
+import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printObject } from "../../output/object.js";
-import { type Deps, type GlobalFlags, settingsOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 
 /** `api GET`: the answer's JSON as the service gave it, secrets masked. */
 export async function runApi(options: ApiOptions, deps: Deps): Promise<undefined> {

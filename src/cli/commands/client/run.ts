@@ -1,11 +1,13 @@
 import type { ClientBinding } from "../../../oauth/client/client-binding.js";
 import { quote, shellWord } from "../../../redact.js";
 import { storeOf } from "../../clients/agent.js";
+import { settingsOf } from "../../config/settings.js";
+import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
+import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
-import { type Deps, type GlobalFlags, settingsOf } from "../../runtime/context.js";
-import { formatOf } from "../list/run.js";
+import type { Deps } from "../../runtime/context.js";
 
 /** The options of a `client` command. */
 export interface ClientOptions extends GlobalFlags, OutputFlags {

@@ -1,12 +1,13 @@
 import { fileStore } from "../../../store/file/file.js";
 import { MCP_HOSTS } from "../../clients/mcp-hosts.js";
 import { PROFILE_KEYS, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
+import { homeOf } from "../../config/home.js";
 import { writtenProfile } from "../../config/profile.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
 import { resolveSettings } from "../../config/settings.js";
 import { chooseStore } from "../../config/store.js";
 import { OUTPUT_TYPES } from "../../output/output-types.js";
-import { type Deps, homeOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 
 /** What is known of this machine and can be typed. */
 export interface KnownValues {

@@ -1,5 +1,5 @@
 import { PROFILE_KEYS } from "../../config/file.js";
-import { addOutputFlags } from "../../flags/values.js";
+import { addOutputFlags } from "../../flags/output.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { ConfigOptions } from "./options.js";
 

@@ -1,5 +1,5 @@
+import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { GlobalFlags } from "../../runtime/context.js";
 
 /** What a `config` command was told. */
 export interface ConfigOptions extends GlobalFlags, OutputFlags {

@@ -13,12 +13,14 @@ import {
   readConfig,
   SANDBOX_PROFILE,
 } from "../../config/file.js";
+import { homeOf } from "../../config/home.js";
+import { settingsOf } from "../../config/settings.js";
 import { removeOwnToken } from "../../config/token-file.js";
+import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
-import { type Deps, homeOf, settingsOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 import { nearest } from "../../runtime/suggest.js";
-import { formatOf } from "../list/run.js";
 import type { ConfigOptions } from "./options.js";
 import { valueToKeep } from "./setting-input.js";
 import { type Rebound, rebind } from "./token-binding.js";

@@ -2,8 +2,9 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { Profile } from "../../config/file.js";
+import { homeOf } from "../../config/home.js";
 import { keepToken } from "../../config/token-file.js";
-import { type Deps, homeOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 import type { ConfigOptions } from "./options.js";
 
 const FILES: ReadonlySet<keyof Profile> = new Set(["client_cert", "client_key"]);

@@ -8,8 +8,8 @@ import { type Sandbox, startSandbox } from "../../../sandbox/sandbox.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import type { ListKind } from "../../listing/kinds.js";
+import { runList } from "../../listing/print-list.js";
 import type { Deps } from "../../runtime/context.js";
-import { runList } from "../list/run.js";
 import { callWhoami, DEMO_CLIENT, demoAgent } from "./agent.js";
 
 const DEVICES = 1200;

@@ -4,11 +4,12 @@ import { coversServer } from "../../../oauth/discovery/resource.js";
 import { escapeText } from "../../../redact.js";
 import { agentOf, traceLine } from "../../clients/agent.js";
 import { mcpAddress } from "../../clients/mcp-url.js";
+import { settingsOf } from "../../config/settings.js";
 import type { GrantFlags } from "../../flags/agent.js";
+import { formatOf } from "../../output/chosen-format.js";
 import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
-import { type Deps, settingsOf } from "../../runtime/context.js";
-import { formatOf } from "../list/run.js";
+import type { Deps } from "../../runtime/context.js";
 
 /** `discover`: every step, also when it fails. */
 export async function runDiscover(options: GrantFlags & { url?: string }, deps: Deps): Promise<undefined> {

@@ -1,6 +1,6 @@
 import { Option } from "commander";
-import { addOverrides } from "../../flags/agent.js";
 import { FORMATS } from "../../flags/formats.js";
+import { addOverrides } from "../../flags/policy.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { DoctorFlags } from "./options.js";
 

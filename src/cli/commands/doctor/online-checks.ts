@@ -2,7 +2,8 @@ import type { AgentAuth } from "../../../api/client.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { serviceOf } from "../../clients/management.js";
 import type { Settings } from "../../config/settings.js";
-import { type Deps, requireScope } from "../../runtime/context.js";
+import { requireScope } from "../../listing/scope.js";
+import type { Deps } from "../../runtime/context.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
 import type { DoctorFlags } from "./options.js";
 

@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
-import type { ListFlags } from "../../flags/list.js";
-import { pagerOption } from "../../flags/output.js";
-import { addListFlags, addOutputFlags } from "../../flags/values.js";
+import { addListFlags, type ListFlags } from "../../flags/list.js";
+import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import type { ListKind } from "../../listing/kinds.js";
 import type { Registry } from "../../runtime/registry.js";
 import { duration } from "./watch/duration.js";
@@ -58,7 +57,7 @@ export function declareLists(registry: Registry): void {
             const { runWatch } = await import("./watch/run.js");
             return runWatch(kind, options, deps);
           }
-          const { runList } = await import("./run.js");
+          const { runList } = await import("../../listing/print-list.js");
           return runList(kind, options, deps);
         }),
       );

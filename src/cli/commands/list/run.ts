@@ -1,106 +1,14 @@
-import type { Page } from "../../../api/page.js";
-import type { Device } from "../../../api/types.js";
-import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
+import { AgentAuthError } from "../../../errors.js";
 import { serviceOf } from "../../clients/management.js";
-import type { Settings } from "../../config/settings.js";
-import type { Format } from "../../flags/formats.js";
+import { settingsOf } from "../../config/settings.js";
 import type { ListFlags } from "../../flags/list.js";
-import type { OutputFlags } from "../../flags/output.js";
-import type { Io } from "../../io/io.js";
-import { buildFilter, type Filter } from "../../listing/filters.js";
-import type { ListKind } from "../../listing/kinds.js";
-import { continuationCommand } from "../../listing/resume-command.js";
-import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "../../listing/source.js";
-import { choose, type Ending, tellEnd } from "../../listing/summary.js";
+import { checkIdentifier, requireScope } from "../../listing/scope.js";
+import { readOptions } from "../../listing/source.js";
+import { formatOf } from "../../output/chosen-format.js";
 import { DEVICE } from "../../output/columns.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
-import { createWriter, type Writer } from "../../output/writer.js";
-import { checkIdentifier, type Deps, requireScope, settingsOf } from "../../runtime/context.js";
-
-/** The output format: the flag, else the profile's, else what suits the reader. */
-export function formatOf(options: OutputFlags, settings: Settings, io: Io): Format {
-  if (options.output) return options.output;
-  if (options.json || options.jq !== undefined) return "json";
-  return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");
-}
-
-/** `pools list`, `domains list`, `devices list`. */
-export async function runList(kind: ListKind, options: ListFlags, deps: Deps): Promise<undefined> {
-  const settings = settingsOf(options, deps);
-  const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
-  const filter = buildFilter(options, deps.now(), documentedValues(kind.noun));
-  const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
-  const format = formatOf(options, settings, deps.io);
-  await withPager(deps, { ...options, format }, async (paged) => {
-    const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, deps) }, paged.io);
-    const service = await serviceOf(options, settings, paged);
-    const end: Ending = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
-    const listing = openListing(service, kind, scopeId, sorting, {
-      ...readOptions(options),
-      maxItems: filter ? undefined : options.limit,
-      signal: paged.signal,
-      onDrift: (drift) => end.drift.push(drift),
-      onEnd: (verdict) => {
-        end.verdict = verdict;
-      },
-    });
-    await print(listing.pages(), { kind, options, filter, format, writer, end }, paged);
-    tellEnd(end, options, filter, paged);
-  });
-  return undefined;
-}
-
-/** What the output flags say to a writer. */
-export function writerOptions(options: ListFlags, { now }: Pick<Deps, "now">) {
-  const { columns, header, jq, showSecrets, csvRaw } = options;
-  return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, now };
-}
-
-interface Printing {
-  kind: ListKind;
-  options: ListFlags;
-  filter: Filter | undefined;
-  format: Format;
-  writer: Writer;
-  end: Ending;
-}
-
-async function print(pages: AsyncIterable<Page<Device>>, printing: Printing, { io, argv }: Deps): Promise<void> {
-  const { kind, options, filter, writer, end } = printing;
-  const limit = options.limit ?? Number.POSITIVE_INFINITY;
-  const progress = io.progress();
-  try {
-    for await (const page of pages) {
-      end.yielded += page.items.length;
-      progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination.item_count ?? "?"}`);
-      const { items, next } = choose(page, filter, limit - end.matched);
-      end.matched += items.length;
-      end.left = next;
-      await writer.write(items);
-      if (next) break;
-    }
-    progress.stop();
-    await writer.end();
-  } catch (thrown) {
-    progress.stop();
-    await writer.abort();
-    throw withWayOn(thrown, printing, argv);
-  }
-}
-
-/** The error with the command that goes on, where something was printed and there is one. */
-function withWayOn(thrown: unknown, { options, format, end }: Printing, argv: readonly string[]): unknown {
-  if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) return thrown;
-  if (options.jq !== undefined && format !== "ndjson") {
-    return withHint(
-      thrown,
-      "nothing was printed, since --jq sees the whole array: run it again, or item by item with -o ndjson",
-    );
-  }
-  const left = options.limit === undefined ? undefined : options.limit - end.matched;
-  return withHint(thrown, `go on with: ${continuationCommand(argv, thrown.resume, left)}`);
-}
+import type { Deps } from "../../runtime/context.js";
 
 /** `devices get`. */
 export async function runGet(options: ListFlags & { id: string }, deps: Deps): Promise<undefined> {

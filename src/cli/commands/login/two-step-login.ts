@@ -13,8 +13,10 @@ import { CodecError, decodeLogin, encodeLogin } from "../../../store/file/codec.
 import { readPrivateFile, removeFile, writePrivateFile } from "../../../store/file/private-file.js";
 import { onFiles } from "../../../store/store-error.js";
 import { agentOf, loginMethod } from "../../clients/agent.js";
+import { homeOf } from "../../config/home.js";
+import { settingsOf } from "../../config/settings.js";
 import type { TokenFlags } from "../../flags/agent.js";
-import { type Deps, homeOf, settingsOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 
 /** How long an authorization server usually lets a person take. */
 const LIFE_MS = 10 * 60 * 1000;

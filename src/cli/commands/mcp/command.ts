@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
-import { addOutputFlags } from "../../flags/values.js";
+import { addOutputFlags } from "../../flags/output.js";
 import type { Registry } from "../../runtime/registry.js";
 import { declareMcpConfig } from "./config/command.js";
 import type { McpFlags, ProxyFlags } from "./options.js";

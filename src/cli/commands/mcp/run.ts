@@ -2,12 +2,13 @@ import { AgentAuthError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
 import { textOf } from "../../clients/mcp-content.js";
+import { settingsOf } from "../../config/settings.js";
 import { stdinFlag } from "../../flags/grant.js";
+import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { createWriter } from "../../output/writer.js";
-import { type Deps, settingsOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { formatOf } from "../list/run.js";
 import type { McpFlags } from "./options.js";
 import { withSession } from "./session.js";
 

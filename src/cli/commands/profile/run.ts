@@ -2,17 +2,19 @@ import { AgentAuthError } from "../../../errors.js";
 import { quote } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { type Config, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
+import { homeOf } from "../../config/home.js";
 import { profileNames, profileOf } from "../../config/profile.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
 import { resolveSettings } from "../../config/settings.js";
 import type { Sourced } from "../../config/sourced.js";
 import { removeOwnToken } from "../../config/token-file.js";
+import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
+import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
-import { type Deps, type GlobalFlags, homeOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 import { nearest } from "../../runtime/suggest.js";
-import { formatOf } from "../list/run.js";
 
 type Run = (options: ProfileOptions, deps: Deps) => Promise<number | undefined>;
 

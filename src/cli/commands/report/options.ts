@@ -1,6 +1,6 @@
+import type { GlobalFlags } from "../../flags/global.js";
+import type { FilterFlags } from "../../flags/list.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { FilterFlags } from "../../listing/filters.js";
-import type { GlobalFlags } from "../../runtime/context.js";
 
 /** What `devices report` was told. */
 export interface ReportFlags extends GlobalFlags, FilterFlags, OutputFlags {

@@ -1,4 +1,4 @@
-import type { GlobalFlags } from "../../runtime/context.js";
+import type { GlobalFlags } from "../../flags/global.js";
 
 /** What a `sandbox` command was told. */
 export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {

@@ -2,6 +2,7 @@ import { AgentAuthError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
 import { quote, shellWord } from "../../../redact.js";
+import { homeOf } from "../../config/home.js";
 import {
   forgetSandboxState,
   readSandboxState,
@@ -10,7 +11,7 @@ import {
   writeSandboxState,
 } from "../../config/sandbox-state.js";
 import { escapeJson } from "../../output/safe-json.js";
-import { type Deps, homeOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { SandboxCommandOptions } from "./options.js";
 

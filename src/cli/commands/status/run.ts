@@ -1,17 +1,17 @@
-import { AgentAuthError } from "../../../errors.js";
+import type { AgentAuthError } from "../../../errors.js";
 import type { LoginStatus } from "../../../oauth/login/login-status.js";
 import { quote, shellWord } from "../../../redact.js";
 import { agentOf } from "../../clients/agent.js";
 import { mcpAddress } from "../../clients/mcp-url.js";
+import { tellUnusable } from "../../clients/unusable-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
+import { settingsOf } from "../../config/settings.js";
 import type { GrantFlags } from "../../flags/agent.js";
+import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { printObject } from "../../output/object.js";
 import { createWriter } from "../../output/writer.js";
-import { type Deps, settingsOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { formatOf } from "../list/run.js";
-import { SIGN_OUTS, signOut, signOutOfAll } from "../logout/logout.js";
 import { sourcesLine } from "./status-line.js";
 
 const COLUMNS = [
@@ -80,14 +80,6 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   return logins.some(isAlive) ? EXIT_CODES.ok : EXIT_CODES.auth;
 }
 
-/** What cannot be read is there all the same, with its tokens. */
-function tellUnusable(errors: readonly AgentAuthError[], { io, redactor }: Deps): void {
-  for (const { message, hint } of errors) {
-    io.warn(`a login that is kept here cannot be used: ${redactor.redact(message)}`);
-    if (hint !== undefined) io.say(`hint: ${hint}`);
-  }
-}
-
 /** The login may end with its token: better known before than after. */
 function tellLost({ server, refresh_lost_at: at, state }: LoginStatus, io: Deps["io"]): void {
   if (at === null) return;
@@ -101,47 +93,4 @@ function tellLost({ server, refresh_lost_at: at, state }: LoginStatus, io: Deps[
 
 function isAlive(login: LoginStatus): boolean {
   return login.state === "valid" || (login.state === "expired" && login.refreshable);
-}
-
-/** `logout`: what is local goes first, and is gone whatever the issuer says. */
-export async function runLogout(options: GrantFlags, deps: Deps): Promise<number | undefined> {
-  if ((options.url === undefined) === (options.all !== true)) {
-    throw new AgentAuthError("usage", "name one MCP server, or --all", {
-      class: "usage",
-      hint: "agentauth status lists them",
-    });
-  }
-  if (options.all && options.accountHint !== undefined) {
-    throw new AgentAuthError("usage", "--all is every account, and --account-hint names one", {
-      class: "usage",
-      hint: `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
-    });
-  }
-  const settings = settingsOf(options, deps);
-  const agent = await agentOf(options, deps, "when-present");
-  const profile = settings.profile.value;
-  const unusable: AgentAuthError[] = [];
-  const onUnusable = (error: AgentAuthError) => unusable.push(error);
-  const { outs, failure } =
-    options.url === undefined
-      ? await signOutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, deps)
-      : { outs: [await signOut(agent, { server: mcpAddress(options.url) }, profile, deps)], failure: undefined };
-  if (options.output !== undefined || options.json === true || options.jq !== undefined) {
-    const format = formatOf(options, settings, deps.io);
-    const writer = createWriter(format, { ...SIGN_OUTS, bounded: true, jq: options.jq, now: deps.now }, deps.io);
-    await writer.write(outs);
-    await writer.end();
-  }
-  tellUnusable(unusable, deps);
-  if (failure) throw failure;
-  return unusable.length > 0 ? EXIT_CODES.store : undefined;
-}
-
-/** `introspect`. */
-export async function runIntrospect(options: GrantFlags, deps: Deps): Promise<undefined> {
-  const agent = await agentOf(options, deps, "when-present");
-  const answer = await agent.introspect(mcpAddress(options.url ?? ""), { signal: deps.signal });
-  const format = formatOf(options, settingsOf(options, deps), deps.io);
-  await printObject(deps.io, format, answer, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
-  return undefined;
 }

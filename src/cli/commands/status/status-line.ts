@@ -1,9 +1,10 @@
 import { readConfig } from "../../config/file.js";
+import { homeOf } from "../../config/home.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import { profileOf, writtenProfile } from "../../config/profile.js";
 import type { Settings } from "../../config/settings.js";
 import { chooseStore } from "../../config/store.js";
-import { type Deps, homeOf } from "../../runtime/context.js";
+import type { Deps } from "../../runtime/context.js";
 
 /**
  * Which logins a command looked at, and what decided so, in one line.

@@ -1,5 +1,5 @@
-import { pagerOption } from "../../flags/output.js";
-import { addOutputFlags, wholeNumber } from "../../flags/values.js";
+import { addOutputFlags, pagerOption } from "../../flags/output.js";
+import { wholeNumber } from "../../flags/values.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { TreeOptions } from "./run.js";
 

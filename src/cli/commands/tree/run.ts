@@ -4,12 +4,15 @@ import type { Device, Domain, Pool } from "../../../api/types.js";
 import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { escapeText, quote } from "../../../redact.js";
 import { serviceOf } from "../../clients/management.js";
+import { settingsOf } from "../../config/settings.js";
 import type { Format } from "../../flags/formats.js";
+import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
+import { requireScope } from "../../listing/scope.js";
+import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
-import { type Deps, type GlobalFlags, requireScope, settingsOf } from "../../runtime/context.js";
-import { formatOf } from "../list/run.js";
+import type { Deps } from "../../runtime/context.js";
 
 const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 

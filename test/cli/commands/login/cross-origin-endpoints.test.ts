@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { runLogin, runToken } from "../../../../src/cli/commands/token/run.js";
+import { runLogin } from "../../../../src/cli/commands/login/run.js";
+import { runToken } from "../../../../src/cli/commands/token/run.js";
 import type { TokenFlags } from "../../../../src/cli/flags/agent.js";
 import type { MemoryIoOptions } from "../../../../src/cli/io/io.js";
 import { temporaryFolder } from "../../../helpers/folder.js";

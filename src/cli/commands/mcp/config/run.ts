@@ -2,7 +2,9 @@ import { AgentAuthError } from "../../../../errors.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
 import { MCP_HOSTS, type McpHost } from "../../../clients/mcp-hosts.js";
 import { mcpAddress } from "../../../clients/mcp-url.js";
-import { type Deps, type GlobalFlags, settingsOf } from "../../../runtime/context.js";
+import { settingsOf } from "../../../config/settings.js";
+import type { GlobalFlags } from "../../../flags/global.js";
+import type { Deps } from "../../../runtime/context.js";
 import { snippetText } from "./snippet.js";
 
 /** What decides where logins are kept, and is no secret. */

@@ -1,0 +1,30 @@
+import type { GrantFlags } from "../../flags/agent.js";
+import { addOutputFlags } from "../../flags/output.js";
+import { addOverrides } from "../../flags/policy.js";
+import type { Registry } from "../../runtime/registry.js";
+
+const GROUP = "Tokens:";
+
+/** `discover`. */
+export function declareDiscover(registry: Registry): void {
+  const { root } = registry;
+  addOutputFlags(
+    addOverrides(
+      root
+        .command("discover")
+        .helpGroup(GROUP)
+        .description("show how the issuer of an MCP server is found, step by step"),
+    ),
+  )
+    .argument("<mcp_url>", "the MCP server")
+    .addHelpText(
+      "after",
+      "\nSigns nobody in and registers nothing. Where it fails, every step is printed all the same.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
+    )
+    .action(
+      registry.action<GrantFlags>(
+        async (options, deps) => (await import("./run.js")).runDiscover(options, deps),
+        "url",
+      ),
+    );
+}

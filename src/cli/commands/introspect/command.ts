@@ -1,0 +1,26 @@
+import type { GrantFlags } from "../../flags/agent.js";
+import { addMachineFlags } from "../../flags/grant.js";
+import { addOutputFlags } from "../../flags/output.js";
+import type { Registry } from "../../runtime/registry.js";
+
+const GROUP = "Tokens:";
+const ACCOUNT = "which account, where several are signed in at the server";
+
+/** `introspect`. */
+export function declareIntrospect(registry: Registry): void {
+  const { root } = registry;
+  addOutputFlags(
+    addMachineFlags(
+      root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"),
+    ),
+  )
+    .argument("<mcp_url>", "the MCP server")
+    .option("--account-hint <account>", ACCOUNT)
+    .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
+    .action(
+      registry.action<GrantFlags>(
+        async (options, deps) => (await import("./run.js")).runIntrospect(options, deps),
+        "url",
+      ),
+    );
+}

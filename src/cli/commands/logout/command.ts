@@ -1,0 +1,31 @@
+import type { GrantFlags } from "../../flags/agent.js";
+import { addMachineFlags } from "../../flags/grant.js";
+import { addOutputFlags } from "../../flags/output.js";
+import type { Registry } from "../../runtime/registry.js";
+
+const GROUP = "Tokens:";
+const ACCOUNT = "which account, where several are signed in at the server";
+
+/** `logout`. */
+export function declareLogout(registry: Registry): void {
+  const { root } = registry;
+  addOutputFlags(
+    addMachineFlags(root.command("logout").helpGroup(GROUP).description("forget a login, and tell the issuer")),
+  )
+    .argument("[mcp_url]", "the MCP server")
+    .option("--all", "every login of the profile")
+    .option("--account-hint <account>", ACCOUNT)
+    .addHelpText(
+      "after",
+      `
+What is kept here goes first, and is gone also where the issuer cannot be told. Without --output nothing is printed on
+standard output.
+
+Examples:
+  $ agentauth logout https://mcp.example/mcp
+  $ agentauth logout --all --json`,
+    )
+    .action(
+      registry.action<GrantFlags>(async (options, deps) => (await import("./run.js")).runLogout(options, deps), "url"),
+    );
+}

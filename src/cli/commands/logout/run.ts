@@ -1,0 +1,46 @@
+import { AgentAuthError } from "../../../errors.js";
+import { shellWord } from "../../../redact.js";
+import { agentOf } from "../../clients/agent.js";
+import { mcpAddress } from "../../clients/mcp-url.js";
+import { tellUnusable } from "../../clients/unusable-logins.js";
+import { settingsOf } from "../../config/settings.js";
+import type { GrantFlags } from "../../flags/agent.js";
+import { formatOf } from "../../output/chosen-format.js";
+import { createWriter } from "../../output/writer.js";
+import type { Deps } from "../../runtime/context.js";
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+import { SIGN_OUTS, signOut, signOutOfAll } from "./logout.js";
+
+/** `logout`: what is local goes first, and is gone whatever the issuer says. */
+export async function runLogout(options: GrantFlags, deps: Deps): Promise<number | undefined> {
+  if ((options.url === undefined) === (options.all !== true)) {
+    throw new AgentAuthError("usage", "name one MCP server, or --all", {
+      class: "usage",
+      hint: "agentauth status lists them",
+    });
+  }
+  if (options.all && options.accountHint !== undefined) {
+    throw new AgentAuthError("usage", "--all is every account, and --account-hint names one", {
+      class: "usage",
+      hint: `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
+    });
+  }
+  const settings = settingsOf(options, deps);
+  const agent = await agentOf(options, deps, "when-present");
+  const profile = settings.profile.value;
+  const unusable: AgentAuthError[] = [];
+  const onUnusable = (error: AgentAuthError) => unusable.push(error);
+  const { outs, failure } =
+    options.url === undefined
+      ? await signOutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, deps)
+      : { outs: [await signOut(agent, { server: mcpAddress(options.url) }, profile, deps)], failure: undefined };
+  if (options.output !== undefined || options.json === true || options.jq !== undefined) {
+    const format = formatOf(options, settings, deps.io);
+    const writer = createWriter(format, { ...SIGN_OUTS, bounded: true, jq: options.jq, now: deps.now }, deps.io);
+    await writer.write(outs);
+    await writer.end();
+  }
+  tellUnusable(unusable, deps);
+  if (failure) throw failure;
+  return unusable.length > 0 ? EXIT_CODES.store : undefined;
+}

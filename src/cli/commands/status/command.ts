@@ -1,0 +1,24 @@
+import type { GrantFlags } from "../../flags/agent.js";
+import { addOutputFlags } from "../../flags/output.js";
+import type { Registry } from "../../runtime/registry.js";
+
+const GROUP = "Tokens:";
+const ACCOUNT = "which account, where several are signed in at the server";
+
+/** `status`. */
+export function declareStatus(registry: Registry): void {
+  const { root } = registry;
+  addOutputFlags(
+    root.command("status").helpGroup(GROUP).description("show which logins are kept, where, and until when"),
+  )
+    .argument("[mcp_url]", "the MCP server")
+    .option("--all", "of every profile")
+    .option("--account-hint <account>", ACCOUNT)
+    .addHelpText(
+      "after",
+      "\nEnds with 4 where nobody is signed in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
+    )
+    .action(
+      registry.action<GrantFlags>(async (options, deps) => (await import("./run.js")).runStatus(options, deps), "url"),
+    );
+}
