@@ -78,6 +78,56 @@ module.exports = {
       { path: "^src/" },
       { path: ["^src/index\\.ts$", "^src/.*/index\\.ts$"] },
     ),
+    // Inside the command line: main > program, execute > commands > { clients, listing } > { config, output } >
+    // { runtime, flags } > io.
+    forbid(
+      "cli-io-lowest",
+      "io/ imports nothing else of the command line",
+      { path: "^src/cli/io/" },
+      { path: "^src/cli/(?!io/)" },
+    ),
+    forbid(
+      "cli-runtime-flags-above-io",
+      "runtime/ and flags/ import one another and io/",
+      { path: "^src/cli/(runtime|flags)/" },
+      { path: "^src/cli/(?!(runtime|flags|io)/)" },
+    ),
+    forbid(
+      "cli-config-output-below-clients",
+      "config/ and output/ import one another and what is below them",
+      { path: "^src/cli/(config|output)/" },
+      { path: "^src/cli/(?!(config|output|runtime|flags|io)/)" },
+    ),
+    forbid(
+      "cli-clients-below-commands",
+      "clients/ and listing/ know no command",
+      { path: "^src/cli/(clients|listing)/" },
+      { path: "^src/cli/(?!(clients|listing|config|output|runtime|flags|io)/)" },
+    ),
+    forbid(
+      "cli-commands-apart",
+      "a command imports no other command: what two of them share moves down a floor",
+      { path: "^src/cli/commands/([^/]+)/" },
+      { path: "^src/cli/commands/", pathNot: "^src/cli/commands/$1/" },
+    ),
+    forbid(
+      "cli-commands-below-program",
+      "a command knows neither the program nor the fast path",
+      { path: "^src/cli/commands/" },
+      { path: ["^src/cli/[^/]+\\.ts$", "^src/cli/fast-path/"] },
+    ),
+    forbid(
+      "cli-commands-declared-by-program",
+      "only program.ts and the command above it import a command.ts",
+      { path: "^src/cli/", pathNot: ["^src/cli/program\\.ts$", "/command\\.ts$"] },
+      { path: "/command\\.ts$" },
+    ),
+    forbid(
+      "cli-fast-path-apart",
+      "what is answered without the program loads no command",
+      { path: "^src/cli/fast-path/" },
+      { path: ["^src/cli/commands/", "^src/cli/program\\.ts$"] },
+    ),
     ...Object.entries(PACKAGES).map(([name, home]) =>
       forbid(
         `only-one-place-knows-${name}`,

@@ -152,6 +152,91 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     ],
     fine: { "src/index.ts": ["./api/a.js"], "src/api/a.ts": [] },
   },
+  {
+    rule: "cli-io-lowest",
+    broken: [
+      { "src/cli/io/a.ts": ["../runtime/b.js"], "src/cli/runtime/b.ts": [] },
+      { "src/cli/io/a.ts": ["../program.js"], "src/cli/program.ts": [] },
+    ],
+    fine: { "src/cli/io/a.ts": ["./b.js", "../../http/c.js"], "src/cli/io/b.ts": [], "src/http/c.ts": [] },
+  },
+  {
+    rule: "cli-runtime-flags-above-io",
+    broken: [
+      { "src/cli/runtime/a.ts": ["../config/b.js"], "src/cli/config/b.ts": [] },
+      { "src/cli/flags/a.ts": ["../output/b.js"], "src/cli/output/b.ts": [] },
+      { "src/cli/flags/a.ts": ["../commands/x/b.js"], "src/cli/commands/x/b.ts": [] },
+    ],
+    fine: {
+      "src/cli/runtime/a.ts": ["../flags/b.js", "../io/c.js"],
+      "src/cli/flags/b.ts": ["../io/c.js"],
+      "src/cli/io/c.ts": [],
+    },
+  },
+  {
+    rule: "cli-config-output-below-clients",
+    broken: [
+      { "src/cli/config/a.ts": ["../clients/b.js"], "src/cli/clients/b.ts": [] },
+      { "src/cli/output/a.ts": ["../listing/b.js"], "src/cli/listing/b.ts": [] },
+    ],
+    fine: {
+      "src/cli/output/a.ts": ["../config/b.js"],
+      "src/cli/config/b.ts": ["../runtime/c.js"],
+      "src/cli/runtime/c.ts": [],
+    },
+  },
+  {
+    rule: "cli-clients-below-commands",
+    broken: [
+      { "src/cli/clients/a.ts": ["../commands/x/b.js"], "src/cli/commands/x/b.ts": [] },
+      { "src/cli/listing/a.ts": ["../execute.js"], "src/cli/execute.ts": [] },
+    ],
+    fine: {
+      "src/cli/listing/a.ts": ["../clients/b.js"],
+      "src/cli/clients/b.ts": ["../config/c.js"],
+      "src/cli/config/c.ts": [],
+    },
+  },
+  {
+    rule: "cli-commands-apart",
+    broken: [
+      { "src/cli/commands/x/run.ts": ["../y/run.js"], "src/cli/commands/y/run.ts": [] },
+      {
+        "src/cli/commands/x/run.ts": 'import type { X } from "../y/deep/a.js";\nexport type Y = X;\n',
+        "src/cli/commands/y/deep/a.ts": "export type X = 1;\n",
+      },
+    ],
+    fine: {
+      "src/cli/commands/x/run.ts": ["./deep/a.js"],
+      "src/cli/commands/x/deep/a.ts": ["../b.js"],
+      "src/cli/commands/x/b.ts": [],
+    },
+  },
+  {
+    rule: "cli-commands-below-program",
+    broken: [
+      { "src/cli/commands/x/run.ts": ["../../program.js"], "src/cli/program.ts": [] },
+      { "src/cli/commands/x/run.ts": ["../../fast-path/a.js"], "src/cli/fast-path/a.ts": [] },
+    ],
+    fine: { "src/cli/program.ts": ["./commands/x/command.js"], "src/cli/commands/x/command.ts": [] },
+  },
+  {
+    rule: "cli-commands-declared-by-program",
+    broken: [{ "src/cli/execute.ts": ["./commands/x/command.js"], "src/cli/commands/x/command.ts": [] }],
+    fine: {
+      "src/cli/program.ts": ["./commands/x/command.js"],
+      "src/cli/commands/x/command.ts": ["./y/command.js"],
+      "src/cli/commands/x/y/command.ts": [],
+    },
+  },
+  {
+    rule: "cli-fast-path-apart",
+    broken: [
+      { "src/cli/fast-path/a.ts": ["../commands/x/b.js"], "src/cli/commands/x/b.ts": [] },
+      { "src/cli/fast-path/a.ts": ["../program.js"], "src/cli/program.ts": [] },
+    ],
+    fine: { "src/cli/fast-path/a.ts": ["../clients/b.js"], "src/cli/clients/b.ts": [] },
+  },
   ...[
     { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
     { name: "cli-table3", home: "src/cli/output/a.ts", elsewhere: "src/cli/a.ts" },
