@@ -1,10 +1,10 @@
 // A listing that breaks off tells where to go on: nothing is read twice, nothing is left out.
-import { AgentAuth, isAgentAuthError } from "agentauth";
+import { isAgentAuthError, ManagementClient } from "agentauth";
 import { startSandbox } from "agentauth/sandbox";
 
 const sandbox = await startSandbox({ devices: 500, faults: [{ kind: "reset-mid-body", path: "device", every: 4 }] });
 // With its retries the client would not even notice these faults; here it has none.
-const service = new AgentAuth({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, maxAttempts: 1 });
+const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, maxAttempts: 1 });
 
 const ids = [];
 let from = 0;

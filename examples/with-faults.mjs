@@ -1,6 +1,6 @@
 // How to test your own program against a service that misbehaves.
 import { strict as assert } from "node:assert";
-import { AgentAuth } from "agentauth";
+import { ManagementClient } from "agentauth";
 import { startSandbox } from "agentauth/sandbox";
 
 /** The program to be tested. */
@@ -12,7 +12,7 @@ async function countRevoked(service, pool_id) {
 
 const sandbox = await startSandbox({ seed: 7, devices: 300 });
 const { baseUrl, apiToken: token, ids, faults } = sandbox;
-const service = new AgentAuth({ baseUrl, token });
+const service = new ManagementClient({ baseUrl, token });
 const expected = await countRevoked(service, ids.pool);
 
 const trouble = [

@@ -102,9 +102,11 @@ function countOf({ passed, failures }) {
 
 /** What a page pays for the management client alone. */
 async function measure() {
-  const script = await bundle(`import { AgentAuth } from "agentauth"; globalThis.AgentAuth = AgentAuth;`);
+  const script = await bundle(
+    `import { ManagementClient } from "agentauth"; globalThis.ManagementClient = ManagementClient;`,
+  );
   const size = gzipSync(script, { level: 9 }).length;
-  const said = `AgentAuth takes ${script.length} bytes minified, ${size} gzipped; the limit is ${MAX_GZIPPED}`;
+  const said = `ManagementClient takes ${script.length} bytes minified, ${size} gzipped; the limit is ${MAX_GZIPPED}`;
   if (size > MAX_GZIPPED) throw new Error(said);
   return { said };
 }

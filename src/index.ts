@@ -6,14 +6,14 @@
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
 export {
-  AgentAuth,
-  type AgentAuthOptions,
   type DeviceOperations,
   type ListOperation,
+  ManagementClient,
+  type ManagementClientOptions,
   type RawClient,
 } from "./api/client.js";
 export { Listing } from "./api/listing.js";
-export type { Drift, ListOptions, Page, Verdict } from "./api/page.js";
+export type { Drift, ListingSummary, ListOptions, Page } from "./api/page.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
   Device,
@@ -37,10 +37,10 @@ export {
   SERVICE_ERROR_CODES,
   type ServiceErrorCode,
 } from "./errors.js";
-export type { Lifted, Reach } from "./http/address-class.js";
+export type { AddressClass, Exemptions } from "./http/address-class.js";
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
-export type { Network, NetworkWay } from "./http/network.js";
+export type { Network, NetworkConnection } from "./http/network.js";
 export type { TransportOptions } from "./http/transport.js";
 export {
   AgentClient,

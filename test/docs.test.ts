@@ -53,7 +53,7 @@ describe("the SDK page", () => {
   const named = firstCells("docs/sdk.md");
 
   it.each([
-    ["src/api/client.ts", "AgentAuthOptions"],
+    ["src/api/client.ts", "ManagementClientOptions"],
     ["src/http/transport.ts", "TransportOptions"],
     ["src/api/page.ts", "ListOptions"],
     ["src/oauth/agent-options.ts", "AgentClientOptions"],

@@ -1,6 +1,6 @@
 import { format, inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AgentAuth, AgentAuthError, AgentClient, memoryStore } from "../src/index.js";
+import { AgentAuthError, AgentClient, ManagementClient, memoryStore } from "../src/index.js";
 import { fileStore, keyringStore, terminalLogin } from "../src/node/index.js";
 import { Secret } from "../src/redact.js";
 import { type Sandbox, startSandbox } from "../src/sandbox/index.js";
@@ -37,17 +37,20 @@ function printed(value: unknown): string {
 
 /** What a program may print of ours. */
 const OBJECTS: readonly (readonly [string, () => unknown | Promise<unknown>])[] = [
-  ["a management client with a token", () => new AgentAuth({ baseUrl: sandbox.baseUrl, token: CANARY })],
-  ["its listing", () => new AgentAuth({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" })],
-  ["its raw client", () => new AgentAuth({ baseUrl: sandbox.baseUrl, token: CANARY }).client],
+  ["a management client with a token", () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY })],
+  [
+    "its listing",
+    () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" }),
+  ],
+  ["its raw client", () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).client],
   [
     "an error of its",
-    () => new AgentAuth({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" }).toArray(),
+    () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" }).toArray(),
   ],
   [
     "a page of its",
     async () => {
-      const service = new AgentAuth({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken });
+      const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken });
       for await (const page of service.devices.list({ pool_id: sandbox.ids.pool }).pages()) return page;
       return undefined;
     },
@@ -103,7 +106,7 @@ describe("printing, inspecting or serialising shows no secret", () => {
         { status: 400, headers: { "x-said": said } },
       );
     };
-    const service = new AgentAuth({ baseUrl: "https://agentauth.example", token: CANARY, fetch });
+    const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: CANARY, fetch });
     const error = await service.devices
       .list({ pool_id: "p" })
       .toArray()

@@ -2,9 +2,9 @@
 import { POOL, side, TOKEN } from "../lib/side.mjs";
 
 // Another build of the library can be put in its place, to compare the two.
-const { AgentAuth } = await import(process.env.BENCH_LIBRARY ?? "../../dist/index.js");
+const { ManagementClient } = await import(process.env.BENCH_LIBRARY ?? "../../dist/index.js");
 
 await side(async ({ url, pageSize, concurrency }, take) => {
-  const service = new AgentAuth({ baseUrl: url, token: TOKEN });
+  const service = new ManagementClient({ baseUrl: url, token: TOKEN });
   for await (const device of service.devices.list({ pool_id: POOL }, { pageSize, concurrency })) take(device);
 });

@@ -1,6 +1,6 @@
 // What a program does that has the library and none of its optional packages.
 import { strict as assert } from "node:assert";
-import { AgentAuth, isAgentAuthError } from "agentauth";
+import { isAgentAuthError, ManagementClient } from "agentauth";
 
 const items = [{ id: "dev_1" }, { id: "dev_2" }, { id: "dev_3" }];
 const fetch = async (request) => {
@@ -10,7 +10,7 @@ const fetch = async (request) => {
   return Response.json({ status: "success", pagination, summaries: items.slice(offset, offset + 2) });
 };
 
-const service = new AgentAuth({ baseUrl: "https://agentauth.example", token: "made-up", fetch });
+const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: "made-up", fetch });
 const devices = await service.devices.list({ pool_id: "pool_1" }, { pageSize: 2 }).toArray();
 assert.deepEqual(devices, items);
 

@@ -1,15 +1,15 @@
 // The types of the library as a strict program sees them that has no types of Node.
 import {
-  AgentAuth,
   type Device,
   type ErrorCode,
   isAgentAuthError,
   type ListOptions,
+  ManagementClient,
   type Page,
   Secret,
 } from "agentauth";
 
-const service = new AgentAuth({ baseUrl: "https://agentauth.example", token: () => new Secret("made-up") });
+const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: () => new Secret("made-up") });
 const options: ListOptions = { pageSize: 100, concurrency: 4, onDrift: ({ field, from, to }) => [field, from, to] };
 
 export async function titles(pool_id: string): Promise<string[]> {

@@ -1,10 +1,10 @@
 // What a test of somebody else's program does: the service on loopback, and the client against it.
 import { strict as assert } from "node:assert";
-import { AgentAuth } from "agentauth";
+import { ManagementClient } from "agentauth";
 import { startSandbox } from "agentauth/sandbox";
 
 const sandbox = await startSandbox({ devices: 120, faults: [{ kind: "status", status: 503, path: "device" }] });
-const service = new AgentAuth({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken });
+const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken });
 const devices = await service.devices.list({ pool_id: sandbox.ids.pool }).toArray();
 assert.equal(devices.length, 120);
 assert.equal(new Set(devices.map(({ id }) => id)).size, 120);

@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../errors.js";
-import type { Call, Reply, Send } from "../http/buffered-response.js";
+import type { BufferedResponse, Call, Send } from "../http/buffered-response.js";
 import { untilAborted } from "../http/deadline.js";
 import { type Redactor, Secret } from "../redact.js";
 
@@ -54,7 +54,7 @@ async function readToken(source: TokenSource, call: Call, redactor: Redactor): P
   return token;
 }
 
-function isRefused(reply: Reply): boolean {
+function isRefused(reply: BufferedResponse): boolean {
   if (reply.status === 401) return true;
   return (reply.json as { code?: unknown } | undefined)?.code === "bad_authtoken";
 }

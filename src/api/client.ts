@@ -2,7 +2,7 @@ import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fe
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
-import { type Reply, shownUrl } from "../http/buffered-response.js";
+import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
@@ -10,12 +10,12 @@ import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
 import type { ListOptions, Page } from "./page.js";
-import { hideSecretOf, hideSecrets, replay, replyOf } from "./raw-response.js";
+import { bufferedResponseOf, hideSecretOf, hideSecrets, replay } from "./raw-response.js";
 import type { components, paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 
-/** How an {@link AgentAuth} reaches the service. */
-export interface AgentAuthOptions extends TransportOptions {
+/** How an {@link ManagementClient} reaches the service. */
+export interface ManagementClientOptions extends TransportOptions {
   /** The service's base address, without `/api/v1`; https, or http to this machine. */
   baseUrl: string;
   /** The API token, or where to get it. It is sent to the origin of `baseUrl` and nowhere else. */
@@ -61,10 +61,10 @@ type AskForPage = (call: PageCall) => Promise<{ response: Response }>;
  * pool.
  *
  * @example
- * const service = new AgentAuth({ baseUrl: "https://agentauth.example", token: () => readToken() });
+ * const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: () => readToken() });
  * for await (const pool of service.pools.list({ domain_id })) console.log(pool.id, pool.title);
  */
-export class AgentAuth {
+export class ManagementClient {
   /** The typed client for raw calls: `service.client.GET("/api/v1/device", { params: { query: { pool_id } } })`. */
   readonly client: RawClient;
   /** The pools of a domain. */
@@ -77,8 +77,8 @@ export class AgentAuth {
   readonly #mask = (text: string): string => this.#redactor.redact(text);
   readonly #transport: Transport;
 
-  constructor(options: AgentAuthOptions) {
-    bindMethods(this, AgentAuth.prototype);
+  constructor(options: ManagementClientOptions) {
+    bindMethods(this, ManagementClient.prototype);
     const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
     this.#transport = createTransport(options, auth, mayRetry, this.#mask);
@@ -149,7 +149,7 @@ export class AgentAuth {
     const pairs = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
     // The one call outside the contract: its paths are not in openapi-fetch's types.
     const get = this.client.GET as unknown as UntypedGet;
-    const reply = await replyOf(
+    const reply = await bufferedResponseOf(
       (fetch) => get(path, { params: { query: {} }, querySerializer: () => pairs.join("&"), parseAs: "stream", fetch }),
       async (request) => replay(await this.#transport(request, options.signal)),
     );
@@ -174,7 +174,7 @@ export class AgentAuth {
         ...(options.pageSize && { page_size: options.pageSize }),
       };
       const query = Object.keys(pagination).length > 0 ? { pagination } : {};
-      const reply = await replyOf(
+      const reply = await bufferedResponseOf(
         (fetch) => ask({ query, init: { parseAs: "stream", fetch } }),
         async (request) => {
           const answer = await this.#transport(request, signal);
@@ -186,7 +186,7 @@ export class AgentAuth {
     }, options);
   }
 
-  #page<T extends object>(reply: Reply, offset: number, strictKind: DocumentedKind | undefined): Page<T> {
+  #page<T extends object>(reply: BufferedResponse, offset: number, strictKind: DocumentedKind | undefined): Page<T> {
     const { summaries, pagination, sorting } = readEnvelope<T>(reply, this.#mask);
     if (strictKind) requireDocumented(strictKind, reply);
     for (const item of summaries) hideSecretOf(item);

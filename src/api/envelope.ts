@@ -1,6 +1,6 @@
 import { AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../errors.js";
 import { refusal } from "../http/body.js";
-import { type Reply, shownUrl } from "../http/buffered-response.js";
+import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";
@@ -19,7 +19,7 @@ const KNOWN_CODES = new Set<string>(SERVICE_ERROR_CODES);
 const AUTH_CODES = new Set<string>(["bad_authtoken", "not_authenticated"]);
 
 /** Whether an answer with a retryable status may be asked for again: not when its body carries a verdict. */
-export function mayRetry(reply: Reply): boolean {
+export function mayRetry(reply: BufferedResponse): boolean {
   const code = errorBody(reply)?.code;
   return reply.status === 429 || code === undefined || !KNOWN_CODES.has(code) || PASSING_CODES.has(code);
 }
@@ -31,7 +31,10 @@ export function mayRetry(reply: Reply): boolean {
  * @throws `AgentAuthError`: the service's own code, or `http_error`, `server_error`, `rate_limited`,
  * `bad_content_type`, `bad_json`, `bad_envelope`, `bad_pagination`
  */
-export function readEnvelope<Item extends object>(reply: Reply, mask: (text: string) => string): Envelope<Item> {
+export function readEnvelope<Item extends object>(
+  reply: BufferedResponse,
+  mask: (text: string) => string,
+): Envelope<Item> {
   const error = serviceError(reply, mask);
   if (error) throw error;
   const about = { response: reply.response, url: reply.url };
@@ -84,7 +87,7 @@ function answerOf(item: Shape, sorting: Shape): Shape {
  *
  * @throws `AgentAuthError` `unexpected_shape`
  */
-export function requireDocumented(kind: keyof typeof ANSWERS, reply: Reply): void {
+export function requireDocumented(kind: keyof typeof ANSWERS, reply: BufferedResponse): void {
   const problem = checkShape(ANSWERS[kind], reply.json);
   if (problem === undefined) return;
   const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
@@ -92,7 +95,7 @@ export function requireDocumented(kind: keyof typeof ANSWERS, reply: Reply): voi
 }
 
 /** The error that an answer is, or undefined for a success. The body's code decides, the status only helps. */
-export function serviceError(reply: Reply, mask: (text: string) => string): AgentAuthError | undefined {
+export function serviceError(reply: BufferedResponse, mask: (text: string) => string): AgentAuthError | undefined {
   const body = errorBody(reply);
   if (body === undefined && reply.response.ok) return undefined;
   const { status } = reply;
@@ -135,7 +138,7 @@ function hintFor(code: string, status: number): string | undefined {
 }
 
 /** An answer that is no success is read as the documented error body also where it lacks the `status` alone. */
-function errorBody(reply: Reply): { code: string | undefined; message: string | undefined } | undefined {
+function errorBody(reply: BufferedResponse): { code: string | undefined; message: string | undefined } | undefined {
   const body = reply.json;
   if (!isJsonObject(body)) return undefined;
   const { status, code, message } = body;
@@ -147,7 +150,7 @@ function errorBody(reply: Reply): { code: string | undefined; message: string | 
   };
 }
 
-function notJson(reply: Reply, mask: (text: string) => string): AgentAuthError {
+function notJson(reply: BufferedResponse, mask: (text: string) => string): AgentAuthError {
   const about = { response: reply.response, url: reply.url };
   if (reply.text === "") return refusal("bad_json", "the body is empty, where JSON was expected", about);
   const type = reply.response.headers.get("content-type");

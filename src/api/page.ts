@@ -21,7 +21,7 @@ export interface Page<T> {
 }
 
 /** How a listing ended. */
-export interface Verdict {
+export interface ListingSummary {
   /** Items given out. */
   yielded: number;
   /** Items that the service's last `item_count` promised from the starting offset on; undefined when it gave none. */
@@ -55,7 +55,7 @@ export interface ListOptions {
   /** Hears of numbers that change while the list is read. */
   onDrift?: ((drift: Drift) => void) | undefined;
   /** Hears how the listing ended; not called when it throws or is left early. */
-  onEnd?: ((verdict: Verdict) => void) | undefined;
+  onEnd?: ((verdict: ListingSummary) => void) | undefined;
 }
 
 /** A number of the list that changed while the list was read. */

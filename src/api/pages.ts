@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import type { DriftSummary } from "./drift-log.js";
 import { DriftTracker } from "./drift-tracker.js";
-import type { ListOptions, Page, Verdict } from "./page.js";
+import type { ListingSummary, ListOptions, Page } from "./page.js";
 import { refusedPage, validatePagination } from "./pagination-checks.js";
 import { type FetchPage, Prefetcher } from "./prefetcher.js";
 import { SeenIds } from "./seen-ids.js";
@@ -30,7 +30,7 @@ interface Progress {
 export async function* readPages<T extends object>(
   fetchPage: FetchPage<T>,
   options: ListOptions,
-): AsyncGenerator<Page<T>, Verdict, undefined> {
+): AsyncGenerator<Page<T>, ListingSummary, undefined> {
   const from = options.from ?? 0;
   const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
   const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from, url: "" };
@@ -77,7 +77,11 @@ export async function* readPages<T extends object>(
   }
 }
 
-function summaryOf({ from, yielded, duplicates }: Progress, stats: DriftSummary, next: number | undefined): Verdict {
+function summaryOf(
+  { from, yielded, duplicates }: Progress,
+  stats: DriftSummary,
+  next: number | undefined,
+): ListingSummary {
   const { count, drift, everCounted, hasGrown } = stats;
   const expected = count === undefined ? undefined : Math.max(0, count - from);
   // Without drift a duplicate is a row that the service counts twice; with drift it is a row that was read twice.
@@ -91,7 +95,7 @@ function summaryOf({ from, yielded, duplicates }: Progress, stats: DriftSummary,
  * A list that ends before its own count is reached hides something. What is added while the last page is made may be in
  * its count and not among its items; no other change of the list explains such an end.
  */
-function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): Verdict {
+function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): ListingSummary {
   const { from, yielded, duplicates } = progress;
   const { count = 0, previousCount = count, reread } = stats;
   const reached = from + yielded + duplicates - reread;

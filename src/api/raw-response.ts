@@ -1,9 +1,9 @@
-import type { Reply } from "../http/buffered-response.js";
+import type { BufferedResponse } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { hideClientSecret } from "../redact.js";
 
 /** Sends one request and returns the whole answer. */
-type SendRequest = (request: Request) => Promise<Reply>;
+type SendRequest = (request: Request) => Promise<BufferedResponse>;
 
 /** The `fetch` option of a call of openapi-fetch. */
 type CallFetch = (request: Request) => Promise<Response>;
@@ -14,11 +14,11 @@ type CallFetch = (request: Request) => Promise<Response>;
  * @param call has to pass its argument on as the `fetch` of the call
  * @throws TypeError where a middleware replaced the response
  */
-export async function replyOf(
+export async function bufferedResponseOf(
   call: (fetch: CallFetch) => Promise<{ response: Response }>,
   send: SendRequest,
-): Promise<Reply> {
-  const read: { reply?: Reply } = {};
+): Promise<BufferedResponse> {
+  const read: { reply?: BufferedResponse } = {};
   const { response } = await call(async (request) => {
     read.reply = await send(request);
     return read.reply.response;
@@ -30,7 +30,7 @@ export async function replyOf(
 }
 
 /** Lets the response of an answer be read although its body has been, any number of times; the same answer. */
-export function replay(reply: Reply): Reply {
+export function replay(reply: BufferedResponse): BufferedResponse {
   const { text } = reply;
   Object.defineProperties(reply.response, {
     body: { value: null },

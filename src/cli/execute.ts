@@ -5,13 +5,13 @@ import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
-import type { Deps } from "./runtime/context.js";
+import type { CommandContext } from "./runtime/context.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { cliHint } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
-import { renewals } from "./runtime/pending-saves.js";
+import { pendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
-import { type Interruption, listenForSignals } from "./runtime/signals.js";
+import { listenForSignals, type SignalHandling } from "./runtime/signals.js";
 import { type ParserError, usageError } from "./runtime/usage-error.js";
 
 const SECRET_VARIABLES = [
@@ -38,10 +38,17 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     delete (host.env as Record<string, string | undefined>)[name];
   }
   const interruption = listenForSignals(host, {
-    renewals,
+    renewals: pendingSaves,
     onDelay: () => io.with({ quiet: false }).say("a renewed token is on its way and is saved first; then this ends"),
   });
-  const deps: Deps = { io, signal: interruption.signal, argv, redactor, now: Date.now, lend: interruption.lend };
+  const deps: CommandContext = {
+    io,
+    signal: interruption.signal,
+    argv,
+    redactor,
+    now: Date.now,
+    lend: interruption.lend,
+  };
   const asked: { text: string; error: string } = { text: "", error: "" };
   const agent = agentMode(io.env, io.stdout);
   // What nobody awaits would be printed by Node itself: with its secrets, and as a terminal acts on it.
@@ -73,7 +80,7 @@ interface Ending {
   argv: readonly string[];
   io: Io;
   redactor: Redactor;
-  interruption: Interruption;
+  interruption: SignalHandling;
   asked: { text: string; error: string };
   agent: AgentMode | undefined;
 }

@@ -29,8 +29,8 @@ import { withAgentDefaults } from "./config/agent-defaults.js";
 import { WIDEST_HELP } from "./fast-path/root-help.js";
 import { addGlobalFlags } from "./flags/global.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
-import type { Deps } from "./runtime/context.js";
-import { withGivenFlags } from "./runtime/hint-flags.js";
+import type { CommandContext } from "./runtime/context.js";
+import { withHintFlags } from "./runtime/hint-flags.js";
 import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./runtime/secret-output-guard.js";
 import type { ParserError } from "./runtime/usage-error.js";
@@ -51,7 +51,7 @@ export interface Program {
  * @param asked collects what the parser prints: help in `text`, complaints in `error`
  * @param agent where an AI agent runs us
  */
-export function buildProgram(deps: Deps, asked: { text: string; error: string }, agent?: AgentMode): Program {
+export function buildProgram(deps: CommandContext, asked: { text: string; error: string }, agent?: AgentMode): Program {
   let exitCode = 0;
   const root = addGlobalFlags(new Command("agentauth"))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
@@ -79,7 +79,7 @@ export function buildProgram(deps: Deps, asked: { text: string; error: string },
         const given = command.optsWithGlobals();
         const options = agent ? withAgentDefaults(command, given, agent, deps) : given;
         checkShowSecrets(options, deps.io);
-        const told = (error: AgentAuthError) => withGivenFlags(error, command, agent !== undefined);
+        const told = (error: AgentAuthError) => withHintFlags(error, command, agent !== undefined);
         const own = { ...deps, withGivenFlags: told };
         const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
         exitCode =

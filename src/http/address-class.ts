@@ -5,7 +5,7 @@ import { isLoopbackHost } from "./address.js";
  * How far away an address is: on this machine, in a network that not everybody reaches, out in the open; or
  * `forbidden`, where nothing is ever sent: link-local and metadata addresses, broadcast, multicast, what is reserved.
  */
-export type Reach = "loopback" | "private" | "public" | "forbidden";
+export type AddressClass = "loopback" | "private" | "public" | "forbidden";
 
 // What clouds answer secrets at, beyond the link-local addresses: Alibaba, Azure, Oracle (also IPv6), AWS, Google, Scaleway.
 const METADATA = [
@@ -24,7 +24,7 @@ const METADATA_NAMES =
 // Reserved for special use, and used inside of networks: protocol assignments (RFC 6890), benchmarks (RFC 2544).
 const INSIDE = ["192.0.0.0/24", "198.18.0.0/15"].map((cidr) => ipaddr.IPv4.parseCIDR(cidr));
 
-const NEAR: Readonly<Record<string, Reach>> = {
+const NEAR: Readonly<Record<string, AddressClass>> = {
   loopback: "loopback",
   private: "private",
   carrierGradeNat: "private",
@@ -44,7 +44,7 @@ const LOCAL_NAT64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("64:ff9b:1::"), 48
  * @param host the `hostname` of a URL, or an address as a resolver gives it
  * @returns undefined for a name that says nothing by itself
  */
-export function reachOf(host: string): Reach | undefined {
+export function classifyHost(host: string): AddressClass | undefined {
   const bare = host
     .replace(/^\[(.*)\]$/, "$1")
     .replace(/\.$/, "")
@@ -54,7 +54,7 @@ export function reachOf(host: string): Reach | undefined {
   return METADATA_NAMES.test(bare) ? "forbidden" : undefined;
 }
 
-function reachOfAddress(address: ipaddr.IPv4 | ipaddr.IPv6): Reach {
+function reachOfAddress(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
   if (METADATA.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits))) return "forbidden";
   const range = address.range();
   if (address instanceof ipaddr.IPv4) {
@@ -87,21 +87,21 @@ function embedded(address: ipaddr.IPv6, range: string): ipaddr.IPv4 | undefined 
   }
 }
 
-const FROM_FAR: readonly Reach[] = ["forbidden", "public", "private", "loopback"];
+const FROM_FAR: readonly AddressClass[] = ["forbidden", "public", "private", "loopback"];
 
 /** The farthest of several: what can be said of a name that has them all. */
-export function farthest(reaches: readonly Reach[]): Reach {
+export function mostPublic(reaches: readonly AddressClass[]): AddressClass {
   return FROM_FAR.find((reach) => reaches.includes(reach)) ?? "forbidden";
 }
 
 /** Whether requests on behalf of a server may go to a host that is so far away. */
-export type Bounds = (hostname: string, reach: Reach) => boolean;
+export type AddressPolicy = (hostname: string, reach: AddressClass) => boolean;
 
 /** The hosts, as in URLs, for which a person has lifted the rule; `all` for whatever the server names. */
-export type Lifted = "all" | ReadonlySet<string>;
+export type Exemptions = "all" | ReadonlySet<string>;
 
 /** Whether the rule is lifted for a host; an IPv6 address is the same with and without its brackets. */
-export function isLifted(lifted: Lifted, hostname: string): boolean {
+export function isExempt(lifted: Exemptions, hostname: string): boolean {
   return lifted === "all" || lifted.has(hostname) || lifted.has(`[${hostname}]`);
 }
 
@@ -110,12 +110,12 @@ export function isLifted(lifted: Lifted, hostname: string): boolean {
  *
  * @param server how far the server is that a person named; undefined where that is not known counts as public
  */
-export function boundsOf(server: Reach | undefined, lifted: Lifted): Bounds {
+export function policyFor(server: AddressClass | undefined, lifted: Exemptions): AddressPolicy {
   const from = FROM_FAR.indexOf(server === "loopback" || server === "private" ? server : "public");
-  return (hostname, reach) => reach !== "forbidden" && (FROM_FAR.indexOf(reach) <= from || isLifted(lifted, hostname));
+  return (hostname, reach) => reach !== "forbidden" && (FROM_FAR.indexOf(reach) <= from || isExempt(lifted, hostname));
 }
 
-const WORDS: Readonly<Record<Reach, string>> = {
+const WORDS: Readonly<Record<AddressClass, string>> = {
   loopback: "leads to this machine, which a server elsewhere must not (RFC 9728 section 7.7)",
   private: "leads into a private network, which a server outside of it must not (RFC 9728 section 7.7)",
   forbidden: "leads to a link-local, metadata or reserved address, where nothing is ever sent (RFC 9728 section 7.7)",
@@ -123,7 +123,7 @@ const WORDS: Readonly<Record<Reach, string>> = {
 };
 
 /** The rule that an address of this reach breaks, to be read after it, and the flag that lifts it, where there is one. */
-export function ruleOf(reach: Reach): { rule: string; override: string | undefined } {
+export function ruleOf(reach: AddressClass): { rule: string; override: string | undefined } {
   const liftable = reach === "loopback" || reach === "private";
   return { rule: WORDS[reach], override: liftable ? "--allow-private-network" : undefined };
 }

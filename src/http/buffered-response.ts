@@ -1,5 +1,5 @@
 /** A whole answer: headers and a body that has been read, capped and decoded. */
-export interface Reply {
+export interface BufferedResponse {
   /** Status, headers and address; its own body has been consumed. */
   readonly response: Response;
   /** The HTTP status. */
@@ -25,7 +25,7 @@ export interface Call {
 }
 
 /** A layer of the transport: takes a request, gives the whole answer or throws an `AgentAuthError`. */
-export type Send = (request: Request, call: Call) => Promise<Reply>;
+export type Send = (request: Request, call: Call) => Promise<BufferedResponse>;
 
 /** What happens on the wire, for traces. It never carries a header, a body or a credential; `url` is without its query. */
 export type HttpEvent =

@@ -1,4 +1,4 @@
-import type { Lifted, Reach } from "./address-class.js";
+import type { AddressClass, Exemptions } from "./address-class.js";
 
 /**
  * What a runtime that can look names up adds to the rules about addresses: without it an address is judged by how it is
@@ -11,11 +11,11 @@ export interface Network {
    * @param server the server's address
    * @param lifted hosts that may be nearer than the server is, because a person said so
    */
-  wayTo(server: URL, lifted: Lifted): NetworkWay;
+  connectTo(server: URL, lifted: Exemptions): NetworkConnection;
 }
 
 /** How requests on behalf of one server leave. */
-export interface NetworkWay {
+export interface NetworkConnection {
   /**
    * Connects to nothing that the rules do not allow, whatever name or redirect leads there; the addresses that were
    * checked are the ones connected to.
@@ -24,5 +24,5 @@ export interface NetworkWay {
    */
   readonly fetch: typeof globalThis.fetch;
   /** How far the server is: where connections to it went, else where its name leads. What cannot be told is public. */
-  reach(): Promise<Reach>;
+  addressClass(): Promise<AddressClass>;
 }

@@ -1,12 +1,12 @@
 import { escapeText } from "../redact.js";
 import { isLoopbackHost } from "./address.js";
-import { type Bounds, reachOf, ruleOf } from "./address-class.js";
+import { type AddressPolicy, classifyHost, ruleOf } from "./address-class.js";
 import { refused } from "./refuse.js";
 
 /** What decides where an address may lead. */
-export interface AddressPolicy {
+export interface PeerPolicy {
   /** How near to us those may be that the server names. */
-  bounds: Bounds;
+  bounds: AddressPolicy;
 }
 
 /**
@@ -16,14 +16,14 @@ export interface AddressPolicy {
  * @returns the address as it was given
  * @throws `AgentAuthError` `bad_address`
  */
-export function checkAddress(value: unknown, field: string, from: string, policy: AddressPolicy): string {
+export function checkAddress(value: unknown, field: string, from: string, policy: PeerPolicy): string {
   const complain = (rule: string, override?: string) => refused("bad_address", { field, value, from, rule, override });
   if (typeof value !== "string" || !URL.canParse(value)) throw complain("must be an absolute URL");
   const url = new URL(value);
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must be an https address");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname))
     throw complain("must be an https address (OAuth 2.1 section 1.5)");
-  const reach = reachOf(url.hostname);
+  const reach = classifyHost(url.hostname);
   if (reach !== undefined && !policy.bounds(url.hostname, reach)) {
     const { rule, override } = ruleOf(reach);
     throw complain(rule, override);

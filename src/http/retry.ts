@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import { type HttpEvent, type Reply, type Send, shownUrl } from "./buffered-response.js";
+import { type BufferedResponse, type HttpEvent, type Send, shownUrl } from "./buffered-response.js";
 import type { Clock } from "./deadline.js";
 
 /** How often and how patiently a request is repeated. */
@@ -32,7 +32,7 @@ class RetryBudget {
   }
 }
 
-type Outcome = { reply: Reply } | { error: AgentAuthError };
+type Outcome = { reply: BufferedResponse } | { error: AgentAuthError };
 
 /**
  * Repeats what may succeed later: network errors, 408, 429 and 5xx, with full jitter between growing bounds, as the
@@ -41,7 +41,7 @@ type Outcome = { reply: Reply } | { error: AgentAuthError };
  *
  * @param mayRetry asked about an answer with a retryable status: its body may carry a verdict that is final
  */
-export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Reply) => boolean): Send {
+export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: BufferedResponse) => boolean): Send {
   const budget = new RetryBudget();
   return async (request, call) => {
     let spent = 0;
@@ -81,12 +81,12 @@ async function attempted(send: Send, request: Request, call: Parameters<Send>[1]
   }
 }
 
-function isRetryable(outcome: Outcome, mayRetry: (reply: Reply) => boolean): boolean {
+function isRetryable(outcome: Outcome, mayRetry: (reply: BufferedResponse) => boolean): boolean {
   if ("error" in outcome) return outcome.error.retryable;
   return RETRIED_STATUS.has(outcome.reply.status) && mayRetry(outcome.reply);
 }
 
-function settle(outcome: Outcome): Reply {
+function settle(outcome: Outcome): BufferedResponse {
   if ("error" in outcome) throw outcome.error;
   return outcome.reply;
 }
@@ -98,7 +98,7 @@ function waitBefore(attempt: number, outcome: Outcome, policy: RetryPolicy, ends
   const asked = "reply" in outcome ? retryAfter(outcome.reply.response.headers, policy.clock.epoch()) : undefined;
   if (asked === undefined) return backoff < left ? backoff : undefined;
   if (asked >= left) {
-    const { reply } = outcome as { reply: Reply };
+    const { reply } = outcome as { reply: BufferedResponse };
     throw new AgentAuthError(
       reply.status === 429 ? "rate_limited" : "server_error",
       `${shownUrl(reply.url)}: HTTP ${reply.status}, and it asks to wait ${Math.ceil(asked / 1000)} s ` +

@@ -1,5 +1,5 @@
 import { refusal, saysJson } from "./body.js";
-import type { Reply } from "./buffered-response.js";
+import type { BufferedResponse } from "./buffered-response.js";
 import { isJsonObject, parseStrictJson } from "./strict-json.js";
 
 /**
@@ -7,7 +7,7 @@ import { isJsonObject, parseStrictJson } from "./strict-json.js";
  *
  * @throws `AgentAuthError` `bad_content_type`, `bad_json`, `bad_envelope`
  */
-export function strictObject(reply: Reply): Record<string, unknown> {
+export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   if (!saysJson(reply.response.headers)) {
     const type = reply.response.headers.get("content-type") ?? "nothing";
     throw refusal("bad_content_type", `the answer says it is ${type.slice(0, 80)}, not application/json`, {
@@ -31,7 +31,7 @@ export function strictObject(reply: Reply): Record<string, unknown> {
 }
 
 /** The reply, unless it is compressed: that was not asked for, and is not what was asked for. */
-export function uncompressed(reply: Reply): Reply {
+export function uncompressed(reply: BufferedResponse): BufferedResponse {
   const coding = reply.response.headers.get("content-encoding");
   if (coding === null || coding === "identity") return reply;
   throw refusal("bad_content_type", "the answer is compressed although that was not asked for", reply);

@@ -1,6 +1,6 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { cancel, parseJson, readText, saysJson } from "./body.js";
-import { type HttpEvent, type Reply, requestIdOf, type Send, shownUrl } from "./buffered-response.js";
+import { type BufferedResponse, type HttpEvent, requestIdOf, type Send, shownUrl } from "./buffered-response.js";
 import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
 import { maskError } from "./mask-error.js";
 import { networkError } from "./network-error.js";
@@ -12,8 +12,8 @@ export interface TransportOptions {
   /** The `fetch` to use. Default: the global one. */
   fetch?: typeof globalThis.fetch | undefined;
   /** Milliseconds that one attempt may take, body included. Default 30,000. */
-  timeout?: number | undefined;
-  /** Milliseconds that one call may take with all its attempts and waits. Default 60,000, or `timeout` if longer. */
+  timeoutMs?: number | undefined;
+  /** Milliseconds that one call may take with all its attempts and waits. Default 60,000, or `timeoutMs` if longer. */
   deadline?: number | undefined;
   /** Attempts in all. Default 3. */
   maxAttempts?: number | undefined;
@@ -30,7 +30,7 @@ export interface TransportOptions {
 }
 
 /** Sends one request under a signal and gives the whole answer. */
-export type Transport = (request: Request, signal?: AbortSignal) => Promise<Reply>;
+export type Transport = (request: Request, signal?: AbortSignal) => Promise<BufferedResponse>;
 
 const MIB = 1024 * 1024;
 
@@ -44,16 +44,16 @@ const MIB = 1024 * 1024;
 export function createTransport(
   options: TransportOptions,
   auth: (send: Send) => Send = (send) => send,
-  mayRetry: (reply: Reply) => boolean = () => true,
+  mayRetry: (reply: BufferedResponse) => boolean = () => true,
   mask: (text: string) => string = (text) => text,
 ): Transport {
   const clock = options.clock ?? systemClock;
-  const timeout = positive(options.timeout, 30_000, "timeout");
+  const timeout = positive(options.timeoutMs, 30_000, "timeoutMs");
   const deadline = positive(options.deadline, Math.max(60_000, timeout), "deadline");
   const maxAttempts = positive(options.maxAttempts, 3, "maxAttempts");
   const { onEvent } = options;
   const attempt = fetchOnce(
-    { ...options, timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"), mask },
+    { ...options, timeoutMs: timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"), mask },
     clock,
   );
   const send = withRetry(
@@ -78,7 +78,7 @@ function positive(value: number | undefined, fallback: number, name: string): nu
 }
 
 interface AttemptOptions extends TransportOptions {
-  timeout: number;
+  timeoutMs: number;
   maxBodyBytes: number;
   mask: (text: string) => string;
 }
@@ -90,10 +90,10 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   return async (request, call) => {
     const { method, url } = request;
     const startedAt = clock.now();
-    const attempt = follow(call.signal, options.timeout, () => timeoutError(url, `in ${options.timeout / 1000} s`));
+    const attempt = follow(call.signal, options.timeoutMs, () => timeoutError(url, `in ${options.timeoutMs / 1000} s`));
     const { signal } = attempt;
     const about = onEvent && { method, url: shownUrl(url) };
-    const exchange = async (): Promise<Reply> => {
+    const exchange = async (): Promise<BufferedResponse> => {
       if (signal.aborted) throw abortedError(signal);
       const response = await doFetch(request, {
         signal,
@@ -121,7 +121,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   };
 }
 
-async function readReply(response: Response, url: string, cap: number): Promise<Reply> {
+async function readReply(response: Response, url: string, cap: number): Promise<BufferedResponse> {
   const typed = saysJson(response.headers);
   const text = await readText(response, url, cap, typed && response.ok);
   const isJson = typed && text !== "";

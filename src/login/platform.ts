@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 
 /** What can be asked about the surroundings. */
-export interface Surroundings {
+export interface PlatformFacts {
   /** The environment; an empty variable is unset. */
   env: Readonly<Record<string, string | undefined>>;
   /** Whether a file is there. */
@@ -11,7 +11,7 @@ export interface Surroundings {
 }
 
 /** Where the program runs, as far as it matters for a browser. */
-export interface Environment {
+export interface LoginEnvironment {
   readonly ssh: boolean;
   readonly wsl: boolean;
   readonly container: boolean;
@@ -25,7 +25,7 @@ export interface Environment {
 }
 
 /** Finds out where the program runs. */
-export function detectEnvironment({ env, exists, platform }: Surroundings): Environment {
+export function detectEnvironment({ env, exists, platform }: PlatformFacts): LoginEnvironment {
   const isSet = (name: string) => (env[name] ?? "") !== "";
   const ssh = isSet("SSH_CONNECTION") || isSet("SSH_TTY") || isSet("SSH_CLIENT");
   const wsl =
@@ -59,7 +59,7 @@ const CI_HINT =
   "This looks like CI, where nobody can sign in: sign in elsewhere first, and bring the AGENTAUTH_HOME folder along.";
 
 /** The exact line: forwarded, the browser of the other computer reaches the listener here by the same address. */
-function sshHint(env: Surroundings["env"], redirectUri: string): string[] {
+function sshHint(env: PlatformFacts["env"], redirectUri: string): string[] {
   const port = portOf(redirectUri);
   const [, , server = "", serverPort = "22"] = (env["SSH_CONNECTION"] ?? "").split(" ");
   const user = [env["USER"], env["LOGNAME"]].find((name) => name !== undefined && /^[\w.-]+$/.test(name));

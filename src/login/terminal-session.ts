@@ -7,7 +7,7 @@ import { checkBrowserUrl } from "./browser-url.js";
 import type { Loopback } from "./loopback.js";
 import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, pasteText, signInText, waitingText } from "./messages.js";
 import { isTerminal, type PasteInput, readPaste } from "./paste.js";
-import type { Environment } from "./platform.js";
+import type { LoginEnvironment } from "./platform.js";
 
 /** What a session is made of. */
 export interface TerminalSessionParts {
@@ -16,8 +16,8 @@ export interface TerminalSessionParts {
   /** Absent where the person brings the callback. */
   loopback: Loopback | undefined;
   /** Seconds. */
-  timeout: number;
-  environment: Environment;
+  timeoutSeconds: number;
+  environment: LoginEnvironment;
   input: PasteInput | undefined;
   say: (text: string) => void;
   onInterrupt: () => void;
@@ -37,7 +37,7 @@ export class TerminalSession implements LoginSession {
   }
 
   async authorize(prompt: AuthorizePrompt): Promise<URLSearchParams> {
-    const { resource, timeout, loopback, input, signal } = this.#parts;
+    const { resource, timeoutSeconds: timeout, loopback, input, signal } = this.#parts;
     for (const given of [signal, prompt.signal]) if (given.aborted) throw abortedError(given);
     if (loopback === undefined && input === undefined) throw nobodyError();
     const url = checkBrowserUrl(prompt.url, "the sign-in address", "the authorization server");
@@ -65,7 +65,7 @@ export class TerminalSession implements LoginSession {
   }
 
   #announce(url: string, prompt: AuthorizePrompt): void {
-    const { resource, timeout, environment, input, loopback, openBrowser, say } = this.#parts;
+    const { resource, timeoutSeconds: timeout, environment, input, loopback, openBrowser, say } = this.#parts;
     say(signInText(resource, url));
     const taker = codeTakerText(url, prompt);
     if (taker !== undefined) say(taker);

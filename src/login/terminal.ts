@@ -7,7 +7,7 @@ import { commandWords } from "./command-words.js";
 import { openLoopback } from "./loopback.js";
 import { deviceText, endpointsText, probeText } from "./messages.js";
 import type { PasteInput } from "./paste.js";
-import { detectEnvironment, type Environment } from "./platform.js";
+import { detectEnvironment, type LoginEnvironment } from "./platform.js";
 import { planRedirect, type RedirectHost } from "./redirect-address.js";
 import { reserveRedirect } from "./reserve-port.js";
 import { TerminalSession } from "./terminal-session.js";
@@ -32,7 +32,7 @@ export interface TerminalLoginOptions {
   /** Default `/callback`. */
   redirectPath?: string | undefined;
   /** Seconds until the sign-in is given up; no matter how long requests may take. Default 300. */
-  loginTimeout?: number | undefined;
+  loginTimeoutSeconds?: number | undefined;
   /** Where a person can paste lines, such as `process.stdin`. Only where a person is there. */
   input?: PasteInput | undefined;
   /** Asks a yes/no question of several lines. Without it, a login that needs a yes is refused. */
@@ -42,7 +42,7 @@ export interface TerminalLoginOptions {
   /** Opens the browser. */
   openBrowser?: OpenBrowser | undefined;
   /** Where the program runs. Default: found out. */
-  environment?: Environment | undefined;
+  environment?: LoginEnvironment | undefined;
 }
 
 const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
@@ -63,17 +63,17 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
     redirectPath,
     input,
     confirm,
-    loginTimeout = DEFAULT_TIMEOUT_S,
+    loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S,
   } = options;
   const wish = { host: redirectHost, port: redirectPort, path: redirectPath };
   planRedirect(wish);
   if (options.browser !== undefined) commandWords(options.browser);
   if (!(Number.isFinite(loginTimeout) && loginTimeout > 0))
-    throw new TypeError("loginTimeout must be a number above 0");
+    throw new TypeError("loginTimeoutSeconds must be a number above 0");
   const environment = options.environment ?? detectEnvironment({ env, exists: existsSync, platform: process.platform });
   const isPaste = options.flow === "paste";
   return {
-    loginTimeout: loginTimeout * 1000,
+    loginTimeoutMs: loginTimeout * 1000,
     async open({ resource, preferredRedirectUri: preferred, signal }) {
       if (signal.aborted) throw abortedError(signal);
       const onProbe = () => say(probeText(loopback?.redirectUri ?? ""));
@@ -83,7 +83,7 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
         signal,
         loopback,
         redirectUri: loopback?.redirectUri ?? (await reserveRedirect({ ...wish, preferred })),
-        timeout: loginTimeout,
+        timeoutSeconds: loginTimeout,
         environment,
         input,
         say,
@@ -105,7 +105,7 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
 function browserOpener(
   { browser, env, openBrowser: open = openBrowser }: TerminalLoginOptions,
   isPaste: boolean,
-  environment: Environment,
+  environment: LoginEnvironment,
 ): ((url: string, signal: AbortSignal) => ReturnType<OpenBrowser>) | undefined {
   const command = browser ?? (isPaste ? "none" : chosenByEnvironment(env));
   if (command === "none" || (command === undefined && !environment.hasBrowser)) return undefined;

@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../errors.js";
-import { currentFlight } from "./pending-requests.js";
+import { currentRequest } from "./pending-requests.js";
 
 /** The longest message that is passed on, in bytes: of a host a line, of a server an answer or an event. */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
@@ -13,14 +13,14 @@ const LONGEST_BOUNDARY = 3;
  *
  * @param ready resolves when there is room for more
  */
-export function pacedFetch(
+export function backpressureFetch(
   fetch: typeof globalThis.fetch,
   ready: () => Promise<void>,
   maxBytes = MAX_MESSAGE_BYTES,
 ): typeof globalThis.fetch {
   return async (input, init) => {
     const answer = await fetch(input, init);
-    const flight = currentFlight.getStore();
+    const flight = currentRequest.getStore();
     const isStream = /^text\/event-stream\b/i.test(answer.headers.get("content-type") ?? "");
     if (flight && answer.ok && isStream) flight.isStreaming = true;
     if (answer.body === null) return answer;

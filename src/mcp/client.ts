@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
 import { untilAborted } from "../http/deadline.js";
-import { pacedFetch } from "./backpressure-fetch.js";
+import { backpressureFetch } from "./backpressure-fetch.js";
 
 /** A tool as its server describes it, with every field that the protocol has for it. */
 export type McpTool = Tool;
@@ -30,7 +30,7 @@ export interface McpOptions {
    * Milliseconds until each request must have its answer; a tool that tells of its progress begins them anew. Default:
    * 60,000.
    */
-  timeout?: number;
+  timeoutMs?: number;
   /** Ends the attempt to open the session. */
   signal: AbortSignal;
 }
@@ -45,10 +45,10 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
  * It throws what the SDK throws, and so do the calls of the session: see `failure.ts`.
  */
 export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpSession> {
-  const { name, version, timeout = DEFAULT_TIMEOUT_MS, signal } = options;
+  const { name, version, timeoutMs: timeout = DEFAULT_TIMEOUT_MS, signal } = options;
   const client = new Client({ name, version }, { versionNegotiation: { mode: "auto" } });
   const transport = new StreamableHTTPClientTransport(new URL(mcpUrl), {
-    fetch: pacedFetch(options.fetch, async () => {}, MAX_ANSWER_BYTES) as never,
+    fetch: backpressureFetch(options.fetch, async () => {}, MAX_ANSWER_BYTES) as never,
     redirectPolicy: "same-origin",
   });
   const connecting = client.connect(transport as Parameters<Client["connect"]>[0], { signal, timeout });

@@ -1,5 +1,5 @@
 /** Lets work wait for what other work brings about. */
-export class Watch {
+export class Condition {
   readonly #checks = new Set<() => void>();
 
   /** Has every condition looked at again. */

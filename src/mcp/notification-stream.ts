@@ -1,22 +1,22 @@
 import { escapeText } from "../redact.js";
-import { currentFlight } from "./pending-requests.js";
-import type { RelayOptions } from "./proxy-options.js";
+import { currentRequest } from "./pending-requests.js";
+import type { McpProxyOptions } from "./proxy-options.js";
 
 const GAVE_UP = /^Maximum reconnection attempts/;
 
 /** The stream of what a server says unasked: where it breaks off for good, it is opened again once the server answers. */
-export class UnaskedStream {
-  readonly #options: Pick<RelayOptions, "http" | "mask" | "onStep" | "onTrouble">;
+export class NotificationStream {
+  readonly #options: Pick<McpProxyOptions, "http" | "mask" | "onStep" | "onTrouble">;
   #isLost = false;
 
-  constructor(options: Pick<RelayOptions, "http" | "mask" | "onStep" | "onTrouble">) {
+  constructor(options: Pick<McpProxyOptions, "http" | "mask" | "onStep" | "onTrouble">) {
     this.#options = options;
   }
 
   /** Takes what the transport says of a failure. */
   onError(error: Error): void {
     const { mask, onStep, onTrouble } = this.#options;
-    const flight = currentFlight.getStore();
+    const flight = currentRequest.getStore();
     const gaveUp = GAVE_UP.test(error.message);
     if (flight) {
       // What went wrong before tells more than that it was tried often enough.
@@ -34,7 +34,7 @@ export class UnaskedStream {
     if (!this.#isLost) return;
     this.#isLost = false;
     const { http, onStep } = this.#options;
-    currentFlight
+    currentRequest
       .run(undefined, () => http.resumeStream(""))
       .catch(() => onStep("server: its own messages are not to be had"));
   }

@@ -3,7 +3,7 @@ import { isJsonObject } from "../http/strict-json.js";
 import { param, type RpcId, type RpcRequest } from "./rpc.js";
 
 /** A request of the host that has no answer yet. */
-export interface Flight {
+export interface PendingRequest {
   readonly request: RpcRequest;
   /** Ends its exchange with the server. */
   readonly abort: AbortController;
@@ -16,22 +16,22 @@ export interface Flight {
 }
 
 /** The flight that a request over HTTP is made for; undefined for any other. */
-export const currentFlight = new AsyncLocalStorage<Flight | undefined>();
+export const currentRequest = new AsyncLocalStorage<PendingRequest | undefined>();
 
 const REVISION = "io.modelcontextprotocol/protocolVersion";
 
 /** The requests that are owed an answer. */
-export class Flights {
-  readonly #open = new Map<RpcId, { flight: Flight; onEnd: () => void }>();
+export class PendingRequests {
+  readonly #open = new Map<RpcId, { flight: PendingRequest; onEnd: () => void }>();
 
   /**
    * Begins one.
    *
    * @param onEnd called when it ends, however that comes
    */
-  begin(request: RpcRequest, onEnd: () => void): Flight {
+  begin(request: RpcRequest, onEnd: () => void): PendingRequest {
     const meta = param(request, "_meta");
-    const flight: Flight = {
+    const flight: PendingRequest = {
       request,
       abort: new AbortController(),
       isSessionless: isJsonObject(meta) && typeof meta[REVISION] === "string",
@@ -45,7 +45,7 @@ export class Flights {
   }
 
   /** Ends one; undefined where its answer has been given, or is not wanted any more. */
-  end(id: unknown): Flight | undefined {
+  end(id: unknown): PendingRequest | undefined {
     const found = this.#open.get(id as RpcId);
     if (!found) return undefined;
     this.#open.delete(id as RpcId);
@@ -54,17 +54,17 @@ export class Flights {
   }
 
   /** The one with this id that is owed an answer. */
-  get(id: unknown): Flight | undefined {
+  get(id: unknown): PendingRequest | undefined {
     return this.#open.get(id as RpcId)?.flight;
   }
 
   /** Whether this very one is still owed an answer. */
-  isOpen(flight: Flight): boolean {
+  isOpen(flight: PendingRequest): boolean {
     return this.get(flight.request.id) === flight;
   }
 
   /** Every one that is owed an answer. */
-  all(): Flight[] {
+  all(): PendingRequest[] {
     return [...this.#open.values()].map(({ flight }) => flight);
   }
 }

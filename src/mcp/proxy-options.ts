@@ -1,10 +1,10 @@
 import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import type { HostPipe } from "./stdio-writer.js";
+import type { StdioWriter } from "./stdio-writer.js";
 
 /** What a {@link Relay} joins, and to whom it talks about it. */
-export interface RelayOptions {
+export interface McpProxyOptions {
   url: string;
-  host: HostPipe;
+  host: StdioWriter;
   http: StreamableHTTPClientTransport;
   /** Masks secrets in a text that comes from elsewhere. */
   mask(text: string): string;

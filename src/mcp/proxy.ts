@@ -2,14 +2,14 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
-import { settledWithin, Watch } from "./condition.js";
+import { Condition, settledWithin } from "./condition.js";
 import { Handshake } from "./handshake.js";
-import { UnaskedStream } from "./notification-stream.js";
+import { NotificationStream } from "./notification-stream.js";
 import { ParamHeaders } from "./param-headers.js";
-import { currentFlight, type Flight, Flights } from "./pending-requests.js";
-import type { RelayOptions } from "./proxy-options.js";
+import { currentRequest, type PendingRequest, PendingRequests } from "./pending-requests.js";
+import type { McpProxyOptions } from "./proxy-options.js";
 import { failure, isRequest, isResponse, param, type RpcMessage, type RpcRequest, type RpcResponse } from "./rpc.js";
-import { explain } from "./rpc-error.js";
+import { toRpcError } from "./rpc-error.js";
 
 /** How long what follows a notification, or the end of a request that was cancelled, waits for the server to take it. */
 const MAX_TURN_MS = 5000;
@@ -19,24 +19,24 @@ const INITIALIZED = "notifications/initialized";
 const SUBSCRIPTION = "subscriptions/listen";
 
 /** Passes messages on in both directions; each request of the host is answered, by the server or with what went wrong. */
-export class Relay {
-  readonly #options: RelayOptions;
-  readonly #flights = new Flights();
-  readonly #unasked: UnaskedStream;
+export class McpProxy {
+  readonly #options: McpProxyOptions;
+  readonly #flights = new PendingRequests();
+  readonly #unasked: NotificationStream;
   readonly #headers = new ParamHeaders();
   readonly #handshake = new Handshake((message) => this.#forward(message));
   readonly #sizes = new Map<RpcMessage, number>();
-  readonly #watch = new Watch();
+  readonly #watch = new Condition();
   #underway = 0;
   #hasAnswered = false;
   #refusal: AgentAuthError | undefined;
   /** The refusal of the host's `initialize`, which ends the relay. */
   #final: AgentAuthError | undefined;
 
-  constructor(options: RelayOptions) {
+  constructor(options: McpProxyOptions) {
     this.#options = options;
     options.http.onmessage = (message) => this.#fromServer(message as RpcMessage);
-    this.#unasked = new UnaskedStream(options);
+    this.#unasked = new NotificationStream(options);
     options.http.onerror = (error) => this.#unasked.onError(error);
   }
 
@@ -63,7 +63,7 @@ export class Relay {
 
   /** Resolves when every request is answered that can be, or the signal fires. */
   idle(signal: AbortSignal): Promise<void> {
-    const isOwed = ({ request }: Flight) => request.method !== SUBSCRIPTION;
+    const isOwed = ({ request }: PendingRequest) => request.method !== SUBSCRIPTION;
     return this.#watch.until(() => this.#sizes.size === 0 && !this.#flights.all().some(isOwed), signal);
   }
 
@@ -74,7 +74,7 @@ export class Relay {
     const ended = new AgentAuthError("aborted", "the proxy has ended", { class: "aborted" });
     for (const { id } of waiting) {
       this.#flights.end(id)?.abort.abort(ended);
-      this.#options.host.send(failure(id, explain(ended, this.#context())));
+      this.#options.host.send(failure(id, toRpcError(ended, this.#context())));
     }
   }
 
@@ -92,22 +92,22 @@ export class Relay {
     } else void this.#post(message);
   }
 
-  async #post(message: RpcMessage, flight?: Flight): Promise<void> {
+  async #post(message: RpcMessage, flight?: PendingRequest): Promise<void> {
     const { http, onTrouble, url } = this.#options;
     try {
-      await currentFlight.run(flight, () => http.send(message as JSONRPCMessage, flight && this.#sendOptions(flight)));
+      await currentRequest.run(flight, () => http.send(message as JSONRPCMessage, flight && this.#sendOptions(flight)));
       if (flight && !flight.isStreaming) {
         this.#fail(flight, mcpFailed(`the MCP server ${quote(url)} took the request and gave no answer to it`));
       }
     } catch (error) {
       if (flight) this.#fail(flight, error);
-      else onTrouble(`${nameOf(message)}: ${explain(error, this.#context()).message}`);
+      else onTrouble(`${nameOf(message)}: ${toRpcError(error, this.#context()).message}`);
     } finally {
       this.#arrived(message);
     }
   }
 
-  #sendOptions(flight: Flight) {
+  #sendOptions(flight: PendingRequest) {
     const { url } = this.#options;
     return {
       requestSignal: flight.abort.signal,
@@ -120,11 +120,11 @@ export class Relay {
     };
   }
 
-  #fail(flight: Flight, error: unknown): void {
+  #fail(flight: PendingRequest, error: unknown): void {
     if (!this.#flights.isOpen(flight)) return;
     const { host, onTrouble, onRefused } = this.#options;
     const { id, method } = flight.request;
-    const told = explain(error, this.#context(flight));
+    const told = toRpcError(error, this.#context(flight));
     host.send(failure(id, told));
     if (isAgentAuthError(error)) this.#refusal ??= error;
     if (method === "initialize" && isAgentAuthError(error) && error.class !== "unavailable") {
@@ -167,8 +167,8 @@ export class Relay {
   }
 
   /** An answer without an id is to the request that it came for. */
-  #flightOf({ id }: RpcResponse): Flight | undefined {
-    const current = currentFlight.getStore();
+  #flightOf({ id }: RpcResponse): PendingRequest | undefined {
+    const current = currentRequest.getStore();
     if (id === undefined || id === null) return current && this.#flights.isOpen(current) ? current : undefined;
     return this.#flights.get(id);
   }
@@ -181,7 +181,7 @@ export class Relay {
     this.#headers.learn(request, answer);
   }
 
-  #context(flight?: Flight) {
+  #context(flight?: PendingRequest) {
     const { url, mask, http } = this.#options;
     const hasSession = http.sessionId !== undefined && flight !== undefined && flight.request.method !== "initialize";
     return { url, mask, hasSession };

@@ -5,7 +5,7 @@ import { escapeText, quote } from "../redact.js";
 import { RPC_CODES, type RpcError } from "./rpc.js";
 
 /** What is said of a failure. */
-export interface TroubleContext {
+export interface RpcErrorContext {
   /** The server, as it was named. */
   url: string;
   /** Whether the request belonged to a session. */
@@ -18,7 +18,7 @@ export interface TroubleContext {
  * What a host is told of a request that brought no answer: the failure that the server itself described, where it did,
  * else what went wrong, with the command that helps.
  */
-export function explain(error: unknown, { url, hasSession, mask }: TroubleContext): RpcError {
+export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorContext): RpcError {
   if (isAgentAuthError(error)) {
     const { message, hint, ...rest } = error.toJSON();
     const shown = { message: shownText(message, mask), ...(hint !== undefined && { hint: shownText(hint, mask) }) };
@@ -33,7 +33,7 @@ export function explain(error: unknown, { url, hasSession, mask }: TroubleContex
   return internal(`the MCP server ${quote(url)}: ${shownText(why, mask)}`);
 }
 
-function explainStatus(error: SdkHttpError, { url, hasSession, mask }: TroubleContext): RpcError {
+function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorContext): RpcError {
   const { status } = error;
   const { text } = error.data as { text?: unknown };
   if (status === 404 && hasSession) {

@@ -1,15 +1,15 @@
 import type { Readable } from "node:stream";
-import { MAX_MESSAGE_BYTES, pacedFetch } from "./backpressure-fetch.js";
+import { backpressureFetch, MAX_MESSAGE_BYTES } from "./backpressure-fetch.js";
 import { settledWithin } from "./condition.js";
 import { createHttpSide } from "./http-transport.js";
 import { readLines } from "./lines.js";
-import { Relay } from "./proxy.js";
-import type { RelayOptions } from "./proxy-options.js";
+import { McpProxy } from "./proxy.js";
+import type { McpProxyOptions } from "./proxy-options.js";
 import { failure, RPC_CODES, type RpcResponse, readMessage } from "./rpc.js";
-import { createHostPipe, type HostPipe } from "./stdio-writer.js";
+import { createStdioWriter, type StdioWriter } from "./stdio-writer.js";
 
 /** What joins a host to a server. */
-export interface BridgeOptions extends Pick<RelayOptions, "url" | "mask" | "onTrouble" | "onStep"> {
+export interface StdioProxyOptions extends Pick<McpProxyOptions, "url" | "mask" | "onTrouble" | "onStep"> {
   /** Sends each request; it brings the token. */
   fetch: typeof globalThis.fetch;
   /** What the host says: a message a line. Its end is the host's farewell. */
@@ -34,17 +34,17 @@ const FAREWELL_MS = 2000;
  * @throws `AgentAuthError` where nothing could be done for the host, for want of a sign-in or the like; the host has been
  * told
  */
-export async function bridge(options: BridgeOptions): Promise<void> {
+export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   const { url, fetch, input, signal, mask, onTrouble, onStep, maxBytes = MAX_MESSAGE_BYTES } = options;
   const over = new AbortController();
   const stop = () => over.abort(signal.reason);
   over.signal.addEventListener("abort", () => input.destroy(), { once: true });
-  const host = createHostPipe(options.write, () => over.abort());
+  const host = createStdioWriter(options.write, () => over.abort());
   const http = createHttpSide(
     url,
-    pacedFetch(fetch, () => host.ready(), maxBytes),
+    backpressureFetch(fetch, () => host.ready(), maxBytes),
   );
-  const relay = new Relay({ url, host, http, mask, onTrouble, onStep, onRefused: () => over.abort() });
+  const relay = new McpProxy({ url, host, http, mask, onTrouble, onStep, onRefused: () => over.abort() });
   await http.start();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
@@ -63,9 +63,9 @@ export async function bridge(options: BridgeOptions): Promise<void> {
   if (relay.refusal) throw relay.refusal;
 }
 
-interface Listening extends Pick<BridgeOptions, "input" | "onTrouble"> {
-  relay: Relay;
-  host: HostPipe;
+interface Listening extends Pick<StdioProxyOptions, "input" | "onTrouble"> {
+  relay: McpProxy;
+  host: StdioWriter;
   maxBytes: number;
   over: AbortSignal;
 }

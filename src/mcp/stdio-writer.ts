@@ -4,7 +4,7 @@ import type { RpcMessage } from "./rpc.js";
 const MAX_BACKLOG = 1024 * 1024;
 
 /** The way to the host: a message a line, one after the other. */
-export interface HostPipe {
+export interface StdioWriter {
   send(message: RpcMessage): void;
   /** Resolves when the host has read enough for more to be brought to it. */
   ready(): Promise<void>;
@@ -16,7 +16,10 @@ export interface HostPipe {
  * @param write resolves when the host has taken the text, and fails when it never will
  * @param onClosed called once when it fails; whatever is sent after that is thrown away
  */
-export function createHostPipe(write: (text: string) => Promise<void>, onClosed: (error: unknown) => void): HostPipe {
+export function createStdioWriter(
+  write: (text: string) => Promise<void>,
+  onClosed: (error: unknown) => void,
+): StdioWriter {
   let backlog = 0;
   let isClosed = false;
   let last = Promise.resolve();

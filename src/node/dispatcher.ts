@@ -4,18 +4,18 @@ import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { ClientCertificate } from "./client-certificate.js";
 import { type ProxyOptions, proxyChooser } from "./proxies.js";
 import { explainProxyFailure } from "./proxy-failure.js";
-import type { Guard } from "./ssrf-guard.js";
+import type { SsrfGuard } from "./ssrf-guard.js";
 import { explainingTls } from "./tls-failure.js";
 import { globalResponse, plainRequest } from "./undici-forms.js";
 
 /** What decides how connections are made. */
-export interface OutletOptions extends ProxyOptions {
+export interface DispatcherOptions extends ProxyOptions {
   /** The authorities to trust in place of Node's own list, PEM. */
   ca?: readonly string[] | undefined;
   /** Shown to every server that asks for a certificate in the TLS handshake, never to a proxy. */
   clientCertificate?: ClientCertificate | undefined;
   /** Milliseconds without a byte of an answer after which it is given up; 0 for never. Default 300,000. */
-  idleTimeout?: number | undefined;
+  idleTimeoutMs?: number | undefined;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface OutletOptions extends ProxyOptions {
  * Agent and fetch come from the same copy of undici: Node's own fetch does not understand another version's agent. The
  * import is a plain one, and this module is loaded on use: of a CommonJS package in the bundle, `import()` gives no names.
  */
-export function createOutlet(options: OutletOptions, guard: Guard | undefined): typeof globalThis.fetch {
+export function createFetch(options: DispatcherOptions, guard: SsrfGuard | undefined): typeof globalThis.fetch {
   const viaProxy = proxyChooser(options);
   const dispatcher = createDispatcher(options, guard, viaProxy);
   const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
@@ -61,8 +61,8 @@ function refusalIn(thrown: unknown, depth = 0): AgentAuthError | undefined {
 
 /** Every redirect is dispatched anew, so that each hop is judged and finds its own way out. */
 function createDispatcher(
-  { ca, clientCertificate, idleTimeout = 300_000 }: OutletOptions,
-  guard: Guard | undefined,
+  { ca, clientCertificate, idleTimeoutMs: idleTimeout = 300_000 }: DispatcherOptions,
+  guard: SsrfGuard | undefined,
   viaProxy: (url: URL) => string | undefined,
 ): Dispatcher {
   // Said in so many words, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
@@ -86,7 +86,7 @@ function createDispatcher(
   });
 }
 
-function guardedLookup(guard: Guard): LookupFunction {
+function guardedLookup(guard: SsrfGuard): LookupFunction {
   return (hostname, { all }, callback) => {
     guard.resolve(hostname).then(
       (addresses) => {
@@ -99,7 +99,7 @@ function guardedLookup(guard: Guard): LookupFunction {
   };
 }
 
-function guardedConnector(guard: Guard, tls: object): buildConnector.connector {
+function guardedConnector(guard: SsrfGuard, tls: object): buildConnector.connector {
   const connect = buildConnector({ ...tls, lookup: guardedLookup(guard) } as buildConnector.BuildOptions);
   return (options, callback) => {
     if (isIP(options.hostname) === 0) return connect(options, callback);

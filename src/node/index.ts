@@ -10,7 +10,7 @@ export { fileStore } from "../store/file/file.js";
 export type { Keychain } from "../store/keychain/keychain.js";
 export { type KeyringStoreOptions, keyringStore } from "../store/keychain/keyring.js";
 export type { ClientCertificate } from "./client-certificate.js";
-export type { OutletOptions } from "./dispatcher.js";
+export type { DispatcherOptions } from "./dispatcher.js";
 export { type NodeNetworkOptions, nodeNetwork } from "./network.js";
 export { type PrivateKeyOptions, readPrivateKey } from "./private-key.js";
 export type { Proxies, ProxyOptions } from "./proxies.js";

@@ -1,11 +1,11 @@
 import { lookup as lookUp } from "node:dns/promises";
 import type { Network } from "../http/network.js";
-import type { OutletOptions } from "./dispatcher.js";
+import type { DispatcherOptions } from "./dispatcher.js";
 import { proxyChooser } from "./proxies.js";
-import { createGuard, type Lookup } from "./ssrf-guard.js";
+import { createSsrfGuard, type Lookup } from "./ssrf-guard.js";
 
 /** How {@link nodeNetwork} reaches the network. */
-export interface NodeNetworkOptions extends OutletOptions {
+export interface NodeNetworkOptions extends DispatcherOptions {
   /** Looks up every address of a name. Default: as the machine does, its own list of hosts included. For tests. */
   lookup?: Lookup | undefined;
 }
@@ -23,20 +23,20 @@ export interface NodeNetworkOptions extends OutletOptions {
 export function nodeNetwork(options: NodeNetworkOptions = {}): Network {
   const lookup: Lookup = options.lookup ?? ((hostname) => lookUp(hostname, { all: true }));
   return {
-    wayTo(server, lifted) {
-      const guard = createGuard(server.hostname, {
+    connectTo(server, lifted) {
+      const guard = createSsrfGuard(server.hostname, {
         lifted,
         lookup,
         isHidden: proxyChooser(options)(server) !== undefined,
       });
       let outlet: Promise<typeof globalThis.fetch> | undefined;
       const open = () => {
-        outlet ??= import("./dispatcher.js").then(({ createOutlet }) => createOutlet(options, guard));
+        outlet ??= import("./dispatcher.js").then(({ createFetch }) => createFetch(options, guard));
         return outlet;
       };
       return {
         fetch: async (input, init) => (await open())(input, init),
-        reach: guard.reach,
+        addressClass: guard.reach,
       };
     },
   };

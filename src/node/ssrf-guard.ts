@@ -1,7 +1,15 @@
 import { isIP } from "node:net";
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
-import { boundsOf, farthest, isLifted, type Lifted, type Reach, reachOf, ruleOf } from "../http/address-class.js";
+import {
+  type AddressClass,
+  classifyHost,
+  type Exemptions,
+  isExempt,
+  mostPublic,
+  policyFor,
+  ruleOf,
+} from "../http/address-class.js";
 import { quote } from "../redact.js";
 
 /** An address of a name. */
@@ -16,7 +24,7 @@ export interface HostAddress {
 export type Lookup = (hostname: string) => Promise<readonly HostAddress[]>;
 
 /** Judges every connection that is made on behalf of one server. */
-export interface Guard {
+export interface SsrfGuard {
   /**
    * All addresses of a host, looked up and judged: those, and no others, may be connected to.
    *
@@ -26,13 +34,13 @@ export interface Guard {
   /** Judges a host as it is written: an address, or a name whose lookup is somebody else's business. */
   checkWritten(hostname: string): void;
   /** How far the server is. */
-  reach(): Promise<Reach>;
+  reach(): Promise<AddressClass>;
 }
 
 /** What a guard goes by. */
-export interface GuardOptions {
+export interface SsrfGuardOptions {
   /** Hosts that may be nearer than the server is. */
-  lifted: Lifted;
+  lifted: Exemptions;
   lookup: Lookup;
   /** Whether the server is behind a proxy, so that where it is cannot be told from here: it counts as public. */
   isHidden: boolean;
@@ -42,32 +50,32 @@ export interface GuardOptions {
  * Makes the guard of one server. A server that was public once stays so: a name that leads into our network the next
  * time is one that changes its answers to get there.
  */
-export function createGuard(server: string, { lifted, lookup, isHidden }: GuardOptions): Guard {
+export function createSsrfGuard(server: string, { lifted, lookup, isHidden }: SsrfGuardOptions): SsrfGuard {
   const own = bare(server);
-  let seen = reachOf(own) ?? (isHidden ? "public" : undefined);
+  let seen = classifyHost(own) ?? (isHidden ? "public" : undefined);
 
-  async function reach(): Promise<Reach> {
-    seen ??= farthest(reachesOf(await lookup(own)));
+  async function reach(): Promise<AddressClass> {
+    seen ??= mostPublic(reachesOf(await lookup(own)));
     return seen;
   }
 
   function judgeOwn(hostname: string, addresses: readonly HostAddress[]): void {
     const reaches = reachesOf(addresses);
-    const far = farthest([...reaches, ...(seen === undefined ? [] : [seen])]);
+    const far = mostPublic([...reaches, ...(seen === undefined ? [] : [seen])]);
     const nearer = addresses.find((_, nth) => far === "public" && reaches[nth] !== "public");
-    if (nearer && !isLifted(lifted, hostname)) throw changing(hostname, nearer.address);
+    if (nearer && !isExempt(lifted, hostname)) throw changing(hostname, nearer.address);
     seen = far;
   }
 
   return {
     reach,
     checkWritten(hostname) {
-      const written = reachOf(hostname);
+      const written = classifyHost(hostname);
       if (written === undefined || (written !== "forbidden" && bare(hostname) === own)) return;
-      if (!boundsOf(seen, lifted)(hostname, written)) throw refuse(hostname, hostname, written);
+      if (!policyFor(seen, lifted)(hostname, written)) throw refuse(hostname, hostname, written);
     },
     async resolve(hostname) {
-      if (reachOf(hostname) === "forbidden") throw refuse(hostname, hostname, "forbidden");
+      if (classifyHost(hostname) === "forbidden") throw refuse(hostname, hostname, "forbidden");
       const family = isIP(bare(hostname));
       const addresses = family > 0 ? [{ address: bare(hostname), family }] : await lookup(hostname);
       const reaches = reachesOf(addresses);
@@ -78,7 +86,7 @@ export function createGuard(server: string, { lifted, lookup, isHidden }: GuardO
       if (elsewhere >= 0) throw refuse(hostname, at(elsewhere), "public");
       if (bare(hostname) === own) judgeOwn(hostname, addresses);
       else if (reaches.some((found) => found !== "public")) {
-        const bounds = boundsOf(await reach(), lifted);
+        const bounds = policyFor(await reach(), lifted);
         for (const [nth, found] of reaches.entries()) {
           if (!bounds(hostname, found)) throw refuse(hostname, at(nth), found);
         }
@@ -96,11 +104,11 @@ function bare(hostname: string): string {
 }
 
 /** What is no address at all is nothing to connect to. */
-function reachesOf(addresses: readonly HostAddress[]): Reach[] {
-  return addresses.map(({ address }) => reachOf(address) ?? "forbidden");
+function reachesOf(addresses: readonly HostAddress[]): AddressClass[] {
+  return addresses.map(({ address }) => classifyHost(address) ?? "forbidden");
 }
 
-function refuse(hostname: string, address: string, reach: Reach): AgentAuthError {
+function refuse(hostname: string, address: string, reach: AddressClass): AgentAuthError {
   const { rule, override } = ruleOf(reach);
   const where = hostname === address ? "" : ` (${quote(address)})`;
   return refusal(`the host ${quote(hostname)}${where} ${rule}`, override);

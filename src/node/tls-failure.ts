@@ -1,10 +1,10 @@
 import type { AgentAuthError } from "../errors.js";
 import { networkError, systemCodeOf } from "../http/network-error.js";
 import { quote } from "../redact.js";
-import type { Look, LookOptions } from "./tls-probe.js";
+import type { TlsProbe, TlsProbeOptions } from "./tls-probe.js";
 
 /** How to look at the server at an address. */
-export type WayToLook = (url: URL) => LookOptions;
+export type WayToLook = (url: URL) => TlsProbeOptions;
 
 /** What Node says of a certificate that leads to no authority that it knows. */
 const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:GET_ISSUER|VERIFY)_?\w*)$/;
@@ -15,11 +15,11 @@ const HUNG_UP = /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
  * A `fetch` whose TLS failures say who issued the certificate that is not trusted, and whether a client certificate was
  * wanted. For that it connects once more to each server that failed so, and sends nothing.
  */
-export function explainingTls(send: typeof globalThis.fetch, wayTo: WayToLook): typeof globalThis.fetch {
-  const seen = new Map<string, Promise<Look | undefined>>();
+export function explainingTls(send: typeof globalThis.fetch, connectTo: WayToLook): typeof globalThis.fetch {
+  const seen = new Map<string, Promise<TlsProbe | undefined>>();
   const look = (url: URL, forAlert: boolean) => {
     const known =
-      seen.get(url.origin) ?? import("./tls-probe.js").then(({ lookAt }) => lookAt(url, wayTo(url), forAlert));
+      seen.get(url.origin) ?? import("./tls-probe.js").then(({ probeTls }) => probeTls(url, connectTo(url), forAlert));
     seen.set(url.origin, known);
     return known;
   };
@@ -36,7 +36,7 @@ export function explainingTls(send: typeof globalThis.fetch, wayTo: WayToLook): 
   };
 }
 
-function explained(error: unknown, url: URL, hungUp: boolean, look: Look | undefined): AgentAuthError | undefined {
+function explained(error: unknown, url: URL, hungUp: boolean, look: TlsProbe | undefined): AgentAuthError | undefined {
   if (look === undefined) return undefined;
   const { alert, issuer, selfSigned, whose } = look;
   if (hungUp) {

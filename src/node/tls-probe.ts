@@ -5,7 +5,7 @@ import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import type { ClientCertificate } from "./client-certificate.js";
 
 /** How a server is reached that is looked at. */
-export interface LookOptions {
+export interface TlsProbeOptions {
   /** The proxy that leads there, credentials and all. */
   proxy?: string | undefined;
   /** Authorities in place of Node's own list, PEM. */
@@ -17,7 +17,7 @@ export interface LookOptions {
 }
 
 /** What a handshake showed. */
-export interface Look {
+export interface TlsProbe {
   /** Whose certificate it was: the proxy's own comes first. */
   whose: "server" | "proxy";
   /** Who issued the last certificate of the chain that was sent; undefined where all was well. */
@@ -39,7 +39,7 @@ const ALERT_MS = 500;
  * @param forAlert waits for the alert that may follow a handshake that went well, as in TLS 1.3
  * @returns undefined where the second attempt showed nothing
  */
-export async function lookAt(url: URL, options: LookOptions, forAlert: boolean): Promise<Look | undefined> {
+export async function probeTls(url: URL, options: TlsProbeOptions, forAlert: boolean): Promise<TlsProbe | undefined> {
   const signal = AbortSignal.timeout(LIMIT_MS);
   let open: Socket | undefined;
   try {
@@ -57,7 +57,7 @@ export async function lookAt(url: URL, options: LookOptions, forAlert: boolean):
   }
 }
 
-function shakeHands(url: URL, socket: Socket | undefined, options: LookOptions): TLSSocket {
+function shakeHands(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
   const { ca, clientCertificate, lookup } = options;
   const host = bare(url.hostname);
   return connect({
@@ -76,7 +76,7 @@ function bare(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
-function judged(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Promise<Look | undefined> {
+function judged(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Promise<TlsProbe | undefined> {
   const whose = "server";
   return new Promise((resolve) => {
     const gone = ({ code = "" }: NodeJS.ErrnoException) => {
@@ -94,7 +94,7 @@ function judged(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Prom
   });
 }
 
-function describe(leaf: PeerCertificate & { issuerCertificate?: PeerCertificate }): Partial<Look> {
+function describe(leaf: PeerCertificate & { issuerCertificate?: PeerCertificate }): Partial<TlsProbe> {
   let last: PeerCertificate & { issuerCertificate?: PeerCertificate } = leaf;
   for (let depth = 0; depth < 10; depth++) {
     const next = last.issuerCertificate;
@@ -112,10 +112,10 @@ function nameOf(name: PeerCertificate["issuer"] | undefined): string {
   return words.join(", ") || "nobody that it names";
 }
 
-type Tunnel = { socket: Socket } | { seen: Look };
+type Tunnel = { socket: Socket } | { seen: TlsProbe };
 
 /** Asks a proxy for a connection, as a request would; where the proxy's own certificate is not trusted, that is it. */
-async function tunnel(url: URL, proxy: URL, ca: LookOptions["ca"], signal: AbortSignal): Promise<Tunnel> {
+async function tunnel(url: URL, proxy: URL, ca: TlsProbeOptions["ca"], signal: AbortSignal): Promise<Tunnel> {
   const own = proxy.protocol === "https:" ? shakeHands(proxy, undefined, { ca }) : undefined;
   try {
     if (own) await once(own, "secureConnect", { signal });

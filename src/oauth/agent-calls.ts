@@ -1,5 +1,5 @@
 import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
-import { knownClient, type PreRegisteredClient, secretOf } from "./client/pre-registered-client.js";
+import { type PreRegisteredClient, preRegisteredClient, secretOf } from "./client/pre-registered-client.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import type { Grant } from "./grant/grant.js";
 import type { LoginContext } from "./login/login-context.js";
@@ -33,7 +33,7 @@ export async function callOfClient(
   const credential = credentialOf(given) ?? "the token to exchange";
   const use = { client: given, issuer: server.issuer, server: named, credential, byPerson: false, signal };
   await holdToIssuer(context, use);
-  const client = knownClient({ ...context, client: given, server, isMachine: true });
+  const client = preRegisteredClient({ ...context, client: given, server, isMachine: true });
   const { issuer, tokenEndpoint } = server;
   return { http, clock, issuer, tokenEndpoint, client, privateKey: given.privateKey };
 }

@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
-import { Flights } from "../http/single-flight.js";
+import { SingleFlight } from "../http/single-flight.js";
 import { quote, Secret, shellWord } from "../redact.js";
 import type { ClientCall } from "./agent-calls.js";
 import type { Grant } from "./grant/grant.js";
@@ -35,7 +35,7 @@ const MAX_KEPT = 256;
 /** Exchanges tokens, and remembers in this process what they were exchanged for. */
 export class Exchanges {
   readonly #kept = new Map<string, ExchangedToken>();
-  readonly #flights = new Flights<ExchangedToken>();
+  readonly #flights = new SingleFlight<ExchangedToken>();
 
   /** @throws as `exchangeTokens`, and `login_required` where no client is known that could ask */
   async get(server: string, options: ExchangeOptions, context: ExchangeContext): Promise<ExchangedToken> {
@@ -50,7 +50,7 @@ export class Exchanges {
     if (kept?.expiresAt !== undefined && kept.expiresAt.getTime() - MARGIN_MS > context.clock.epoch()) return kept;
     this.#kept.delete(name);
     const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(toldWhatHelps);
-    const token = await this.#flights.join(name, work, signal);
+    const token = await this.#flights.run(name, work, signal);
     this.#keep(name, token);
     return token;
   }

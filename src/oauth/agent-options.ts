@@ -55,7 +55,7 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
    * Milliseconds that a person may take with the flow "device", however long its code is good. Default: what `login` says,
    * else 300,000. In a browser it is `login` that waits.
    */
-  loginTimeout?: number | undefined;
+  loginTimeoutMs?: number | undefined;
   /** Which account is meant. */
   loginHint?: string | undefined;
   /** Hears of every request of the flow and what became of its answer. */
@@ -69,12 +69,12 @@ export const DEFAULT_TIMEOUT_MS = 15_000;
 
 /** A program that contradicts itself is told so before anything is asked. */
 export function checkOptions(options: AgentClientOptions): void {
-  const { store, grant, client, loginHint, dpop, loginTimeout } = options;
+  const { store, grant, client, loginHint, dpop, loginTimeoutMs: loginTimeout } = options;
   if (typeof store?.read !== "function") throw new TypeError("store is needed: where logins are kept");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
     throw new TypeError('dpop must be "off", "auto" or "required"');
   if (loginTimeout !== undefined && !(loginTimeout > 0))
-    throw new TypeError("loginTimeout must be a number of milliseconds above 0");
+    throw new TypeError("loginTimeoutMs must be a number of milliseconds above 0");
   const issuers = new Set([options.issuer, client?.issuer, grant?.issuer].filter((one) => one !== undefined));
   if (issuers.size > 1)
     throw new TypeError("issuer, client.issuer and grant.issuer must be the same where they are set");

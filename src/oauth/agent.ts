@@ -20,10 +20,10 @@ import { Nonces } from "./dpop/nonces.js";
 import { AccessToken } from "./grant/access-token.js";
 import type { Grant } from "./grant/grant.js";
 import type { GrantKey } from "./grant/grant-store.js";
-import { withRoom } from "./grant/reservation.js";
-import { GrantKeeper } from "./grant/token-manager.js";
+import { withReservation } from "./grant/reservation.js";
+import { TokenManager } from "./grant/token-manager.js";
 import type { TokenOptions } from "./grant/token-options.js";
-import { type Remembered, Ways } from "./http/server-connection.js";
+import { ConnectionPool, type Remembered } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
 import { loginRequired } from "./login/login-command.js";
@@ -41,10 +41,10 @@ import type { LoginSession } from "./login/login-method.js";
 import { describeLogin, type LoginStatus } from "./login/login-status.js";
 import type { PreparedLogin } from "./login/prepared-login.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine/machine-grant.js";
-import { MachineKeeper } from "./machine/machine-token-manager.js";
+import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import { type Introspection, introspect } from "./token/introspection.js";
-import { endRemotely, type RemoteLogout } from "./token/revocation.js";
+import { type RemoteLogout, revokeRemotely } from "./token/revocation.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
 
@@ -58,19 +58,27 @@ export type { AgentClientOptions } from "./agent-options.js";
  */
 export class AgentClient {
   readonly #options: AgentClientOptions;
-  readonly #ways: Ways;
+  readonly #ways: ConnectionPool;
   readonly #clock: Clock;
-  readonly #keeper: GrantKeeper;
-  readonly #machine: MachineKeeper | undefined;
+  readonly #keeper: TokenManager;
+  readonly #machine: MachineTokenManager | undefined;
   readonly #exchanges = new Exchanges();
   readonly #nonces = new Nonces();
 
   constructor(options: AgentClientOptions) {
-    const { store, login, timeout = DEFAULT_TIMEOUT_MS, client, resource, dpop = "auto", onProgress } = options;
+    const {
+      store,
+      login,
+      timeoutMs: timeout = DEFAULT_TIMEOUT_MS,
+      client,
+      resource,
+      dpop = "auto",
+      onProgress,
+    } = options;
     checkOptions(options);
     bindMethods(this, AgentClient.prototype);
     this.#options = options;
-    this.#ways = new Ways(options);
+    this.#ways = new ConnectionPool(options);
     this.#clock = options.clock ?? systemClock;
     const common = {
       store,
@@ -78,18 +86,19 @@ export class AgentClient {
       loginContext: (key: GrantKey, before: Grant | undefined) => this.#context(key, before),
       onProgress,
     };
-    const httpFor = (grant: Grant) => this.#ways.to(grant.server, grant).http;
-    this.#keeper = new GrantKeeper({
+    const httpFor = (grant: Grant) => this.#ways.get(grant.server, grant).http;
+    this.#keeper = new TokenManager({
       ...common,
       httpFor,
-      timeout,
+      timeoutMs: timeout,
       method: login,
       privateKey: client?.privateKey,
-      wish: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
+      requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
       nonces: this.#nonces,
     });
-    const httpTo = (address: string) => this.#ways.to(address).http;
-    this.#machine = options.grant && client && new MachineKeeper({ ...common, grant: options.grant, client, httpTo });
+    const httpTo = (address: string) => this.#ways.get(address).http;
+    this.#machine =
+      options.grant && client && new MachineTokenManager({ ...common, grant: options.grant, client, httpTo });
   }
 
   /**
@@ -135,11 +144,11 @@ export class AgentClient {
     const machine = this.#machine;
     return fetchWithToken(
       {
-        fetchFor: (grant) => this.#ways.to(grant.server, grant).fetch,
+        fetchFor: (grant) => this.#ways.get(grant.server, grant).fetch,
         grant: (url, options) => (machine ?? this.#keeper).toSend(this.#key(url), options),
-        renew: (grant, signal) => this.#keeper.renewRefused(grant, signal),
+        renew: (grant, signal) => this.#keeper.refreshRefused(grant, signal),
         replace: (refused, request) =>
-          machine?.replace(refused, request) ?? this.#keeper.signIn(refused, { ...request, refused }),
+          machine?.replace(refused, request) ?? this.#keeper.login(refused, { ...request, refused }),
         nonces: this.#nonces,
         // A machine that has to ask anew does so where a person would sign in.
         mayLogin: machine !== undefined || this.#options.login !== undefined,
@@ -155,7 +164,7 @@ export class AgentClient {
     checkCall(options);
     const key = this.#personKey(mcpUrl);
     const seen = await this.#options.store.read(key);
-    return new AccessToken(await this.#keeper.signIn(key, { ...options, seen, explicit: true }));
+    return new AccessToken(await this.#keeper.login(key, { ...options, seen, explicit: true }));
   }
 
   /**
@@ -185,7 +194,7 @@ export class AgentClient {
     const wanted = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;
     const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);
-    return withRoom(context.store, keyIn(context, found.server), async () => {
+    return withReservation(context.store, keyIn(context, found.server), async () => {
       const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
       return prepareLogin(context, { found, ...wanted, resource, redirectUri: address, signal });
     });
@@ -232,7 +241,7 @@ export class AgentClient {
     await bindUsedClient(this.#context(key, grant), grant);
     await this.#options.store.remove(grant);
     const { client, privateKey, http } = this.#callOf(grant);
-    return { removed: true, ...(await endRemotely({ ...grant, client }, http, options.signal, privateKey)) };
+    return { removed: true, ...(await revokeRemotely({ ...grant, client }, http, options.signal, privateKey)) };
   }
 
   /**
@@ -285,13 +294,13 @@ export class AgentClient {
     trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
   ): LoginContext {
     const by = { clock: this.#clock, nonces: this.#nonces, profile: this.#profile(), trace };
-    return loginContextOf(this.#options, account, { ...this.#ways.to(server, remembered), ...by, remembered });
+    return loginContextOf(this.#options, account, { ...this.#ways.get(server, remembered), ...by, remembered });
   }
 
   #callOf(grant: Grant): ClientCall {
     const expected = expectedIssuer(this.#options) ?? grant.issuer;
     const client = expected === grant.issuer ? this.#options.client : undefined;
-    return callOf(grant, client, { clock: this.#clock, http: this.#ways.to(grant.server, grant).http });
+    return callOf(grant, client, { clock: this.#clock, http: this.#ways.get(grant.server, grant).http });
   }
 
   /** Refuses a login of another issuer than the one that the options name. */

@@ -8,13 +8,13 @@ import { TokenRefusal } from "./events.js";
 import type { Settings } from "./resolved-options.js";
 import { readScopes } from "./resolved-options.js";
 import type { VerifiedToken } from "./verified-token.js";
-import { type Judge, refusal } from "./verifier.js";
+import { refusal, type TokenVerifier } from "./verifier.js";
 
 /** Scopes, or how a request whose token is good tells which ones it needs. */
 export type Scopes<R> = readonly string[] | ((request: R) => readonly string[] | Promise<readonly string[]>);
 
 /** What a request brings, whichever way it came. */
-export interface Brought extends Pick<Presentation, "method" | "url"> {
+export interface PresentedRequest extends Pick<Presentation, "method" | "url"> {
   /** Every `Authorization` header. */
   authorization: readonly string[];
   /** Every `DPoP` header. */
@@ -22,7 +22,7 @@ export interface Brought extends Pick<Presentation, "method" | "url"> {
 }
 
 /** What came of it: a token that may pass, and headers for the answer to the request; or what is answered instead. */
-export type Passed =
+export type Authenticated =
   | { verified: VerifiedToken; headers: Readonly<Record<string, string>>; answer?: undefined }
   | { verified?: undefined; answer: Answer };
 
@@ -37,7 +37,7 @@ export interface VerifyOptions {
 }
 
 /** Looks at the credentials of requests. */
-export interface Gate {
+export interface Authenticator {
   /**
    * Judges a token and its scopes.
    *
@@ -46,7 +46,7 @@ export interface Gate {
    */
   verify(token: string, options: VerifyOptions): Promise<VerifiedToken>;
   /** Judges the headers of a request. */
-  pass<R>(brought: Brought, request: R, scopes: Scopes<R> | undefined): Promise<Passed>;
+  authenticate<R>(brought: PresentedRequest, request: R, scopes: Scopes<R> | undefined): Promise<Authenticated>;
 }
 
 const NO_TOKEN = "there is no access token to judge";
@@ -55,7 +55,12 @@ const NO_TOKEN = "there is no access token to judge";
 const isToken = (token: unknown): boolean => typeof token === "string" && token.trim() !== "";
 
 /** Makes the gate of a resource server. */
-export function createGate(judge: Judge, dpop: Dpop, settings: Settings, metadataUrl: string): Gate {
+export function createAuthenticator(
+  judge: TokenVerifier,
+  dpop: Dpop,
+  settings: Settings,
+  metadataUrl: string,
+): Authenticator {
   const { requiredScopes, log } = settings;
   const taken = SCHEMES_TAKEN[settings.dpop];
   const needed = (scopes: readonly string[]) => [...new Set([...requiredScopes, ...readScopes("scopes", scopes)])];
@@ -86,7 +91,7 @@ export function createGate(judge: Judge, dpop: Dpop, settings: Settings, metadat
       const { verified } = await judge(token, presented, signal);
       return demand(verified, needed(scopes));
     },
-    async pass({ authorization, ...presented }, request, scopes) {
+    async authenticate({ authorization, ...presented }, request, scopes) {
       const [scheme = "Bearer"] = taken;
       const nonce = await dpop.nonce();
       const context: ChallengeContext = { metadataUrl, taken, scheme, nonce, scopes: [] };

@@ -1,4 +1,4 @@
-import type { Gate, Scopes } from "./authenticator.js";
+import type { Authenticator, Scopes } from "./authenticator.js";
 import { responseOf } from "./error-response.js";
 import { answerMetadata, type Metadata } from "./metadata.js";
 import { type AuthInfo, authInfoOf, type VerifiedToken } from "./verified-token.js";
@@ -33,7 +33,7 @@ type Met =
   | { response?: undefined; admission: Admission; headers: readonly [name: string, value: string][] };
 
 async function meet(
-  gate: Gate,
+  gate: Authenticator,
   metadata: Metadata,
   request: Request,
   scopes: Scopes<Request> | undefined,
@@ -43,7 +43,7 @@ async function meet(
   const { method, url } = request;
   const valuesOf = (name: string) => [request.headers.get(name) ?? []].flat();
   const brought = { authorization: valuesOf("authorization"), proof: valuesOf("dpop"), method, url };
-  const passed = await gate.pass(brought, request, scopes);
+  const passed = await gate.authenticate(brought, request, scopes);
   if (passed.answer) return { response: responseOf(passed.answer) };
   const { verified, headers } = passed;
   const admission = { verified, authInfo: authInfoOf(verified, metadata.document.resource) };
@@ -58,7 +58,7 @@ export function metadataResponse(metadata: Metadata, request: Request): Response
 
 /** Makes a fetch-style handler that lets only requests with a good token through, and gives the metadata to everybody. */
 export function createProtected(
-  gate: Gate,
+  gate: Authenticator,
   metadata: Metadata,
   handler: ProtectedHandler,
   scopes: Scopes<Request> | undefined,
@@ -83,7 +83,11 @@ function withHeaders(response: Response, added: readonly [name: string, value: s
 }
 
 /** The same as a middleware for Hono. */
-export function createHono(gate: Gate, metadata: Metadata, scopes: Scopes<Request> | undefined): HonoMiddleware {
+export function createHono(
+  gate: Authenticator,
+  metadata: Metadata,
+  scopes: Scopes<Request> | undefined,
+): HonoMiddleware {
   return async (context, next) => {
     const met = await meet(gate, metadata, context.req.raw, scopes);
     if (met.response) return met.response;

@@ -1,4 +1,4 @@
-import { Flights } from "../http/single-flight.js";
+import { SingleFlight } from "../http/single-flight.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { MASK, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
@@ -25,7 +25,7 @@ export function createIntrospect(
 ): Introspect {
   const active = new TokenCache<Json>(MAX_ENTRIES);
   const inactive = new TokenCache<string>(MAX_ENTRIES);
-  const flights = new Flights<Json>();
+  const flights = new SingleFlight<Json>();
   const ask = async (token: string, digest: string, signal: AbortSignal): Promise<Json> => {
     const answer = await issuer.introspect(token, signal);
     const now = clock.now();
@@ -43,7 +43,7 @@ export function createIntrospect(
     const digest = await digestOf(token);
     const refused = inactive.get(digest, clock.now());
     if (refused !== undefined) throw new TokenRefusal("inactive", refused);
-    return active.get(digest, clock.now()) ?? flights.join(digest, (own) => ask(token, digest, own), signal);
+    return active.get(digest, clock.now()) ?? flights.run(digest, (own) => ask(token, digest, own), signal);
   };
 }
 

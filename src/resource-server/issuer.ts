@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { type Bounds, boundsOf, reachOf } from "../http/address-class.js";
+import { type AddressPolicy, classifyHost, policyFor } from "../http/address-class.js";
 import { saysJson } from "../http/body.js";
-import { type Reply, shownUrl } from "../http/buffered-response.js";
+import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
 import { checkAddress } from "../http/peer-address.js";
@@ -12,7 +12,7 @@ import { userAgent } from "../http/user-agent.js";
 import { serverMetadataAddresses } from "../http/well-known.js";
 import { quote, Secret } from "../redact.js";
 import type { IntrospectionOptions, ResourceServerOptions } from "./options.js";
-import { Kept } from "./refreshing-cache.js";
+import { RefreshingCache } from "./refreshing-cache.js";
 
 /** What a resource server needs of an issuer. Whatever it throws says that a token cannot be judged, not that it is bad. */
 export interface Issuer {
@@ -27,7 +27,7 @@ export interface Issuer {
 /** How requests to an issuer leave. */
 interface Outlet {
   send: Transport;
-  bounds: () => Promise<Bounds>;
+  bounds: () => Promise<AddressPolicy>;
 }
 
 const MAX_BYTES = 256 * 1024;
@@ -39,7 +39,7 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
   const headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity", accept: JSON_TYPE };
   const read = async (url: string, signal: AbortSignal) =>
     uncompressed(await outlet.send(new Request(url, { headers }), signal));
-  const metadata = new Kept({
+  const metadata = new RefreshingCache({
     read: (signal) => findMetadata(issuer, (url) => read(url, signal)),
     ttl: keyTtl * 1000,
     clock: options.clock ?? systemClock,
@@ -66,18 +66,18 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
 const JSON_TYPE = "application/json";
 
 function openOutlet(issuer: string, options: ResourceServerOptions): Outlet {
-  const { network, fetch, timeout = 5000, clock, random, allowPrivateNetwork } = options;
+  const { network, fetch, timeoutMs: timeout = 5000, clock, random, allowPrivateNetwork } = options;
   const url = new URL(issuer);
   const lifted = allowPrivateNetwork ? "all" : new Set<string>();
-  const literal = reachOf(url.hostname);
-  const way = network?.wayTo(url, lifted);
+  const literal = classifyHost(url.hostname);
+  const way = network?.connectTo(url, lifted);
   const deadline = ATTEMPTS * timeout;
-  const base = { fetch: way?.fetch ?? fetch, timeout, deadline, clock, random };
+  const base = { fetch: way?.fetch ?? fetch, timeoutMs: timeout, deadline, clock, random };
   return {
     send: createTransport({ ...base, maxAttempts: ATTEMPTS, maxBodyBytes: MAX_BYTES }),
     async bounds() {
-      const reach = literal ?? (await way?.reach().catch((error: unknown) => lost(error, issuer)));
-      return boundsOf(reach, lifted);
+      const reach = literal ?? (await way?.addressClass().catch((error: unknown) => lost(error, issuer)));
+      return policyFor(reach, lifted);
     },
   };
 }
@@ -92,7 +92,7 @@ interface Metadata {
 }
 
 /** The first document that is of this very issuer. One that is not, or is none, leads to the next address. */
-async function findMetadata(issuer: string, read: (url: string) => Promise<Reply>): Promise<Metadata> {
+async function findMetadata(issuer: string, read: (url: string) => Promise<BufferedResponse>): Promise<Metadata> {
   let first: AgentAuthError | undefined;
   for (const url of serverMetadataAddresses(issuer).flat()) {
     try {
@@ -115,7 +115,7 @@ async function findMetadata(issuer: string, read: (url: string) => Promise<Reply
   throw first ?? new AgentAuthError("no_server_metadata", nothing, { class: "refused" });
 }
 
-function found(reply: Reply): Reply {
+function found(reply: BufferedResponse): BufferedResponse {
   if (reply.response.ok) return reply;
   const url = shownUrl(reply.url);
   const code = reply.status >= 500 ? "server_error" : reply.status === 429 ? "rate_limited" : "http_error";

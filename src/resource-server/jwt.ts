@@ -4,7 +4,7 @@ import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
-import { Kept } from "./refreshing-cache.js";
+import { RefreshingCache } from "./refreshing-cache.js";
 import type { Settings } from "./resolved-options.js";
 
 type Json = Record<string, unknown>;
@@ -17,7 +17,7 @@ interface KeySet {
 
 /** The keys of an issuer, ready for use. */
 export interface Keys {
-  cache: Kept<KeySet>;
+  cache: RefreshingCache<KeySet>;
   /** The key that the last reading was to find and did not; no more than one, since anyone can name keys. */
   missing: string | undefined;
 }
@@ -37,7 +37,7 @@ export function keysOf(issuer: Issuer, { keyTtl, clock }: Pick<Settings, "keyTtl
       throw unusable(message, cause);
     }
   };
-  return { cache: new Kept({ read, ttl: keyTtl * 1000, clock }), missing: undefined };
+  return { cache: new RefreshingCache({ read, ttl: keyTtl * 1000, clock }), missing: undefined };
 }
 
 /** Whether a token says of itself that it is a JWT, signed or encrypted. */
@@ -93,7 +93,7 @@ export async function verifySignature(
   const set = await keys.cache.get(signal);
   await tryKeys(token, set, algorithms).catch(async (error: unknown) => {
     if (error instanceof TokenRefusal && error.reason === "signature") throw error;
-    const fresh = await keys.cache.again(signal);
+    const fresh = await keys.cache.refresh(signal);
     if (fresh !== set) return tryKeys(token, fresh, algorithms).catch(noteMissing(token, keys));
     if (set !== before) return noteMissing(token, keys)(error);
     throw error instanceof TokenRefusal && keys.missing !== keyOf(token) ? unknownKey(error, keys) : error;

@@ -1,4 +1,4 @@
-import type { Gate, Scopes } from "./authenticator.js";
+import type { Authenticator, Scopes } from "./authenticator.js";
 import type { Answer } from "./error-response.js";
 import { answerMetadata, type Metadata } from "./metadata.js";
 import { type AuthInfo, authInfoOf } from "./verified-token.js";
@@ -38,7 +38,7 @@ export type NodeMiddleware<R extends NodeRequest = NodeRequest> = (
 
 /** Makes a middleware that lets only requests with a good token through, and gives the metadata to everybody. */
 export function createMiddleware<R extends NodeRequest>(
-  gate: Gate,
+  gate: Authenticator,
   metadata: Metadata,
   scopes: Scopes<R> | undefined,
 ): NodeMiddleware<R> {
@@ -49,7 +49,7 @@ export function createMiddleware<R extends NodeRequest>(
       const url = originalUrl ?? left;
       if (url.split("?")[0] === metadata.path) return write(response, answerMetadata(metadata, method));
       const [authorization, proof] = [valuesOf(request, "authorization"), valuesOf(request, "dpop")];
-      const passed = await gate.pass({ authorization, proof, method, url }, request, scopes);
+      const passed = await gate.authenticate({ authorization, proof, method, url }, request, scopes);
       if (passed.answer) return write(response, passed.answer);
       for (const [name, value] of Object.entries(passed.headers)) response.setHeader(name, value);
       auth = authInfoOf(passed.verified, metadata.document.resource);

@@ -64,7 +64,7 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
   /** Lets an issuer elsewhere have its keys on this machine or in a private network. Default false. */
   allowPrivateNetwork?: boolean | undefined;
   /** Milliseconds for each request to an issuer; with a second attempt it may take twice as long. Default 5,000. */
-  timeout?: number | undefined;
+  timeoutMs?: number | undefined;
   /** The name of the program, for `User-Agent`. */
   userAgent?: string | undefined;
   /** The clock. For tests. */

@@ -1,10 +1,10 @@
 import type { AgentAuthError } from "../errors.js";
 import { isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
-import { Flights } from "../http/single-flight.js";
+import { SingleFlight } from "../http/single-flight.js";
 
-/** How a {@link Kept} value is read and for how long it is good. */
-export interface KeptOptions<T> {
+/** How a {@link RefreshingCache} value is read and for how long it is good. */
+export interface RefreshingCacheOptions<T> {
   read: (signal: AbortSignal) => Promise<T>;
   /** Milliseconds. */
   ttl: number;
@@ -16,13 +16,13 @@ const FAILURE_MS = 5000;
 const AGAIN_MS = 60_000;
 
 /** Something that is read from elsewhere and used for a while: read once for all who want it, and renewed before it ends. */
-export class Kept<T> {
-  readonly #options: KeptOptions<T>;
-  readonly #flights = new Flights<T>();
+export class RefreshingCache<T> {
+  readonly #options: RefreshingCacheOptions<T>;
+  readonly #flights = new SingleFlight<T>();
   #value: { value: T; readAt: number } | undefined;
   #failure: { error: AgentAuthError; at: number } | undefined;
 
-  constructor(options: KeptOptions<T>) {
+  constructor(options: RefreshingCacheOptions<T>) {
     this.#options = options;
   }
 
@@ -31,7 +31,7 @@ export class Kept<T> {
     return this.#value?.value;
   }
 
-  /** Seconds until {@link again} reads again, at least one. */
+  /** Seconds until {@link refresh} reads again, at least one. */
   get cooldown(): number {
     return Math.max(1, Math.ceil((this.#lastAt + AGAIN_MS - this.#options.clock.now()) / 1000));
   }
@@ -55,7 +55,7 @@ export class Kept<T> {
    *
    * @throws what reading it threw, for a minute
    */
-  async again(signal: AbortSignal | undefined): Promise<T> {
+  async refresh(signal: AbortSignal | undefined): Promise<T> {
     const now = this.#options.clock.now();
     if (this.#value === undefined || this.#mayReadAgain(now)) return this.#read(signal);
     if (this.#failure) throw this.#failure.error;
@@ -71,7 +71,7 @@ export class Kept<T> {
   }
 
   #read(signal: AbortSignal | undefined): Promise<T> {
-    return this.#flights.join("read", (own) => this.#readOnce(own), signal);
+    return this.#flights.run("read", (own) => this.#readOnce(own), signal);
   }
 
   async #readOnce(signal: AbortSignal): Promise<T> {

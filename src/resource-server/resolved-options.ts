@@ -1,5 +1,5 @@
 import { parseBaseUrl } from "../http/address.js";
-import { reachOf } from "../http/address-class.js";
+import { classifyHost } from "../http/address-class.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { isScopeToken } from "../http/scope-token.js";
 import { quote } from "../redact.js";
@@ -54,7 +54,7 @@ export function checkAddresses({ resource, authorizationServers }: ResourceServe
   }
   for (const issuer of authorizationServers) {
     parseBaseUrl(issuer ?? "", "authorizationServers");
-    if (reachOf(new URL(issuer).hostname) === "forbidden") {
+    if (classifyHost(new URL(issuer).hostname) === "forbidden") {
       throw new TypeError(`authorizationServers ${quote(issuer)} is an address where nothing is ever sent`);
     }
   }

@@ -1,4 +1,4 @@
-import { createGate, type Scopes, type VerifyOptions } from "./authenticator.js";
+import { createAuthenticator, type Scopes, type VerifyOptions } from "./authenticator.js";
 import { createDpop } from "./dpop.js";
 import {
   createHono,
@@ -13,7 +13,7 @@ import { createMiddleware, type NodeMiddleware, type NodeRequest } from "./node-
 import type { ResourceServerOptions } from "./options.js";
 import { checkAddresses, readSettings, type Settings } from "./resolved-options.js";
 import type { VerifiedToken } from "./verified-token.js";
-import { createJudge } from "./verifier.js";
+import { createTokenVerifier } from "./verifier.js";
 
 /** Protects one server: an MCP server, or any other that takes bearer tokens. */
 export interface ResourceServer {
@@ -81,7 +81,7 @@ export function resourceServerOf(
   const settings = { ...readSettings(options), ...given };
   const metadata = metadataOf(options);
   const dpop = createDpop(settings);
-  const gate = createGate(createJudge(settings, issuers, dpop), dpop, settings, metadata.url);
+  const gate = createAuthenticator(createTokenVerifier(settings, issuers, dpop), dpop, settings, metadata.url);
   return {
     verify: (token, how = {}) => gate.verify(token, how),
     protect: (handler, { scopes } = {}) => createProtected(gate, metadata, handler, scopes),

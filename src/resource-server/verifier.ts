@@ -12,7 +12,7 @@ import type { Settings } from "./resolved-options.js";
 import { type VerifiedToken, verifiedToken } from "./verified-token.js";
 
 /** A token that was taken. */
-export interface Judged {
+export interface Verified {
   verified: VerifiedToken;
   /** Whether the client is to be told the nonce that proofs need from here on. */
   isNonceOld: boolean;
@@ -25,10 +25,14 @@ export interface Judged {
  * message is the same whatever rule was broken, or one of class `unavailable` (status 503) where the token could not be
  * judged.
  */
-export type Judge = (token: string, presented: Presentation, signal: AbortSignal | undefined) => Promise<Judged>;
+export type TokenVerifier = (
+  token: string,
+  presented: Presentation,
+  signal: AbortSignal | undefined,
+) => Promise<Verified>;
 
 /** Makes the judge of a resource server. */
-export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop: Dpop): Judge {
+export function createTokenVerifier(settings: Settings, issuers: readonly Issuer[], dpop: Dpop): TokenVerifier {
   const known = new Map(issuers.map((issuer) => [issuer.issuer, keysOf(issuer, settings)]));
   const asked = issuers.find(({ issuer }) => issuer === settings.introspected);
   const introspect = asked && createIntrospect(asked, settings);
@@ -56,7 +60,7 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop
     checkKind(claims);
     return [asked.issuer, claims];
   };
-  const judge: Judge = async (token, presented, signal) => {
+  const judge: TokenVerifier = async (token, presented, signal) => {
     checkLength(token);
     dpop.checkScheme(presented.scheme);
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
@@ -70,7 +74,7 @@ export function createJudge(settings: Settings, issuers: readonly Issuer[], dpop
 }
 
 /** An issuer that cannot be asked, with its name. */
-class Unjudged extends Error {
+class VerificationUnavailable extends Error {
   readonly issuer: string;
   readonly error: AgentAuthError;
 
@@ -83,7 +87,7 @@ class Unjudged extends Error {
 
 function unjudged(issuer: string): (error: unknown) => never {
   return (error) => {
-    throw isAgentAuthError(error) && error.class !== "aborted" ? new Unjudged(issuer, error) : error;
+    throw isAgentAuthError(error) && error.class !== "aborted" ? new VerificationUnavailable(issuer, error) : error;
   };
 }
 
@@ -94,7 +98,7 @@ function told(error: unknown, token: string, { log }: Settings): never {
     log({ type: "refused", reason: error.reason, detail: shown(error.message) });
     throw refusal(error.reason);
   }
-  if (!(error instanceof Unjudged)) throw error;
+  if (!(error instanceof VerificationUnavailable)) throw error;
   const { code, message, retryAfter } = error.error;
   log({ type: "unavailable", issuer: error.issuer, code, detail: shown(message) });
   throw new AgentAuthError(code, UNJUDGED, { class: "unavailable", status: 503, retryable: true, retryAfter });

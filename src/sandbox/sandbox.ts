@@ -2,13 +2,13 @@ import { abortedError } from "../errors.js";
 import { Clock, type SandboxClock } from "./clock.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
-import { controlPart } from "./http/admin-api.js";
+import { adminApi } from "./http/admin-api.js";
 import { hostGuard } from "./http/request-guard.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
 import { json, type Part, Refusal } from "./http/round-trip.js";
-import { createDispatch } from "./http/router.js";
+import { createRouter } from "./http/router.js";
 import { listen, type RequestHandler } from "./http/server.js";
-import { Waits } from "./http/sleeps.js";
+import { Sleeps } from "./http/sleeps.js";
 import { managementPart } from "./management/management.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
@@ -69,7 +69,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const faults = new FaultController(settings.seed);
   faults.add(settings.faults);
   const requests = createRequestLog();
-  const waits = new Waits();
+  const waits = new Sleeps();
   const { promise: closed, resolve: markClosed } = deferred();
 
   // The parts need the origin, which is known only once the server listens: the handler is put in place just after.
@@ -87,7 +87,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     : undefined;
   const servers = new PoolServers({ ...settings, origin, clock, data, machines });
   const world = { data, faults, clock, servers, machines, origin, requests: requests.log, shutdown: close };
-  dispatch = createDispatch({
+  dispatch = createRouter({
     ...settings,
     parts: partsOf(settings, world),
     faults,
@@ -120,7 +120,7 @@ function partsOf(settings: SandboxSettings, world: World): Part[] {
     authorizationPart({ ...settings, ...world }),
     mcpPart({ ...settings.oauth, ...world }),
     ...(machines ? [identityProviderPart({ machines, knows: (issuer) => servers.knows(issuer) })] : []),
-    controlPart({ ...settings, ...world }),
+    adminApi({ ...settings, ...world }),
     healthPart(settings),
   ];
 }

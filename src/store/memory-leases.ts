@@ -1,7 +1,7 @@
 import { untilAborted } from "../http/deadline.js";
 
 /** "One at a time" inside one process. */
-export class Leases {
+export class MemoryLeases {
   readonly #last = new Map<string, Promise<void>>();
 
   /**

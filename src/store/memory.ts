@@ -3,7 +3,7 @@ import { type BindingKey, type ClientBinding, isSameBinding } from "../oauth/cli
 import type { ClientRecord, Grant } from "../oauth/grant/grant.js";
 import type { GrantKey, GrantStore } from "../oauth/grant/grant-store.js";
 import type { Lease, PreviousAttempt } from "../oauth/grant/lease.js";
-import { Leases } from "./memory-leases.js";
+import { MemoryLeases } from "./memory-leases.js";
 
 /** A store that lives as long as the program. */
 export function memoryStore(): GrantStore {
@@ -11,7 +11,7 @@ export function memoryStore(): GrantStore {
   const clients = new Map<string, ClientRecord>();
   const bindings = new Map<string, ClientBinding>();
   const bindingId = ({ profile, clientId }: BindingKey) => JSON.stringify([profile, clientId]);
-  const leases = new Leases();
+  const leases = new MemoryLeases();
   const failed = new Map<string, PreviousAttempt>();
   const keyOf = ({ profile, server, account }: GrantKey) => JSON.stringify([profile, server, account]);
   const save = async (grant: Grant, expected: number | undefined) => {
@@ -61,7 +61,7 @@ export function memoryStore(): GrantStore {
             commit: async () => {
               committed = true;
             },
-            withdraw: () => {
+            rollback: () => {
               isWithdrawn = true;
             },
             before,

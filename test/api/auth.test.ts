@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { bearerAuth, type PlaceToken, type TokenSource } from "../../src/api/auth.js";
 import type { AgentAuthError } from "../../src/errors.js";
 import { createTransport } from "../../src/http/transport.js";
-import { AgentAuth } from "../../src/index.js";
+import { ManagementClient } from "../../src/index.js";
 import { Redactor, Secret } from "../../src/redact.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Answer, sendJson, startServer, type TestServer } from "../helpers/server.js";
@@ -11,8 +11,8 @@ import { rejection } from "../helpers/service.js";
 
 const ok: Answer = (response) => sendJson(response, { status: "success", summaries: [], pagination: {} });
 
-function client(server: TestServer, token: TokenSource | undefined, auth?: PlaceToken): AgentAuth {
-  return new AgentAuth({ baseUrl: server.origin, token, auth, clock: new FakeClock(), random: () => 0 });
+function client(server: TestServer, token: TokenSource | undefined, auth?: PlaceToken): ManagementClient {
+  return new ManagementClient({ baseUrl: server.origin, token, auth, clock: new FakeClock(), random: () => 0 });
 }
 
 /** Everything that a program or a log may show of an error. */
@@ -224,7 +224,13 @@ describe("what is said of a failure", () => {
     const events: unknown[] = [];
     const fetch = () => Promise.reject(thrown());
     const onEvent = (event: unknown) => events.push(event);
-    const service = new AgentAuth({ baseUrl: "https://agentauth.example", token, fetch, maxAttempts: 1, onEvent });
+    const service = new ManagementClient({
+      baseUrl: "https://agentauth.example",
+      token,
+      fetch,
+      maxAttempts: 1,
+      onEvent,
+    });
     const error = await rejection(service.get("/api/v1/pool"));
     expect(error).toMatchObject({ code: "network_failed", class: "unavailable", retryable: true });
     expect(shown(error) + JSON.stringify(events)).not.toContain("canary");
@@ -233,7 +239,7 @@ describe("what is said of a failure", () => {
   it("keeps the very error that fetch threw when it holds no token", async () => {
     const thrown = new TypeError("failed", { cause: Object.assign(new Error("gone"), { code: "ECONNRESET" }) });
     const fetch = () => Promise.reject(thrown);
-    const service = new AgentAuth({ baseUrl: "https://agentauth.example", token, fetch, maxAttempts: 1 });
+    const service = new ManagementClient({ baseUrl: "https://agentauth.example", token, fetch, maxAttempts: 1 });
     expect(((await rejection(service.get("/api/v1/pool"))) as Error).cause).toBe(thrown);
   });
 
@@ -270,7 +276,7 @@ describe("what is said of a failure", () => {
     for (const body of [{ status: "success", summaries: [device, null, 7, { dynamic_client_details: "x" }] }]) {
       for (const headers of [{}, { "content-length": String(JSON.stringify(body).length) }]) {
         const fetch = async () => Response.json(body, { headers });
-        const service = new AgentAuth({ baseUrl: "https://agentauth.example", token, fetch });
+        const service = new ManagementClient({ baseUrl: "https://agentauth.example", token, fetch });
         const got = await service.client.GET("/api/v1/device", query);
         const requested = await service.client.request("get", "/api/v1/device", query);
         const read = (await (await service.get("/api/v1/device")).json()) as typeof got.data;

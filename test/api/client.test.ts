@@ -1,13 +1,13 @@
 import nock from "nock";
 import { describe, expect, it } from "vitest";
-import { AgentAuth } from "../../src/index.js";
+import { ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";
 
 const BASE = "https://agentauth.example";
 const POOL = { id: "pool_1", title: "Staging", type: "pool" };
 const LAST_PAGE = { item_count: 1, page_offset: 0, page_size: 50, next_page_offset: null };
 
-const service = () => new AgentAuth({ baseUrl: BASE, token: "api-token", random: () => 0 });
+const service = () => new ManagementClient({ baseUrl: BASE, token: "api-token", random: () => 0 });
 const poolList = () => nock(BASE).get("/api/v1/pool").query({ domain_id: "dom_1" });
 const success = (summaries: unknown[]) => ({ status: "success", summaries, pagination: LAST_PAGE });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentAuthError, ListOptions, Verdict } from "../../src/index.js";
+import type { AgentAuthError, ListingSummary, ListOptions } from "../../src/index.js";
 import { fc } from "../helpers/properties.js";
 import { MadeService } from "../helpers/service.js";
 
@@ -8,7 +8,7 @@ const pool_id = "<pool_id>";
 interface Outcome {
   ids: string[];
   error: AgentAuthError | undefined;
-  end: Verdict | undefined;
+  end: ListingSummary | undefined;
   /** Ids that were in the list all the time. */
   stayed: string[];
 }
@@ -17,7 +17,7 @@ interface Outcome {
 async function read(service: MadeService, options: ListOptions = {}): Promise<Outcome> {
   const before = new Set(service.ids());
   const outcome: Outcome = { ids: [], error: undefined, end: undefined, stayed: [] };
-  const onEnd = (verdict: Verdict) => {
+  const onEnd = (verdict: ListingSummary) => {
     outcome.end = verdict;
   };
   try {

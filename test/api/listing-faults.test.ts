@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AgentAuth, type AgentAuthError, type Verdict } from "../../src/index.js";
+import { type AgentAuthError, type ListingSummary, ManagementClient } from "../../src/index.js";
 import { type Fault, type Sandbox, startSandbox } from "../../src/sandbox/index.js";
 import { fc } from "../helpers/properties.js";
 import { rejection } from "../helpers/service.js";
@@ -48,7 +48,7 @@ describe("a listing over real sockets", () => {
   afterAll(() => sandbox.close());
 
   const service = (options: object = {}) =>
-    new AgentAuth({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, clock: hurried, ...options });
+    new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, clock: hurried, ...options });
 
   it("gives exactly the set, in order, none twice, through any schedule of passing faults", async () => {
     await fc.assert(
@@ -59,7 +59,7 @@ describe("a listing over real sockets", () => {
         async (faults, pageSize, concurrency) => {
           sandbox.faults.clear();
           sandbox.faults.add(faults);
-          let end: Verdict | undefined;
+          let end: ListingSummary | undefined;
           const ids: string[] = [];
           const listing = service({ maxAttempts: 20 }).devices.list(
             { pool_id },
@@ -138,7 +138,7 @@ describe("a listing over real sockets", () => {
         const before = Array.from({ length: 300 }, (_, index) => changing.data.device(pool, index)?.id ?? "");
         changing.faults.add({ kind, count: 3, position: 10, after: 2, times: 1, path: "device" });
         changing.faults.add({ kind, count: 2, position: 40, after: 4, times: 1, path: "device" });
-        const client = new AgentAuth({ baseUrl: changing.baseUrl, token: changing.apiToken });
+        const client = new ManagementClient({ baseUrl: changing.baseUrl, token: changing.apiToken });
         const drift: unknown[] = [];
         const ids: string[] = [];
         const listing = client.devices.list(

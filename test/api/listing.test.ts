@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { AgentAuthError, Drift, ListOptions, Verdict } from "../../src/index.js";
+import type { AgentAuthError, Drift, ListingSummary, ListOptions } from "../../src/index.js";
 import { fc } from "../helpers/properties.js";
 import { MadeService, rejection } from "../helpers/service.js";
 
@@ -175,7 +175,7 @@ describe("complete or an error", () => {
         }),
         async ({ count, pageSize, concurrency, from, maxItems }) => {
           const service = new MadeService(count);
-          let end: Verdict | undefined;
+          let end: ListingSummary | undefined;
           const ids = await readIds(service, {
             pageSize,
             concurrency,
@@ -345,7 +345,7 @@ describe("a list that changes while it is read", () => {
   it("drops what an insertion pushes across a seam, and reports it", async () => {
     const service = new MadeService(30);
     const drift: Drift[] = [];
-    let end: Verdict | undefined;
+    let end: ListingSummary | undefined;
     service.before = (_, nth) => {
       if (nth === 2) service.items.unshift({ id: "new_1" }, { id: "new_2" });
     };

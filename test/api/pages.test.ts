@@ -1,6 +1,6 @@
 import nock from "nock";
 import { describe, expect, it } from "vitest";
-import { AgentAuth } from "../../src/index.js";
+import { ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";
 import { rejection } from "../helpers/service.js";
 
@@ -9,7 +9,7 @@ const ALL = ["dev_0", "dev_1", "dev_2", "dev_3", "dev_4"].map((id) => ({ id, typ
 const SIZE = 2;
 
 const devices = () =>
-  new AgentAuth({ baseUrl: BASE, token: "api-token", random: () => 0 }).devices.list({ pool_id: "pool_1" });
+  new ManagementClient({ baseUrl: BASE, token: "api-token", random: () => 0 }).devices.list({ pool_id: "pool_1" });
 
 /** The request of one page; the first page is asked for without an offset. */
 const page = (offset: number) =>

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
 import { cliHint } from "../../src/cli/runtime/hints.js";
-import { nearest } from "../../src/cli/runtime/suggest.js";
+import { suggest } from "../../src/cli/runtime/suggest.js";
 import { usageError } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
 import { fc } from "../helpers/properties.js";
@@ -20,15 +20,15 @@ describe("did you mean", () => {
     ["", undefined],
     ["zzzzzz", undefined],
   ])("%j: %s", (word, expected) => {
-    expect(nearest(word, FORMATS)).toBe(expected);
+    expect(suggest(word, FORMATS)).toBe(expected);
   });
 
   it("gives one of the candidates or none, and a candidate for itself", () => {
     fc.assert(
       fc.property(fc.string(), fc.array(fc.string({ minLength: 1 }), { minLength: 1 }), (word, candidates) => {
-        const found = nearest(word, candidates);
+        const found = suggest(word, candidates);
         expect(found === undefined || candidates.includes(found)).toBe(true);
-        expect(nearest(candidates[0] ?? "", candidates)?.toLowerCase()).toBe(candidates[0]?.toLowerCase());
+        expect(suggest(candidates[0] ?? "", candidates)?.toLowerCase()).toBe(candidates[0]?.toLowerCase());
       }),
     );
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
-import { boundsOf, reachOf } from "../../src/http/address-class.js";
+import { classifyHost, policyFor } from "../../src/http/address-class.js";
 import { checkAddress } from "../../src/http/peer-address.js";
 import { checkBrowserUrl } from "../../src/login/browser-url.js";
 import { coversServer, parseMcpUrl } from "../../src/oauth/discovery/resource.js";
@@ -92,7 +92,7 @@ describe("an address", () => {
   it.each(["public", "private", "loopback"] as const)(
     "that a server names (itself %s) is far enough, plain and safe",
     (near) => {
-      const policy = { bounds: boundsOf(near, new Set<string>()) };
+      const policy = { bounds: policyFor(near, new Set<string>()) };
       fc.assert(
         fc.property(addresses, (value) => {
           const outcome = tried(() => checkAddress(value, "field", "a test", policy));
@@ -100,7 +100,7 @@ describe("an address", () => {
           const url = checkSafe(outcome.value);
           expect(outcome.value).toBe(value);
           expect([url.hash, unsafeCharacters(value, "")]).toEqual(["", []]);
-          const reach = reachOf(url.hostname);
+          const reach = classifyHost(url.hostname);
           expect(reach).not.toBe("forbidden");
           if (near === "public") expect([undefined, "public"]).toContain(reach);
           if (near === "private") expect(reach).not.toBe("loopback");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { boundsOf } from "../../src/http/address-class.js";
+import { policyFor } from "../../src/http/address-class.js";
 import { obtainClient } from "../../src/oauth/client/registration.js";
 import { coversServer } from "../../src/oauth/discovery/resource.js";
 import { findResourceMetadata } from "../../src/oauth/discovery/resource-metadata.js";
@@ -36,11 +36,11 @@ type Answer = { text: string; type: string; status: number };
 function answering({ text, type, status }: Answer): OAuthHttp {
   const headers: Record<string, string> = type === "" ? {} : { "content-type": type };
   const fetch = async () => new Response(text, { status, headers });
-  return new OAuthHttp({ fetch, maxAttempts: 1, timeout: 60_000 });
+  return new OAuthHttp({ fetch, maxAttempts: 1, timeoutMs: 60_000 });
 }
 
 const POLICY = {
-  bounds: boundsOf("public", new Set<string>()),
+  bounds: policyFor("public", new Set<string>()),
   crossOriginMetadata: false,
   strictResource: false,
   missingPkceMetadata: false,

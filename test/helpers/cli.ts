@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AgentAuth } from "../../src/index.js";
+import { ManagementClient } from "../../src/index.js";
 import { type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import { plant, watch } from "./canaries.js";
 
@@ -114,7 +114,7 @@ export async function startBench(options: SandboxOptions = {}) {
   return {
     sandbox,
     env,
-    service: new AgentAuth({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken }),
+    service: new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken }),
     domains: ["domains", "list", "--account", account],
     pools: ["pools", "list", "--domain", domain],
     devices: ["devices", "list", "--pool", pool],

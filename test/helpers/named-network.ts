@@ -1,5 +1,5 @@
 import type { Network } from "../../src/http/network.js";
-import { createGuard } from "../../src/node/ssrf-guard.js";
+import { createSsrfGuard } from "../../src/node/ssrf-guard.js";
 import type { Scene } from "./issuer.js";
 
 const PUBLIC = "93.184.215.14";
@@ -29,10 +29,10 @@ export function nameServers({ mcp, issuer, login }: Scene) {
   };
   const reroute = (url: URL) => `${places[url.origin] ?? url.origin}${url.pathname}${url.search}`;
   const network: Network = {
-    wayTo({ hostname }, lifted) {
-      const guard = createGuard(hostname, { lifted, lookup, isHidden: false });
+    connectTo({ hostname }, lifted) {
+      const guard = createSsrfGuard(hostname, { lifted, lookup, isHidden: false });
       return {
-        reach: guard.reach,
+        addressClass: guard.reach,
         fetch: async (input, init) => {
           const url = new URL(input instanceof Request ? input.url : String(input));
           await guard.resolve(url.hostname);

@@ -1,4 +1,4 @@
-import { AgentAuth, type AgentAuthOptions } from "../../src/index.js";
+import { ManagementClient, type ManagementClientOptions } from "../../src/index.js";
 
 /** What a made-up service answers for a page; `undefined` members are left out of the JSON. */
 export interface MadePage {
@@ -55,8 +55,13 @@ export class MadeService {
     };
   }
 
-  client(options: Partial<AgentAuthOptions> = {}): AgentAuth {
-    return new AgentAuth({ baseUrl: "https://agentauth.example", fetch: this.fetch, maxAttempts: 1, ...options });
+  client(options: Partial<ManagementClientOptions> = {}): ManagementClient {
+    return new ManagementClient({
+      baseUrl: "https://agentauth.example",
+      fetch: this.fetch,
+      maxAttempts: 1,
+      ...options,
+    });
   }
 
   ids(): string[] {

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { EXIT_CODES } from "../../src/cli/runtime/exit-codes.js";
 import { isAgentAuthError } from "../../src/errors.js";
-import { AgentAuth } from "../../src/index.js";
+import { ManagementClient } from "../../src/index.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import type { LoginMethod } from "../../src/oauth/login/login-method.js";
 import { fileStore } from "../../src/store/file/file.js";
@@ -10,7 +10,7 @@ import { leaks, misconduct, missingParts, rememberSecrets, storeOf, wrongRequest
 import { type Kit, startKit } from "./kit/kit.js";
 
 /** How a case went. */
-export interface Verdict {
+export interface ListingSummary {
   /** Empty where all is well. */
   problems: string[];
   exit: number | null | undefined;
@@ -20,7 +20,7 @@ export interface Verdict {
 }
 
 /** Runs a case against the built command line. */
-export async function runCase(one: HostileCase): Promise<Verdict> {
+export async function runCase(one: HostileCase): Promise<ListingSummary> {
   const kit = await startKit(one.world ?? "loopback");
   try {
     await one.arrange?.(kit);
@@ -120,12 +120,12 @@ export async function runInLibrary(one: HostileCase): Promise<string[]> {
 
 async function callLibrary({ command, options, timeout, retries }: HostileCase, kit: Kit): Promise<unknown> {
   const common = {
-    timeout: timeout === undefined ? undefined : timeout * 1000,
+    timeoutMs: timeout === undefined ? undefined : timeout * 1000,
     maxAttempts: retries === false ? 1 : undefined,
   };
   if (command === "devices") {
     const { origin: baseUrl } = kit.service;
-    const service = new AgentAuth({ baseUrl, token: kit.canaries.get("api-token"), ...common });
+    const service = new ManagementClient({ baseUrl, token: kit.canaries.get("api-token"), ...common });
     return service.devices.list({ pool_id: "pool_1" }).toArray();
   }
   const agent = new AgentClient({ store: fileStore(kit.home), login: personAtHand, ...common, ...options });

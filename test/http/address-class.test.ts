@@ -1,13 +1,13 @@
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
 import { isLoopbackHost } from "../../src/http/address.js";
-import { boundsOf, farthest, type Reach, reachOf, ruleOf } from "../../src/http/address-class.js";
+import { type AddressClass, classifyHost, mostPublic, policyFor, ruleOf } from "../../src/http/address-class.js";
 import { fc } from "../helpers/properties.js";
 
 /** How far the host of a URL is. */
-const reachOfUrl = (host: string) => reachOf(new URL(`https://${host}/`).hostname);
+const reachOfUrl = (host: string) => classifyHost(new URL(`https://${host}/`).hostname);
 
-const SPELLINGS: Readonly<Record<Exclude<Reach, "public">, readonly string[]>> = {
+const SPELLINGS: Readonly<Record<Exclude<AddressClass, "public">, readonly string[]>> = {
   loopback: [
     "127.0.0.1",
     "127.1",
@@ -174,7 +174,7 @@ describe("how far a host is", () => {
   });
 
   it("is said of addresses as resolvers write them too, zone and all", () => {
-    expect(["fe80::1%eth0", "::1", "::ffff:10.0.0.1", "10.0.0.1"].map(reachOf)).toEqual([
+    expect(["fe80::1%eth0", "::1", "::ffff:10.0.0.1", "10.0.0.1"].map(classifyHost)).toEqual([
       "forbidden",
       "loopback",
       "private",
@@ -216,7 +216,7 @@ const nearOctets = fc
   .map(([start, rest]) => [...start, ...rest].slice(0, 4));
 
 describe("an address of any kind", () => {
-  const RANGES: Readonly<Record<string, Reach>> = {
+  const RANGES: Readonly<Record<string, AddressClass>> = {
     loopback: "loopback",
     private: "private",
     carrierGradeNat: "private",
@@ -256,7 +256,7 @@ describe("an address of any kind", () => {
       fc.property(nearOctets, (parts) => {
         for (const host of spellings(parts).slice(0, -1)) {
           const { hostname } = new URL(`https://${host}/`);
-          expect([host, isLoopbackHost(hostname)]).toEqual([host, reachOf(hostname) === "loopback"]);
+          expect([host, isLoopbackHost(hostname)]).toEqual([host, classifyHost(hostname) === "loopback"]);
         }
       }),
       { numRuns: 300 },
@@ -266,9 +266,9 @@ describe("an address of any kind", () => {
 
 describe("where a server may lead", () => {
   const NONE = new Set<string>();
-  const allowed = (server: Reach | undefined, lifted: "all" | Set<string> = NONE) =>
+  const allowed = (server: AddressClass | undefined, lifted: "all" | Set<string> = NONE) =>
     (["loopback", "private", "public", "forbidden"] as const).filter((reach) =>
-      boundsOf(server, lifted)("as.example", reach),
+      policyFor(server, lifted)("as.example", reach),
     );
 
   it("is never nearer to us than it is itself", () => {
@@ -292,9 +292,9 @@ describe("where a server may lead", () => {
   });
 
   it("counts a name by the farthest of its addresses", () => {
-    expect(farthest(["loopback", "public", "private"])).toBe("public");
-    expect(farthest(["loopback", "private"])).toBe("private");
-    expect(farthest(["loopback", "forbidden"])).toBe("forbidden");
-    expect(farthest([])).toBe("forbidden");
+    expect(mostPublic(["loopback", "public", "private"])).toBe("public");
+    expect(mostPublic(["loopback", "private"])).toBe("private");
+    expect(mostPublic(["loopback", "forbidden"])).toBe("forbidden");
+    expect(mostPublic([])).toBe("forbidden");
   });
 });

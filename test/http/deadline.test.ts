@@ -281,7 +281,7 @@ describe("the timeout of an attempt", () => {
     const { server, send } = await setUp(
       (response, _request, nth) => (nth < 3 ? undefined : sendJson(response, { nth })),
       {
-        timeout: 200,
+        timeoutMs: 200,
         // More than are needed, for a machine that is busy.
         maxAttempts: 20,
       },
@@ -298,7 +298,7 @@ describe("the timeout of an attempt", () => {
         const drip = setInterval(() => response.write(" "), 5);
         response.on("close", () => clearInterval(drip));
       },
-      { timeout: 60, maxAttempts: 2, onEvent: (event) => event.type === "failure" && codes.push(event.code) },
+      { timeoutMs: 60, maxAttempts: 2, onEvent: (event) => event.type === "failure" && codes.push(event.code) },
     );
     const error = await rejection(send());
     expect(error).toMatchObject({ code: "timeout", class: "unavailable", retryable: true });
@@ -309,7 +309,7 @@ describe("the timeout of an attempt", () => {
   it("also ends a fetch that does not heed its signal, and lets go of what that answers later", async () => {
     let answer: (response: Response) => void = () => undefined;
     const fetch = () => new Promise<Response>((resolve) => (answer = resolve));
-    const transport = createTransport({ fetch, timeout: 5, maxAttempts: 1 });
+    const transport = createTransport({ fetch, timeoutMs: 5, maxAttempts: 1 });
     expect(await rejection(transport(new Request("https://agentauth.example")))).toMatchObject({ code: "timeout" });
     let isCancelled = false;
     answer(
@@ -348,7 +348,7 @@ describe("the deadline of a call", () => {
 
   it("may be longer than one attempt, also when only the timeout was set", async () => {
     const waits: number[] = [];
-    for (const options of [{ timeout: 120_000 }, { timeout: 120_000, deadline: 50_000 }]) {
+    for (const options of [{ timeoutMs: 120_000 }, { timeoutMs: 120_000, deadline: 50_000 }]) {
       const clock = new FakeClock();
       const { send } = await setUp(
         (response, _request, nth) => sendJson(response, {}, nth === 1 ? 503 : 200, { "retry-after": "100" }),

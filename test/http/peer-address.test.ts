@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { boundsOf, type Reach } from "../../src/http/address-class.js";
+import { type AddressClass, policyFor } from "../../src/http/address-class.js";
 import { checkAddress } from "../../src/http/peer-address.js";
 
 /** Checks what a server names that lies so far away itself. */
-const check = (value: unknown, server: Reach = "public") =>
-  checkAddress(value, "token_endpoint", "https://as.example/doc", { bounds: boundsOf(server, new Set()) });
+const check = (value: unknown, server: AddressClass = "public") =>
+  checkAddress(value, "token_endpoint", "https://as.example/doc", { bounds: policyFor(server, new Set()) });
 
 describe("checkAddress", () => {
   it.each([

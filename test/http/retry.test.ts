@@ -212,7 +212,7 @@ describe("the retry budget", () => {
     const onEvent = (event: HttpEvent) => {
       if (event.type === "request") attempts++;
     };
-    const { send } = await setUp(() => undefined, { timeout: 5, onEvent });
+    const { send } = await setUp(() => undefined, { timeoutMs: 5, onEvent });
     for (let call = 0; call < 30; call++) expect(await rejection(send())).toMatchObject({ code: "timeout" });
     expect(attempts).toBe(30 + 50);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { abortedError } from "../../src/errors.js";
-import { Flights } from "../../src/http/single-flight.js";
+import { SingleFlight } from "../../src/http/single-flight.js";
 
 /** Work that ends when a test says so, or when its signal fires. */
 function work() {
@@ -20,46 +20,46 @@ function work() {
 
 describe("Flights", () => {
   it("does the work once for all who ask meanwhile, and again for who asks later", async () => {
-    const flights = new Flights<string>();
+    const flights = new SingleFlight<string>();
     const job = work();
-    const first = [flights.join("a", job.run, undefined), flights.join("a", job.run, undefined)];
+    const first = [flights.run("a", job.run, undefined), flights.run("a", job.run, undefined)];
     job.land("one");
     expect(await Promise.all(first)).toEqual(["one", "one"]);
-    const second = flights.join("a", job.run, undefined);
+    const second = flights.run("a", job.run, undefined);
     job.land("two");
     expect(await second).toBe("two");
     expect(job.begun()).toBe(2);
   });
 
   it("keeps names apart", async () => {
-    const flights = new Flights<string>();
+    const flights = new SingleFlight<string>();
     const [a, b] = [work(), work()];
-    const both = Promise.all([flights.join("a", a.run, undefined), flights.join("b", b.run, undefined)]);
+    const both = Promise.all([flights.run("a", a.run, undefined), flights.run("b", b.run, undefined)]);
     a.land("a");
     b.land("b");
     expect(await both).toEqual(["a", "b"]);
   });
 
   it("gives a failure to all, and begins anew after it", async () => {
-    const flights = new Flights<string>();
+    const flights = new SingleFlight<string>();
     const job = work();
-    const both = Promise.allSettled([flights.join("a", job.run, undefined), flights.join("a", job.run, undefined)]);
+    const both = Promise.allSettled([flights.run("a", job.run, undefined), flights.run("a", job.run, undefined)]);
     job.fail(new Error("no"));
     expect((await both).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    const again = flights.join("a", job.run, undefined);
+    const again = flights.run("a", job.run, undefined);
     job.land("yes");
     expect(await again).toBe("yes");
   });
 
   it("ends the work with the last who waits, not with the first", async () => {
-    const flights = new Flights<string>();
+    const flights = new SingleFlight<string>();
     const job = work();
     const [one, two] = [new AbortController(), new AbortController()];
-    const first = flights.join("a", job.run, one.signal);
-    const second = flights.join("a", job.run, two.signal);
+    const first = flights.run("a", job.run, one.signal);
+    const second = flights.run("a", job.run, two.signal);
     one.abort();
     await expect(first).rejects.toMatchObject({ code: "aborted" });
-    const third = flights.join("a", job.run, undefined);
+    const third = flights.run("a", job.run, undefined);
     two.abort();
     await expect(second).rejects.toMatchObject({ code: "aborted" });
     job.land("done");
@@ -68,10 +68,10 @@ describe("Flights", () => {
   });
 
   it("waits, when the last one leaves, until the work has put its things in order", async () => {
-    const flights = new Flights<string>();
+    const flights = new SingleFlight<string>();
     const controller = new AbortController();
     let inOrder = false;
-    const left = flights.join(
+    const left = flights.run(
       "a",
       (signal) =>
         new Promise((_resolve, reject) => {

@@ -10,7 +10,7 @@ import { rejection } from "../helpers/service.js";
 const address = "https://agentauth.example/api/v1/pool";
 
 describe("a transport", () => {
-  it.each(["timeout", "deadline", "maxAttempts", "maxBodyBytes"] as const)("wants a positive %s", (name) => {
+  it.each(["timeoutMs", "deadline", "maxAttempts", "maxBodyBytes"] as const)("wants a positive %s", (name) => {
     for (const value of [0, -1, Number.NaN]) {
       expect(() => createTransport({ [name]: value })).toThrow(TypeError);
       expect(() => createTransport({ [name]: value })).toThrow(`${name} must be a positive number, not ${value}`);
@@ -21,7 +21,7 @@ describe("a transport", () => {
   it("takes a request without bounds when it is told to", async () => {
     const server = await startServer((response) => sendJson(response, { ok: true }));
     const none = Number.POSITIVE_INFINITY;
-    const transport = createTransport({ timeout: none, deadline: none, maxBodyBytes: none });
+    const transport = createTransport({ timeoutMs: none, deadline: none, maxBodyBytes: none });
     expect((await transport(new Request(server.origin))).json).toEqual({ ok: true });
   });
 

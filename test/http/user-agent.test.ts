@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { userAgent, VERSION } from "../../src/http/user-agent.js";
-import { AgentAuth } from "../../src/index.js";
+import { ManagementClient } from "../../src/index.js";
 import { sendJson, startServer } from "../helpers/server.js";
 
 describe("the user agent", () => {
@@ -15,8 +15,8 @@ describe("the user agent", () => {
     const server = await startServer((response) =>
       sendJson(response, { status: "success", summaries: [], pagination: {} }),
     );
-    await new AgentAuth({ baseUrl: server.origin }).get("/api/v1/pool");
-    await new AgentAuth({ baseUrl: server.origin, userAgent: "inventory/2.1" }).get("/api/v1/pool");
+    await new ManagementClient({ baseUrl: server.origin }).get("/api/v1/pool");
+    await new ManagementClient({ baseUrl: server.origin, userAgent: "inventory/2.1" }).get("/api/v1/pool");
     expect(server.requests.map((request) => request.headers["user-agent"])).toEqual([
       `agentauth/${VERSION}`,
       `inventory/2.1 agentauth/${VERSION}`,

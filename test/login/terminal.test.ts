@@ -209,12 +209,14 @@ describe("a login at a terminal", () => {
     expect((await login({}, earlier)).session.redirectUri).toBe(earlier);
   });
 
-  test.each([{ loginTimeout: 0 }, { loginTimeout: Number.NaN }, { redirectPort: 0 }, { redirectPath: "x" }])(
-    "refuses %j from the start",
-    (wrong) => {
-      expect(() => terminalLogin({ say: () => {}, env: {}, ...wrong })).toThrow(TypeError);
-    },
-  );
+  test.each([
+    { loginTimeoutSeconds: 0 },
+    { loginTimeoutSeconds: Number.NaN },
+    { redirectPort: 0 },
+    { redirectPath: "x" },
+  ])("refuses %j from the start", (wrong) => {
+    expect(() => terminalLogin({ say: () => {}, env: {}, ...wrong })).toThrow(TypeError);
+  });
 
   test("refuses a browser command without its last quote from the start", () => {
     expect(() => terminalLogin({ say: () => {}, env: {}, browser: "'x" })).toThrow(AgentAuthError);
@@ -332,7 +334,7 @@ describe("a pasted address", () => {
 describe("the end without a callback", () => {
   test.each(["browser", "paste"] as const)("comes with the timeout: %s", async (flow) => {
     const input = new PassThrough();
-    const { session, authorize } = await login({ flow, input, loginTimeout: 0.05 });
+    const { session, authorize } = await login({ flow, input, loginTimeoutSeconds: 0.05 });
     const error = await rejection(authorize());
     expect(error).toMatchObject({ code: "timeout", class: "auth", retryable: false });
     expect((error as AgentAuthError).hint).toMatch(/agentauth login https:\/\/mcp\.example\/mcp .*--login-timeout/);

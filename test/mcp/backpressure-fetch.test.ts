@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { pacedFetch } from "../../src/mcp/backpressure-fetch.js";
-import { createHostPipe } from "../../src/mcp/stdio-writer.js";
+import { backpressureFetch } from "../../src/mcp/backpressure-fetch.js";
+import { createStdioWriter } from "../../src/mcp/stdio-writer.js";
 import { until } from "../helpers/server.js";
 
 const turns = async (count: number) => {
@@ -22,7 +22,7 @@ describe("a paced fetch", () => {
     const room = new Promise<void>((resolve) => {
       open = resolve;
     });
-    const fetch = pacedFetch(
+    const fetch = backpressureFetch(
       async () => new Response(body()),
       () => room,
     );
@@ -36,7 +36,7 @@ describe("a paced fetch", () => {
   it("keeps what an answer says of itself", async () => {
     const origin = new Response("x", { status: 203, statusText: "so", headers: { "mcp-session-id": "s" } });
     Object.defineProperty(origin, "url", { value: "https://mcp.example/there" });
-    const answer = await pacedFetch(
+    const answer = await backpressureFetch(
       async () => origin,
       async () => {},
     )("https://mcp.example/");
@@ -50,7 +50,7 @@ describe("a paced fetch", () => {
       const chunks = events.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
       const stream = ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
       const answer = () => new Response(stream, { headers: { "content-type": "text/event-stream" } });
-      const fetch = pacedFetch(
+      const fetch = backpressureFetch(
         async () => answer(),
         async () => {},
         // One event with its end, and the piece in which it ends.
@@ -64,7 +64,7 @@ describe("a paced fetch", () => {
 describe("a pipe to a host", () => {
   it("has room again when the host has read", async () => {
     const taken: (() => void)[] = [];
-    const pipe = createHostPipe(
+    const pipe = createStdioWriter(
       () => new Promise((resolve) => taken.push(resolve)),
       () => {},
     );
@@ -85,7 +85,7 @@ describe("a pipe to a host", () => {
   it("says once that nobody reads any more, and throws away what comes then", async () => {
     const failures: unknown[] = [];
     let written = 0;
-    const pipe = createHostPipe(
+    const pipe = createStdioWriter(
       async () => {
         written += 1;
         throw new Error("EPIPE");

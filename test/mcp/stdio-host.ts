@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
-import { type BridgeOptions, bridge } from "../../src/mcp/stdio-proxy.js";
+import { runStdioProxy, type StdioProxyOptions } from "../../src/mcp/stdio-proxy.js";
 import { until } from "../helpers/server.js";
 
 /** A message as the host read it. */
@@ -20,13 +20,13 @@ export const HELLO = {
 };
 
 /** A host in this process that speaks with a server over the bridge. */
-export function startHost(url: string, over: Partial<BridgeOptions> = {}) {
+export function startHost(url: string, over: Partial<StdioProxyOptions> = {}) {
   const input = new PassThrough();
   const heard: Heard[] = [];
   const trouble: string[] = [];
   const steps: string[] = [];
   const stop = new AbortController();
-  const done = bridge({
+  const done = runStdioProxy({
     url,
     fetch: globalThis.fetch,
     input,

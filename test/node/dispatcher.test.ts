@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { AgentAuth } from "../../src/api/client.js";
+import { ManagementClient } from "../../src/api/client.js";
 import type { AgentAuthError } from "../../src/errors.js";
-import { createOutlet, type OutletOptions } from "../../src/node/dispatcher.js";
+import { createFetch, type DispatcherOptions } from "../../src/node/dispatcher.js";
 import { nodeNetwork } from "../../src/node/network.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { memoryStore } from "../../src/store/memory.js";
@@ -13,12 +13,12 @@ const PEM = readFileSync(new URL("../fixtures/self-signed.pem", import.meta.url)
 const TIMEOUT_MS = 300;
 
 /** What the library says of a server, where it asks for a list, and where it asks who gives tokens. */
-async function failures(origin: string, options: OutletOptions = {}) {
-  const settings = { timeout: TIMEOUT_MS, maxAttempts: 1 };
-  const service = new AgentAuth({
+async function failures(origin: string, options: DispatcherOptions = {}) {
+  const settings = { timeoutMs: TIMEOUT_MS, maxAttempts: 1 };
+  const service = new ManagementClient({
     baseUrl: origin,
     token: "tok_0123456789",
-    fetch: createOutlet(options, undefined),
+    fetch: createFetch(options, undefined),
     ...settings,
   });
   const agent = new AgentClient({ store: memoryStore(), network: nodeNetwork(options), ...settings });
@@ -34,7 +34,7 @@ async function closedPort(): Promise<string> {
 }
 
 describe("a failure on the way is told apart, for lists and for tokens alike", () => {
-  it.each<[string, string, () => Promise<[string, OutletOptions?]>, RegExp]>([
+  it.each<[string, string, () => Promise<[string, DispatcherOptions?]>, RegExp]>([
     ["a name that does not exist", "dns_failed", async () => ["https://no-such-host.invalid"], /could not be resolved/],
     ["nobody who listens", "connection_refused", async () => [await closedPort()], /the connection was refused/],
     [

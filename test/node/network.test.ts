@@ -3,13 +3,13 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
-import type { Lifted } from "../../src/http/address-class.js";
+import type { Exemptions } from "../../src/http/address-class.js";
 import { type NodeNetworkOptions, nodeNetwork } from "../../src/node/network.js";
 import { type Answer, sendJson, startServer, startTlsServer, type TestServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
 const PUBLIC = "93.184.215.14";
-const NOBODY: Lifted = new Set();
+const NOBODY: Exemptions = new Set();
 const PEM = readFileSync(new URL("../fixtures/self-signed.pem", import.meta.url), "utf8");
 
 /** A server that says what it was asked. */
@@ -31,8 +31,8 @@ function lookupOf(zone: Record<string, readonly (readonly string[])[]>) {
 }
 
 const portOf = ({ origin }: TestServer) => new URL(origin).port;
-const wayOf = (server: string, options: NodeNetworkOptions, lifted: Lifted = NOBODY) =>
-  nodeNetwork(options).wayTo(new URL(server), lifted);
+const wayOf = (server: string, options: NodeNetworkOptions, lifted: Exemptions = NOBODY) =>
+  nodeNetwork(options).connectTo(new URL(server), lifted);
 const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>;
 
 describe("a connection", () => {
@@ -74,7 +74,7 @@ describe("a connection", () => {
     const url = `http://mcp.test:${portOf(server)}/`;
     const { lookup } = lookupOf({ "mcp.test": [[PUBLIC], ["127.0.0.1"]] });
     const way = wayOf(url, { lookup });
-    expect(await way.reach()).toBe("public");
+    expect(await way.addressClass()).toBe("public");
     expect(await rejection(way.fetch(url))).toMatchObject({ code: "bad_address" });
     expect(server.requests).toEqual([]);
   });
@@ -105,9 +105,9 @@ describe("a connection", () => {
     const { lookup } = lookupOf({ "mcp.test": [[PUBLIC]], "as.test": [["127.0.0.1"]] });
     const network = nodeNetwork({ lookup });
     const url = `http://as.test:${portOf(server)}/`;
-    const lax = network.wayTo(new URL("https://mcp.test/"), "all");
+    const lax = network.connectTo(new URL("https://mcp.test/"), "all");
     await (await lax.fetch(url)).text();
-    const strict = network.wayTo(new URL("https://mcp.test/"), NOBODY);
+    const strict = network.connectTo(new URL("https://mcp.test/"), NOBODY);
     expect(await rejection(strict.fetch(url))).toMatchObject({ code: "bad_address" });
     expect(server.requests).toHaveLength(1);
   });
@@ -117,7 +117,7 @@ describe("a connection", () => {
     const url = `http://localhost:${portOf(server)}/`;
     const way = wayOf(url, {});
     expect((await way.fetch(url)).status).toBe(200);
-    expect(await way.reach()).toBe("loopback");
+    expect(await way.addressClass()).toBe("loopback");
   });
 
   it("fails as always where the name does not exist", async () => {
@@ -168,7 +168,7 @@ describe("a redirect", () => {
     const url = `http://mcp.test:${portOf(outer)}/`;
     // Only its own host is lifted, so that the first hop can be made to this machine.
     const way = wayOf(url, { lookup: lookupOf(zone).lookup }, new Set(["mcp.test"]));
-    await way.reach();
+    await way.addressClass();
     const error = await rejection(way.fetch(url, { method: "POST", body: "question" }));
     expect(error).toMatchObject({ code: "bad_address", message: expect.stringContaining('"inner.test"') });
     expect([outer.requests.length, inner.requests.length]).toEqual([2, 0]);

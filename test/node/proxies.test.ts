@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createOutlet } from "../../src/node/dispatcher.js";
-import type { Guard } from "../../src/node/ssrf-guard.js";
+import { createFetch } from "../../src/node/dispatcher.js";
+import type { SsrfGuard } from "../../src/node/ssrf-guard.js";
 import { rejection } from "../helpers/service.js";
 
 /** An address of this machine that others reach too: what is on loopback never goes through a proxy. */
@@ -47,14 +47,14 @@ afterAll(() => {
 async function ask(host: string, noProxy: string, credentials = "") {
   const addresses = [{ address: OUTSIDE ?? "", family: 4 }];
   // What may be connected to is not the matter here, and an address of a test machine may be none that is ever allowed.
-  const guard: Guard = {
+  const guard: SsrfGuard = {
     resolve: async () => addresses,
     checkWritten: () => undefined,
     reach: async () => "public",
   };
   const proxies = { http: `http://${credentials}127.0.0.1:${portOf(proxy)}` };
   const url = `http://${host}:${portOf(service)}/`;
-  const fetch = createOutlet({ proxies, noProxy }, guard);
+  const fetch = createFetch({ proxies, noProxy }, guard);
   return (await fetch(url, { headers: { connection: "close" } })).text();
 }
 

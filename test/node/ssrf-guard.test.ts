@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Lifted } from "../../src/http/address-class.js";
-import { createGuard, type Guard } from "../../src/node/ssrf-guard.js";
+import type { Exemptions } from "../../src/http/address-class.js";
+import { createSsrfGuard, type SsrfGuard } from "../../src/node/ssrf-guard.js";
 import { rejection } from "../helpers/service.js";
 
 const PUBLIC = "93.184.215.14";
@@ -10,7 +10,7 @@ const OTHER_PUBLIC = "2606:4700::1111";
 type Zone = Record<string, readonly (readonly string[])[]>;
 
 /** A guard over names that a test gives, and the names that it looked up. */
-function guardOf(server: string, zone: Zone, options: { lifted?: Lifted; isHidden?: boolean } = {}) {
+function guardOf(server: string, zone: Zone, options: { lifted?: Exemptions; isHidden?: boolean } = {}) {
   const asked: string[] = [];
   const lookup = async (hostname: string) => {
     const answers = zone[hostname] ?? [];
@@ -20,12 +20,12 @@ function guardOf(server: string, zone: Zone, options: { lifted?: Lifted; isHidde
     if (!addresses) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
     return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
   };
-  return { guard: createGuard(server, { lifted: new Set(), isHidden: false, lookup, ...options }), asked };
+  return { guard: createSsrfGuard(server, { lifted: new Set(), isHidden: false, lookup, ...options }), asked };
 }
 
-const addressesOf = async (guard: Guard, hostname: string) =>
+const addressesOf = async (guard: SsrfGuard, hostname: string) =>
   (await guard.resolve(hostname)).map(({ address }) => address);
-const refusalOf = (guard: Guard, hostname: string) => rejection(guard.resolve(hostname));
+const refusalOf = (guard: SsrfGuard, hostname: string) => rejection(guard.resolve(hostname));
 const isRefused = (words: string, hint?: string) =>
   expect.objectContaining({
     code: "bad_address",

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
-import { createOutlet, type OutletOptions } from "../../src/node/dispatcher.js";
+import { createFetch, type DispatcherOptions } from "../../src/node/dispatcher.js";
 import { explainingTls } from "../../src/node/tls-failure.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { rejection } from "../helpers/service.js";
@@ -70,8 +70,8 @@ afterAll(() => {
 const CREDENTIALS = "me:s3cret";
 const BASIC = `Basic ${Buffer.from(CREDENTIALS).toString("base64")}`;
 
-async function failure(options: OutletOptions, url: string): Promise<AgentAuthError> {
-  return networkError(await rejection(createOutlet(options, undefined)(url)), url);
+async function failure(options: DispatcherOptions, url: string): Promise<AgentAuthError> {
+  return networkError(await rejection(createFetch(options, undefined)(url)), url);
 }
 
 const untrusted = (whose: string) =>

@@ -48,7 +48,7 @@ describe("options", () => {
     ],
     ["an unknown word about bound tokens", { dpop: "yes" }, /^dpop "yes" must be one of off, supported, required/],
     ["nonces in proofs that are not taken", { dpop: "off", dpopNonces: true }, /^dpopNonces needs proofs/],
-    ["no time at all", { timeout: 0 }, /^timeout/],
+    ["no time at all", { timeoutMs: 0 }, /^timeoutMs/],
   ])("cannot be %s", (_what, options, message) => {
     expect(() => make(options as Partial<ResourceServerOptions>)).toThrow(TypeError);
     expect(() => make(options as Partial<ResourceServerOptions>)).toThrow(message);

@@ -247,9 +247,9 @@ describe("the documents of an issuer", () => {
   it("are asked for by way of the network that the options bring, and judged by where names lead", async () => {
     const ways: string[] = [];
     const network = {
-      wayTo: (server: URL) => {
+      connectTo: (server: URL) => {
         ways.push(server.href);
-        return { fetch: globalThis.fetch, reach: async () => "loopback" as const };
+        return { fetch: globalThis.fetch, addressClass: async () => "loopback" as const };
       },
     };
     expect((await signer.server({ network }).ask(await signer.sign())).status).toBe(200);
@@ -258,9 +258,9 @@ describe("the documents of an issuer", () => {
 
   it("cannot be had where the network does not know the issuer's name", async () => {
     const network = {
-      wayTo: () => ({
+      connectTo: () => ({
         fetch: async () => Response.json({ issuer: "https://as.example/pool", jwks_uri: "https://as.example/jwks" }),
-        reach: () => Promise.reject(Object.assign(new Error("nobody"), { code: "ENOTFOUND" })),
+        addressClass: () => Promise.reject(Object.assign(new Error("nobody"), { code: "ENOTFOUND" })),
       }),
     };
     const issuer = "https://as.example/pool";

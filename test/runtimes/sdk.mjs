@@ -1,6 +1,6 @@
 // What the SDK promises of every runtime, in interfaces that all of them have: it is given a sandbox and tells which
 // checks held. scripts/runtimes.mjs runs it in each of them.
-import { AgentAuth, AgentClient, generateProofKey, isAgentAuthError, memoryStore, proverOf } from "agentauth";
+import { AgentClient, generateProofKey, isAgentAuthError, ManagementClient, memoryStore, proverOf } from "agentauth";
 import { createResourceServer } from "agentauth/resource-server";
 
 /** The checks of the management client; a browser can run them, too. */
@@ -33,7 +33,7 @@ export const MANAGEMENT = {
     equal(JSON.parse(JSON.stringify(error)).class, "remote");
   },
   "says that nobody answers at an address": async ({ sandbox, token }) => {
-    const nobody = new AgentAuth({ baseUrl: sandbox.silentOrigin, token, maxAttempts: 1 });
+    const nobody = new ManagementClient({ baseUrl: sandbox.silentOrigin, token, maxAttempts: 1 });
     equal((await failure(nobody.pools.list({ domain_id: "any" }).toArray())).class, "unavailable");
   },
   "ends with the caller's signal while an answer is awaited": async ({ service, pool, steer, events }) => {
@@ -47,7 +47,7 @@ export const MANAGEMENT = {
   },
   "gives up when an answer takes longer than the timeout": async ({ sandbox, token, pool, steer }) => {
     await steer("/faults", { kind: "slow-headers", ms: 20_000, path: "device" });
-    const hasty = new AgentAuth({ baseUrl: sandbox.baseUrl, token, timeout: 200, maxAttempts: 1 });
+    const hasty = new ManagementClient({ baseUrl: sandbox.baseUrl, token, timeoutMs: 200, maxAttempts: 1 });
     equal((await failure(hasty.devices.list({ pool_id: pool }).toArray())).code, "timeout");
   },
   "never shows the API token": async ({ service, sandbox }) => {
@@ -178,7 +178,7 @@ function contextFor(sandbox) {
     events,
     pool: sandbox.pool,
     devices: sandbox.devices,
-    service: new AgentAuth({ baseUrl: sandbox.baseUrl, token, onEvent: (event) => events.push(event) }),
+    service: new ManagementClient({ baseUrl: sandbox.baseUrl, token, onEvent: (event) => events.push(event) }),
     agent: new AgentClient({ store: memoryStore(), login: person }),
     async steer(action, body) {
       const response = await fetch(`${sandbox.origin}/_sandbox${action}`, {

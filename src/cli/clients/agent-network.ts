@@ -13,8 +13,8 @@ export async function agentNetwork(options: NetworkOptions, redactor: Redactor):
   const network = nodeNetwork(await outletOf(options, redactor));
   const isBare = isUnchecked(options.env);
   return {
-    wayTo(server, lifted) {
-      const way = network.wayTo(server, lifted);
+    connectTo(server, lifted) {
+      const way = network.connectTo(server, lifted);
       const fetch = learning(way.fetch, redactor);
       return { ...way, fetch: isBare ? withCertificates(fetch) : fetch };
     },

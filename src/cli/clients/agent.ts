@@ -11,14 +11,14 @@ import { chooseStore, openStore } from "../config/store.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { Io } from "../io/io.js";
 import { agentMode } from "../runtime/agent-mode.js";
-import { type Deps, mayAsk } from "../runtime/context.js";
-import { renewals } from "../runtime/pending-saves.js";
+import { type CommandContext, mayAsk } from "../runtime/context.js";
+import { pendingSaves } from "../runtime/pending-saves.js";
 import { agentNetwork } from "./agent-network.js";
 import { confirm } from "./confirm.js";
-import { machineInputs } from "./grant.js";
+import { readGrantInputs } from "./grant.js";
 import { networkOptions } from "./management.js";
 import type { NetworkOptions } from "./network.js";
-import { eventTeller, tracedNetwork, traceOptions } from "./trace.js";
+import { eventLogger, tracedNetwork, traceOptions } from "./trace.js";
 
 /** Whether a command may sign a person in when it needs to. */
 export type Interactivity = "always" | "when-present";
@@ -29,19 +29,23 @@ export type Interactivity = "always" | "when-present";
  * @param interactivity `always` for `login`; `when-present` only where a person is there, or where the flags say so
  * @param idleTimeout milliseconds without a byte of a server's answer; 0 for no end
  */
-export async function agentOf(
+export async function createAgentClient(
   flags: Omit<AgentFlags, "output">,
-  deps: Deps,
+  deps: CommandContext,
   interactivity: Interactivity,
-  { idleTimeout }: Pick<NetworkOptions, "idleTimeout"> = {},
+  { idleTimeoutMs: idleTimeout }: Pick<NetworkOptions, "idleTimeoutMs"> = {},
 ): Promise<AgentClient> {
   const { io } = deps;
   const settings = settingsOf(flags, deps);
   const leaving = networkOptions(flags, settings, deps);
   // The queries of a sign-in have secrets in them.
   const http = traceOptions(flags, deps, false);
-  const network = tracedNetwork(await agentNetwork({ ...leaving, idleTimeout }, deps.redactor), http, flags.proxy);
-  const { client, grant } = await machineInputs(flags, deps);
+  const network = tracedNetwork(
+    await agentNetwork({ ...leaving, idleTimeoutMs: idleTimeout }, deps.redactor),
+    http,
+    flags.proxy,
+  );
+  const { client, grant } = await readGrantInputs(flags, deps);
   const { issuer } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
@@ -63,7 +67,7 @@ export async function agentOf(
     dpop: flags.dpop,
     flow: flags.flow === "device" ? "device" : "browser",
     loginHint: flags.accountHint,
-    timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
+    timeoutMs: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
     allowMissingPkceMetadata: flags.allowMissingPkceMetadata,
     allowPrivateNetwork: flags.allowPrivateNetwork,
@@ -73,7 +77,7 @@ export async function agentOf(
     strictResource: flags.strictResource,
     sameOriginEndpoints: flags.sameOriginEndpoints,
     onTrace: trace,
-    onEvent: eventTeller(http),
+    onEvent: eventLogger(http),
     onProgress: ({ about, text }) => (about === "sign-in" ? io.say(text) : io.verbose(text)),
   });
 }
@@ -99,13 +103,19 @@ function issuerQuestion(io: Io): AgentClientOptions["confirmIssuer"] {
 }
 
 /** The store of the profile, as settings and environment choose it. */
-export function storeOf(deps: Deps, profile: string): GrantStore {
+export function storeOf(deps: CommandContext, profile: string): GrantStore {
   const home = homeOf(deps);
-  return renewals.watch(openStore(chooseStore(deps.io.env, writtenProfile(profile, readConfig(home))), home, deps.io));
+  return pendingSaves.watch(
+    openStore(chooseStore(deps.io.env, writtenProfile(profile, readConfig(home))), home, deps.io),
+  );
 }
 
 /** Whether somebody may be asked to sign in: a person is there, or the flags say so. */
-export function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, interactivity: Interactivity): boolean {
+export function mayLogin(
+  flags: Omit<AgentFlags, "output">,
+  { io }: CommandContext,
+  interactivity: Interactivity,
+): boolean {
   if (flags.grant !== undefined) return false;
   if (interactivity === "always") return true;
   if (flags.login === false || !mayAsk(flags, io)) return false;
@@ -117,7 +127,7 @@ export function mayLogin(flags: Omit<AgentFlags, "output">, { io }: Deps, intera
  * How a person signs in, as the flags say. Where nobody may be asked, the address is told all the same, and the callback
  * waited for: whoever reads it may open it elsewhere.
  */
-export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
+export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: CommandContext) {
   const isAsked = mayAsk(flags, io);
   return terminalLogin({
     // Without the address there is no signing in, however quiet the rest is to be.
@@ -127,7 +137,7 @@ export function loginMethod(flags: Omit<AgentFlags, "output">, { io }: Deps) {
     browser: isAsked ? flags.browser : "none",
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
-    loginTimeout: flags.loginTimeout,
+    loginTimeoutSeconds: flags.loginTimeout,
     confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, question, signal) : undefined,
     input: isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
   });

@@ -5,11 +5,11 @@ import type { PreRegisteredClient } from "../../oauth/client/pre-registered-clie
 import type { MachineGrant } from "../../oauth/machine/machine-grant.js";
 import { quote, shellWord } from "../../redact.js";
 import { readSecretFile } from "../config/secret-file.js";
-import { checkMachineFlags, type MachineFlags } from "../flags/grant.js";
-import type { Deps } from "../runtime/context.js";
+import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
+import type { CommandContext } from "../runtime/context.js";
 
 /** The client that the flags name, and the grant by which it gets its tokens where no person is to. */
-export interface MachineInputs {
+export interface GrantInputs {
   client?: PreRegisteredClient;
   grant?: MachineGrant;
 }
@@ -19,15 +19,19 @@ export interface MachineInputs {
  *
  * @throws `AgentAuthError` `usage` for flags that do not go together, `store_failed` for a file that others can read
  */
-export async function machineInputs(flags: MachineFlags, deps: Deps): Promise<MachineInputs> {
-  checkMachineFlags(flags);
+export async function readGrantInputs(flags: MachineGrantFlags, deps: CommandContext): Promise<GrantInputs> {
+  checkMachineGrantFlags(flags);
   if (flags.clientId === undefined) return {};
   const client = await clientOf(flags.clientId, flags, deps);
   const grant = await grantOf(flags, deps);
   return { client, ...(grant && { grant }) };
 }
 
-async function clientOf(clientId: string, flags: MachineFlags, deps: Deps): Promise<PreRegisteredClient> {
+async function clientOf(
+  clientId: string,
+  flags: MachineGrantFlags,
+  deps: CommandContext,
+): Promise<PreRegisteredClient> {
   const { privateKey: file, keyId } = flags;
   if (file === undefined) {
     const secret = await secretOf(flags, "clientSecretFile", "AGENTAUTH_CLIENT_SECRET", deps);
@@ -48,7 +52,7 @@ function keyTyped(): AgentAuthError {
   );
 }
 
-async function grantOf(flags: MachineFlags, deps: Deps): Promise<MachineGrant | undefined> {
+async function grantOf(flags: MachineGrantFlags, deps: CommandContext): Promise<MachineGrant | undefined> {
   const { grant, assertionFile = "", idpTokenEndpoint = "", idpClientId = "" } = flags;
   if (grant === undefined) return undefined;
   if (grant === "client-credentials") return { type: "client_credentials" };
@@ -83,7 +87,7 @@ export async function secretOf<Name extends string>(
   flags: { readonly [name in Name]?: string | undefined },
   name: Name,
   variable: string | undefined,
-  { io, redactor }: Deps,
+  { io, redactor }: CommandContext,
 ): Promise<string | undefined> {
   const file = flags[name];
   const fromEnvironment = variable === undefined ? undefined : io.env[variable];

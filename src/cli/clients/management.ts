@@ -1,18 +1,22 @@
-import { AgentAuth } from "../../api/client.js";
+import { ManagementClient } from "../../api/client.js";
 import { AgentAuthError } from "../../errors.js";
 import type { Settings } from "../config/settings.js";
 import type { GlobalFlags } from "../flags/global.js";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 import { certificateFiles } from "./certificate.js";
 import type { NetworkOptions } from "./network.js";
-import { eventTeller, tracedFetch, traceOptions } from "./trace.js";
+import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
 
 /**
  * The management client that the settings describe.
  *
  * @throws `AgentAuthError` `usage` when no service is configured
  */
-export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: Deps): Promise<AgentAuth> {
+export async function createManagementClient(
+  flags: GlobalFlags,
+  settings: Settings,
+  deps: CommandContext,
+): Promise<ManagementClient> {
   const { baseUrl, apiToken, authHeader } = settings;
   if (!baseUrl) {
     throw new AgentAuthError("usage", "no service is configured: the base URL is not set", {
@@ -23,7 +27,7 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
   const { networkFetch } = await import("./network.js");
   const trace = traceOptions(flags, deps, true);
   const fetch = tracedFetch(await networkFetch(networkOptions(flags, settings, deps), deps.redactor), trace);
-  return new AgentAuth({
+  return new ManagementClient({
     baseUrl: baseUrl.value,
     ...(apiToken && {
       token: () => {
@@ -34,9 +38,9 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
     }),
     ...(authHeader && { auth: placeToken(authHeader.value) }),
     fetch,
-    timeout: flags.timeout === undefined ? undefined : flags.timeout * 1000,
+    timeoutMs: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
-    onEvent: eventTeller(trace),
+    onEvent: eventLogger(trace),
     userAgent: "agentauth-cli",
   });
 }
@@ -46,7 +50,7 @@ export async function serviceOf(flags: GlobalFlags, settings: Settings, deps: De
  *
  * @throws `AgentAuthError` `usage` for settings that do not go together
  */
-export function networkOptions(flags: GlobalFlags, settings: Settings, { io }: Deps): NetworkOptions {
+export function networkOptions(flags: GlobalFlags, settings: Settings, { io }: CommandContext): NetworkOptions {
   return {
     proxy: flags.proxy,
     caFile: flags.caFile,

@@ -6,7 +6,7 @@ import { parseMcpUrl } from "../../oauth/discovery/resource.js";
  *
  * @throws `AgentAuthError` `usage`
  */
-export function mcpAddress(value: string): string {
+export function parseMcpUrlArgument(value: string): string {
   try {
     return parseMcpUrl(value).url;
   } catch (cause) {

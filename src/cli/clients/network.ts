@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
-import type { OutletOptions } from "../../node/dispatcher.js";
+import type { DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
 import { explainingTls } from "../../node/tls-failure.js";
 import { quote, type Redactor } from "../../redact.js";
@@ -15,7 +15,7 @@ export interface NetworkOptions {
   /** What servers that ask for a certificate are shown. */
   clientCertificate?: CertificateFiles | undefined;
   /** Milliseconds; see `OutletOptions`. */
-  idleTimeout?: number | undefined;
+  idleTimeoutMs?: number | undefined;
   env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -35,8 +35,8 @@ export async function networkFetch(options: NetworkOptions, redactor: Redactor):
       (input, init) => globalThis.fetch(input, init),
       () => ({}),
     );
-  const { createOutlet } = await import("../../node/dispatcher.js");
-  return createOutlet(outlet, undefined);
+  const { createFetch } = await import("../../node/dispatcher.js");
+  return createFetch(outlet, undefined);
 }
 
 /** Whether Node's own fetch does all that is wanted. */
@@ -71,9 +71,9 @@ export function withCertificates(send: Fetch): Fetch {
  * @throws `AgentAuthError` `usage`
  */
 export async function outletOf(
-  { proxy, caFile, clientCertificate, idleTimeout, env }: NetworkOptions,
+  { proxy, caFile, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
-): Promise<OutletOptions & { proxies: Proxies }> {
+): Promise<DispatcherOptions & { proxies: Proxies }> {
   // Programs read these in small letters first, and an empty one is unset.
   const read = (name: string) => env[name.toLowerCase()] || env[name];
   const ca = caFile === undefined ? undefined : await authorities(caFile, env);
@@ -81,7 +81,7 @@ export async function outletOf(
     proxies: readProxies(proxy, read, redactor),
     noProxy: read("NO_PROXY"),
     ca,
-    idleTimeout,
+    idleTimeoutMs: idleTimeout,
     clientCertificate: clientCertificate && (await readClientCertificate(clientCertificate)),
   };
 }

@@ -6,7 +6,7 @@ import type { Network } from "../../http/network.js";
 import { parseChallenges } from "../../oauth/discovery/challenge.js";
 import { MASK, quote } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 
 type Fetch = typeof globalThis.fetch;
 
@@ -15,8 +15,8 @@ interface TraceOptions {
   /** Tells a line. */
   say(line: string): void;
   /** Masks the secrets of this run. */
-  redactor: Deps["redactor"];
-  now: Deps["now"];
+  redactor: CommandContext["redactor"];
+  now: CommandContext["now"];
   /** Whether headers are told, for `--debug`. */
   headers: boolean;
   /** Whether the query is told: in a sign-in it has secrets in it. */
@@ -26,7 +26,7 @@ interface TraceOptions {
 /** How the flags want requests to be told; undefined where nothing is asked for. */
 export function traceOptions(
   { verbose, debug }: Pick<GlobalFlags, "verbose" | "debug">,
-  { io, redactor, now }: Deps,
+  { io, redactor, now }: CommandContext,
   query: boolean,
 ): TraceOptions | undefined {
   if (!verbose && !debug) return undefined;
@@ -62,19 +62,19 @@ export function tracedNetwork(network: Network, trace: TraceOptions | undefined,
   if (trace === undefined) return network;
   let told = proxy === undefined;
   return {
-    wayTo(server, lifted) {
+    connectTo(server, lifted) {
       if (!told && isLoopbackHost(server.hostname)) {
         trace.say(`--proxy is not used for ${server.host}, which is on this machine`);
         told = true;
       }
-      const way = network.wayTo(server, lifted);
+      const way = network.connectTo(server, lifted);
       return { ...way, fetch: tracedFetch(way.fetch, trace) };
     },
   };
 }
 
 /** What becomes of requests beyond what {@link tracedFetch} sees: failures and repetitions. */
-export function eventTeller(trace: TraceOptions | undefined): ((event: HttpEvent) => void) | undefined {
+export function eventLogger(trace: TraceOptions | undefined): ((event: HttpEvent) => void) | undefined {
   return (
     trace &&
     ((event) => {

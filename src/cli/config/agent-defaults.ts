@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { AgentMode } from "../runtime/agent-mode.js";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 import { settingsOf } from "./settings.js";
 
 interface Given {
@@ -28,7 +28,7 @@ export function withAgentDefaults<Options extends object>(
   command: Command,
   options: Options,
   mode: AgentMode,
-  deps: Deps,
+  deps: CommandContext,
 ): Options {
   const added = { ...silence(command, options), ...format(command, options, deps) };
   if ("output" in added) mode.tell(deps.io);
@@ -46,7 +46,7 @@ function silence(command: Command, { browser, flow, login, grant }: Given): Sile
   };
 }
 
-function format(command: Command, given: Given, deps: Deps): { output?: "json" | "ndjson" } {
+function format(command: Command, given: Given, deps: CommandContext): { output?: "json" | "ndjson" } {
   const { output, json, jq, html } = given;
   if (!knows(command, "--json") || !knows(command, "--output")) return {};
   if ([output, json, jq, html].some((one) => one !== undefined) || profileHasFormat(given, deps)) return {};
@@ -54,7 +54,7 @@ function format(command: Command, given: Given, deps: Deps): { output?: "json" |
   return { output: isWatched ? "ndjson" : "json" };
 }
 
-function profileHasFormat(flags: object, deps: Deps): boolean {
+function profileHasFormat(flags: object, deps: CommandContext): boolean {
   try {
     return settingsOf(flags, deps).output !== undefined;
   } catch {

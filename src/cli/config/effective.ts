@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 import { type Config, configPath, isProfileKey, type Profile, readConfig } from "./file.js";
 import { homeOf } from "./home.js";
 import { placeIn, type SettingsFile } from "./location.js";
@@ -9,7 +9,7 @@ import type { Sourced } from "./sourced.js";
 import { chooseStore } from "./store.js";
 
 /** A setting and what decided it; without a value where nothing did. */
-export interface SettingInForce extends Partial<Sourced> {
+export interface EffectiveSetting extends Partial<Sourced> {
   key: string;
 }
 
@@ -18,7 +18,7 @@ export interface SettingInForce extends Partial<Sourced> {
  *
  * @param showOrigin adds the line of the settings file to what comes from a profile
  */
-export function settingsInForce(settings: Settings, deps: Deps, showOrigin = false): SettingInForce[] {
+export function effectiveSettings(settings: Settings, deps: CommandContext, showOrigin = false): EffectiveSetting[] {
   const home = homeOf(deps);
   const config = readConfig(home);
   const written = writtenProfile(settings.profile.value, config);
@@ -33,7 +33,7 @@ function rowsOf(
   { store_fallback: fallback }: Profile,
   store: Sourced,
   profile: Sourced,
-): SettingInForce[] {
+): EffectiveSetting[] {
   const { baseUrl, apiToken, authHeader, issuer, account, domain, pool, output, clientCert, clientKey } = settings;
   const from = `profile ${profile.value}`;
   return [
@@ -67,11 +67,11 @@ function settingsFile(home: string): SettingsFile | undefined {
 }
 
 function withPlace(
-  row: SettingInForce,
+  row: EffectiveSetting,
   { name, entries }: { name: string; entries: Profile },
   { profile }: Config,
   file: SettingsFile,
-): SettingInForce {
+): EffectiveSetting {
   const { key, source } = row;
   if (source === undefined) return row;
   if (key === "profile") {

@@ -7,7 +7,7 @@ import { quote } from "../../redact.js";
 import { makePrivateFolder } from "../../store/file/private-file.js";
 import { storeError } from "../../store/store-error.js";
 import { FORMATS } from "../flags/formats.js";
-import { nearest } from "../runtime/suggest.js";
+import { suggest } from "../runtime/suggest.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./rules.js";
 
@@ -196,7 +196,7 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
     if (key === "base_url") throw wrong(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
     if (key === "api_token")
       throw wrong(`${where} ${rule}`, "agentauth config set api_token - reads a token from stdin", cause);
-    const meant = nearest(value, PROFILE_KEYS[key].choices ?? []);
+    const meant = suggest(value, PROFILE_KEYS[key].choices ?? []);
     throw wrong(`${where} ${quote(value)} ${rule}`, meant && `did you mean ${meant}?`, cause);
   }
 }

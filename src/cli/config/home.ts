@@ -1,6 +1,6 @@
 import { homedir, platform } from "node:os";
 import { join, resolve } from "node:path";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -15,6 +15,6 @@ export function homeFolder(env: Env): string {
 }
 
 /** The folder of our files in this run. */
-export function homeOf(deps: Deps): string {
+export function homeOf(deps: CommandContext): string {
   return homeFolder(deps.io.env);
 }

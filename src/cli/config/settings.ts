@@ -2,8 +2,8 @@ import { AgentAuthError } from "../../errors.js";
 import { parseBaseUrl } from "../../http/address.js";
 import { quote, shellWord } from "../../redact.js";
 import type { SettingFlags } from "../flags/global.js";
-import type { Deps } from "../runtime/context.js";
-import { nearest } from "../runtime/suggest.js";
+import type { CommandContext } from "../runtime/context.js";
+import { suggest } from "../runtime/suggest.js";
 import { type Config, checkSetting, isProfileName, type Profile, readConfig, SANDBOX_PROFILE } from "./file.js";
 import { homeOf } from "./home.js";
 import { profileNames } from "./profile.js";
@@ -105,7 +105,7 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   }
   // The default profile need not be written down; a name that somebody typed must be.
   if (name === "default") return {};
-  const meant = nearest(name, profileNames(config, home));
+  const meant = suggest(name, profileNames(config, home));
   throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
     class: "usage",
     hint:
@@ -153,7 +153,7 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
 }
 
 /** Every setting of this run with its source. */
-export function settingsOf(flags: SettingFlags, deps: Deps): Settings {
+export function settingsOf(flags: SettingFlags, deps: CommandContext): Settings {
   const home = homeOf(deps);
   return resolveSettings(flags, deps.io.env, readConfig(home), home);
 }

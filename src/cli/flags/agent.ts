@@ -2,13 +2,13 @@ import { type Command, Option } from "commander";
 import { AgentAuthError } from "../../errors.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
 import type { GlobalFlags } from "./global.js";
-import { addMachineFlags, type MachineFlags } from "./grant.js";
+import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
 import { addOverrides } from "./policy.js";
 import { seconds, wholeNumber } from "./values.js";
 
 /** The flags of every command that may sign somebody in. */
-export interface AgentFlags extends GlobalFlags, MachineFlags {
+export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   scope?: string;
   clientMetadataUrl?: string;
   flow?: "browser" | "device" | "paste";
@@ -38,7 +38,7 @@ const SIGN_IN = "Sign-in:";
  * @param which `sign-in` leaves out `--scope` and `--resource`, for a command to which they mean something else
  */
 export function addAgentFlags(command: Command, which: "all" | "sign-in" = "all"): Command {
-  addMachineFlags(addOverrides(command)).addOption(
+  addMachineGrantFlags(addOverrides(command)).addOption(
     new Option(
       "--trust-named-issuer",
       "bind --client-id to the issuer that the server names, where it is bound to none",
@@ -118,7 +118,7 @@ export interface TokenFlags extends Omit<AgentFlags, "output"> {
 }
 
 /** What a command about a stored login was told. */
-export interface GrantFlags extends AgentFlags, OutputFlags {
+export interface StoredLoginFlags extends AgentFlags, OutputFlags {
   url?: string;
   all?: boolean;
 }

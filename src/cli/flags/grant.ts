@@ -5,7 +5,7 @@ import { AgentAuthError } from "../../errors.js";
 export const GRANTS = ["client-credentials", "jwt-bearer", "id-jag"] as const;
 
 /** The flags of every command that a machine may run with a token of its own. */
-export interface MachineFlags {
+export interface MachineGrantFlags {
   clientId?: string;
   clientSecretFile?: string;
   privateKey?: string;
@@ -22,8 +22,8 @@ export interface MachineFlags {
 const CLIENT = "The client:";
 const MACHINE = "Without a person:";
 
-/** Adds the flags of {@link MachineFlags}. */
-export function addMachineFlags(command: Command): Command {
+/** Adds the flags of {@link MachineGrantFlags}. */
+export function addMachineGrantFlags(command: Command): Command {
   const client = (flags: string, about: string) => new Option(flags, about).helpGroup(CLIENT);
   const machine = (flags: string, about: string) => new Option(flags, about).helpGroup(MACHINE);
   return command
@@ -44,7 +44,7 @@ export function addMachineFlags(command: Command): Command {
     .addOption(machine("--id-token-file <file>", "id-jag: the id token, if not in AGENTAUTH_ID_TOKEN; - reads stdin"));
 }
 
-type Name = keyof MachineFlags;
+type Name = keyof MachineGrantFlags;
 
 /** The flag of an option, as it is typed. */
 function flagOf(name: string): string {
@@ -55,7 +55,7 @@ function flagOf(name: string): string {
 const NAMED = ["clientId", "keyId", "issuer", "idpClientId"] as const;
 
 /** What belongs to which grant. */
-const OF_GRANT: Readonly<Partial<Record<Name, MachineFlags["grant"]>>> = {
+const OF_GRANT: Readonly<Partial<Record<Name, MachineGrantFlags["grant"]>>> = {
   assertionFile: "jwt-bearer",
   idpTokenEndpoint: "id-jag",
   idpClientId: "id-jag",
@@ -76,7 +76,7 @@ const FROM_STDIN = [
   "actorTokenFile",
 ] as const;
 
-type Given = MachineFlags &
+type Given = MachineGrantFlags &
   Partial<Record<(typeof OF_PEOPLE)[number] | (typeof FROM_STDIN)[number], unknown>> & {
     login?: boolean;
   };
@@ -92,7 +92,7 @@ export function stdinFlag(flags: object): string | undefined {
  *
  * @throws `AgentAuthError` `usage`, which names both flags that do not go together
  */
-export function checkMachineFlags(flags: Given): void {
+export function checkMachineGrantFlags(flags: Given): void {
   const { grant } = flags;
   const empty = NAMED.find((name) => flags[name] === "");
   if (empty !== undefined) throw usage(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
@@ -112,7 +112,7 @@ export function checkMachineFlags(flags: Given): void {
   if (grant !== undefined) checkGrant(flags, grant);
 }
 
-function checkGrant(flags: Given, grant: NonNullable<MachineFlags["grant"]>): void {
+function checkGrant(flags: Given, grant: NonNullable<MachineGrantFlags["grant"]>): void {
   const name = `--grant ${grant}`;
   const ofPeople = OF_PEOPLE.find((one) => flags[one] !== undefined);
   const why = "with a grant nobody signs in";

@@ -2,7 +2,7 @@ import type { Device } from "../../api/types.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { FilterFlags } from "../flags/list.js";
-import { nearest } from "../runtime/suggest.js";
+import { suggest } from "../runtime/suggest.js";
 
 /** A filter and the flags that it stands for. */
 export interface Filter {
@@ -71,7 +71,7 @@ function exactly(field: "status" | "session_type", flag: string, wanted: string,
     mistyped(): string | undefined {
       if (seen.size === 0 || seen.has(wanted) || known.includes(wanted)) return undefined;
       const values = [...new Set([...known, ...seen])].sort();
-      const meant = nearest(wanted, values);
+      const meant = suggest(wanted, values);
       const help = meant === undefined ? `there are ${values.map((value) => quote(value, 40)).join(", ")}` : undefined;
       return `${flag} ${quote(wanted)}: nothing has this ${name}; ${help ?? `did you mean ${quote(meant, 40)}?`}`;
     },

@@ -1,23 +1,23 @@
 import type { Page } from "../../api/page.js";
 import type { Device } from "../../api/types.js";
 import { isAgentAuthError, withHint } from "../../errors.js";
-import { serviceOf } from "../clients/management.js";
+import { createManagementClient } from "../clients/management.js";
 import { settingsOf } from "../config/settings.js";
 import type { Format } from "../flags/formats.js";
 import type { ListFlags } from "../flags/list.js";
 import { formatOf } from "../output/chosen-format.js";
 import { withPager } from "../output/pager.js";
 import { createWriter, type Writer } from "../output/writer.js";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 import { buildFilter, type Filter } from "./filters.js";
 import type { ListKind } from "./kinds.js";
-import { continuationCommand } from "./resume-command.js";
+import { resumeCommand } from "./resume-command.js";
 import { requireScope } from "./scope.js";
 import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "./source.js";
-import { choose, type Ending, tellEnd } from "./summary.js";
+import { type ListEnding, reportEnding, selectMatching } from "./summary.js";
 
 /** `pools list`, `domains list`, `devices list`. */
-export async function runList(kind: ListKind, options: ListFlags, deps: Deps): Promise<undefined> {
+export async function runList(kind: ListKind, options: ListFlags, deps: CommandContext): Promise<undefined> {
   const settings = settingsOf(options, deps);
   const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
   const filter = buildFilter(options, deps.now(), documentedValues(kind.noun));
@@ -25,8 +25,8 @@ export async function runList(kind: ListKind, options: ListFlags, deps: Deps): P
   const format = formatOf(options, settings, deps.io);
   await withPager(deps, { ...options, format }, async (paged) => {
     const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, deps) }, paged.io);
-    const service = await serviceOf(options, settings, paged);
-    const end: Ending = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
+    const service = await createManagementClient(options, settings, paged);
+    const end: ListEnding = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
     const listing = openListing(service, kind, scopeId, sorting, {
       ...readOptions(options),
       maxItems: filter ? undefined : options.limit,
@@ -37,13 +37,13 @@ export async function runList(kind: ListKind, options: ListFlags, deps: Deps): P
       },
     });
     await print(listing.pages(), { kind, options, filter, format, writer, end }, paged);
-    tellEnd(end, options, filter, paged);
+    reportEnding(end, options, filter, paged);
   });
   return undefined;
 }
 
 /** What the output flags say to a writer. */
-export function writerOptions(options: ListFlags, { now }: Pick<Deps, "now">) {
+export function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
   const { columns, header, jq, showSecrets, csvRaw } = options;
   return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, now };
 }
@@ -54,10 +54,14 @@ interface Printing {
   filter: Filter | undefined;
   format: Format;
   writer: Writer;
-  end: Ending;
+  end: ListEnding;
 }
 
-async function print(pages: AsyncIterable<Page<Device>>, printing: Printing, { io, argv }: Deps): Promise<void> {
+async function print(
+  pages: AsyncIterable<Page<Device>>,
+  printing: Printing,
+  { io, argv }: CommandContext,
+): Promise<void> {
   const { kind, options, filter, writer, end } = printing;
   const limit = options.limit ?? Number.POSITIVE_INFINITY;
   const progress = io.progress();
@@ -65,7 +69,7 @@ async function print(pages: AsyncIterable<Page<Device>>, printing: Printing, { i
     for await (const page of pages) {
       end.yielded += page.items.length;
       progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination.item_count ?? "?"}`);
-      const { items, next } = choose(page, filter, limit - end.matched);
+      const { items, next } = selectMatching(page, filter, limit - end.matched);
       end.matched += items.length;
       end.left = next;
       await writer.write(items);
@@ -76,12 +80,12 @@ async function print(pages: AsyncIterable<Page<Device>>, printing: Printing, { i
   } catch (thrown) {
     progress.stop();
     await writer.abort();
-    throw withWayOn(thrown, printing, argv);
+    throw withResume(thrown, printing, argv);
   }
 }
 
 /** The error with the command that goes on, where something was printed and there is one. */
-function withWayOn(thrown: unknown, { options, format, end }: Printing, argv: readonly string[]): unknown {
+function withResume(thrown: unknown, { options, format, end }: Printing, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) return thrown;
   if (options.jq !== undefined && format !== "ndjson") {
     return withHint(
@@ -90,5 +94,5 @@ function withWayOn(thrown: unknown, { options, format, end }: Printing, argv: re
     );
   }
   const left = options.limit === undefined ? undefined : options.limit - end.matched;
-  return withHint(thrown, `go on with: ${continuationCommand(argv, thrown.resume, left)}`);
+  return withHint(thrown, `go on with: ${resumeCommand(argv, thrown.resume, left)}`);
 }

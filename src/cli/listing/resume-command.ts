@@ -1,7 +1,7 @@
 import { shellWord } from "../../redact.js";
 
 /** The command line that goes on where a list stopped. */
-export function continuationCommand(argv: readonly string[], offset: number, limit: number | undefined): string {
+export function resumeCommand(argv: readonly string[], offset: number, limit: number | undefined): string {
   const kept = withoutFlag(withoutFlag(argv, "--offset"), "--limit");
   const words = [
     "agentauth",

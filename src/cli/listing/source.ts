@@ -1,6 +1,6 @@
 /** What `pools list`, `domains list` and `devices list` read, and in which order. */
 
-import type { AgentAuth } from "../../api/client.js";
+import type { ManagementClient } from "../../api/client.js";
 import type { Listing } from "../../api/listing.js";
 import type { ListOptions } from "../../api/page.js";
 import { SHAPES } from "../../api/shapes.js";
@@ -8,7 +8,7 @@ import type { Device } from "../../api/types.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { type ColumnSet, DEVICE, DOMAIN, POOL } from "../output/columns.js";
-import { nearest } from "../runtime/suggest.js";
+import { suggest } from "../runtime/suggest.js";
 import type { DocumentedValues } from "./filters.js";
 import type { ListKind } from "./kinds.js";
 
@@ -55,7 +55,7 @@ export function readOptions(flags: ReadFlags): ListOptions {
 
 /** The list of one kind in a scope. */
 export function openListing(
-  service: AgentAuth,
+  service: ManagementClient,
   { noun }: ListKind,
   id: string,
   sorting: SortFlag | undefined,
@@ -78,7 +78,7 @@ export function parseSort(flag: string, noun: ListKind["noun"]): SortFlag {
     new AgentAuthError("usage", `--sort ${quote(flag)} is not an order`, { class: "usage", hint });
   if (field === "" || rest.length > 0) throw complain("give a field, with :asc or :desc behind it if you like");
   if (noun === "devices" && !DEVICE_SORT.includes(field)) {
-    const meant = nearest(field, DEVICE_SORT);
+    const meant = suggest(field, DEVICE_SORT);
     throw complain(
       `${meant === undefined ? "" : `did you mean ${meant}? `}devices are sorted by ${DEVICE_SORT.join(", ")}`,
     );

@@ -1,21 +1,21 @@
 /** What is told about a list at its end: how much of it was shown, and how to go on. */
 
-import type { Drift, Page, Verdict } from "../../api/page.js";
+import type { Drift, ListingSummary, Page } from "../../api/page.js";
 import type { Device } from "../../api/types.js";
 import type { ListFlags } from "../flags/list.js";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 import type { Filter } from "./filters.js";
-import { continuationCommand } from "./resume-command.js";
+import { resumeCommand } from "./resume-command.js";
 
 /** How far a list was read. */
-export interface Ending {
+export interface ListEnding {
   /** Items read. */
   yielded: number;
   /** Items printed. */
   matched: number;
   drift: Drift[];
   /** Undefined where the list was left before its end. */
-  verdict: Verdict | undefined;
+  verdict: ListingSummary | undefined;
   /** Where a filtered list was left once it had as many items as were asked for. */
   left: Position | undefined;
 }
@@ -29,14 +29,14 @@ export interface Position {
 }
 
 /** The items of a page that are printed. */
-export interface Chosen {
+export interface Selection {
   items: readonly Device[];
   /** Where to go on: set when there were `room` of them and the list has more. */
   next: Position | undefined;
 }
 
 /** Takes what matches from a page, `room` items at the most. */
-export function choose(page: Page<Device>, filter: Filter | undefined, room: number): Chosen {
+export function selectMatching(page: Page<Device>, filter: Filter | undefined, room: number): Selection {
   if (filter === undefined) return { items: page.items, next: undefined };
   const items: Device[] = [];
   let used = 0;
@@ -52,7 +52,12 @@ export function choose(page: Page<Device>, filter: Filter | undefined, room: num
 }
 
 /** Tells people how much of the list was shown, and what happened while it was read. */
-export function tellEnd(end: Ending, options: ListFlags, filter: Filter | undefined, { io, argv }: Deps): void {
+export function reportEnding(
+  end: ListEnding,
+  options: ListFlags,
+  filter: Filter | undefined,
+  { io, argv }: CommandContext,
+): void {
   const { verdict, yielded, matched } = end;
   // The verdict counts from where the list was begun.
   const from = options.offset ?? 0;
@@ -64,7 +69,7 @@ export function tellEnd(end: Ending, options: ListFlags, filter: Filter | undefi
     io.say(`${told}${end.left === undefined ? "" : goOn(end.left, options, argv)}`);
     if (matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
   } else if (verdict?.next !== undefined) {
-    io.say(`${shown} of ${total ?? "more"}; go on with: ${continuationCommand(argv, verdict.next, options.limit)}`);
+    io.say(`${shown} of ${total ?? "more"}; go on with: ${resumeCommand(argv, verdict.next, options.limit)}`);
   } else {
     io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
   }
@@ -73,10 +78,10 @@ export function tellEnd(end: Ending, options: ListFlags, filter: Filter | undefi
 
 function goOn({ offset, again }: Position, { limit }: ListFlags, argv: readonly string[]): string {
   const repeated = again > 0 ? `; the service listed ${again} items twice there, which may come again` : "";
-  return `${repeated}; go on with: ${continuationCommand(argv, offset, limit)}`;
+  return `${repeated}; go on with: ${resumeCommand(argv, offset, limit)}`;
 }
 
-function tellChanges({ drift, verdict }: Ending, io: Deps["io"]): void {
+function tellChanges({ drift, verdict }: ListEnding, io: CommandContext["io"]): void {
   if (verdict && verdict.duplicates > 0 && drift.length === 0) {
     io.warn(`the service listed ${verdict.duplicates} items twice; each is shown once`);
   }

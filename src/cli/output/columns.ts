@@ -3,7 +3,7 @@
 import { SHAPES, type Shape } from "../../api/shapes.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { nearest } from "../runtime/suggest.js";
+import { suggest } from "../runtime/suggest.js";
 import type { Column } from "./value.js";
 
 /** What a list of one kind of item can show. */
@@ -104,14 +104,14 @@ function isMistyped(path: string, { nested = [] }: ColumnSet): boolean {
   const holder = path.slice(0, path.lastIndexOf(".") + 1);
   if (holder === "" || nested.includes(path)) return false;
   const siblings = nested.filter((known) => known.startsWith(holder)).map((known) => known.slice(holder.length));
-  return nearest(path.slice(holder.length), siblings) !== undefined;
+  return suggest(path.slice(holder.length), siblings) !== undefined;
 }
 
 /** What a path that is none most likely meant: a field of nearly this name, or one that lies deeper. */
 function meant(path: string, { fields, nested = [] }: ColumnSet): string | undefined {
   const deeper = nested.filter((known) => known.endsWith(`.${path}`));
   if (deeper.length > 0) return deeper.sort().reverse().join(" or ");
-  return nearest(path, path.includes(".") ? nested : fields);
+  return suggest(path, path.includes(".") ? nested : fields);
 }
 
 function usage(message: string, set: ColumnSet, path?: string): AgentAuthError {

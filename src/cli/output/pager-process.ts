@@ -5,7 +5,7 @@ import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { LongOutput } from "../io/paged-stream.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
-import type { Deps, LentProcess } from "../runtime/context.js";
+import type { CommandContext, LentProcess } from "../runtime/context.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -18,7 +18,7 @@ type Env = Readonly<Record<string, string | undefined>>;
  * @param stop aborted with {@link PipeClosed} when the pager is left, and with the error for the signal that came
  * @returns undefined where none is wanted or none can be started
  */
-export async function startPager(deps: Deps, stop: AbortController): Promise<LongOutput | undefined> {
+export async function startPager(deps: CommandContext, stop: AbortController): Promise<LongOutput | undefined> {
   const own = deps.lend();
   try {
     const words = pagerWords(own.env, deps.io);

@@ -4,7 +4,7 @@ import type { Format } from "../flags/formats.js";
 import { heldMessages } from "../io/held-messages.js";
 import { PipeClosed } from "../io/io.js";
 import { pagedStream } from "../io/paged-stream.js";
-import type { Deps } from "../runtime/context.js";
+import type { CommandContext } from "../runtime/context.js";
 import { startPager } from "./pager-process.js";
 
 /** What decides whether there is a pager. */
@@ -23,7 +23,11 @@ export interface PagerFlags {
  *
  * @throws what the work throws; {@link PipeClosed} when the pager was left before it had everything
  */
-export async function withPager(deps: Deps, flags: PagerFlags, work: (deps: Deps) => Promise<void>): Promise<void> {
+export async function withPager(
+  deps: CommandContext,
+  flags: PagerFlags,
+  work: (deps: CommandContext) => Promise<void>,
+): Promise<void> {
   if (!hasPerson(deps, flags)) return work(deps);
   const stop = new AbortController();
   const follow = () => stop.abort(deps.signal.reason);
@@ -49,7 +53,7 @@ export async function withPager(deps: Deps, flags: PagerFlags, work: (deps: Deps
   }
 }
 
-function hasPerson({ io }: Deps, { format, pager, input }: PagerFlags): boolean {
+function hasPerson({ io }: CommandContext, { format, pager, input }: PagerFlags): boolean {
   if (!io.stdout.isTTY || format === "ndjson" || pager === false || input === false) return false;
   if (io.env["AGENTAUTH_NO_INPUT"] || io.env["TERM"] === "dumb") return false;
   return /^(?:false|0|no|off)?$/i.test(io.env["CI"] ?? "");

@@ -19,7 +19,7 @@ export interface LentProcess {
 }
 
 /** What a command works with beside its own options. */
-export interface Deps {
+export interface CommandContext {
   readonly io: Io;
   /** Fires on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ export interface Deps {
   readonly now: () => number;
   /** The error with the flags of this command line in its hint, where that is the command that signs in. */
   readonly withGivenFlags?: (error: AgentAuthError) => AgentAuthError;
-  /** Leaves signals to the caller: they neither fire {@link Deps.signal} nor end the run until it gives back. */
+  /** Leaves signals to the caller: they neither fire {@link CommandContext.signal} nor end the run until it gives back. */
   readonly lend: () => LentProcess;
 }
 

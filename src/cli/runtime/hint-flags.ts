@@ -25,7 +25,7 @@ const SIGNS_IN = new RegExp(String.raw`(?:^|: )agentauth login (?!<)${WORD}(?: -
  *
  * @param isForAgent whether a program that waits for the answer is to run it: it gets the login in two steps
  */
-export function withGivenFlags(error: AgentAuthError, command: Command, isForAgent = false): AgentAuthError {
+export function withHintFlags(error: AgentAuthError, command: Command, isForAgent = false): AgentAuthError {
   const { hint } = error;
   if (hint === undefined || !SIGNS_IN.test(hint)) return error;
   const all = [...given(command), ...(isForAgent ? [["--no-wait"], ["--json"]] : [])];

@@ -2,7 +2,7 @@ import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import type { Lease } from "../../oauth/grant/lease.js";
 
 /** What goes on in this process that must not happen twice, such as the renewal of a token, and is not saved yet. */
-export interface Renewals {
+export interface PendingSaves {
   /** The same store, whose leases are counted here from their commit until their work has ended. */
   watch(store: GrantStore): GrantStore;
   isUnderWay(): boolean;
@@ -11,7 +11,7 @@ export interface Renewals {
 }
 
 /** None yet. */
-export function createRenewals(): Renewals {
+export function createPendingSaves(): PendingSaves {
   const committed = new Set<symbol>();
   let waiting: (() => void)[] = [];
   const end = (one: symbol) => {
@@ -51,7 +51,7 @@ export function createRenewals(): Renewals {
 }
 
 /** Those of this process: its signals end it as a whole. */
-export const renewals = createRenewals();
+export const pendingSaves = createPendingSaves();
 
 function marking(lease: Lease, mark: () => void): Lease {
   return {
@@ -60,7 +60,7 @@ function marking(lease: Lease, mark: () => void): Lease {
       mark();
       return lease.commit();
     },
-    withdraw: () => lease.withdraw(),
+    rollback: () => lease.rollback(),
     get before() {
       return lease.before;
     },

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import type { ProcessLike } from "../io/io.js";
 import type { LentProcess } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
-import type { Renewals } from "./pending-saves.js";
+import type { PendingSaves } from "./pending-saves.js";
 
 /** What ends a run: the keyboard, somebody's `kill`, and a terminal that was closed or a connection that broke. */
 const ENDINGS = {
@@ -21,7 +21,7 @@ export interface SignalHost extends Pick<ProcessLike, "stdout" | "stderr" | "env
 }
 
 /** The ending of a run by signals. */
-export interface Interruption {
+export interface SignalHandling {
   /** Fires on the first one. */
   readonly signal: AbortSignal;
   /** Leaves them to somebody else. */
@@ -35,8 +35,8 @@ export interface Interruption {
 }
 
 /** What the ending of a run depends on. */
-export interface InterruptionOptions {
-  renewals: Pick<Renewals, "isUnderWay" | "settled">;
+export interface SignalOptions {
+  renewals: Pick<PendingSaves, "isUnderWay" | "settled">;
   /** Hears once that a signal does not end the process at once, because a renewal is to be saved first. */
   onDelay(): void;
 }
@@ -48,7 +48,7 @@ const GRACE_MS = 5000;
  * The first signal ends the work in hand in good order. A second one ends the process at once, but for a renewal that the
  * issuer may have obeyed: its answer is the session.
  */
-export function listenForSignals(host: SignalHost, { renewals, onDelay }: InterruptionOptions): Interruption {
+export function listenForSignals(host: SignalHost, { renewals, onDelay }: SignalOptions): SignalHandling {
   const controller = new AbortController();
   let code: number | undefined;
   let grace: NodeJS.Timeout | undefined;

@@ -1,5 +1,5 @@
 /** The candidate that a mistyped word most likely meant, if any is near enough to be named. */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+export function suggest(word: string, candidates: readonly string[]): string | undefined {
   const typed = word.toLowerCase();
   // Three letters in ten may be wrong, one in any case: a suggestion that is far off helps nobody.
   const farthest = Math.max(1, Math.floor(typed.length * 0.34));

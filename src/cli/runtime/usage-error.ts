@@ -2,7 +2,7 @@ import type { CommanderError } from "commander";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { secretFlagError } from "./secret-flags.js";
-import { nearest } from "./suggest.js";
+import { suggest } from "./suggest.js";
 
 /** An error of the parser, and the command whose line it was. */
 export type ParserError = CommanderError & { command?: string };
@@ -43,6 +43,6 @@ function badValue(complaint: string): { message: string; meant: string | undefin
   const choices = CHOICES.exec(rule)?.[1];
   return {
     message: `${name} ${quote(value, 80)} ${choices === undefined ? rule : `must be one of ${choices}`}`,
-    meant: choices === undefined ? undefined : nearest(value, choices.split(", ")),
+    meant: choices === undefined ? undefined : suggest(value, choices.split(", ")),
   };
 }

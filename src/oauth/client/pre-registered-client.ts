@@ -26,7 +26,7 @@ export function secretOf({ clientSecret }: Pick<PreRegisteredClient, "clientSecr
 }
 
 /** What using a client depends on that was registered beforehand. */
-export interface KnownClient {
+export interface PreRegisteredClientContext {
   client: PreRegisteredClient;
   server: IssuerMetadata;
   /** Whether our requests to issuers show a client certificate. */
@@ -40,7 +40,7 @@ export interface KnownClient {
  *
  * @throws `AgentAuthError` `client_auth_unsupported`
  */
-export function knownClient(known: KnownClient): ClientRecord {
+export function preRegisteredClient(known: PreRegisteredClientContext): ClientRecord {
   const { client, server, mutualTls } = known;
   const { clientId, privateKey } = client;
   const authMethod = client.authMethod ?? defaultMethod(client, server);
@@ -68,7 +68,7 @@ export function preferredMethod(server: IssuerMetadata): AuthMethod {
 }
 
 /** The client with its secret sent the other way, where the issuer lists that one too and nobody said which it is. */
-export function otherWay(
+export function alternateAuthMethod(
   client: ClientRecord,
   server: IssuerMetadata,
   given: PreRegisteredClient | undefined,

@@ -6,11 +6,11 @@ import { quote, Secret } from "../../redact.js";
 import type { ServerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
 import type { GrantStore } from "../grant/grant-store.js";
-import { SIGN_OF_LIFE_MS } from "../grant/lease.js";
+import { HEARTBEAT_MS } from "../grant/lease.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
 import { oauthError } from "../token/oauth-error.js";
-import { knownClient, type PreRegisteredClient, preferredMethod, SUPPORTED } from "./pre-registered-client.js";
+import { type PreRegisteredClient, preferredMethod, preRegisteredClient, SUPPORTED } from "./pre-registered-client.js";
 
 /** What getting a client depends on. */
 export interface Registration {
@@ -48,7 +48,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const { server, preRegistered, clientMetadataUrl, redirectUri, store, now } = registration;
   checkRedirect(redirectUri);
   const base = { issuer: server.issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
-  if (preRegistered) return { ...knownClient({ ...registration, client: preRegistered }), redirectUri };
+  if (preRegistered) return { ...preRegisteredClient({ ...registration, client: preRegistered }), redirectUri };
   if (clientMetadataUrl !== undefined && server.takesClientIdDocuments) {
     return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
   }
@@ -84,7 +84,7 @@ function alone<T>(
   form: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  return store.lease(`client ${server.issuer} ${form}`, work, { duration: SIGN_OF_LIFE_MS, extend: true, signal });
+  return store.lease(`client ${server.issuer} ${form}`, work, { duration: HEARTBEAT_MS, extend: true, signal });
 }
 
 /** Whether a client can be used: one that is no longer good is, where too many came after one another already. */

@@ -5,7 +5,7 @@ import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import { otherThanNamed } from "../client/issuer-binding.js";
 import type { Grant } from "../grant/grant.js";
-import type { Way } from "../http/server-connection.js";
+import type { ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 import { parseMcpUrl } from "./resource.js";
@@ -39,8 +39,8 @@ export interface Overrides {
 }
 
 /** What discovery depends on. */
-export interface DiscoveryContext extends Way {
-  timeout: number;
+export interface DiscoveryContext extends ServerConnection {
+  timeoutMs: number;
   overrides: Overrides;
   /** The one issuer that the user takes, whatever a server names. */
   expectedIssuer?: string | undefined;
@@ -81,8 +81,8 @@ async function provoke(
   mcpUrl: string,
   signal?: AbortSignal,
 ): Promise<BearerChallenge | undefined> {
-  const call = follow(signal, context.timeout, () => {
-    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no answer in ${context.timeout / 1000} s`, {
+  const call = follow(signal, context.timeoutMs, () => {
+    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no answer in ${context.timeoutMs / 1000} s`, {
       class: "unavailable",
     });
   });
@@ -181,7 +181,7 @@ async function find<T extends IssuerMetadata>(
   // A token that was refused may have been so because the issuer is another now.
   if (challenge) http.forgetDocuments();
   const policy = {
-    bounds: await untilAborted(context.bounds(), signal),
+    bounds: await untilAborted(context.addressPolicy(), signal),
     crossOriginMetadata: overrides.allowCrossOriginMetadata === true || remembersCrossOrigin(context),
     strictResource: overrides.strictResource === true,
   };

@@ -1,20 +1,20 @@
-import type { Reply } from "../../http/buffered-response.js";
+import type { BufferedResponse } from "../../http/buffered-response.js";
 
 const MAX_LIFE_S = 24 * 60 * 60;
 const MAX_DOCUMENTS = 100;
 
 /** Metadata documents of this program's life, kept for as long as their own headers allow (RFC 9111), at most a day. */
 export class DocumentCache {
-  readonly #documents = new Map<string, { reply: Reply; until: number }>();
+  readonly #documents = new Map<string, { reply: BufferedResponse; until: number }>();
 
   /** The document of an address while it is fresh. @param now Unix milliseconds */
-  get(url: string, now: number): Reply | undefined {
+  get(url: string, now: number): BufferedResponse | undefined {
     const kept = this.#documents.get(url);
     return kept && now < kept.until ? kept.reply : undefined;
   }
 
   /** Keeps an answer if it says for how long, and forgets the one before it in any case. */
-  put(url: string, reply: Reply, now: number): void {
+  put(url: string, reply: BufferedResponse, now: number): void {
     this.#documents.delete(url);
     const life = reply.response.ok ? freshSeconds(reply.response.headers) : 0;
     if (life <= 0) return;

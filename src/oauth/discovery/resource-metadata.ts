@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { type AddressPolicy, checkAddress } from "../../http/peer-address.js";
+import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
 import { strictObject } from "../../http/strict-object.js";
 import { resourceMetadataAddress } from "../../http/well-known.js";
@@ -17,7 +17,7 @@ export interface ResourceDiscovery {
   mcpUrl: string;
   /** Addresses that the challenge named. */
   named: readonly string[];
-  policy: AddressPolicy & { crossOriginMetadata: boolean; strictResource: boolean };
+  policy: PeerPolicy & { crossOriginMetadata: boolean; strictResource: boolean };
   trace: (entry: TraceEntry) => void;
   signal: AbortSignal | undefined;
 }
@@ -185,7 +185,7 @@ function parentText({ resource }: ResourceMetadata): string {
 }
 
 /** An issuer identifier has no query and no fragment (RFC 8414 section 2). */
-function checkIssuer(value: unknown, from: string, policy: AddressPolicy): string {
+function checkIssuer(value: unknown, from: string, policy: PeerPolicy): string {
   const issuer = checkAddress(value, "authorization_servers", from, policy);
   if (issuer.includes("?")) {
     throw refused("bad_address", {

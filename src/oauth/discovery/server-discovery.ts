@@ -1,4 +1,4 @@
-import type { AddressPolicy } from "../../http/peer-address.js";
+import type { PeerPolicy } from "../../http/peer-address.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
 
@@ -6,7 +6,7 @@ import type { TraceEntry } from "../http/trace.js";
 export interface ServerDiscovery {
   http: OAuthHttp;
   issuer: string;
-  policy: AddressPolicy & { missingPkceMetadata: boolean; sameOriginEndpoints: boolean };
+  policy: PeerPolicy & { missingPkceMetadata: boolean; sameOriginEndpoints: boolean };
   /** Whether clients show a certificate, for which the server may have other addresses (RFC 8705 section 5). */
   mutualTls?: boolean | undefined;
   trace: (entry: TraceEntry) => void;

@@ -4,7 +4,7 @@ import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
 import type { Grant } from "./grant.js";
 
 /** What a login has to be like for a program that says so; one that says nothing takes what there is. */
-export interface GrantWish {
+export interface GrantRequirements {
   /** Whether its tokens are bound to a key. */
   dpop: DpopPolicy;
   /** For which resource they are, in place of the one that the server names. */
@@ -16,7 +16,10 @@ export interface GrantWish {
 }
 
 /** Why a login is not the one that is wished for; undefined where it is. */
-export function unfit(grant: Grant, { dpop, resource, expectedIssuer, preRegistered }: GrantWish): string | undefined {
+export function unmetRequirement(
+  grant: Grant,
+  { dpop, resource, expectedIssuer, preRegistered }: GrantRequirements,
+): string | undefined {
   if (!fitsPolicy(grant, dpop)) return `the token is ${grant.proofKey ? "" : "not "}bound to a key (DPoP)`;
   if (resource !== undefined && resource !== grant.resource) return `the token is for ${quote(grant.resource)}`;
   if (expectedIssuer !== undefined && expectedIssuer !== grant.issuer)

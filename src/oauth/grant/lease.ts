@@ -15,7 +15,7 @@ export interface Lease {
    * Leaves no trace of this attempt if the work fails, so that the one before it is what the next holder hears of: for
    * work that ends without having tried.
    */
-  withdraw(): void;
+  rollback(): void;
   /** The attempt before this one under the same name, if there is a trace of it. */
   readonly before: PreviousAttempt | undefined;
   /** Whether somebody else held the lease when this one asked for it, so that {@link before} is what was waited for. */
@@ -55,7 +55,7 @@ export interface LeaseOptions<T> {
 }
 
 /** Milliseconds after which a holder that can extend its lease is given up: it shows five times in this span that it lives. */
-export const SIGN_OF_LIFE_MS = 15_000;
+export const HEARTBEAT_MS = 15_000;
 
 /** The error that another process's work ended with, as it was written down. */
 export function failureOf(json: AgentAuthErrorJson): AgentAuthError {
@@ -69,7 +69,7 @@ const OF_OTHERS: ReadonlySet<string> = new Set(["unavailable", "remote", "refuse
  * Whether asking for a newer token failed by the issuer, by what stands before it, or by a store that can only be read:
  * none of these ends a token that still lives.
  */
-export function isOfOthers(error: AgentAuthError): boolean {
+export function isPeerFailure(error: AgentAuthError): boolean {
   return OF_OTHERS.has(error.class);
 }
 
@@ -86,14 +86,14 @@ const PAUSE_MS = 10_000;
  * @param now Unix milliseconds
  * @param isUrgent whether nothing can be done without an answer
  */
-export function heedFailure(lease: Lease, now: number, isUrgent: boolean): void {
+export function rethrowRecentFailure(lease: Lease, now: number, isUrgent: boolean): void {
   const { failure, endedAt } = lease.before ?? {};
   if (failure?.class !== "unavailable" || failure.code === "lease_lost") return;
   const asked = Math.min((failure.retry_after ?? 0) * 1000, MAX_PATIENCE_MS);
   const isEarly = endedAt !== undefined && now >= endedAt && now < endedAt + Math.max(asked, isUrgent ? 0 : PAUSE_MS);
   if (!lease.waited && !isEarly) return;
   // It stays the failure of the attempt that did ask, and the time since then is what counts.
-  lease.withdraw();
+  lease.rollback();
   throw failureOf(failure);
 }
 

@@ -7,7 +7,7 @@ import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
 import type { OAuthHttp } from "../http/http.js";
 import { loginCommand, loginRequired } from "../login/login-command.js";
-import { endRemotely } from "../token/revocation.js";
+import { revokeRemotely } from "../token/revocation.js";
 import { refreshTokens } from "../token/token.js";
 import {
   type Grant,
@@ -20,9 +20,9 @@ import {
   tokenGeneration,
 } from "./grant.js";
 import type { GrantStore, Reservation } from "./grant-store.js";
-import { heedFailure, type Lease, leaseLost } from "./lease.js";
+import { type Lease, leaseLost, rethrowRecentFailure } from "./lease.js";
 import { isLastToken, isLostAnswer, markLost, mayBeUsed, whyUsed } from "./lost-refresh.js";
-import { withRoom } from "./reservation.js";
+import { withReservation } from "./reservation.js";
 
 /** What a refresh depends on. */
 export interface RefreshContext {
@@ -30,7 +30,7 @@ export interface RefreshContext {
   http: OAuthHttp;
   clock: Pick<Clock, "epoch" | "sleep">;
   /** Milliseconds for a token request. */
-  timeout: number;
+  timeoutMs: number;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
   /** What issuers want to see in proofs, for grants that are bound to a key. */
@@ -76,20 +76,20 @@ export async function refreshGrant(
     const stored = await store.read(seen);
     return stored && !isSame(stored, seen) && !stored.retired ? stored : undefined;
   };
-  const duration = context.timeout + SECOND_TRY_MS + SAVING_MS;
+  const duration = context.timeoutMs + SECOND_TRY_MS + SAVING_MS;
   return store.lease(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
     async (lease) => {
       const current = await store.read(seen);
       if (!current) throw loginRequired(seen, "it was signed out meanwhile");
       const held = heldFor(context, current);
-      if (held) return withRoom(store, current, (room) => keep(context, room, current, held));
+      if (held) return withReservation(store, current, (room) => keep(context, room, current, held));
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (!isSame(current, seen)) return current;
       if (!isUrgent && isLastToken(current, clock.epoch())) return current;
       if (current.tokens.refreshToken === undefined)
         throw loginRequired(current, "the token has expired, and there is no refresh token");
-      heedFailure(lease, clock.epoch(), isUrgent || hasEnded(current.tokens, clock.epoch()));
+      rethrowRecentFailure(lease, clock.epoch(), isUrgent || hasEnded(current.tokens, clock.epoch()));
       const before = isRefused ? noteRefusal(current, clock.epoch()) : current;
       return renew(context, before, lease, { isRefused, isUrgent });
     },
@@ -107,7 +107,7 @@ export async function refreshGrant(
 function renew(context: RefreshContext, current: Grant, lease: Lease, why: RefreshReason): Promise<Grant> {
   const lives = () => !why.isRefused && !hasEnded(current.tokens, context.clock.epoch());
   // Room on the disk comes first: tokens that cannot be kept must not be fetched.
-  return withRoom(context.store, current, async (room) => {
+  return withReservation(context.store, current, async (room) => {
     if (!why.isUrgent && lives() && mayBeUsed(lease.before)) {
       // Sent by a process that died or could not save: the second send waits until it is the only way left.
       return mark(context, room, current, lease.before?.failure?.code ?? "interrupted");
@@ -156,7 +156,7 @@ async function ask(context: RefreshContext, current: Grant, lease: Lease, lives:
   let repeated = false;
   for (;;) {
     try {
-      return { answer: await post(context, current, lease, repeated ? SECOND_TRY_MS : context.timeout) };
+      return { answer: await post(context, current, lease, repeated ? SECOND_TRY_MS : context.timeoutMs) };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       if (VERDICTS.has(error.code) && error.class === "auth") return { verdict: error, repeated };
@@ -229,7 +229,7 @@ async function keep(context: RefreshContext, room: Reservation, current: Grant, 
   const stored = await store.read(current);
   if (!stored) {
     // Whoever signed out could only revoke the tokens before these ones.
-    await endRemotely(next, context.http, undefined, context.privateKey);
+    await revokeRemotely(next, context.http, undefined, context.privateKey);
     throw loginRequired(next, "it was signed out meanwhile");
   }
   // Somebody signed in, or renewed it too: theirs is the newer word.

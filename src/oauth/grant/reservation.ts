@@ -6,7 +6,7 @@ import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
  *
  * @throws `AgentAuthError` class `store`, before the work is begun, where nothing could be kept
  */
-export async function withRoom<T>(
+export async function withReservation<T>(
   store: GrantStore,
   key: GrantKey,
   work: (room: Reservation) => Promise<T>,

@@ -1,26 +1,28 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
-import { Flights } from "../../http/single-flight.js";
+import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import { loginCommand, loginRequired } from "../login/login-command.js";
-import { type SignInContext, type SignInRequest, signIn } from "../login/shared-login.js";
+import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "../login/shared-login.js";
 import { isMachineAccount, noPerson } from "../machine/machine-grant.js";
 import { union } from "../token/scope.js";
 import { coversScope, type Grant, isFresh, isSame, isStorm } from "./grant.js";
-import { type GrantWish, unfit } from "./grant-requirements.js";
+import { type GrantRequirements, unmetRequirement } from "./grant-requirements.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
-import { isOfOthers } from "./lease.js";
+import { isPeerFailure } from "./lease.js";
 import { isLastToken } from "./lost-refresh.js";
 import { heldFor, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
 import type { TokenOptions } from "./token-options.js";
 
 /** What the keeper of grants depends on. */
-export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {
+export interface TokenManagerContext
+  extends SharedLoginContext,
+    Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {
   store: GrantStore;
   clock: Clock;
   /** What a login has to be like, whatever is asked of its token. */
-  wish: GrantWish;
+  requirements: GrantRequirements;
   /** How requests to the issuer of a grant leave. */
   httpFor(grant: Grant): OAuthHttp;
 }
@@ -29,9 +31,9 @@ export interface KeeperContext extends SignInContext, Omit<RefreshContext, "unsa
 const IN_VAIN_MS = 5 * 60_000;
 
 /** Decides, for every request for a token, whether the stored grant does, must be renewed, or needs a person. */
-export class GrantKeeper {
-  readonly #context: KeeperContext;
-  readonly #flights = new Flights<Grant>();
+export class TokenManager {
+  readonly #context: TokenManagerContext;
+  readonly #flights = new SingleFlight<Grant>();
   readonly #unsaved = new Map<string, Grant>();
   // Servers whose token is being replaced by a sign-in, with the grant that they refused.
   readonly #replacing = new Map<string, Grant>();
@@ -39,7 +41,7 @@ export class GrantKeeper {
   // Sign-ins that took the place of a grant which a server had refused, by when they were and what came of them.
   readonly #replaced = new Map<string, { at: number; grant: Grant }>();
 
-  constructor(context: KeeperContext) {
+  constructor(context: TokenManagerContext) {
     this.#context = context;
   }
 
@@ -61,16 +63,16 @@ export class GrantKeeper {
 
   /** A grant that is good for what is asked. */
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
-    const { clock, method, wish } = this.#context;
+    const { clock, method, requirements: wish } = this.#context;
     const wanted = options.scope?.split(" ").filter(Boolean);
     const grant = await this.find(key);
     const isOver = grant?.retired !== undefined && heldFor({ unsaved: this.#unsaved }, grant) === undefined;
-    if (grant && !isOver && coversScope(grant, wanted) && unfit(grant, wish) === undefined) {
+    if (grant && !isOver && coversScope(grant, wanted) && unmetRequirement(grant, wish) === undefined) {
       if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl)) return grant;
       const isHeld = heldFor({ unsaved: this.#unsaved }, grant) !== undefined;
       if (!options.forceRefresh && !isHeld && isLastToken(grant, clock.epoch())) return grant;
       if (grant.tokens.refreshToken) {
-        const renewed = await this.#renewOrUse(grant, options);
+        const renewed = await this.#refreshOrUse(grant, options);
         if (renewed && coversScope(renewed, wanted)) return renewed;
       }
     }
@@ -80,20 +82,20 @@ export class GrantKeeper {
       const scope = wanted?.length ? union(grant?.requestedScope, options.scope) : undefined;
       throw loginRequired(grant ?? key, whyLogin(grant, wanted, wish), { scope, dpop: wish.dpop });
     }
-    return this.signIn(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
+    return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
 
   /** A grant for a request; a token that its server has refused is not sent again while a person signs in anew. */
   async toSend(key: GrantKey, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
     const grant = await this.get(key, options);
     const refused = this.#replacing.get(nameOf(grant));
-    return refused && isSame(refused, grant) ? this.signIn(grant, { ...options, refused: grant }) : grant;
+    return refused && isSame(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
   }
 
   /** Renews a grant whose token a server has refused; not when renewing has just been tried and did not help. */
-  async renewRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
+  async refreshRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
     await this.#brake(grant);
-    return this.#renew(grant, { isRefused: true, isUrgent: true }, signal);
+    return this.#refreshOnce(grant, { isRefused: true, isUrgent: true }, signal);
   }
 
   /** Ends what would be asked of an issuer, or of a person, again and again. */
@@ -105,7 +107,7 @@ export class GrantKeeper {
   }
 
   /** Signs a person in; all who ask for the same at the same time get the one result. */
-  signIn(key: GrantKey, request: Omit<SignInRequest, "key">): Promise<Grant> {
+  login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
     const { scope, refused } = request;
     if (isMachineAccount(key.account)) throw noPerson(key.account);
     const name = nameOf(key);
@@ -113,14 +115,14 @@ export class GrantKeeper {
       if (refused) await this.#brake(refused);
       if (refused && scope === undefined) this.#replacing.set(name, refused);
       try {
-        const grant = await signIn(this.#context, { ...request, key, signal });
+        const grant = await sharedLogin(this.#context, { ...request, key, signal });
         if (refused) this.#replaced.set(name, { at: this.#context.clock.epoch(), grant });
         return grant;
       } finally {
         this.#replacing.delete(name);
       }
     };
-    return this.#flights.join(`login ${name} ${scope ?? ""}`, work, request.signal);
+    return this.#flights.run(`login ${name} ${scope ?? ""}`, work, request.signal);
   }
 
   /** Whether a grant came of a sign-in that a refusal led to, so short a time ago that a person would be asked in vain. */
@@ -131,10 +133,10 @@ export class GrantKeeper {
   }
 
   /** Renews; where the issuer gives none, a token that still lives is better than nothing. Undefined: sign in. */
-  async #renewOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
+  async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
     try {
       const isUrgent = options.forceRefresh === true;
-      return await this.#renew(grant, { isRefused: false, isUrgent }, options.signal);
+      return await this.#refreshOnce(grant, { isRefused: false, isUrgent }, options.signal);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       const { tokens } = grant;
@@ -142,17 +144,17 @@ export class GrantKeeper {
       const lives = !grant.retired && tokens.expiresAt !== undefined && tokens.expiresAt > clock.epoch();
       // With a status it is the issuer's word for something else (OpenID Connect Core section 3.1.2.6).
       const isOver = error.code === "login_required" && error.status === undefined;
-      const isPassing = !isOver && error.code !== "grant_not_saved" && isOfOthers(error);
+      const isPassing = !isOver && error.code !== "grant_not_saved" && isPeerFailure(error);
       if (isPassing && lives && !options.forceRefresh) return grant;
       if (!isOver || options.login === false || this.#context.method === undefined) throw error;
       return undefined;
     }
   }
 
-  #renew(grant: Grant, why: RefreshReason, signal: AbortSignal | undefined): Promise<Grant> {
+  #refreshOnce(grant: Grant, why: RefreshReason, signal: AbortSignal | undefined): Promise<Grant> {
     const context = { ...this.#context, http: this.#context.httpFor(grant), unsaved: this.#unsaved };
     const work = (within: AbortSignal) => refreshGrant(context, grant, why, within);
-    return this.#flights.join(`refresh ${nameOf(grant)}`, work, signal);
+    return this.#flights.run(`refresh ${nameOf(grant)}`, work, signal);
   }
 }
 
@@ -160,10 +162,10 @@ function nameOf({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
-function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined, wish: GrantWish): string {
+function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined, wish: GrantRequirements): string {
   if (!grant) return "nobody is signed in";
   if (grant.retired) return grant.retired.reason;
-  const reason = unfit(grant, wish);
+  const reason = unmetRequirement(grant, wish);
   if (reason !== undefined) return reason;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
   return "the token has expired, and there is no refresh token";

@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { HttpEvent, Reply } from "../../http/buffered-response.js";
+import type { BufferedResponse, HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { maskError } from "../../http/mask-error.js";
 import { refused } from "../../http/refuse.js";
@@ -13,7 +13,7 @@ import type { Prover } from "../dpop/dpop.js";
 /** How requests of the flow leave. */
 export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent"> {
   /** Milliseconds for each request. Default 15,000. A discovery document ends within 15 s in all, discovery within 30 s. */
-  timeout?: number | undefined;
+  timeoutMs?: number | undefined;
   /** Attempts for what may be repeated: reading metadata. Default 3. */
   maxAttempts?: number | undefined;
   /** The name of the program, for `User-Agent`. */
@@ -40,8 +40,8 @@ export class OAuthHttp {
 
   constructor(options: OAuthHttpOptions) {
     this.#clock = options.clock ?? systemClock;
-    const { timeout = 15_000, maxAttempts } = options;
-    const base = { ...options, timeout, onEvent: withoutQueries(options.onEvent) };
+    const { timeoutMs: timeout = 15_000, maxAttempts } = options;
+    const base = { ...options, timeoutMs: timeout, onEvent: withoutQueries(options.onEvent) };
     const deadline = DOCUMENT_DEADLINE_MS;
     this.#metadata = createTransport({ ...base, deadline, maxAttempts, maxBodyBytes: METADATA_BYTES });
     this.#once = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES });
@@ -51,7 +51,7 @@ export class OAuthHttp {
   }
 
   /** Reads a metadata document, or takes the one that is still fresh; passing failures are repeated, for 15 s in all. */
-  async document(url: string, signal: AbortSignal | undefined): Promise<Reply> {
+  async document(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
     const kept = this.#documents.get(url, this.#clock.epoch());
     if (kept) return kept;
     const headers = { ...this.#headers, accept: "application/json", "mcp-protocol-version": "2025-11-25" };
@@ -66,7 +66,7 @@ export class OAuthHttp {
   }
 
   /** Asks an address once and does not follow where it leads. */
-  probe(url: string, signal: AbortSignal | undefined): Promise<Reply> {
+  probe(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
     return this.#probe(new Request(url, { headers: { ...this.#headers, accept: "text/html" } }), signal);
   }
 
@@ -175,7 +175,7 @@ interface FetcherInit {
  * judged by the same rules: form-encoded bodies (before RFC 6749 was final they were usual), errors with status 200,
  * `expires_in` as a string of digits, a secret without its end.
  */
-function readAnswer(reply: Reply, forgiving: boolean): Response {
+function readAnswer(reply: BufferedResponse, forgiving: boolean): Response {
   const { response, text } = reply;
   if (text === "") return rebuilt(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
@@ -232,7 +232,7 @@ export function isToken(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_TOKEN && TOKEN_SHAPE.test(value);
 }
 
-function formMembers({ text, url }: Reply): Record<string, unknown> {
+function formMembers({ text, url }: BufferedResponse): Record<string, unknown> {
   const members = Object.create(null) as Record<string, unknown>;
   for (const [name, value] of new URLSearchParams(text)) {
     if (name in members)
@@ -243,7 +243,7 @@ function formMembers({ text, url }: Reply): Record<string, unknown> {
 }
 
 /** A failure's body helps when it is JSON, and is nobody's business when it is not. */
-function readOrPass(reply: Reply): Record<string, unknown> | undefined {
+function readOrPass(reply: BufferedResponse): Record<string, unknown> | undefined {
   try {
     return strictObject(reply);
   } catch (error) {

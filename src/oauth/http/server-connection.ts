@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import { type Bounds, boundsOf, type Lifted, reachOf } from "../../http/address-class.js";
+import { type AddressPolicy, classifyHost, type Exemptions, policyFor } from "../../http/address-class.js";
 import type { Network } from "../../http/network.js";
 import { networkError } from "../../http/network-error.js";
 import { quote } from "../../redact.js";
@@ -7,7 +7,7 @@ import type { Grant, GrantEndpoints } from "../grant/grant.js";
 import { OAuthHttp, type OAuthHttpOptions } from "./http.js";
 
 /** How requests on behalf of one MCP server leave, and where they may go. */
-export interface Way {
+export interface ServerConnection {
   /** The requests of the flow. */
   readonly http: OAuthHttp;
   /** The requests to the server itself. */
@@ -17,7 +17,7 @@ export interface Way {
    *
    * @throws `AgentAuthError` `dns_failed` where the server's name leads nowhere
    */
-  bounds(): Promise<Bounds>;
+  addressPolicy(): Promise<AddressPolicy>;
 }
 
 /** What is remembered of a login for requests to its issuer. */
@@ -26,7 +26,7 @@ export interface Remembered extends Pick<Grant, "issuer" | "overrides"> {
 }
 
 /** What the ways of a client depend on. */
-export interface WayOptions extends OAuthHttpOptions {
+export interface ConnectionOptions extends OAuthHttpOptions {
   /** What judges addresses by where their names lead. */
   network?: Network | undefined;
   /** Lets requests go to addresses of private networks. */
@@ -34,12 +34,12 @@ export interface WayOptions extends OAuthHttpOptions {
 }
 
 /** The ways of one client. Servers of one origin share theirs, with its connections and documents, and no others do. */
-export class Ways {
-  readonly #options: WayOptions;
-  readonly #known = new Map<string, Way>();
+export class ConnectionPool {
+  readonly #options: ConnectionOptions;
+  readonly #known = new Map<string, ServerConnection>();
   readonly #http: OAuthHttp;
 
-  constructor(options: WayOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#http = new OAuthHttp(options);
   }
@@ -50,9 +50,9 @@ export class Ways {
    * @param grant a login there: what a person lifted for it stays lifted for its issuer
    * @throws `AgentAuthError` `bad_address` for a server at an address where nothing is ever sent
    */
-  to(server: string, grant?: Remembered): Way {
+  get(server: string, grant?: Remembered): ServerConnection {
     const url = new URL(server);
-    if (reachOf(url.hostname) === "forbidden") throw forbidden(server);
+    if (classifyHost(url.hostname) === "forbidden") throw forbidden(server);
     const lifted = this.#options.allowPrivateNetwork ? "all" : hostsOf(grant);
     const name = JSON.stringify([url.origin, lifted === "all" ? lifted : [...lifted].sort()]);
     const known = this.#known.get(name);
@@ -62,22 +62,22 @@ export class Ways {
     return way;
   }
 
-  #make(server: URL, lifted: Lifted): Way {
+  #make(server: URL, lifted: Exemptions): ServerConnection {
     const { network, fetch } = this.#options;
-    const literal = reachOf(server.hostname);
+    const literal = classifyHost(server.hostname);
     if (!network) {
-      const bounds = boundsOf(literal, lifted);
+      const bounds = policyFor(literal, lifted);
       const send: typeof globalThis.fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
-      return { http: this.#http, fetch: send, bounds: async () => bounds };
+      return { http: this.#http, fetch: send, addressPolicy: async () => bounds };
     }
-    const way = network.wayTo(server, lifted);
+    const way = network.connectTo(server, lifted);
     const lost = (error: unknown): never => {
       throw networkError(error, server.href);
     };
     return {
       http: new OAuthHttp({ ...this.#options, fetch: way.fetch }),
       fetch: way.fetch,
-      bounds: async () => boundsOf(literal ?? (await way.reach().catch(lost)), lifted),
+      addressPolicy: async () => policyFor(literal ?? (await way.addressClass().catch(lost)), lifted),
     };
   }
 }

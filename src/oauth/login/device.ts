@@ -87,9 +87,9 @@ export async function deviceLogin(
     if (known === undefined || !isRefusal(error)) throw error;
     return start(login);
   });
-  const patience = context.loginTimeout / 1000;
+  const patience = context.loginTimeoutMs / 1000;
   const life = Math.min(device.expires_in, MAX_LIFE_S);
-  const policy = { bounds: await context.bounds() };
+  const policy = { bounds: await context.addressPolicy() };
   const complete = device.verification_uri_complete;
   await request.method.showDeviceCode({
     verificationUri: checkAddress(device.verification_uri, "verification_uri", endpoint, policy),

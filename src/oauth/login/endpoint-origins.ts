@@ -37,7 +37,7 @@ export async function checkEndpointOrigins(
     authorizationEndpoint: first.address,
     tokenEndpoint: issuer.tokenEndpoint,
   };
-  const ends = follow(signal, context.loginTimeout, () => timeoutError(server, context.loginTimeout / 1000));
+  const ends = follow(signal, context.loginTimeoutMs, () => timeoutError(server, context.loginTimeoutMs / 1000));
   try {
     const confirming = method?.confirmEndpoints?.({ ...prompt, signal: ends.signal });
     if (confirming && (await untilAborted(confirming, ends.signal)) === true)

@@ -9,7 +9,7 @@ import type { DiscoveryContext } from "../discovery/discovery.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
 import type { GrantStore } from "../grant/grant-store.js";
-import type { Way } from "../http/server-connection.js";
+import type { ServerConnection } from "../http/server-connection.js";
 import type { LoginMethod } from "./login-method.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
 
@@ -33,7 +33,7 @@ export interface LoginContext extends DiscoveryContext {
   resource: string | undefined;
   flow: "browser" | "device";
   /** Milliseconds that a person may take. */
-  loginTimeout: number;
+  loginTimeoutMs: number;
   loginHint: string | undefined;
   /** Unix milliseconds of what servers refused lately, where that is what led to this login. */
   refusals: readonly number[];
@@ -61,14 +61,25 @@ export interface LoginRequest {
 export function loginContextOf(
   options: AgentClientOptions,
   account: string | undefined,
-  by: Way & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
+  by: ServerConnection & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
 ): LoginContext {
   const issuer = expectedIssuer(options);
   const { trustNamedIssuer, confirmIssuer } = options;
-  const { store, timeout, clientName, client, clientMetadataUrl, resource, flow, loginHint, mutualTls, dpop } = options;
+  const {
+    store,
+    timeoutMs: timeout,
+    clientName,
+    client,
+    clientMetadataUrl,
+    resource,
+    flow,
+    loginHint,
+    mutualTls,
+    dpop,
+  } = options;
   return {
     ...by,
-    timeout: timeout ?? DEFAULT_TIMEOUT_MS,
+    timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
     overrides: options,
     store,
     clientName: clientName ?? "agentauth",
@@ -81,7 +92,7 @@ export function loginContextOf(
     clientMetadataUrl,
     resource,
     flow: flow ?? "browser",
-    loginTimeout: options.loginTimeout ?? options.login?.loginTimeout ?? DEFAULT_LOGIN_TIMEOUT_MS,
+    loginTimeoutMs: options.loginTimeoutMs ?? options.login?.loginTimeoutMs ?? DEFAULT_LOGIN_TIMEOUT_MS,
     loginHint: account ?? loginHint,
     refusals: [],
     onProgress: options.onProgress,

@@ -7,7 +7,7 @@ import type { Discovered, IssuerMetadata } from "../discovery/types.js";
 import { newProofKey, proverFor } from "../dpop/dpop.js";
 import { type Grant, type TokenAnswer, tokensOf } from "../grant/grant.js";
 import type { GrantKey, GrantStore, Reservation } from "../grant/grant-store.js";
-import { withRoom } from "../grant/reservation.js";
+import { withReservation } from "../grant/reservation.js";
 import { beyond, chooseScope, parseScope } from "../token/scope.js";
 import { authorizationOf, authorize } from "./authorize-step.js";
 import { deviceLogin } from "./device.js";
@@ -26,7 +26,7 @@ export async function loginWith(asked: LoginContext, request: LoginRequest): Pro
   await holdClient(context, found, signal);
   const wanted = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
-  return withRoom(context.store, keyIn(context, found.server), async (room) => {
+  return withReservation(context.store, keyIn(context, found.server), async (room) => {
     if (context.flow === "device") {
       const proofKey = await newProofKey(context.dpop, found);
       const prover = proverFor({ proofKey }, context.nonces);
@@ -57,7 +57,7 @@ export function finishInSession(
     // The account was settled when the login began, whatever this client would ask for.
     const context = { ...contextOf(), loginHint: login.account };
     const key = keyIn(context, login.server);
-    return withRoom(context.store, key, (room) => completeLogin(context, login, { session, room, signal }));
+    return withReservation(context.store, key, (room) => completeLogin(context, login, { session, room, signal }));
   });
 }
 

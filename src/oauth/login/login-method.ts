@@ -6,7 +6,7 @@ import type { AgentAuthError } from "../../errors.js";
  */
 export interface LoginMethod {
   /** Milliseconds that a person may take. A device login is given up then; any other ends by itself. */
-  readonly loginTimeout?: number | undefined;
+  readonly loginTimeoutMs?: number | undefined;
   /** Makes ready to receive the callback, before anything is registered or shown. */
   open(request: LoginOpen): Promise<LoginSession>;
   /**

@@ -3,16 +3,16 @@ import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
 import { coversScope, type Grant, isSame, noteRefusal } from "../grant/grant.js";
-import { unfit } from "../grant/grant-requirements.js";
+import { unmetRequirement } from "../grant/grant-requirements.js";
 import type { GrantKey } from "../grant/grant-store.js";
-import { failureOf, type Lease, SIGN_OF_LIFE_MS } from "../grant/lease.js";
+import { failureOf, HEARTBEAT_MS, type Lease } from "../grant/lease.js";
 import { loginCommand, loginRequired } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
 
 /** What signing a person in depends on. */
-export interface SignInContext {
+export interface SharedLoginContext {
   /** How a person signs in; undefined where nobody may be asked. */
   method: LoginMethod | undefined;
   /** Everything else that a login needs; what a person lifted for the login before stays lifted for its issuer. */
@@ -21,7 +21,7 @@ export interface SignInContext {
 }
 
 /** What one sign-in is for. */
-export interface SignInRequest {
+export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;
   /** The scopes asked for before, in a step-up. */
@@ -43,7 +43,10 @@ const TURNED_DOWN_MS = 5 * 60_000;
  * Signs a person in: one at a time for all processes that share the store. Those that come while one is on its way wait
  * for its result, so that no more than one browser opens.
  */
-export function signIn(context: SignInContext, request: SignInRequest & { signal: AbortSignal }): Promise<Grant> {
+export function sharedLogin(
+  context: SharedLoginContext,
+  request: SharedLoginRequest & { signal: AbortSignal },
+): Promise<Grant> {
   const { key, scope, seen, refused, explicit, signal } = request;
   const { profile, server, account } = key;
   const { method } = context;
@@ -56,7 +59,7 @@ export function signIn(context: SignInContext, request: SignInRequest & { signal
   // What somebody else signed in since the grant that is not good enough was read.
   const newer = async () => {
     const stored = await store.read(key);
-    if (!stored || stored.retired || !coversScope(stored, wanted) || unfit(stored, login)) return undefined;
+    if (!stored || stored.retired || !coversScope(stored, wanted) || unmetRequirement(stored, login)) return undefined;
     return before && isSame(stored, before) ? undefined : stored;
   };
   return store.lease(
@@ -75,7 +78,7 @@ export function signIn(context: SignInContext, request: SignInRequest & { signal
       }
     },
     {
-      duration: SIGN_OF_LIFE_MS,
+      duration: HEARTBEAT_MS,
       extend: true,
       signal,
       until: newer,
@@ -100,7 +103,7 @@ function turnedDown(lease: Lease, { key, explicit, now }: Asking): void {
   const isRemembered = failure.class === "auth" && now - endedAt <= TURNED_DOWN_MS && now >= endedAt;
   if (!lease.waited && (explicit || !isRemembered)) return;
   // It stays the failure of the attempt in which a person was asked, and the time since then is what counts.
-  lease.withdraw();
+  lease.rollback();
   if (lease.waited) throw failureOf(failure);
   throw new AgentAuthError(
     failure.code,

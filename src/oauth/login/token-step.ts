@@ -1,5 +1,5 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import { otherWay } from "../client/pre-registered-client.js";
+import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
@@ -36,7 +36,7 @@ export async function tokensOfLogin(
     try {
       return await exchange(client);
     } catch (error) {
-      const other = isRefusal(error) ? otherWay(client, issuer, context.preRegistered) : undefined;
+      const other = isRefusal(error) ? alternateAuthMethod(client, issuer, context.preRegistered) : undefined;
       if (other === undefined) throw error;
       const tokens = await exchange(other);
       if (client.source === "dynamic") await context.store.saveClient(other, form);

@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
-import { knownClient, type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
+import { type PreRegisteredClient, preRegisteredClient, secretOf } from "../client/pre-registered-client.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
 import { discoverIssuer, liftedFor } from "../discovery/discovery.js";
 import { newProofKey, proverFor } from "../dpop/dpop.js";
@@ -134,7 +134,7 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
   await hold(context, login, { issuer: issuer.issuer, server: found.server }, signal);
-  const client = knownClient({ ...login, client: context.client, server: issuer, isMachine: true });
+  const client = preRegisteredClient({ ...login, client: context.client, server: issuer, isMachine: true });
   // Nothing that outlives the token is given to a machine, which asks anew.
   const scope = scopeFor(found, request).scope.filter((one) => one !== "offline_access");
   return {

@@ -1,19 +1,19 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { Flights } from "../../http/single-flight.js";
+import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import type { FetchContext } from "../agent-fetch.js";
 import type { Progress } from "../agent-progress.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import { coversScope, type Grant, hasEnded, isFresh, isSame, isStorm, noteRefusal } from "../grant/grant.js";
 import type { GrantKey, GrantStore } from "../grant/grant-store.js";
-import { heedFailure, isOfOthers, SIGN_OF_LIFE_MS } from "../grant/lease.js";
+import { HEARTBEAT_MS, isPeerFailure, rethrowRecentFailure } from "../grant/lease.js";
 import type { TokenOptions } from "../grant/token-options.js";
 import { union } from "../token/scope.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 
 /** What the keeper of a machine's grants depends on. */
-export interface MachineKeeperContext extends MachineContext {
+export interface MachineTokenManagerContext extends MachineContext {
   store: GrantStore;
   clock: { epoch(): number };
   onProgress?: ((progress: Progress) => void) | undefined;
@@ -33,11 +33,11 @@ type Refused = Parameters<FetchContext["replace"]>[1];
 const SAVE_TRIES = 5;
 
 /** The tokens of a machine grant: from the store, else asked for anew, by one process at a time and by no person. */
-export class MachineKeeper {
-  readonly #context: MachineKeeperContext;
-  readonly #flights = new Flights<Grant>();
+export class MachineTokenManager {
+  readonly #context: MachineTokenManagerContext;
+  readonly #flights = new SingleFlight<Grant>();
 
-  constructor(context: MachineKeeperContext) {
+  constructor(context: MachineTokenManagerContext) {
     this.#context = context;
   }
 
@@ -60,7 +60,7 @@ export class MachineKeeper {
       const wish = { scope, previousScope: undefined, challenge: undefined };
       return await this.#ask({ key, proof, ...wish, seen, isUrgent: !isGood || options.forceRefresh === true, signal });
     } catch (error) {
-      if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isOfOthers(error)) throw error;
+      if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isPeerFailure(error)) throw error;
       const { expiresAt } = seen.tokens;
       if (expiresAt === undefined || expiresAt <= clock.epoch()) throw error;
       return seen;
@@ -108,7 +108,7 @@ export class MachineKeeper {
   #ask(asking: Asking): Promise<Grant> {
     const { key, scope } = asking;
     const name = JSON.stringify([key.profile, key.server, key.account, scope]);
-    return this.#flights.join(name, (signal) => this.#askAlone({ ...asking, signal }), asking.signal);
+    return this.#flights.run(name, (signal) => this.#askAlone({ ...asking, signal }), asking.signal);
   }
 
   #askAlone(asking: Asking & { signal: AbortSignal }): Promise<Grant> {
@@ -125,11 +125,11 @@ export class MachineKeeper {
         const stored = await newer();
         if (stored && isFresh(stored, clock.epoch(), 0)) return stored;
         const now = clock.epoch();
-        heedFailure(lease, now, isUrgent === true || !seen || hasEnded(seen.tokens, now));
+        rethrowRecentFailure(lease, now, isUrgent === true || !seen || hasEnded(seen.tokens, now));
         return this.#request(asking);
       },
       {
-        duration: SIGN_OF_LIFE_MS,
+        duration: HEARTBEAT_MS,
         extend: true,
         signal,
         until: newer,

@@ -21,7 +21,7 @@ const LIMIT_MS = 5000;
  * endpoint for that, else asks its end-session endpoint (OpenID Connect RP-Initiated Logout). Never throws: what is local
  * is gone already, and an issuer that is down must not bring it back.
  */
-export async function endRemotely(
+export async function revokeRemotely(
   grant: Grant,
   http: OAuthHttp,
   outer: AbortSignal | undefined,

@@ -1,16 +1,16 @@
 import { AgentAuthError } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
-import { reachOf } from "../../http/address-class.js";
+import { classifyHost } from "../../http/address-class.js";
 import { systemClock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import { type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
 import type { Prover } from "../dpop/dpop.js";
 import type { ClientRecord } from "../grant/grant.js";
-import { type WayOptions, Ways } from "../http/server-connection.js";
+import { type ConnectionOptions, ConnectionPool } from "../http/server-connection.js";
 import type { TokenCall } from "./token.js";
 
 /** Where a request for a token goes, and who asks. */
-export interface TokenCallOptions extends WayOptions {
+export interface TokenCallOptions extends ConnectionOptions {
   /** The issuer identifier. A client that proves itself by a key names it as the audience. */
   issuer: string;
   /** https, or http to this machine. */
@@ -36,7 +36,7 @@ export function tokenCall(options: TokenCallOptions): TokenCall {
   const { issuer, tokenEndpoint, client, prover, signal, clock = systemClock } = options;
   checkEndpoint(issuer, "the issuer");
   checkEndpoint(tokenEndpoint, "the token endpoint");
-  const { http } = new Ways(options).to(tokenEndpoint);
+  const { http } = new ConnectionPool(options).get(tokenEndpoint);
   const record = recordOf(client, issuer);
   const { privateKey } = client;
   return { http, clock, issuer, tokenEndpoint, client: record, privateKey, prover, signal };
@@ -66,7 +66,7 @@ export function checkEndpoint(address: string, what: string, hint?: string): voi
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isPlain = url?.username === "" && url.password === "" && url.hash === "";
   const isSafe = isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)));
-  if (isSafe && reachOf(url.hostname) !== "forbidden") return;
+  if (isSafe && classifyHost(url.hostname) !== "forbidden") return;
   const rule = isSafe
     ? "must not be link-local, of a metadata service or reserved"
     : "must be https, or http to this machine";

@@ -1,7 +1,7 @@
 import { fraction, mix } from "../data/random.js";
 import type { ResourceName } from "../wire-types.js";
 import { checkFault } from "./check.js";
-import { Holes } from "./empty-pages.js";
+import { EmptyPages } from "./empty-pages.js";
 import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";
 
 /** What a fault can select a request by. */
@@ -63,7 +63,7 @@ export function isReplacing(fault: Fault): boolean {
 /** The faults of a sandbox: add some, and it misbehaves as they say. */
 export class FaultController {
   /** The empty pages that `empty-page` has put into lists. */
-  readonly holes = new Holes();
+  readonly holes = new EmptyPages();
   readonly #seed: number;
   #states: FaultState[] = [];
   #nextId = 1;

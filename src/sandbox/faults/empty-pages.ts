@@ -9,7 +9,7 @@ interface Hole {
  *
  * A hole stays where it is, since a list of which half was read has to add up.
  */
-export class Holes {
+export class EmptyPages {
   readonly #lists = new Map<string, Hole[]>();
 
   /** Puts a hole into a list; one that would overlap another is left out. */

@@ -8,13 +8,13 @@ import type { SandboxMachine } from "../oauth/machine.js";
 import { readBody } from "./body.js";
 import { tokenGuard } from "./request-guard.js";
 import type { RequestLog } from "./request-log.js";
-import { type Answer, type Exchange, json, type Part, Refusal } from "./round-trip.js";
+import { type Answer, json, type Part, Refusal, type RoundTrip } from "./round-trip.js";
 
 const PREFIX = "/_sandbox";
 const MAX_BODY = 64 * 1024;
 
 /** What the control endpoints control. */
-export interface ControlSettings {
+export interface AdminApiSettings {
   controlToken: string;
   faults: FaultController;
   requests: RequestLog;
@@ -23,7 +23,7 @@ export interface ControlSettings {
   shutdown: () => void;
 }
 
-type Action = (settings: ControlSettings, exchange: Exchange) => Answer | Promise<Answer>;
+type Action = (settings: AdminApiSettings, exchange: RoundTrip) => Answer | Promise<Answer>;
 
 const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
   "/faults": {
@@ -55,7 +55,7 @@ const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
 };
 
 /** The endpoints by which another process steers the sandbox. */
-export function controlPart(settings: ControlSettings): Part {
+export function adminApi(settings: AdminApiSettings): Part {
   const authenticate = tokenGuard(settings.controlToken);
   return {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),

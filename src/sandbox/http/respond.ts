@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { dueOf } from "../faults/controller.js";
-import type { Answer, Exchange } from "./round-trip.js";
-import type { Waits } from "./sleeps.js";
+import type { Answer, RoundTrip } from "./round-trip.js";
+import type { Sleeps } from "./sleeps.js";
 
 const DRIP_BYTES = 16;
 const DRIP_MS = 100;
@@ -9,7 +9,7 @@ const DRIP_MS = 100;
 const RESET_DELAY_MS = 20;
 
 /** Sends an answer, as badly as the due faults want it. Never throws: a reader may be gone at any moment. */
-export async function deliver(exchange: Exchange, answer: Answer | "reset", waits: Waits): Promise<void> {
+export async function respond(exchange: RoundTrip, answer: Answer | "reset", waits: Sleeps): Promise<void> {
   const { request, response, due } = exchange;
   const slow = dueOf(due, "slow-headers");
   if (slow) await waits.sleep(slow.ms);
@@ -24,7 +24,7 @@ export async function deliver(exchange: Exchange, answer: Answer | "reset", wait
   response.end(body);
 }
 
-async function resetMidBody({ request, response }: Exchange, body: Buffer, waits: Waits): Promise<void> {
+async function resetMidBody({ request, response }: RoundTrip, body: Buffer, waits: Sleeps): Promise<void> {
   response.flushHeaders();
   response.write(body.subarray(0, body.length >>> 1));
   await waits.sleep(RESET_DELAY_MS);
@@ -36,7 +36,7 @@ async function dripBody(
   body: Buffer,
   bytes: number,
   ms: number,
-  waits: Waits,
+  waits: Sleeps,
 ): Promise<void> {
   response.flushHeaders();
   for (let sent = 0; sent < body.length && !response.destroyed; sent += bytes) {

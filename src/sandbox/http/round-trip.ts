@@ -4,7 +4,7 @@ import type { Due, FaultTarget } from "../faults/controller.js";
 import type { ErrorEnvelope } from "../wire-types.js";
 
 /** One request on its way through the sandbox. */
-export interface Exchange {
+export interface RoundTrip {
   method: string;
   /** The path as it was sent, without the query. */
   path: string;
@@ -37,9 +37,9 @@ export interface Part {
   /** Milliseconds to wait before each of its answers. */
   latency: number;
   /** What faults can select the request by, beside its path. It may read the body, and says what it found in it. */
-  target?(exchange: Exchange): Omit<FaultTarget, "path"> | Promise<Omit<FaultTarget, "path">>;
+  target?(exchange: RoundTrip): Omit<FaultTarget, "path"> | Promise<Omit<FaultTarget, "path">>;
   /** Answers, or returns `undefined` when it has answered on `exchange.response` itself. */
-  handle(exchange: Exchange): Answer | undefined | Promise<Answer | undefined>;
+  handle(exchange: RoundTrip): Answer | undefined | Promise<Answer | undefined>;
 }
 
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;

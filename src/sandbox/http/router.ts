@@ -4,13 +4,13 @@ import { scramble } from "../data/random.js";
 import type { FaultController } from "../faults/controller.js";
 import { replacement } from "../faults/replace.js";
 import { type LoggedRequest, loggedQuery } from "./request-log.js";
-import { deliver } from "./respond.js";
-import { type Answer, type Exchange, failure, type Part, Refusal } from "./round-trip.js";
+import { respond } from "./respond.js";
+import { type Answer, failure, type Part, Refusal, type RoundTrip } from "./round-trip.js";
 import type { RequestHandler } from "./server.js";
-import type { Waits } from "./sleeps.js";
+import type { Sleeps } from "./sleeps.js";
 
 /** What every request goes through. */
-export interface DispatchSettings {
+export interface RouterSettings {
   seed: number;
   parts: readonly Part[];
   faults: FaultController;
@@ -18,11 +18,11 @@ export interface DispatchSettings {
   guard: (request: IncomingMessage) => void;
   log: (entry: LoggedRequest) => void;
   now: () => number;
-  waits: Waits;
+  waits: Sleeps;
 }
 
 /** Makes the function that leads each request to the part that answers it. */
-export function createDispatch(settings: DispatchSettings): RequestHandler {
+export function createRouter(settings: RouterSettings): RequestHandler {
   let count = 0;
   return async (request, response) => {
     count += 1;
@@ -42,21 +42,21 @@ export function createDispatch(settings: DispatchSettings): RequestHandler {
     if (exchange.due.length > 0) entry.fault = exchange.due.map(({ kind }) => kind).join(",");
     if (answer === undefined) response.once("close", () => Object.assign(entry, { status: response.statusCode }));
     else if (answer !== "reset") entry.status = answer.status;
-    if (answer) await deliver(exchange, answer, settings.waits);
+    if (answer) await respond(exchange, answer, settings.waits);
     // What was not read of a body must not stand before the next request of the connection.
     request.resume();
   };
 }
 
-function exchangeOf(request: IncomingMessage, response: ServerResponse): Exchange {
+function exchangeOf(request: IncomingMessage, response: ServerResponse): RoundTrip {
   const [path, search] = splitOnce(request.url ?? "/", "?");
   return { method: request.method ?? "GET", path, query: new URLSearchParams(search), due: [], request, response };
 }
 
 async function answerOf(
-  settings: DispatchSettings,
+  settings: RouterSettings,
   part: Part | undefined,
-  exchange: Exchange,
+  exchange: RoundTrip,
 ): Promise<Answer | "reset" | undefined> {
   try {
     settings.guard(exchange.request);

@@ -1,9 +1,9 @@
 /** Waits that all end at once when the sandbox closes, so that no slow answer keeps it alive. */
-export class Waits {
+export class Sleeps {
   readonly #pending = new Map<NodeJS.Timeout, () => void>();
   #ended = false;
 
-  /** Waits, or returns at once after {@link Waits.end}. */
+  /** Waits, or returns at once after {@link Sleeps.end}. */
   sleep(ms: number): Promise<void> {
     if (ms <= 0 || this.#ended) return Promise.resolve();
     return new Promise((resolve) => {

@@ -4,7 +4,7 @@ import { DEVICE_FIELDS, type DeviceField, type PoolDevices } from "../data/pool-
 import { type Due, dueOf, type FaultController } from "../faults/controller.js";
 import { reshape } from "../faults/reshape.js";
 import { tokenGuard } from "../http/request-guard.js";
-import { type Answer, type Exchange, json, type Part, Refusal } from "../http/round-trip.js";
+import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import type { Device, Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../wire-types.js";
 import { type ListingQuery, peekOffset, readListingQuery } from "./listing-query.js";
 import { type PageWindow, paginationOf } from "./pagination.js";
@@ -97,7 +97,7 @@ export function managementPart(settings: ManagementSettings): Part {
   };
 }
 
-function answerList(settings: ManagementSettings, name: ResourceName, { query, due }: Exchange): Answer {
+function answerList(settings: ManagementSettings, name: ResourceName, { query, due }: RoundTrip): Answer {
   const resource = RESOURCES[name];
   const asked = readListingQuery(query, { ...settings, ...resource });
   const notFound = () => new Refusal(404, "not_found", `there is no such ${resource.scope}`);

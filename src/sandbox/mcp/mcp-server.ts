@@ -3,7 +3,7 @@ import { type ResourceServer, resourceServerOf } from "../../resource-server/res
 import type { Clock } from "../clock.js";
 import { dueOf } from "../faults/controller.js";
 import { readBody } from "../http/body.js";
-import { type Answer, type Exchange, type Part, Refusal } from "../http/round-trip.js";
+import { type Answer, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import { innerIssuer } from "../oauth/inner-issuer.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
 import { handleMcp, REPORTS_SCOPE, REPORTS_TOOL } from "./handler.js";
@@ -83,7 +83,7 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
 async function answer(
   resource: ResourceServer,
   origin: string,
-  exchange: Exchange,
+  exchange: RoundTrip,
   isMetadata: boolean,
 ): Promise<Answer> {
   const handler = resource.protect((request, { authInfo }) => handleMcp(request, authInfo), {
@@ -95,7 +95,7 @@ async function answer(
 }
 
 /** The fourth rule: the scopes that a request needs. */
-function requiredScopes(exchange: Exchange): string[] {
+function requiredScopes(exchange: RoundTrip): string[] {
   const calls = messagesOf(exchange).filter(({ method }) => method === "tools/call");
   const wanted = dueOf(exchange.due, "step-up")?.scope;
   const reports = calls.some(({ params }) => params?.name === REPORTS_TOOL) ? [REPORTS_SCOPE] : [];
@@ -108,7 +108,7 @@ interface Message {
 }
 
 /** The messages in a body, read loosely: whether they are good is for the SDK to say. */
-function messagesOf({ body }: Exchange): Message[] {
+function messagesOf({ body }: RoundTrip): Message[] {
   try {
     const parsed: unknown = JSON.parse(body?.toString("utf8") ?? "");
     return [parsed].flat().filter((entry): entry is Message => typeof entry === "object" && entry !== null);

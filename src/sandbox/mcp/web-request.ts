@@ -1,10 +1,10 @@
-import type { Answer, Exchange } from "../http/round-trip.js";
+import type { Answer, RoundTrip } from "../http/round-trip.js";
 
 /** Headers that belong to the connection, or that another side writes anew. */
 const DROPPED = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "host", "expect"]);
 
 /** A request as handlers of the web take it; its address is the sandbox's own, however it was reached. */
-export function webRequest(origin: string, { method, path, request, body }: Exchange): Request {
+export function webRequest(origin: string, { method, path, request, body }: RoundTrip): Request {
   const headers = new Headers();
   for (const [name, values] of Object.entries(request.headersDistinct)) {
     if (!DROPPED.has(name)) for (const value of values ?? []) headers.append(name, value);

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import { dueOf } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import { readBody } from "../http/body.js";
-import { type Answer, type Exchange, json, type Part, Refusal } from "../http/round-trip.js";
+import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import {
   introspectionAnswer,
   metadataAnswer,
@@ -10,9 +10,9 @@ import {
   withoutIssuer,
   withoutRefreshToken,
 } from "./answers.js";
-import { drive } from "./auto-consent.js";
+import { autoConsent } from "./auto-consent.js";
 import { pageHeaders } from "./consent.js";
-import { type InnerRequest, inject } from "./in-process-request.js";
+import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
 import { handleInteraction } from "./interaction.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import type { PoolServer, Running } from "./pool-server.js";
@@ -30,7 +30,7 @@ interface Call {
   settings: AuthorizationSettings;
   server: PoolServer;
   running: Running;
-  exchange: Exchange;
+  exchange: RoundTrip;
   request: Omit<InnerRequest, "originalUrl">;
 }
 
@@ -119,13 +119,13 @@ function splitPath(path: string): { poolId: string; rest: string } {
   return end < 0 ? { poolId: path.slice(1), rest: "" } : { poolId: path.slice(1, end), rest: path.slice(end) };
 }
 
-function innerRequest({ method, path, request, body = Buffer.alloc(0), due }: Exchange): Call["request"] {
+function innerRequest({ method, path, request, body = Buffer.alloc(0), due }: RoundTrip): Call["request"] {
   const { "transfer-encoding": _, "content-length": __, ...headers } = request.headers;
   const search = /\?.*$/s.exec(request.url ?? "")?.[0] ?? "";
   return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, due };
 }
 
-function formOf({ body }: Exchange): URLSearchParams {
+function formOf({ body }: RoundTrip): URLSearchParams {
   return new URLSearchParams(body?.toString("utf8"));
 }
 
@@ -156,14 +156,14 @@ async function answerIntrospection(call: Call): Promise<Answer> {
 /** Answers what comes from somebody's browser. */
 async function browse({ settings, server, running, request }: Call): Promise<Answer> {
   const { oauth } = settings;
-  const answer = await drive({ running, issuer: new URL(server.issuer), account: oauth.autoApprove }, request);
+  const answer = await autoConsent({ running, issuer: new URL(server.issuer), account: oauth.autoApprove }, request);
   const shown = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
   const isOurs = String(shown.headers["content-type"]).startsWith("text/html") && !shown.body.includes("<script");
   return isOurs ? { ...shown, headers: { ...shown.headers, ...pageHeaders() } } : shown;
 }
 
 function answerInteraction({ running, exchange, request }: Call): Promise<Answer> {
-  return inject((inner, response) => handleInteraction(running.provider, inner, response, formOf(exchange)), {
+  return inProcessRequest((inner, response) => handleInteraction(running.provider, inner, response, formOf(exchange)), {
     ...request,
     originalUrl: exchange.path,
   });

@@ -7,7 +7,7 @@ import type { Running } from "./pool-server.js";
 type Request = Omit<InnerRequest, "originalUrl">;
 
 /** How a request is helped on its way. */
-export interface DriveSettings {
+export interface AutoConsentSettings {
   running: Running;
   /** The issuer, below which all of the server's addresses are. */
   issuer: URL;
@@ -22,7 +22,10 @@ const MAX_STEPS = 8;
  * since the pages run no scripts, and for an account that signs in by itself the pages too. What the browser gets is
  * the end of them.
  */
-export async function drive({ running, issuer, account }: DriveSettings, request: Request): Promise<Answer> {
+export async function autoConsent(
+  { running, issuer, account }: AutoConsentSettings,
+  request: Request,
+): Promise<Answer> {
   // Signing in by itself starts afresh each time: it must not depend on who was there before.
   const cookies = new Cookies(account === undefined ? request.headers["cookie"] : undefined);
   const go = async (next: Request) => {

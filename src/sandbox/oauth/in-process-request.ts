@@ -62,7 +62,7 @@ class InnerResponse extends ServerResponse {
 }
 
 /** Lets a handler for Node.js answer a request that came over no connection. */
-export function inject(
+export function inProcessRequest(
   handler: (request: IncomingMessage, response: ServerResponse) => unknown,
   inner: InnerRequest,
 ): Promise<Answer> {
@@ -73,7 +73,7 @@ export function inject(
   });
 }
 
-/** The faults that strike a request which {@link inject} made. */
+/** The faults that strike a request which {@link inProcessRequest} made. */
 export function dueFor(request: IncomingMessage): Due {
   return request instanceof InnerMessage ? request.due : [];
 }

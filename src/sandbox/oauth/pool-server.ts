@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 import type { SandboxData } from "../data/data.js";
 import type { Answer } from "../http/round-trip.js";
 import { configurationOf, describeResource } from "./configuration.js";
-import { type InnerRequest, inject } from "./in-process-request.js";
+import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
@@ -118,7 +118,7 @@ export class PoolServer {
       provider,
       store,
       answer: (request) =>
-        inject(callback, {
+        inProcessRequest(callback, {
           ...request,
           originalUrl: this.path + request.url,
           // Its own address, however the sandbox was reached: the addresses in its answers are built from this.

@@ -11,7 +11,7 @@ import { type Cipher, CipherError } from "./cipher.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
 import { fileBindings } from "./file-bindings.js";
 import { checkPrivateFolder, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
-import { Generations } from "./versioned-files.js";
+import { VersionedFiles } from "./versioned-files.js";
 
 /** How files are kept. */
 export interface FileStoreOptions {
@@ -30,7 +30,7 @@ const ROOM_BYTES = 32 * 1024;
 export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): GrantStore {
   const grants = join(folder, "grants");
   const clients = join(folder, "clients");
-  const generations = new Generations(grants);
+  const generations = new VersionedFiles(grants);
   const leases = new FileLeases(join(folder, "claims"));
 
   const open = async <T>(text: string, path: string, name: string, decode: (text: string) => T): Promise<T> => {

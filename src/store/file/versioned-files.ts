@@ -20,7 +20,7 @@ export interface Stored {
  * file, which one process alone can make, and then the generation before it is removed: at every moment the highest one
  * is whole, and it is the record.
  */
-export class Generations {
+export class VersionedFiles {
   readonly #folder: string;
 
   constructor(folder: string) {

@@ -16,7 +16,7 @@ export interface Keychain {
 /** How the operating system's keychain is asked. */
 export interface OsKeychainOptions {
   /** Milliseconds that one call may take, a question to the person included. Default: {@link KEYCHAIN_TIMEOUT}. */
-  timeout?: number | undefined;
+  timeoutMs?: number | undefined;
   /** The environment in which the keychain is looked for. Default: that of this process. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
   /** The path of the package that knows the keychain. Default: `@napi-rs/keyring`, where it is installed. */
@@ -37,7 +37,7 @@ const WITHOUT = "or keep logins in files that only you can read: AGENTAUTH_STORE
  * Both calls throw `AgentAuthError` `store_failed` when the keychain is not there, is locked, says no or says nothing.
  */
 export function osKeychain(account: string, options: OsKeychainOptions = {}): Keychain {
-  const { timeout = KEYCHAIN_TIMEOUT, env } = options;
+  const { timeoutMs: timeout = KEYCHAIN_TIMEOUT, env } = options;
   const ask = async (value: string | undefined): Promise<string | undefined> => {
     const request = { package: options.package ?? findPackage(), service: SERVICE, account, value };
     requireNode(process.execPath);

@@ -19,7 +19,7 @@ export interface KeyringStoreOptions {
    */
   fallback?: "none" | "file" | undefined;
   /** Milliseconds that one call to the keychain may take, a question to the person included. Default: 10,000. */
-  timeout?: number | undefined;
+  timeoutMs?: number | undefined;
   /** Hears once, before anything is written, why files are not sealed. */
   onFallback?: ((reason: string) => void) | undefined;
 }
@@ -35,7 +35,7 @@ export interface KeyringStoreOptions {
  *   nothing. `login_required`: a file was sealed with another key, or changed since; it is kept
  */
 export function keyringStore(folder: string, options: KeyringStoreOptions = {}): GrantStore {
-  const { keychain, fallback = "none", timeout = KEYCHAIN_TIMEOUT, onFallback } = options;
+  const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, onFallback } = options;
   let toldOf = false;
 
   /** The cipher; undefined where files are written as they are instead. */
@@ -64,7 +64,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
     },
   });
   const key = once(() => {
-    const chosen = keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeout });
+    const chosen = keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeoutMs: timeout });
     return storeKey(chosen, files.lease, timeout);
   });
 

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
-import { Leases } from "../memory-leases.js";
+import { MemoryLeases } from "../memory-leases.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
-import { bootClock, livenessOf, thisHolder } from "./lock-owner.js";
-import { type Claim, claimId } from "./lock-record.js";
-import { withinLease } from "./send-deadline.js";
+import { bootClock, livenessOf, thisProcess } from "./lock-owner.js";
+import { type LockRecord, lockId } from "./lock-record.js";
+import { withSendDeadline } from "./send-deadline.js";
 import { decideTakeover, isTimeOver } from "./takeover.js";
 
 const POLL_MS = { first: 10, most: 100 };
@@ -14,7 +14,7 @@ const POLL_MS = { first: 10, most: 100 };
 /** Leases between all processes that share a folder, by lock files in it. */
 export class FileLeases {
   readonly #files: LockFiles;
-  readonly #here = new Leases();
+  readonly #here = new MemoryLeases();
 
   constructor(folder: string) {
     this.#files = new LockFiles(folder);
@@ -38,7 +38,7 @@ export class FileLeases {
     const isOlder = (taken.before?.endedAt ?? asked) < asked;
     const held = new HeldLease(this.#files, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
     try {
-      const result = await (options.extend ? work(held) : withinLease(held, () => work(held)));
+      const result = await (options.extend ? work(held) : withSendDeadline(held, () => work(held)));
       held.succeed();
       return result;
     } catch (error) {
@@ -77,13 +77,13 @@ export class FileLeases {
 
 interface Taken {
   attempt: Attempt;
-  claim: Claim;
+  claim: LockRecord;
   before: PreviousAttempt | undefined;
   waited: boolean;
 }
 
-function claimFor({ duration, extend = false }: LeaseOptions<unknown>): Claim {
-  return { id: claimId(), holder: thisHolder(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
+function claimFor({ duration, extend = false }: LeaseOptions<unknown>): LockRecord {
+  return { id: lockId(), holder: thisProcess(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
 }
 
 /** What a waiting process observes of the attempts before its own. */
@@ -101,7 +101,12 @@ class Watch {
     this.#duration = duration;
   }
 
-  look(): { free: boolean; latest: Latest | undefined; before: PreviousAttempt | undefined; claim: Claim | undefined } {
+  look(): {
+    free: boolean;
+    latest: Latest | undefined;
+    before: PreviousAttempt | undefined;
+    claim: LockRecord | undefined;
+  } {
     // The clock before the files: what a holder wrote before its time was over must then be seen.
     const now = bootClock();
     const latest = this.#files.latest(this.#key);
@@ -109,7 +114,7 @@ class Watch {
     const { number, committed, claim, done } = latest;
     const beat = this.#follow(latest, now);
     const watched = now - this.#seenAt;
-    const clocks = { boot: thisHolder().boot, now, epoch: Date.now(), beat, watched };
+    const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), beat, watched };
     // Of a claim that cannot be read nothing is known: it gets the time that one of ours would have.
     const isOver = claim ? isTimeOver(claim, committed, clocks) : watched > this.#duration;
     const owner = claim && !done ? livenessOf(claim.holder) : "unknown";
@@ -165,7 +170,7 @@ class HeldLease implements Lease {
     if (this.left() === 0 || !this.#files.isNewest(this.#attempt)) throw leaseLost();
   }
 
-  withdraw(): void {
+  rollback(): void {
     this.#isWithdrawn = true;
   }
 
@@ -212,7 +217,7 @@ class HeldLease implements Lease {
   }
 }
 
-function busy(claim: Claim | undefined): AgentAuthError {
+function busy(claim: LockRecord | undefined): AgentAuthError {
   const who = claim
     ? `process ${claim.holder.pid}, which began ${new Date(claim.at).toISOString()},`
     : "another process";

@@ -5,7 +5,7 @@ import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { checkPrivateFolder, makePrivateFolder, noLinks } from "../file/private-file.js";
 import { storeError } from "../store-error.js";
-import { type Claim, type Ending, parseClaim, parseEnding } from "./lock-record.js";
+import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
 
 /** One attempt to do the work of a lease: its lock file and its marks carry the name, the number and the id. */
 export interface Attempt {
@@ -18,7 +18,7 @@ export interface Attempt {
 export interface Latest {
   readonly number: number;
   /** What its lock file says; undefined when it was swept in between, or another version wrote it. */
-  readonly claim: Claim | undefined;
+  readonly claim: LockRecord | undefined;
   readonly committed: boolean;
   readonly done: boolean;
 }
@@ -56,7 +56,7 @@ export class LockFiles {
     const claimed = traces.flatMap(({ number, mark }) => (mark ? [] : [number]));
     if (claimed.length === 0) return undefined;
     const number = Math.max(...claimed);
-    const claim = parseClaim(this.#json(`${name}.${number}.claim`));
+    const claim = parseLockRecord(this.#json(`${name}.${number}.claim`));
     const has = (kind: string) =>
       traces.some(({ number: of, mark }) => {
         return of === number && mark?.kind === kind && (claim === undefined || mark.id === claim.id);
@@ -69,7 +69,7 @@ export class LockFiles {
    *
    * @param judged the attempt before, which was found to have ended; undefined when there was none
    */
-  take({ name, number }: Attempt, claim: Claim, judged: Latest | undefined): boolean {
+  take({ name, number }: Attempt, claim: LockRecord, judged: Latest | undefined): boolean {
     makePrivateFolder(this.#folder);
     checkPrivateFolder(this.#folder);
     const path = this.#path(`${name}.${number}.claim`);
@@ -104,8 +104,8 @@ export class LockFiles {
   }
 
   /** What was written down at the end of an attempt. */
-  ending({ name, number, id }: Attempt): Ending | undefined {
-    return parseEnding(this.#json(`${name}.${number}.${id}.done`));
+  ending({ name, number, id }: Attempt): LeaseOutcome | undefined {
+    return parseLeaseOutcome(this.#json(`${name}.${number}.${id}.done`));
   }
 
   /** Marks an attempt as having begun what must not happen twice. */
@@ -144,7 +144,7 @@ export class LockFiles {
   /** Where the lock file is another attempt's by now, the chosen files are too: only marks of our own go then. */
   #forget(attempt: Attempt, chosen: (trace: Trace) => boolean): boolean {
     const { name, number, id } = attempt;
-    const owner = parseClaim(this.#json(`${name}.${number}.claim`))?.id;
+    const owner = parseLockRecord(this.#json(`${name}.${number}.claim`))?.id;
     if (owner === undefined && this.lastBeat(name, number) !== undefined) return false;
     const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
     // The claims last: without its marks one is at worst waited for, while a mark without its claim would mean nothing.

@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 
 /** The process that holds a lock file, so described that another process can find out whether it still lives. */
-export interface Holder {
+export interface LockOwner {
   readonly pid: number;
   /** The run of the machine; equal only where the clock that never runs backwards is the same. */
   readonly boot: string;
@@ -21,10 +21,10 @@ export type Liveness = "alive" | "dead" | "unknown";
 /** A clock that is set while the machine runs moves the start of its run by as much. */
 const SETTING_MS = 120_000;
 
-let self: Holder | undefined;
+let self: LockOwner | undefined;
 
 /** This process. */
-export function thisHolder(): Holder {
+export function thisProcess(): LockOwner {
   const { pid } = process;
   self ??= { pid, boot: bootOf(), space: namespace("pid"), started: startOf(pid)?.started ?? ownStart() };
   return self;
@@ -36,8 +36,8 @@ export function bootClock(): number {
 }
 
 /** Whether a holder lives, as far as it can be proven. */
-export function livenessOf(holder: Holder): Liveness {
-  const me = thisHolder();
+export function livenessOf(holder: LockOwner): Liveness {
+  const me = thisProcess();
   if (holder.boot !== me.boot || holder.space !== me.space) return "unknown";
   const found = process.platform === "linux" ? startOf(holder.pid) : undefined;
   if (found === undefined) return signalled(holder);
@@ -52,7 +52,7 @@ function ownStart(): string {
  * Without a process table to read: a number that is free is proof of death, and so is a start before the machine's. One
  * in use proves nothing more than that.
  */
-function signalled({ pid, started }: Holder): Liveness {
+function signalled({ pid, started }: LockOwner): Liveness {
   const isOfThisRun = Number(started) > Date.now() - uptime() * 1000 - SETTING_MS;
   if (process.platform !== "linux" && !isOfThisRun) return "dead";
   try {

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import type { Holder } from "./lock-owner.js";
+import type { LockOwner } from "./lock-owner.js";
 
 /** What a claim says of its holder. It holds no secret. */
-export interface Claim {
+export interface LockRecord {
   /** Tells it from another one that has its number, when all traces of the name were removed in between. */
   readonly id: string;
-  readonly holder: Holder;
+  readonly holder: LockOwner;
   /** Unix milliseconds. */
   readonly at: number;
   /** By the clock of the holder's boot. */
@@ -18,18 +18,18 @@ export interface Claim {
 }
 
 /** What is written down when work under a claim ends. */
-export interface Ending {
+export interface LeaseOutcome {
   readonly at: number;
   readonly failure: AgentAuthErrorJson | undefined;
 }
 
 /** A name for a claim that no other one has. */
-export function claimId(): string {
+export function lockId(): string {
   return randomBytes(6).toString("hex");
 }
 
 /** The claim that a file holds; undefined for what this version did not write. */
-export function parseClaim(value: Record<string, unknown> | undefined): Claim | undefined {
+export function parseLockRecord(value: Record<string, unknown> | undefined): LockRecord | undefined {
   const { id, holder, at, deadline, duration, extend } = value ?? {};
   if (typeof id !== "string" || !isHolder(holder) || typeof extend !== "boolean") return undefined;
   if (!isNumber(at) || !isNumber(deadline) || !isNumber(duration)) return undefined;
@@ -37,13 +37,13 @@ export function parseClaim(value: Record<string, unknown> | undefined): Claim | 
 }
 
 /** The end of an attempt that a file holds; undefined for what this version did not write. */
-export function parseEnding(value: Record<string, unknown> | undefined): Ending | undefined {
+export function parseLeaseOutcome(value: Record<string, unknown> | undefined): LeaseOutcome | undefined {
   const { at, failure } = value ?? {};
   if (!isNumber(at)) return undefined;
   return { at, failure: isFailure(failure) ? failure : undefined };
 }
 
-function isHolder(value: unknown): value is Holder {
+function isHolder(value: unknown): value is LockOwner {
   if (!isJsonObject(value) || !Number.isInteger(value["pid"]) || Number(value["pid"]) < 1) return false;
   return ["boot", "space", "started"].every((name) => typeof value[name] === "string");
 }

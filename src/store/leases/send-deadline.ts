@@ -14,7 +14,7 @@ let listening = false;
  * lie a name to be resolved, a connection and a handshake, and a process can be stopped in any of them; Node's fetch
  * tells right before it writes, and a connection that is cut then has carried nothing.
  */
-export function withinLease<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
+export function withSendDeadline<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
   listen();
   return current.run(lease, work);
 }

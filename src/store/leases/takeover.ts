@@ -1,5 +1,5 @@
 import type { Liveness } from "./lock-owner.js";
-import type { Claim } from "./lock-record.js";
+import type { LockRecord } from "./lock-record.js";
 
 /** Clocks of two machines are taken to agree within this. */
 const SKEW_MS = 120_000;
@@ -61,7 +61,7 @@ export interface Clocks {
  * The epoch does not count for claims of this boot, because it jumps when the machine wakes, and a holder that slept as
  * well has yet to send its next heartbeat. The clock of another boot does not count, because it may be far ahead.
  */
-export function isTimeOver(claim: Claim, sent: boolean, { boot, now, epoch, beat, watched }: Clocks): boolean {
+export function isTimeOver(claim: LockRecord, sent: boolean, { boot, now, epoch, beat, watched }: Clocks): boolean {
   const time = claim.duration * (sent ? BENEFIT_OF_DOUBT : 1);
   if (watched > time) return true;
   if (claim.holder.boot === boot) return !claim.extend && now >= claim.deadline + time - claim.duration;

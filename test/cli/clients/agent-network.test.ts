@@ -7,7 +7,7 @@ it("keeps what a request authenticates with from being shown by what follows, wh
   const { origin } = await startServer((response) => void response.end("hello"));
   const redactor = new Redactor();
   const network = await agentNetwork({ proxy: undefined, caFile: undefined, env: {} }, redactor);
-  const { fetch } = network.wayTo(new URL(origin), new Set());
+  const { fetch } = network.connectTo(new URL(origin), new Set());
   expect(redactor.redactKnown("it was opaque-token-1")).toContain("opaque-token-1");
   await fetch(origin, { headers: { authorization: "Bearer opaque-token-1" } });
   await fetch(new Request(origin, { headers: { authorization: "DPoP opaque-token-2" } }));

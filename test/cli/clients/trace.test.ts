@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { eventTeller, tracedFetch, tracedNetwork, traceOptions } from "../../../src/cli/clients/trace.js";
+import { eventLogger, tracedFetch, tracedNetwork, traceOptions } from "../../../src/cli/clients/trace.js";
 import { memoryDeps } from "../commands/request/support.js";
 
 type Flags = Parameters<typeof traceOptions>[0];
@@ -109,7 +109,7 @@ describe("what is told of a request", () => {
   it("is also what failed and what is tried again, with the secrets masked", () => {
     const { trace, redactor, said } = traced({ verbose: true });
     redactor.add("a-secret-token");
-    const tell = eventTeller(trace);
+    const tell = eventLogger(trace);
     const about = { method: "GET", url: "https://x.example/" };
     tell?.({ type: "request", ...about, query: "" });
     tell?.({ type: "failure", ...about, code: "timeout", message: "no a-secret-token came", ms: 1 });
@@ -119,7 +119,7 @@ describe("what is told of a request", () => {
 });
 
 describe("a proxy that was asked for", () => {
-  const network = { wayTo: () => ({ fetch: globalThis.fetch, reach: async () => "public" as const }) };
+  const network = { connectTo: () => ({ fetch: globalThis.fetch, addressClass: async () => "public" as const }) };
 
   it.each([
     ["is said once not to be used for this machine", "http://proxy.example:3128", "http://127.0.0.1:1/", 1],
@@ -128,7 +128,7 @@ describe("a proxy that was asked for", () => {
   ])("%s", (_title, proxy, server, times) => {
     const { trace, said } = traced({ verbose: true });
     const told = tracedNetwork(network, trace, proxy);
-    for (let time = 0; time < 2; time++) told.wayTo(new URL(server), new Set());
+    for (let time = 0; time < 2; time++) told.connectTo(new URL(server), new Set());
     expect(said().match(/--proxy is not used for 127\.0\.0\.1:1/g) ?? []).toHaveLength(times);
   });
 });

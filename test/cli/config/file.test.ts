@@ -5,13 +5,13 @@ import type { ConfigOptions } from "../../../src/cli/commands/config/options.js"
 import { CONFIG_RUNS } from "../../../src/cli/commands/config/run.js";
 import { changeConfig } from "../../../src/cli/config/change.js";
 import { createMemoryIo } from "../../../src/cli/io/io.js";
-import type { Deps } from "../../../src/cli/runtime/context.js";
+import type { CommandContext } from "../../../src/cli/runtime/context.js";
 import { Redactor } from "../../../src/redact.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 
 function depsOf(home: string, tty: boolean) {
   const io = createMemoryIo({ tty, env: { AGENTAUTH_HOME: home } });
-  const deps: Deps = {
+  const deps: CommandContext = {
     io,
     signal: new AbortController().signal,
     argv: [],

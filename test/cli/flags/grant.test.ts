@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { checkMachineFlags, stdinFlag } from "../../../src/cli/flags/grant.js";
+import { checkMachineGrantFlags, stdinFlag } from "../../../src/cli/flags/grant.js";
 
-type Flags = Parameters<typeof checkMachineFlags>[0];
+type Flags = Parameters<typeof checkMachineGrantFlags>[0];
 const ID_JAG = {
   grant: "id-jag",
   clientId: "c",
@@ -18,7 +18,7 @@ describe("the flags of a machine", () => {
     ["an assertion", { grant: "jwt-bearer", clientId: "c", assertionFile: "f", login: false }],
     ["an identity provider", { ...ID_JAG, idTokenFile: "-", idpClientSecretFile: "f" }],
   ])("may be %s", (_what, flags) => {
-    expect(() => checkMachineFlags(flags)).not.toThrow();
+    expect(() => checkMachineGrantFlags(flags)).not.toThrow();
   });
 
   it.each<[Flags, string, string]>([
@@ -44,7 +44,7 @@ describe("the flags of a machine", () => {
     [{ grant: "client-credentials", clientId: "c", accountHint: "a" }, "--grant client-credentials", "--account-hint"],
     [{ grant: "client-credentials", clientId: "c", clientMetadataUrl: "u" }, "--grant", "--client-metadata-url"],
   ])("%j: both flags are named", (flags, one, other) => {
-    const check = () => checkMachineFlags(flags);
+    const check = () => checkMachineGrantFlags(flags);
     expect(check).toThrow(expect.objectContaining({ code: "usage", hint: expect.any(String) }));
     expect(check).toThrow(one);
     expect(check).toThrow(other);

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { continuationCommand } from "../../../src/cli/listing/resume-command.js";
+import { resumeCommand } from "../../../src/cli/listing/resume-command.js";
 import { AgentAuthError, withHint } from "../../../src/errors.js";
 import { escapeText, shellWord } from "../../../src/redact.js";
 import { fc } from "../../helpers/properties.js";
@@ -92,7 +92,7 @@ describe("the command that goes on", () => {
     ],
     [["devices", "--offset=7", "list"], undefined, "agentauth devices list --offset 40"],
   ])("of %j", (argv, limit, expected) => {
-    expect(continuationCommand(argv, 40, limit)).toBe(expected);
+    expect(resumeCommand(argv, 40, limit)).toBe(expected);
   });
 });
 

@@ -4,8 +4,8 @@ import type { Device } from "../../../src/api/types.js";
 import type { ListFlags } from "../../../src/cli/flags/list.js";
 import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { buildFilter } from "../../../src/cli/listing/filters.js";
-import { choose, type Ending, tellEnd } from "../../../src/cli/listing/summary.js";
-import type { Deps } from "../../../src/cli/runtime/context.js";
+import { type ListEnding, reportEnding, selectMatching } from "../../../src/cli/listing/summary.js";
+import type { CommandContext } from "../../../src/cli/runtime/context.js";
 
 const active = buildFilter({ status: "active" }, 0);
 
@@ -28,7 +28,7 @@ function page(letters: string, parts: Partial<Page<Device>> & { next?: number | 
 describe("what is taken from a page", () => {
   it("is all of it without a filter", () => {
     const whole = page("ar");
-    expect(choose(whole, undefined, 1)).toEqual({ items: whole.items, next: undefined });
+    expect(selectMatching(whole, undefined, 1)).toEqual({ items: whole.items, next: undefined });
   });
 
   it.each([
@@ -38,25 +38,30 @@ describe("what is taken from a page", () => {
     ["arar", 2, ["0", "2"], { offset: 23, again: 0 }],
     ["arar", 3, ["0", "2"], undefined],
   ])("of %s with room for %i is what matches, and the place behind the last of it", (letters, room, ids, next) => {
-    const chosen = choose(page(letters), active, room);
+    const chosen = selectMatching(page(letters), active, room);
     expect([chosen.items.map(({ id }) => id), chosen.next]).toEqual([ids, next]);
   });
 
   it("has no place to go on where the list ends with it", () => {
-    expect(choose(page("ra", { next: null }), active, 1).next).toBeUndefined();
-    expect(choose(page("rar", { next: null }), active, 1).next).toEqual({ offset: 22, again: 0 });
+    expect(selectMatching(page("ra", { next: null }), active, 1).next).toBeUndefined();
+    expect(selectMatching(page("rar", { next: null }), active, 1).next).toEqual({ offset: 22, again: 0 });
   });
 
   it("may come again where the page repeated items that were dropped", () => {
-    expect(choose(page("aa", { duplicates: 3 }), active, 1).next).toEqual({ offset: 21, again: 3 });
+    expect(selectMatching(page("aa", { duplicates: 3 }), active, 1).next).toEqual({ offset: 21, again: 3 });
   });
 });
 
 describe("what is told in the end", () => {
-  const told = async (end: Partial<Ending>, options: ListFlags = {}) => {
+  const told = async (end: Partial<ListEnding>, options: ListFlags = {}) => {
     const io = createMemoryIo();
-    const deps = { io, argv: ["devices", "list", "--status", "active", "--limit", "2"] } as unknown as Deps;
-    tellEnd({ yielded: 4, matched: 2, drift: [], verdict: undefined, left: undefined, ...end }, options, active, deps);
+    const deps = { io, argv: ["devices", "list", "--status", "active", "--limit", "2"] } as unknown as CommandContext;
+    reportEnding(
+      { yielded: 4, matched: 2, drift: [], verdict: undefined, left: undefined, ...end },
+      options,
+      active,
+      deps,
+    );
     await io.stderr.write("");
     return io.err();
   };

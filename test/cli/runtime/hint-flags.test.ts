@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { addAgentFlags } from "../../../src/cli/flags/agent.js";
 import { addGlobalFlags } from "../../../src/cli/flags/global.js";
-import { withGivenFlags } from "../../../src/cli/runtime/hint-flags.js";
+import { withHintFlags } from "../../../src/cli/runtime/hint-flags.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import { loginCommand } from "../../../src/oauth/login/login-command.js";
 
@@ -18,7 +18,7 @@ function hintAfter(words: readonly string[], hint: string | undefined, which: "a
   if (which === "sign-in") command.option("--scope <scopes>").option("--resource <uri>");
   root.parse(["token", SERVER, ...words], { from: "user" });
   const error = new AgentAuthError("login_required", "sign-in is needed", { class: "auth", hint });
-  return withGivenFlags(error, command).hint;
+  return withHintFlags(error, command).hint;
 }
 
 describe("the command that signs in, after a command with flags", () => {
@@ -49,9 +49,9 @@ describe("the command that signs in, after a command with flags", () => {
   it("is for an AI agent the login in two steps, which does not keep it waiting", () => {
     const command = new Command("token");
     const error = (hint: string) => new AgentAuthError("login_required", "sign-in is needed", { class: "auth", hint });
-    expect(withGivenFlags(error(LOGIN), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
-    expect(withGivenFlags(error(`${LOGIN} --no-wait --json`), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
-    expect(withGivenFlags(error("agentauth status"), command, true).hint).toBe("agentauth status");
+    expect(withHintFlags(error(LOGIN), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
+    expect(withHintFlags(error(`${LOGIN} --no-wait --json`), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
+    expect(withHintFlags(error("agentauth status"), command, true).hint).toBe("agentauth status");
   });
 
   it("has no flag twice", () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createRenewals } from "../../../src/cli/runtime/pending-saves.js";
+import { createPendingSaves } from "../../../src/cli/runtime/pending-saves.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import type { Lease } from "../../../src/oauth/grant/lease.js";
@@ -23,7 +23,7 @@ function gate() {
 }
 
 it.each(stores)("a renewal is under way from the commit of its lease until its work has ended: %s", async (_, open) => {
-  const renewals = createRenewals();
+  const renewals = createPendingSaves();
   const store = renewals.watch(open());
   const [before, after] = [gate(), gate()];
   const committed = gate();
@@ -45,7 +45,7 @@ it.each(stores)("a renewal is under way from the commit of its lease until its w
 });
 
 it("work that fails has ended too, and its error is passed on", async () => {
-  const renewals = createRenewals();
+  const renewals = createPendingSaves();
   const store = renewals.watch(memoryStore());
   const work = async (lease: Lease) => {
     await lease.commit();
@@ -57,7 +57,7 @@ it("work that fails has ended too, and its error is passed on", async () => {
 });
 
 it("of two, the last one counts", async () => {
-  const renewals = createRenewals();
+  const renewals = createPendingSaves();
   const gates = [gate(), gate()];
   const committed = [gate(), gate()];
   const begun = gates.map(({ opened }, nth) =>
@@ -81,20 +81,20 @@ it("of two, the last one counts", async () => {
 });
 
 it("work that sends nothing that must not happen twice may be interrupted", async () => {
-  const renewals = createRenewals();
+  const renewals = createPendingSaves();
   const work = async () => renewals.isUnderWay();
   expect(await renewals.watch(memoryStore()).lease("sign-in", work, { duration: 60_000 })).toBe(false);
 });
 
 it.each(stores)("what the lease says of itself is what the store's own says: %s", async (_, open) => {
   const store = open();
-  const watched = createRenewals().watch(store);
+  const watched = createPendingSaves().watch(store);
   const failing = watched.lease("one", async () => Promise.reject(new Error("no")), { duration: 60_000 });
   await expect(failing).rejects.toThrow("no");
   const seen = await watched.lease(
     "one",
     async (lease) => {
-      lease.withdraw();
+      lease.rollback();
       return { left: lease.left() > 0, waited: lease.waited };
     },
     { duration: 60_000 },
@@ -114,7 +114,7 @@ it("what else is given to the store gets there", async () => {
       return [];
     },
   };
-  await createRenewals()
+  await createPendingSaves()
     .watch(store)
     .list((error) => told.push(error.message));
   expect(told).toEqual(["it is broken"]);
@@ -122,7 +122,7 @@ it("what else is given to the store gets there", async () => {
 
 it.each(stores)("everything else is the store's own: %s", async (_, open) => {
   const store = open();
-  const watched = createRenewals().watch(store);
+  const watched = createPendingSaves().watch(store);
   const grant = madeGrant({ generation: 1 });
   expect(watched.location).toBe(store.location);
   expect(await watched.save(grant, undefined)).toBe(true);

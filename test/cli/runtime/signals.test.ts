@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
-import { createRenewals } from "../../../src/cli/runtime/pending-saves.js";
+import { createPendingSaves } from "../../../src/cli/runtime/pending-saves.js";
 import { listenForSignals } from "../../../src/cli/runtime/signals.js";
 import { memoryStore } from "../../../src/store/memory.js";
 
@@ -15,7 +15,7 @@ function setup() {
     env: {},
     exit: (code: number) => exits.push(code) as never,
   });
-  const renewals = createRenewals();
+  const renewals = createPendingSaves();
   const interruption = listenForSignals(host, { renewals, onDelay: () => told.push("later") });
   return {
     exits,

@@ -243,7 +243,7 @@ const names: HostileCase[] = [
         { address: "127.0.0.1", family: 4 },
       ];
       return nodeNetwork({ lookup })
-        .wayTo(new URL("https://mcp.test"), new Set())
+        .connectTo(new URL("https://mcp.test"), new Set())
         .fetch(`https://mcp.test:${elsewhere.port}/mcp`);
     },
     says: ['"mcp.test"', '"127.0.0.1"', RULE],
@@ -258,8 +258,8 @@ const names: HostileCase[] = [
     async call({ elsewhere }) {
       let asked = 0;
       const lookup = async () => [{ address: asked++ === 0 ? "93.184.216.34" : "127.0.0.1", family: 4 }];
-      const way = nodeNetwork({ lookup }).wayTo(new URL("https://mcp.test"), new Set());
-      await way.reach();
+      const way = nodeNetwork({ lookup }).connectTo(new URL("https://mcp.test"), new Set());
+      await way.addressClass();
       return way.fetch(`https://mcp.test:${elsewhere.port}/mcp`);
     },
     says: ['"mcp.test"', '"127.0.0.1"'],
@@ -273,7 +273,7 @@ const names: HostileCase[] = [
     code: "bad_address",
     async call() {
       const lookup = async () => [{ address: "169.254.169.254", family: 4 }];
-      return nodeNetwork({ lookup }).wayTo(new URL("http://127.0.0.1"), "all").fetch("https://as.test/x");
+      return nodeNetwork({ lookup }).connectTo(new URL("http://127.0.0.1"), "all").fetch("https://as.test/x");
     },
     says: ['"as.test"', '"169.254.169.254"', RULE],
     requests: [],
@@ -286,7 +286,7 @@ const names: HostileCase[] = [
     code: "bad_address",
     async call() {
       const lookup = async () => [{ address: "93.184.216.34", family: 4 }];
-      return nodeNetwork({ lookup }).wayTo(new URL("http://localhost"), new Set()).fetch("http://localhost/x");
+      return nodeNetwork({ lookup }).connectTo(new URL("http://localhost"), new Set()).fetch("http://localhost/x");
     },
     says: ['"localhost"', '"93.184.216.34"'],
     requests: [],

@@ -219,7 +219,7 @@ const browsers: HostileCase[] = [
     outcome: "auth",
     code: "timeout",
     flags: ["--flow", "device", "--login-timeout", "3"],
-    options: { flow: "device", loginTimeout: 3000 },
+    options: { flow: "device", loginTimeoutMs: 3000 },
     arrange({ as }) {
       as.routes["/pool/device"] = () => ({ json: { ...as.device(), expires_in: 1e300, interval: 1e-6 } });
       as.routes["/pool/token"] = { status: 400, json: { error: "authorization_pending" } };

@@ -351,7 +351,7 @@ describe("registering", () => {
       const usual = issuer.routes["/pool/authorize"];
       issuer.routes["/pool/authorize"] = (request, nth) =>
         nth === 2 ? answer : typeof usual === "function" ? usual(request, nth) : {};
-      await agent({ timeout: 300 }).login(mcp.url);
+      await agent({ timeoutMs: 300 }).login(mcp.url);
       expect(person.urls).toHaveLength(2);
       expect(issuer.to("/pool/authorize")).toHaveLength(3);
       expect(issuer.to("/pool/register")).toHaveLength(1);

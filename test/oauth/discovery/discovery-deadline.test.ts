@@ -48,7 +48,7 @@ async function discover(answers: { mcp?: Answer; prm?: Answer; as?: Answer }, ti
     store: memoryStore(),
     fetch: fetch as typeof globalThis.fetch,
     random: () => 0,
-    timeout,
+    timeoutMs: timeout,
   });
   const ended = agent.discover(MCP).then(({ error, trace }) => {
     const { code, class: kind, message } = error ?? {};

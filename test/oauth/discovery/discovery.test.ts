@@ -36,7 +36,7 @@ describe("asking a server what is missing", () => {
   it("gives up on a server that is silent", async () => {
     const scene = await startScene();
     scene.mcp.routes["/mcp"] = { raw: () => undefined };
-    expect(await outcome(scene, { timeout: 50 })).toMatchObject({ code: "timeout", class: "unavailable" });
+    expect(await outcome(scene, { timeoutMs: 50 })).toMatchObject({ code: "timeout", class: "unavailable" });
   });
 
   it("does not wait for the end of a stream", async () => {

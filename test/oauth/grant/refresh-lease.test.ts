@@ -129,7 +129,7 @@ describe("a renewal under its lease", () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = silence;
     const store = withLease(scene.store, () => ({ left: () => 5100 }));
-    await expect(scene.agent({ store, timeout: 600_000 }).token(scene.mcp.url)).rejects.toMatchObject({
+    await expect(scene.agent({ store, timeoutMs: 600_000 }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "timeout",
       message: expect.stringContaining("0.1 s"),
     });
@@ -166,7 +166,7 @@ describe("a renewal whose answer is lost", () => {
     async (_what, reply) => {
       const scene = await signedIn();
       scene.issuer.routes[TOKEN] = inTurn(reply, (_request, nth) => ({ json: scene.issuer.tokens(nth) }));
-      expect((await scene.agent({ timeout: 200 }).token(scene.mcp.url)).value).toBe("access-as-3");
+      expect((await scene.agent({ timeoutMs: 200 }).token(scene.mcp.url)).value).toBe("access-as-3");
       expect(scene.renewals()).toBe(2);
       expect([1, 2].map((nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"))).toEqual([
         "refresh-as-1",

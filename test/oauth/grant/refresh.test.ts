@@ -301,7 +301,7 @@ describe("a refresh that fails", () => {
     const scene = await signedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = reply;
-    await expect(scene.agent({ timeout: 100 }).token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    await expect(scene.agent({ timeoutMs: 100 }).token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
     expect(await stored(scene)).toEqual(before);
     expect(scene.login.opened).toHaveLength(1);
   });
@@ -309,7 +309,7 @@ describe("a refresh that fails", () => {
   it.each(failures)("gives the token at hand after %s while it lives", async (what, reply) => {
     const scene = await signedIn(30_000);
     scene.issuer.routes[TOKEN] = reply;
-    expect((await scene.agent({ timeout: 100 }).token(scene.mcp.url)).value).toBe("access-as-1");
+    expect((await scene.agent({ timeoutMs: 100 }).token(scene.mcp.url)).value).toBe("access-as-1");
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
     expect((await stored(scene))?.lostRefresh !== undefined).toBe(lost.has(what));
     expect(scene.login.opened).toHaveLength(1);

@@ -158,7 +158,7 @@ describe("reading a metadata document", () => {
       left-- > 0 ? { status: 503, text: "" } : { json: scene.issuer.metadata };
     expect((await scene.agent().discover(scene.mcp.url)).error).toBeUndefined();
     expect(await discoverWith(scene, reset)).toMatchObject({ code: "connection_reset", class: "unavailable" });
-    expect(await discoverWith(scene, silence, { timeout: 30, maxAttempts: 1 })).toMatchObject({ code: "timeout" });
+    expect(await discoverWith(scene, silence, { timeoutMs: 30, maxAttempts: 1 })).toMatchObject({ code: "timeout" });
   });
 });
 

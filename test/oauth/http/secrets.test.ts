@@ -129,7 +129,7 @@ const replies: [string, Reply][] = [
 describe("no secret is shown by an error", () => {
   it.each(replies)("of a sign-in or a refresh with %s", async (_what, reply) => {
     const { agent, mcp, options, issuer, clock } = await planted();
-    const one = agent({ ...options, timeout: 100 });
+    const one = agent({ ...options, timeoutMs: 100 });
     const answer = issuer.routes["/pool/token"];
     issuer.routes["/pool/token"] = reply;
     const first = await one.login(mcp.url).catch((error: unknown) => error);

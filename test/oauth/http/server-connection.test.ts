@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import { Ways } from "../../../src/oauth/http/server-connection.js";
+import { ConnectionPool } from "../../../src/oauth/http/server-connection.js";
 import { decodeGrant, encodeGrant } from "../../../src/store/file/codec.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
@@ -291,8 +291,8 @@ describe("a server whose name leads nowhere", () => {
     const { agent, url, zone, ...scene } = await namedScene();
     delete zone["mcp.test"];
     expect(await rejection(agent().token(url))).toMatchObject({ code: "dns_failed", class: "unavailable" });
-    const way = new Ways({ network: scene.network }).to(url);
-    expect(await rejection(way.bounds())).toMatchObject({ code: "dns_failed", class: "unavailable" });
+    const way = new ConnectionPool({ network: scene.network }).get(url);
+    expect(await rejection(way.addressPolicy())).toMatchObject({ code: "dns_failed", class: "unavailable" });
   });
 });
 
@@ -300,7 +300,7 @@ describe("without a network", () => {
   it("an address is judged as it is written, and a name is not looked up", async () => {
     const { agent, url, zone, network } = await namedScene();
     zone["as.test"] = ["10.0.0.7"];
-    const { fetch } = network.wayTo(new URL(MCP), "all");
+    const { fetch } = network.connectTo(new URL(MCP), "all");
     expect((await agent({ network: undefined, fetch }).token(url)).value).toBe("access-as-1");
   });
 });

@@ -117,7 +117,7 @@ describe("signing in on another device", () => {
   );
 
   it.each<[string, Partial<AgentClientOptions>, number]>([
-    ["that the client was given", { loginTimeout: 12_000 }, 12],
+    ["that the client was given", { loginTimeoutMs: 12_000 }, 12],
     ["of five minutes where nobody says otherwise", {}, 300],
   ])("ends after the time %s, however long the code is good", async (_what, options, seconds) => {
     const answers = Array.from({ length: 200 }, () => pending);
@@ -132,7 +132,7 @@ describe("signing in on another device", () => {
     const { login, mcp, issuer, clock, agent } = await startScene();
     issuer.routes[TOKEN] = pending;
     const method: LoginMethod = {
-      loginTimeout: 7000,
+      loginTimeoutMs: 7000,
       open: (request) => login.open(request),
       showDeviceCode: (prompt) => login.showDeviceCode(prompt),
     };
@@ -141,14 +141,14 @@ describe("signing in on another device", () => {
   });
 
   it("believes no code to be good for more than a day", async () => {
-    const options = { loginTimeout: Number.POSITIVE_INFINITY };
+    const options = { loginTimeoutMs: Number.POSITIVE_INFINITY };
     const { login } = await deviceLogin([], lasting({ expires_in: 1e300 }), options);
     expect(login.prompts).toMatchObject([{ expiresIn: 24 * 3600 }]);
   });
 
   it.each([0, -1, Number.NaN])("takes no time of %s milliseconds", async (loginTimeout) => {
     const { agent } = await startScene();
-    expect(() => agent({ loginTimeout })).toThrow(TypeError);
+    expect(() => agent({ loginTimeoutMs: loginTimeout })).toThrow(TypeError);
   });
 
   it.each(["access_denied", "expired_token"])("ends with %s", async (code) => {

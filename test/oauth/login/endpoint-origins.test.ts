@@ -155,7 +155,7 @@ describe("a user who is asked about such an issuer", () => {
       signals.push(signal);
       return new Promise(() => {});
     });
-    const client = agent({ login, loginTimeout: 20 });
+    const client = agent({ login, loginTimeoutMs: 20 });
     await expect(client.login(mcp.url)).rejects.toMatchObject({ code: "timeout", class: "auth" });
     const stopped = agent({ login }).login(mcp.url, { signal: controller.signal });
     while (signals.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
-import { endRemotely } from "../../../src/oauth/token/revocation.js";
+import { revokeRemotely } from "../../../src/oauth/token/revocation.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
@@ -57,7 +57,7 @@ describe("signing out", () => {
       endpoints: { ...endpoints, revocation: undefined, endSession: `${issuer.issuer}/end_session?a=b` },
       tokens: { ...tokens, idToken: new Secret("the-id-token") },
     });
-    expect(await endRemotely(grant, new OAuthHttp({}), SIGNAL)).toEqual({ told: true });
+    expect(await revokeRemotely(grant, new OAuthHttp({}), SIGNAL)).toEqual({ told: true });
     const request = new URL(issuer.to("/pool/end_session")[0]?.url ?? "", issuer.origin);
     expect(Object.fromEntries(request.searchParams)).toEqual({
       a: "b",

@@ -71,7 +71,7 @@ describe("the code's token request", () => {
       [reset, "connection_reset"],
       [silence, "timeout"],
     ] as const) {
-      const { issuer, error, store } = await loginWith(reply, { timeout: 100 });
+      const { issuer, error, store } = await loginWith(reply, { timeoutMs: 100 });
       expect(error).toMatchObject({ code, class: "auth", hint: "sign in again" });
       expect(issuer.to("/pool/token")).toHaveLength(1);
       expect(await store.list()).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FaultController } from "../../../src/sandbox/faults/controller.js";
-import { Holes } from "../../../src/sandbox/faults/empty-pages.js";
+import { EmptyPages } from "../../../src/sandbox/faults/empty-pages.js";
 import { FAULT_KINDS, type Fault, type FaultKind, parseFault } from "../../../src/sandbox/index.js";
 import { fc } from "../../helpers/properties.js";
 
@@ -194,7 +194,7 @@ describe("Holes", () => {
         fc.nat(60),
         fc.integer({ min: 1, max: 15 }),
         (places, count, size) => {
-          const holes = new Holes();
+          const holes = new EmptyPages();
           for (const { at, length } of places) holes.add("list", at, length);
           const read: number[] = [];
           for (let offset = 0; offset < holes.end("list", count); offset += size) {

@@ -17,7 +17,7 @@ describe.skipIf(!HAS_SECRET_SERVICE)("a real Secret Service", () => {
   });
   afterAll(() => service.close());
 
-  const keychain = (account: string, timeout?: number) => osKeychain(account, { env: service.env, timeout });
+  const keychain = (account: string, timeout?: number) => osKeychain(account, { env: service.env, timeoutMs: timeout });
 
   it("keeps an entry, and each account apart", async () => {
     expect(await keychain("one").get()).toBeUndefined();
@@ -66,7 +66,7 @@ describe.runIf(process.platform === "linux")("the real package", () => {
     const bus = createServer((socket) => void socket.on("error", () => undefined).resume());
     await new Promise<void>((resolve) => bus.listen(path, resolve));
     onTestFinished(() => void bus.close());
-    const silent = osKeychain("one", { env: { DBUS_SESSION_BUS_ADDRESS: `unix:path=${path}` }, timeout: 1000 });
+    const silent = osKeychain("one", { env: { DBUS_SESSION_BUS_ADDRESS: `unix:path=${path}` }, timeoutMs: 1000 });
     await expect(silent.get()).rejects.toMatchObject({ message: "the keychain did not answer within 1 s" });
   });
 });

@@ -131,7 +131,7 @@ describe("a keychain that cannot be used", () => {
     const { path, at } = packageWith(
       'getPassword() { writeFileSync(at + "/pid", String(process.pid)); for (;;) { /* as the native calls do */ } }',
     );
-    const error = await failureOf(osKeychain("store-key 1", { package: path, timeout: 1500 }));
+    const error = await failureOf(osKeychain("store-key 1", { package: path, timeoutMs: 1500 }));
     expect(error.message).toBe("the keychain did not answer within 1.5 s");
     expect(error.hint).toMatch(/unlock it.*AGENTAUTH_STORE=file$/);
     const pid = Number(readFileSync(join(at, "pid"), "utf8"));

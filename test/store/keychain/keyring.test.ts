@@ -186,7 +186,7 @@ describe("a keychain that cannot be used", () => {
   it("is given up when it does not answer in time", async () => {
     const { open } = await filled();
     const never = () => new Promise<never>(() => undefined);
-    const store = open({ keychain: { get: never, set: never }, timeout: 20 });
+    const store = open({ keychain: { get: never, set: never }, timeoutMs: 20 });
     await expect(store.read(KEY)).rejects.toMatchObject({
       code: "store_failed",
       message: expect.stringMatching(/0\.02 s/),

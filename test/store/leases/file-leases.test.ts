@@ -16,7 +16,7 @@ import type { Lease } from "../../../src/oauth/grant/lease.js";
 import { FileLeases } from "../../../src/store/leases/file-leases.js";
 import { LockFiles } from "../../../src/store/leases/lock-files.js";
 import { bootClock } from "../../../src/store/leases/lock-owner.js";
-import type { Claim } from "../../../src/store/leases/lock-record.js";
+import type { LockRecord } from "../../../src/store/leases/lock-record.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { folder } from "../stores.js";
 import type { Command, HoldJob, RoundsJob } from "./lease-driver.js";
@@ -194,10 +194,10 @@ describe("a holder that shows that it lives", () => {
 
 describe("a holder that cannot be seen", () => {
   /** Changes what the one claim says. */
-  function change(home: string, over: { holder?: Partial<Claim["holder"]>; deadline?: number }): Claim {
+  function change(home: string, over: { holder?: Partial<LockRecord["holder"]>; deadline?: number }): LockRecord {
     const path = claimOf(home);
     const { mtime } = statSync(path);
-    const claim = JSON.parse(readFileSync(path, "utf8")) as Claim;
+    const claim = JSON.parse(readFileSync(path, "utf8")) as LockRecord;
     const changed = { ...claim, ...over, holder: { ...claim.holder, ...over.holder } };
     writeFileSync(path, JSON.stringify(changed));
     utimesSync(path, mtime, mtime);
@@ -270,7 +270,7 @@ describe("a holder that another one has taken over from", () => {
         const [name = ""] = claimsOf(home);
         const claims = new LockFiles(join(home, "claims"));
         const key = name.split(".")[0] ?? "";
-        const theirs: Claim = { ...must(claims.latest(key)?.claim), id: "0".repeat(12) };
+        const theirs: LockRecord = { ...must(claims.latest(key)?.claim), id: "0".repeat(12) };
         expect(claims.take({ name: key, number: 2, id: theirs.id }, theirs, claims.latest(key))).toBe(true);
         expect(lease.left()).toBeGreaterThan(0);
         await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
@@ -382,7 +382,7 @@ describe("the trace of a lease", () => {
     const withdrawn = leases.run(
       NAME,
       async (lease) => {
-        lease.withdraw();
+        lease.rollback();
         throw failed("two");
       },
       { duration: 1000 },

@@ -48,7 +48,7 @@ async function obey(lease: Lease): Promise<string> {
     const told = await command();
     if (told.do === "release") return "released";
     if (told.do === "fail") throw new AgentAuthError(told.code, "the holder failed", { class: "unavailable" });
-    if (told.do === "withdraw") lease.withdraw();
+    if (told.do === "withdraw") lease.rollback();
     if (told.do === "left") say("left", { left: lease.left() });
     if (told.do === "commit") {
       const lost = await lease.commit().catch((error: unknown) => error);

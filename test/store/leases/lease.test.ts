@@ -171,7 +171,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
         await new Promise<void>((resolve) => {
           end = resolve;
         });
-        lease.withdraw();
+        lease.rollback();
         throw failed("new");
       },
       BRIEF,

@@ -2,16 +2,16 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Attempt, LockFiles } from "../../../src/store/leases/lock-files.js";
-import { thisHolder } from "../../../src/store/leases/lock-owner.js";
-import type { Claim } from "../../../src/store/leases/lock-record.js";
+import { thisProcess } from "../../../src/store/leases/lock-owner.js";
+import type { LockRecord } from "../../../src/store/leases/lock-record.js";
 import { folder } from "../stores.js";
 
 const NAME = "a".repeat(40);
 
 let count = 0;
-const claim = (): Claim => {
+const claim = (): LockRecord => {
   const id = (++count).toString(16).padStart(12, "0");
-  return { id, holder: thisHolder(), at: Date.now(), deadline: 1e15, duration: 60_000, extend: false };
+  return { id, holder: thisProcess(), at: Date.now(), deadline: 1e15, duration: 60_000, extend: false };
 };
 
 function open() {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { bootClock, type Holder, livenessOf, thisHolder } from "../../../src/store/leases/lock-owner.js";
+import { bootClock, type LockOwner, livenessOf, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { until } from "../../helpers/server.js";
 import type { SelfPortrait } from "./lock-owner-driver.js";
@@ -10,7 +10,7 @@ import type { SelfPortrait } from "./lock-owner-driver.js";
 const DRIVER = new URL("lock-owner-driver.ts", import.meta.url);
 const onLinux = describe.skipIf(process.platform !== "linux");
 
-async function start(wrapper: readonly string[] = []): Promise<Child & { holder: Holder; clock: number }> {
+async function start(wrapper: readonly string[] = []): Promise<Child & { holder: LockOwner; clock: number }> {
   const child = startChild(await compile(DRIVER), {}, wrapper);
   const { holder, clock } = (await child.hears("is")) as unknown as SelfPortrait;
   return { ...child, holder, clock };
@@ -25,7 +25,7 @@ function stateOf(pid: number): string | undefined {
 describe("a process that holds something", () => {
   it("is alive while it runs, this one included", async () => {
     const { holder } = await start();
-    expect(livenessOf(thisHolder())).toBe("alive");
+    expect(livenessOf(thisProcess())).toBe("alive");
     expect(livenessOf(holder)).toBe("alive");
   });
 
@@ -69,7 +69,7 @@ onLinux("a process in the table of processes", () => {
     await child.kill("SIGKILL");
     expect(livenessOf({ ...child.holder, boot: `${child.holder.boot}x` })).toBe("unknown");
     expect(livenessOf({ ...child.holder, space: "pid:[1]" })).toBe("unknown");
-    expect(livenessOf({ ...thisHolder(), boot: `host ${hostname()}` })).toBe("unknown");
+    expect(livenessOf({ ...thisProcess(), boot: `host ${hostname()}` })).toBe("unknown");
   });
 
   const unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -78,8 +78,8 @@ onLinux("a process in the table of processes", () => {
   it.skipIf(!canUnshare)("is not known from a real namespace of its own (needs the right to unshare)", async () => {
     const child = await start(unshare);
     expect(child.holder.pid).toBeLessThan(100);
-    expect(child.holder.boot).toBe(thisHolder().boot);
-    expect(child.holder.space).not.toBe(thisHolder().space);
+    expect(child.holder.boot).toBe(thisProcess().boot);
+    expect(child.holder.space).not.toBe(thisProcess().space);
     expect(livenessOf(child.holder)).toBe("unknown");
   });
 });
@@ -105,7 +105,7 @@ describe("a process where there is no table of processes", () => {
 
   it("is alive while its number is in use, and dead when it is free", async () => {
     const there = await elsewhere();
-    const me = there.thisHolder();
+    const me = there.thisProcess();
     expect(me).toMatchObject({ pid: process.pid, boot: `host ${hostname()}`, space: "" });
     expect(there.livenessOf(me)).toBe("alive");
     const child = await start();
@@ -117,6 +117,6 @@ describe("a process where there is no table of processes", () => {
   it("is dead when it began before the machine did, whoever has its number", async () => {
     const there = await elsewhere();
     const started = String(Date.now() - uptime() * 1000 - 3_600_000);
-    expect(there.livenessOf({ ...there.thisHolder(), started })).toBe("dead");
+    expect(there.livenessOf({ ...there.thisProcess(), started })).toBe("dead");
   });
 });

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { withinLease } from "../../../src/store/leases/send-deadline.js";
+import { withSendDeadline } from "../../../src/store/leases/send-deadline.js";
 
 describe("a request under a lease", () => {
   let server: Server;
@@ -21,14 +21,14 @@ describe("a request under a lease", () => {
   const post = () => fetch(url, { method: "POST", body: "refresh_token=x" });
 
   it("leaves while the lease is good", async () => {
-    expect((await withinLease({ left: () => 1 }, post)).status).toBe(200);
+    expect((await withSendDeadline({ left: () => 1 }, post)).status).toBe(200);
     expect(received).toBe(1);
   });
 
   it("does not leave once it is over, however far the connection had come", async () => {
     received = 0;
     let left = 1;
-    const sent = withinLease({ left: () => left }, () => {
+    const sent = withSendDeadline({ left: () => left }, () => {
       const reply = post();
       left = 0;
       return reply;
@@ -36,13 +36,13 @@ describe("a request under a lease", () => {
     await expect(sent).rejects.toThrow("fetch failed");
     // On a connection that was open already as well.
     left = 0;
-    await expect(withinLease({ left: () => left }, post)).rejects.toThrow("fetch failed");
+    await expect(withSendDeadline({ left: () => left }, post)).rejects.toThrow("fetch failed");
     expect(received).toBe(0);
   });
 
   it("is nobody else's matter", async () => {
     received = 0;
-    await withinLease({ left: () => 0 }, async () => undefined);
+    await withSendDeadline({ left: () => 0 }, async () => undefined);
     expect((await post()).status).toBe(200);
     expect(received).toBe(1);
   });

@@ -1,15 +1,15 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
 import { refusal } from "../../../http/body.js";
 import { quote } from "../../../redact.js";
-import { serviceOf } from "../../clients/management.js";
+import { createManagementClient } from "../../clients/management.js";
 import { settingsOf } from "../../config/settings.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printObject } from "../../output/object.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** `api GET`: the answer's JSON as the service gave it, secrets masked. */
-export async function runApi(options: ApiOptions, deps: Deps): Promise<undefined> {
+export async function runApi(options: ApiOptions, deps: CommandContext): Promise<undefined> {
   if (options.method.toUpperCase() !== "GET") {
     throw usage(`the method ${quote(options.method)} is not possible`, "the service has GET operations only");
   }
@@ -22,7 +22,7 @@ export async function runApi(options: ApiOptions, deps: Deps): Promise<undefined
   const path = options.path.startsWith("/") ? options.path : `/${options.path}`;
   const query = (options.field ?? []).map(splitField);
   const settings = settingsOf(options, deps);
-  const service = await serviceOf(options, settings, deps);
+  const service = await createManagementClient(options, settings, deps);
   const response = await request(service, path, query, deps);
   const body = await readObject(response);
   const format = options.output ?? "json";
@@ -31,10 +31,10 @@ export async function runApi(options: ApiOptions, deps: Deps): Promise<undefined
 }
 
 async function request(
-  service: Awaited<ReturnType<typeof serviceOf>>,
+  service: Awaited<ReturnType<typeof createManagementClient>>,
   path: string,
   query: [string, string][],
-  deps: Deps,
+  deps: CommandContext,
 ): Promise<Response> {
   try {
     return await service.get(path, query, { signal: deps.signal });

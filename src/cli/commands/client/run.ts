@@ -7,7 +7,7 @@ import type { OutputFlags } from "../../flags/output.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** The options of a `client` command. */
 export interface ClientOptions extends GlobalFlags, OutputFlags {
@@ -16,7 +16,7 @@ export interface ClientOptions extends GlobalFlags, OutputFlags {
   all?: boolean;
 }
 
-type Run = (options: ClientOptions, deps: Deps) => Promise<number | undefined>;
+type Run = (options: ClientOptions, deps: CommandContext) => Promise<number | undefined>;
 
 const COLUMNS = [
   { path: "client_id", header: "CLIENT", kind: "name" },

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { type ArgumentInfo, type CommandInfo, describeProgram } from "./command-tree.js";
 
 /** `commands`: the tree as JSON, or as an indented list. */
-export async function runCommands(root: Command, options: CommandsOptions, { io }: Deps): Promise<undefined> {
+export async function runCommands(root: Command, options: CommandsOptions, { io }: CommandContext): Promise<undefined> {
   const tree = describeProgram(root);
   const asJson = options.json === true || options.output === "json";
   await io.stdout.write(asJson ? `${JSON.stringify(tree, null, io.stdout.isTTY ? 2 : 0)}\n` : listText(tree.commands));

@@ -1,6 +1,6 @@
 import { script } from "@bomb.sh/tab";
 import type { Command } from "commander";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { BASH_SCRIPT } from "./bash.js";
 import { complete } from "./complete.js";
 import type { CompletionOptions } from "./options.js";
@@ -8,7 +8,7 @@ import { knownValues } from "./values.js";
 import { ZSH_SCRIPT } from "./zsh.js";
 
 /** `completion`: the script for a shell. */
-export async function runCompletion({ shell }: CompletionOptions, { io }: Deps): Promise<undefined> {
+export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
   // The package's script for bash runs what is typed, and both of its scripts break at the colon of an address.
   const own = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: undefined, powershell: undefined }[shell];
   if (own !== undefined) await io.stdout.write(own);
@@ -24,12 +24,12 @@ const NOTHING = ":1\n";
  * `complete`: a candidate a line, with a tab before what it is, and at the end a colon and 0 (files go too), 4 (nothing
  * else) or 1 (an error). Whoever presses a key wants no message: what goes wrong is silent.
  */
-export async function runComplete(root: Command, words: readonly string[], deps: Deps): Promise<undefined> {
+export async function runComplete(root: Command, words: readonly string[], deps: CommandContext): Promise<undefined> {
   await deps.io.stdout.write(await answer(root, words, deps));
   return undefined;
 }
 
-async function answer(root: Command, words: readonly string[], deps: Deps): Promise<string> {
+async function answer(root: Command, words: readonly string[], deps: CommandContext): Promise<string> {
   try {
     const { candidates, files } = complete(root, words, await knownValues(words, deps));
     const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);

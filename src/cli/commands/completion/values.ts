@@ -7,7 +7,7 @@ import { readSandboxState } from "../../config/sandbox-state.js";
 import { resolveSettings } from "../../config/settings.js";
 import { chooseStore } from "../../config/store.js";
 import { OUTPUT_TYPES } from "../../output/output-types.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** What is known of this machine and can be typed. */
 export interface KnownValues {
@@ -21,7 +21,7 @@ export interface KnownValues {
  * What the settings, the sandbox and the stored logins know. Only files are read: no keychain is opened, since it may ask
  * for a password, and nobody is called.
  */
-export async function knownValues(words: readonly string[], deps: Deps): Promise<KnownValues> {
+export async function knownValues(words: readonly string[], deps: CommandContext): Promise<KnownValues> {
   const home = homeOf(deps);
   const config = orNothing(() => readConfig(home));
   const sandbox = orNothing(() => readSandboxState(home));
@@ -54,7 +54,7 @@ export async function knownValues(words: readonly string[], deps: Deps): Promise
 
 async function storedLogins(
   words: readonly string[],
-  deps: Deps,
+  deps: CommandContext,
 ): Promise<readonly { server: string; account?: string | undefined }[]> {
   try {
     const home = homeOf(deps);

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../../errors.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
-import { type SettingInForce, settingsInForce } from "../../config/effective.js";
+import { type EffectiveSetting, effectiveSettings } from "../../config/effective.js";
 import {
   type Config,
   checkSetting,
@@ -19,13 +19,13 @@ import { removeOwnToken } from "../../config/token-file.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
-import type { Deps } from "../../runtime/context.js";
-import { nearest } from "../../runtime/suggest.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { suggest } from "../../runtime/suggest.js";
 import type { ConfigOptions } from "./options.js";
 import { valueToKeep } from "./setting-input.js";
 import { type Rebound, rebind } from "./token-binding.js";
 
-type Run = (options: ConfigOptions, deps: Deps) => Promise<number | undefined>;
+type Run = (options: ConfigOptions, deps: CommandContext) => Promise<number | undefined>;
 
 const SETTING_COLUMNS = [
   { path: "key", header: "SETTING" },
@@ -42,7 +42,7 @@ const SETTINGS: ColumnSet = {
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", Run>> = {
   async list(options, deps) {
     const settings = settingsOf(options, deps);
-    const rows = settingsInForce(settings, deps, options.showOrigin);
+    const rows = effectiveSettings(settings, deps, options.showOrigin);
     const writer = createWriter(
       formatOf(options, settings, deps.io),
       { ...SETTINGS, bounded: true, jq: options.jq },
@@ -110,7 +110,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
 async function changeProfile(
   name: string,
   change: (entries: Profile) => Profile,
-  deps: Deps,
+  deps: CommandContext,
 ): Promise<{ before: Profile; dropped: Rebound["dropped"] }> {
   let before: Profile = {};
   let dropped: Rebound["dropped"];
@@ -125,7 +125,7 @@ async function changeProfile(
 }
 
 /** The token itself stays where it is: only its reference is gone, and the command brings that back. */
-function reportDropped(dropped: Rebound["dropped"], name: string, { io }: Deps): void {
+function reportDropped(dropped: Rebound["dropped"], name: string, { io }: CommandContext): void {
   if (dropped === undefined) return;
   const { reference, boundTo } = dropped;
   io.warn(`api_token is no longer set in profile ${name}: its token belongs to ${boundTo}`);
@@ -140,7 +140,7 @@ function profileFlag(name: string): string[] {
 function requireKey(key: string): keyof Profile {
   if (isProfileKey(key)) return key;
   const keys = Object.keys(PROFILE_KEYS);
-  const meant = nearest(key, keys);
+  const meant = suggest(key, keys);
   throw new AgentAuthError("usage", `there is no setting ${quote(key)}`, {
     class: "usage",
     hint: meant === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${meant}?`,
@@ -148,7 +148,7 @@ function requireKey(key: string): keyof Profile {
 }
 
 /** The profile that the flag, the environment or the settings file names; it need not exist yet. */
-function chosenProfile(options: ConfigOptions, deps: Deps): { config: Config; name: string } {
+function chosenProfile(options: ConfigOptions, deps: CommandContext): { config: Config; name: string } {
   const config = readConfig(homeOf(deps));
   const name = options.profile || deps.io.env["AGENTAUTH_PROFILE"] || config.profile;
   if (isProfileName(name)) return { config, name };
@@ -176,9 +176,9 @@ function inForce(
   key: keyof Profile,
   written: string | undefined,
   options: ConfigOptions,
-  deps: Deps,
-): SettingInForce | undefined {
-  const row = settingsInForce(settingsOf(options, deps), deps, true).find((one) => one.key === key);
+  deps: CommandContext,
+): EffectiveSetting | undefined {
+  const row = effectiveSettings(settingsOf(options, deps), deps, true).find((one) => one.key === key);
   const isReference = key === "api_token" && written !== undefined && row?.source !== "AGENTAUTH_API_TOKEN";
   return row && isReference ? { ...row, value: written } : row;
 }

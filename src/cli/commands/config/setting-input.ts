@@ -4,7 +4,7 @@ import { AgentAuthError } from "../../../errors.js";
 import type { Profile } from "../../config/file.js";
 import { homeOf } from "../../config/home.js";
 import { keepToken } from "../../config/token-file.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import type { ConfigOptions } from "./options.js";
 
 const FILES: ReadonlySet<keyof Profile> = new Set(["client_cert", "client_key"]);
@@ -14,7 +14,7 @@ export async function valueToKeep(
   key: keyof Profile,
   profile: string,
   options: ConfigOptions,
-  deps: Deps,
+  deps: CommandContext,
 ): Promise<string> {
   const { value } = options;
   if (key === "api_token") return tokenReference(profile, options, deps);
@@ -26,7 +26,7 @@ function wholePath(path: string): string {
 }
 
 /** What is written down for the API token: where it is. A token that comes on stdin is kept in a file first. */
-async function tokenReference(profile: string, { value, input }: ConfigOptions, deps: Deps): Promise<string> {
+async function tokenReference(profile: string, { value, input }: ConfigOptions, deps: CommandContext): Promise<string> {
   if (value.startsWith("file:")) {
     const path = value.slice("file:".length);
     return path === "" ? value : `file:${wholePath(path)}`;
@@ -35,7 +35,7 @@ async function tokenReference(profile: string, { value, input }: ConfigOptions, 
   return keepToken(homeOf(deps), profile, await readToken(input !== false, deps));
 }
 
-async function readToken(mayAsk: boolean, { io, redactor, signal }: Deps): Promise<string> {
+async function readToken(mayAsk: boolean, { io, redactor, signal }: CommandContext): Promise<string> {
   if (io.stdin.isTTY) {
     if (!mayAsk || io.env["AGENTAUTH_NO_INPUT"]) {
       throw new AgentAuthError(

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AgentAuth } from "../../../api/client.js";
+import { ManagementClient } from "../../../api/client.js";
 import type { HttpEvent } from "../../../http/buffered-response.js";
 import { MASK, shellWord } from "../../../redact.js";
 import { type Sandbox, startSandbox } from "../../../sandbox/sandbox.js";
@@ -9,13 +9,13 @@ import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import type { ListKind } from "../../listing/kinds.js";
 import { runList } from "../../listing/print-list.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { callWhoami, DEMO_CLIENT, demoAgent } from "./agent.js";
 
 const DEVICES = 1200;
 
 /** `demo`: starts the service in this process, does the main job against it, shows each step, and ends. */
-export async function runDemo(deps: Deps): Promise<undefined> {
+export async function runDemo(deps: CommandContext): Promise<undefined> {
   const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, signal: deps.signal });
   try {
     await new Demo(sandbox, deps).play();
@@ -33,9 +33,9 @@ const KINDS = {
 
 class Demo {
   readonly #sandbox: Sandbox;
-  readonly #deps: Deps;
+  readonly #deps: CommandContext;
 
-  constructor(sandbox: Sandbox, deps: Deps) {
+  constructor(sandbox: Sandbox, deps: CommandContext) {
     this.#sandbox = sandbox;
     const { io } = deps;
     // The story is one text: what commands say on stderr stands where it belongs, between the tables.
@@ -106,7 +106,7 @@ class Demo {
       { kind: "truncated-json", path: "device", after: 13 },
     ]);
     const retries: HttpEvent[] = [];
-    const service = new AgentAuth({
+    const service = new ManagementClient({
       baseUrl,
       token: apiToken,
       onEvent: (event) => event.type === "retry" && retries.push(event),

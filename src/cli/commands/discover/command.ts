@@ -1,4 +1,4 @@
-import type { GrantFlags } from "../../flags/agent.js";
+import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import { addOverrides } from "../../flags/policy.js";
 import type { Registry } from "../../runtime/registry.js";
@@ -22,7 +22,7 @@ export function declareDiscover(registry: Registry): void {
       "\nSigns nobody in and registers nothing. Where it fails, every step is printed all the same.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
     )
     .action(
-      registry.action<GrantFlags>(
+      registry.action<StoredLoginFlags>(
         async (options, deps) => (await import("./run.js")).runDiscover(options, deps),
         "url",
       ),

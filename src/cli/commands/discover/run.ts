@@ -2,20 +2,23 @@ import { type AgentAuthError, withHint } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
 import { coversServer } from "../../../oauth/discovery/resource.js";
 import { escapeText } from "../../../redact.js";
-import { agentOf, traceLine } from "../../clients/agent.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
+import { createAgentClient, traceLine } from "../../clients/agent.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { settingsOf } from "../../config/settings.js";
-import type { GrantFlags } from "../../flags/agent.js";
+import type { StoredLoginFlags } from "../../flags/agent.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** `discover`: every step, also when it fails. */
-export async function runDiscover(options: GrantFlags & { url?: string }, deps: Deps): Promise<undefined> {
+export async function runDiscover(
+  options: StoredLoginFlags & { url?: string },
+  deps: CommandContext,
+): Promise<undefined> {
   const { io } = deps;
-  const agent = await agentOf(options, deps, "when-present");
-  const url = mcpAddress(options.url ?? "");
+  const agent = await createAgentClient(options, deps, "when-present");
+  const url = parseMcpUrlArgument(options.url ?? "");
   const { found, trace, error: failure } = await agent.discover(url, { signal: deps.signal });
   const error = failure && withoutOwnName(failure);
   const format = formatOf(options, settingsOf(options, deps), io);
@@ -34,7 +37,10 @@ function isParent(resource: string, server: string): boolean {
   return !coversServer(new URL(resource), new URL(server), true);
 }
 
-async function printSteps({ found, trace }: Pick<DiscoveryReport, "found" | "trace">, { io }: Deps): Promise<void> {
+async function printSteps(
+  { found, trace }: Pick<DiscoveryReport, "found" | "trace">,
+  { io }: CommandContext,
+): Promise<void> {
   for (const entry of trace) await io.stdout.write(`${escapeText(traceLine(entry))}\n`);
   if (found === undefined) return;
   const { issuer, resource, server } = found;
@@ -58,7 +64,7 @@ function withoutOwnName(error: AgentAuthError): AgentAuthError {
   return hint === undefined ? error : withHint(error, hint.length === 0 ? undefined : hint.join("; "));
 }
 
-function errorData({ code, class: kind, message, hint }: AgentAuthError, { redactor }: Deps): object {
+function errorData({ code, class: kind, message, hint }: AgentAuthError, { redactor }: CommandContext): object {
   const shown = { code, class: kind, message: redactor.redact(message) };
   return hint === undefined ? shown : { ...shown, hint: redactor.redact(hint) };
 }

@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chosenByEnvironment } from "../../../login/browser.js";
 import { commandWords } from "../../../login/command-words.js";
-import { detectEnvironment, type Environment } from "../../../login/platform.js";
+import { detectEnvironment, type LoginEnvironment } from "../../../login/platform.js";
 import { quote } from "../../../redact.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
@@ -51,7 +51,7 @@ export function checkBrowser(env: Env, noInput: string | undefined): Finding {
   return ok(`the system's default${told}`);
 }
 
-function placeOf({ ssh, wsl, container, ci, headless }: Environment): string {
+function placeOf({ ssh, wsl, container, ci, headless }: LoginEnvironment): string {
   const places: [boolean, string][] = [
     [ssh, "over SSH"],
     [wsl, "WSL"],

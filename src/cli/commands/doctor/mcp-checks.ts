@@ -1,16 +1,16 @@
 import { shellWord } from "../../../redact.js";
-import { agentOf } from "../../clients/agent.js";
+import { createAgentClient } from "../../clients/agent.js";
 import { agentNetwork } from "../../clients/agent-network.js";
 import { networkOptions } from "../../clients/management.js";
 import { settingsOf } from "../../config/settings.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { type Check, type Finding, ok, skipped, warning } from "./check.js";
 import { dateOf, judgeClock } from "./online-checks.js";
 import type { DoctorFlags } from "./options.js";
 
 /** The checks of one MCP server: whether its issuer is found, and whether somebody is signed in there. */
-export function mcpChecks(url: string, flags: DoctorFlags, deps: Deps): Check[] {
-  const agent = () => agentOf(flags, deps, "when-present");
+export function mcpChecks(url: string, flags: DoctorFlags, deps: CommandContext): Check[] {
+  const agent = () => createAgentClient(flags, deps, "when-present");
   return [
     { name: "server clock", area: "online", run: () => serverClock(url, flags, deps) },
     {
@@ -34,10 +34,10 @@ export function mcpChecks(url: string, flags: DoctorFlags, deps: Deps): Check[] 
 }
 
 /** Asks the server once, without a token, and looks at nothing but the time of its answer. */
-async function serverClock(url: string, flags: DoctorFlags, deps: Deps): Promise<Finding> {
+async function serverClock(url: string, flags: DoctorFlags, deps: CommandContext): Promise<Finding> {
   try {
     const options = networkOptions(flags, settingsOf(flags, deps), deps);
-    const way = (await agentNetwork(options, deps.redactor)).wayTo(
+    const way = (await agentNetwork(options, deps.redactor)).connectTo(
       new URL(url),
       flags.allowPrivateNetwork ? "all" : new Set(),
     );

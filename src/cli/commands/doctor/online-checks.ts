@@ -1,9 +1,9 @@
-import type { AgentAuth } from "../../../api/client.js";
+import type { ManagementClient } from "../../../api/client.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
-import { serviceOf } from "../../clients/management.js";
+import { createManagementClient } from "../../clients/management.js";
 import type { Settings } from "../../config/settings.js";
 import { requireScope } from "../../listing/scope.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
 import type { DoctorFlags } from "./options.js";
 
@@ -20,7 +20,7 @@ interface Reached {
 }
 
 /** The checks that ask the service; it is asked once, and only where that was wished for. */
-export function onlineChecks(flags: DoctorFlags, settings: Settings, deps: Deps): Check[] {
+export function onlineChecks(flags: DoctorFlags, settings: Settings, deps: CommandContext): Check[] {
   const asked = flags.online === true;
   let answer: Promise<Reached> | undefined;
   const ask = () => {
@@ -44,8 +44,8 @@ export function onlineChecks(flags: DoctorFlags, settings: Settings, deps: Deps)
   ];
 }
 
-async function reach(flags: DoctorFlags, settings: Settings, deps: Deps): Promise<Reached> {
-  const service = await serviceOf(flags, settings, deps);
+async function reach(flags: DoctorFlags, settings: Settings, deps: CommandContext): Promise<Reached> {
+  const service = await createManagementClient(flags, settings, deps);
   try {
     const { told, response } = await smallest(service, settings, deps.signal);
     return { told: `${settings.baseUrl?.value}: ${told}`, date: dateOf(response), now: deps.now() };
@@ -57,7 +57,7 @@ async function reach(flags: DoctorFlags, settings: Settings, deps: Deps): Promis
 
 /** The smallest list that the settings allow. */
 async function smallest(
-  service: AgentAuth,
+  service: ManagementClient,
   settings: Settings,
   signal: AbortSignal,
 ): Promise<{ told: string; response: Response | undefined }> {
@@ -70,7 +70,7 @@ async function smallest(
     : domain
       ? ["pools of the domain", service.pools.list({ domain_id: id("domain") }, options)]
       : ["devices of the pool", service.devices.list({ pool_id: id("pool") }, options)];
-  for await (const page of (listing as ReturnType<AgentAuth["pools"]["list"]>).pages()) {
+  for await (const page of (listing as ReturnType<ManagementClient["pools"]["list"]>).pages()) {
     return { told: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response };
   }
   return { told: `lists the ${what} (none)`, response: undefined };
@@ -81,7 +81,7 @@ const INCOMPLETE: ReadonlySet<string> = new Set(["bad_request", "required_value"
 
 /** Without an account, a domain or a pool no list can be asked for; that the service says so is an answer as well. */
 async function withoutScope(
-  service: AgentAuth,
+  service: ManagementClient,
   signal: AbortSignal,
 ): Promise<{ told: string; response: Response | undefined }> {
   const told = "answers; no account, domain or pool is set to list";

@@ -3,14 +3,14 @@ import { isAgentAuthError } from "../../../errors.js";
 import { VERSION } from "../../../http/user-agent.js";
 import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { homeOf } from "../../config/home.js";
 import { writtenProfile } from "../../config/profile.js";
 import type { Sourced } from "../../config/sourced.js";
 import { chooseStore, type StoreChoice } from "../../config/store.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { type Check, type CheckResult, runChecks } from "./check.js";
 import { checkDisk, checkHome, checkWriting, homeSource } from "./home-checks.js";
 import { checkKeychain, KEYCHAIN_CHECK_MS } from "./keychain-checks.js";
@@ -35,9 +35,9 @@ import { reportText } from "./text.js";
 import { checkTls, checkVariables, SECRET_VARIABLES } from "./variable-checks.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the gravest failure. */
-export async function runDoctor(options: DoctorFlags, deps: Deps): Promise<number> {
+export async function runDoctor(options: DoctorFlags, deps: CommandContext): Promise<number> {
   const { io, redactor } = deps;
-  const url = options.url === undefined ? undefined : mcpAddress(options.url);
+  const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   hideSecrets(options, deps);
   const home = { value: homeOf(deps), source: homeSource(io.env) };
   const known = knownSettings(options, io.env, home.value);
@@ -66,13 +66,13 @@ function bounded(options: DoctorFlags): DoctorFlags {
 }
 
 /** Whatever comes up in a message, these values do not. */
-function hideSecrets(options: DoctorFlags, { io, redactor }: Deps): void {
+function hideSecrets(options: DoctorFlags, { io, redactor }: CommandContext): void {
   const proxies = proxiesOf(options.proxy, io.env);
   const hidden = [proxies.https, proxies.http].flatMap((proxy) => (proxy ? proxySecrets(proxy.value) : []));
   for (const value of [...SECRET_VARIABLES.map((name) => io.env[name] ?? ""), ...hidden]) redactor.add(value);
 }
 
-function machineChecks(options: DoctorFlags, known: KnownSettings, { io: { env }, now }: Deps): Check[] {
+function machineChecks(options: DoctorFlags, known: KnownSettings, { io: { env }, now }: CommandContext): Check[] {
   const noInput = options.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] && "AGENTAUTH_NO_INPUT is set";
   const check = (name: string, run: Check["run"]): Check => ({ name, area: "settings", run });
   return [
@@ -90,7 +90,7 @@ function machineChecks(options: DoctorFlags, known: KnownSettings, { io: { env }
   ];
 }
 
-function settingChecks(known: KnownSettings, home: string, { redactor }: Deps): Check[] {
+function settingChecks(known: KnownSettings, home: string, { redactor }: CommandContext): Check[] {
   const check = (name: string, run: Check["run"]): Check => ({ name, area: "settings", run });
   return [
     check("settings file", () => checkSettingsFile(known, home)),
@@ -101,9 +101,9 @@ function settingChecks(known: KnownSettings, home: string, { redactor }: Deps): 
   ];
 }
 
-function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, { io, now }: Deps): Check[] {
+function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, { io, now }: CommandContext): Check[] {
   const mayAsk = options.input !== false && !io.env["AGENTAUTH_NO_INPUT"];
-  const keychain = osKeychain(accountOf(home.value), { timeout: KEYCHAIN_CHECK_MS, env: io.env });
+  const keychain = osKeychain(accountOf(home.value), { timeoutMs: KEYCHAIN_CHECK_MS, env: io.env });
   const check = (name: string, run: Check["run"]): Check => ({ name, area: "store", run });
   return [
     check("home", () => checkHome(home)),
@@ -117,11 +117,11 @@ function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, 
   ];
 }
 
-function storeOf({ settings, config }: KnownSettings, env: Deps["io"]["env"]): StoreChoice {
+function storeOf({ settings, config }: KnownSettings, env: CommandContext["io"]["env"]): StoreChoice {
   return chooseStore(env, writtenProfile(settings.profile.value, config));
 }
 
-function usableStore(known: KnownSettings, env: Deps["io"]["env"]): StoreChoice | undefined {
+function usableStore(known: KnownSettings, env: CommandContext["io"]["env"]): StoreChoice | undefined {
   try {
     return storeOf(known, env);
   } catch (error) {
@@ -130,7 +130,12 @@ function usableStore(known: KnownSettings, env: Deps["io"]["env"]): StoreChoice 
   }
 }
 
-async function print(report: Report, options: DoctorFlags, known: KnownSettings, { io, now }: Deps): Promise<void> {
+async function print(
+  report: Report,
+  options: DoctorFlags,
+  known: KnownSettings,
+  { io, now }: CommandContext,
+): Promise<void> {
   const format = formatOf(options, known.settings, io);
   if (options.jq !== undefined || !["table", "wide", "plain"].includes(format)) {
     await printObject(io, format, report, { jq: options.jq, now });

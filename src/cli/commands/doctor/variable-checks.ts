@@ -1,6 +1,6 @@
 import { quote } from "../../../redact.js";
 import type { Config } from "../../config/file.js";
-import { nearest } from "../../runtime/suggest.js";
+import { suggest } from "../../runtime/suggest.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -61,7 +61,7 @@ function valueRemarks(env: Env): string[] {
 /** The prefix is left out of the comparison: with it, everything would look alike. */
 function strangerHint(strangers: readonly string[]): string | undefined {
   const endings = KNOWN_VARIABLES.map((name) => name.slice(PREFIX.length));
-  const meant = strangers.flatMap((name) => nearest(name.slice(PREFIX.length), endings) ?? []);
+  const meant = strangers.flatMap((name) => suggest(name.slice(PREFIX.length), endings) ?? []);
   if (meant.length > 0) return `did you mean ${meant.map((ending) => PREFIX + ending).join(", ")}?`;
   return "agentauth help environment tells the variables that count, and their values";
 }

@@ -1,17 +1,17 @@
 import { AgentAuthError } from "../../../errors.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
-import { agentOf } from "../../clients/agent.js";
+import { createAgentClient } from "../../clients/agent.js";
 import { secretOf } from "../../clients/grant.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import type { ExchangeFlags } from "./options.js";
 
 /** `exchange`: prints the token that came of it and nothing else; nothing at all where there is none. */
-export async function runExchange(options: ExchangeFlags, deps: Deps): Promise<undefined> {
+export async function runExchange(options: ExchangeFlags, deps: CommandContext): Promise<undefined> {
   const { audience, resource, scope, actorTokenFile, actorTokenType, format = "raw", ...flags } = options;
-  const url = mcpAddress(options.url);
+  const url = parseMcpUrlArgument(options.url);
   if (audience === undefined && resource === undefined) {
     throw usage("an exchange needs to be told for whom the token is to be", "--audience <name>, or --resource <uri>");
   }
@@ -23,7 +23,7 @@ export async function runExchange(options: ExchangeFlags, deps: Deps): Promise<u
     requestedTokenType: typeOf(options.requestedTokenType, "--requested-token-type"),
   };
   // Before any other secret is read from standard input, the flags are held against each other.
-  const agent = await agentOf({ ...flags, ...(actorTokenFile && { actorTokenFile }) }, deps, "when-present");
+  const agent = await createAgentClient({ ...flags, ...(actorTokenFile && { actorTokenFile }) }, deps, "when-present");
   const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", deps);
   const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, deps));
   if (types.subjectTokenType !== undefined && subjectToken === undefined) {

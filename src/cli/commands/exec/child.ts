@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { LentProcess } from "../../runtime/context.js";
 import { answerSignals, signalExitCode } from "./forward-signals.js";
-import { passOn } from "./pipe-output.js";
-import { layPipes, type Masked } from "./stdio.js";
+import { pipeOutput } from "./pipe-output.js";
+import { createChildStdio, type Masked } from "./stdio.js";
 
 /** A program to run in our place. */
 export interface ChildOptions {
@@ -45,7 +45,7 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     passOn: (signal) => child?.kill(signal),
     onEnding: patience.told,
   });
-  const plumbing = layPipes(options.masked);
+  const plumbing = createChildStdio(options.masked);
   try {
     try {
       child = start(options, plumbing.stdio);
@@ -54,7 +54,10 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     }
     const ending = endOf(child, options.onUnheard);
     const { out, err } = plumbing.sources(child);
-    const passing = [out && passOn(out, own.stdout, options.secrets), err && passOn(err, own.stderr, options.secrets)];
+    const passing = [
+      out && pipeOutput(out, own.stdout, options.secrets),
+      err && pipeOutput(err, own.stderr, options.secrets),
+    ];
     const passed = Promise.all(passing);
     const exitCode = await ending;
     patience.childEnded();
@@ -68,7 +71,7 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
   }
 }
 
-function start({ command, env }: ChildOptions, stdio: ReturnType<typeof layPipes>["stdio"]): ChildProcess {
+function start({ command, env }: ChildOptions, stdio: ReturnType<typeof createChildStdio>["stdio"]): ChildProcess {
   const [program = "", ...words] = command;
   return spawn(program, words, { env: env(), stdio, shell: false, windowsHide: true });
 }

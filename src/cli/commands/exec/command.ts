@@ -3,7 +3,7 @@ import { addAgentFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { ExecFlags } from "./options.js";
-import { parsePlace, type TokenPlace } from "./target.js";
+import { parseTarget, type TokenTarget } from "./target.js";
 
 const HELP = `
 The command is what comes after "--", word for word; no shell takes part. None of
@@ -64,8 +64,8 @@ export function declareExec(registry: Registry): void {
   if (!deps.argv.includes("--")) command.allowUnknownOption();
 }
 
-function place(value: string): TokenPlace {
-  const found = parsePlace(value);
+function place(value: string): TokenTarget {
+  const found = parseTarget(value);
   if (found === undefined)
     throw new InvalidArgumentError("must be env:NAME or file:NAME, NAME of letters, digits and _");
   return found;

@@ -5,21 +5,21 @@ const SHORTEST = 6;
 /** A token is renewed before its end; one that is so many generations old has long ended. */
 const KEPT_TOKENS = 8;
 
-/** The forms of the tokens of a run; {@link TokenForms.all} is always the list of now. */
-export interface TokenForms {
+/** The forms of the tokens of a run; {@link TokenEncodings.all} is always the list of now. */
+export interface TokenEncodings {
   /** Adds a token, and forgets the oldest beyond eight. */
   add(token: string): void;
   all(): readonly Buffer[];
 }
 
 /** No token yet. */
-export function tokenForms(): TokenForms {
+export function tokenEncodings(): TokenEncodings {
   let tokens: { token: string; forms: Buffer[] }[] = [];
   let all: readonly Buffer[] = [];
   return {
     add(token) {
       const others = tokens.filter((one) => one.token !== token);
-      tokens = [...others, { token, forms: formsOf(token).map((form) => Buffer.from(form)) }].slice(-KEPT_TOKENS);
+      tokens = [...others, { token, forms: encodingsOf(token).map((form) => Buffer.from(form)) }].slice(-KEPT_TOKENS);
       all = tokens.flatMap(({ forms }) => forms);
     },
     all: () => all,
@@ -30,7 +30,7 @@ export function tokenForms(): TokenForms {
  * The token as it is, URL-encoded, JSON-escaped, and in base64 wherever in the encoded text it stands; none for a token
  * under six characters.
  */
-export function formsOf(token: string): string[] {
+export function encodingsOf(token: string): string[] {
   if (token.length < SHORTEST) return [];
   const json = JSON.stringify(token).slice(1, -1);
   const forms = [token, json, json.replaceAll("/", "\\/"), ...urlForms(token), ...base64Forms(token)];

@@ -7,7 +7,7 @@ import { createMasker } from "./masker.js";
  *
  * @returns what went wrong, undefined when everything was passed on
  */
-export async function passOn(
+export async function pipeOutput(
   source: Readable,
   target: Writable,
   secrets: () => readonly Buffer[],

@@ -1,33 +1,33 @@
 import { join } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { agentOf } from "../../clients/agent.js";
+import { createAgentClient } from "../../clients/agent.js";
 import { checkHandOver } from "../../clients/bound-token.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { homeOf } from "../../config/home.js";
-import type { Deps, LentProcess } from "../../runtime/context.js";
-import { renewals } from "../../runtime/pending-saves.js";
+import type { CommandContext, LentProcess } from "../../runtime/context.js";
+import { pendingSaves } from "../../runtime/pending-saves.js";
 import { type ChildResult, runChild } from "./child.js";
 import { commandOf } from "./command-words.js";
-import { type TokenForms, tokenForms } from "./encodings.js";
+import { type TokenEncodings, tokenEncodings } from "./encodings.js";
 import type { ExecFlags } from "./options.js";
 import { isStartFailure, tellStartFailure } from "./start-failure.js";
-import { DEFAULT_PLACE } from "./target.js";
-import { type FreshFile, keepFresh } from "./token-file.js";
+import { DEFAULT_TARGET } from "./target.js";
+import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
 
 type Token = Awaited<ReturnType<AgentClient["token"]>>;
 
 /** `exec`: runs a command that finds the token in its environment, and gives the command's exit code. */
-export async function runExec(options: ExecFlags, deps: Deps): Promise<number> {
+export async function runExec(options: ExecFlags, deps: CommandContext): Promise<number> {
   const command = commandOf(options, deps.argv);
-  const url = mcpAddress(options.url);
-  const agent = await agentOf(options, deps, "when-present");
+  const url = parseMcpUrlArgument(options.url);
+  const agent = await createAgentClient(options, deps, "when-present");
   const { scope, minTtl } = options;
   const ask = (more: { signal: AbortSignal; login?: false }) => agent.token(url, { scope, minTtl, ...more });
   const first = await ask({ signal: deps.signal });
   deps.signal.throwIfAborted();
   checkHandOver(first, "exec");
-  const forms = tokenForms();
+  const forms = tokenEncodings();
   remember(first.value, forms, deps);
   const own = deps.lend();
   try {
@@ -40,15 +40,15 @@ export async function runExec(options: ExecFlags, deps: Deps): Promise<number> {
 interface Run {
   options: ExecFlags;
   command: readonly string[];
-  forms: TokenForms;
+  forms: TokenEncodings;
   own: LentProcess;
-  deps: Deps;
+  deps: CommandContext;
 }
 
 async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token>, run: Run): Promise<number> {
   const { options, command, forms, own, deps } = run;
-  const { kind, name } = options.as ?? DEFAULT_PLACE;
-  let file: FreshFile | undefined;
+  const { kind, name } = options.as ?? DEFAULT_TARGET;
+  let file: RefreshedTokenFile | undefined;
   const handOver = () => {
     file = kind === "file" ? keepFile(first, ask, run) : undefined;
     return { ...own.env, [name]: file?.path ?? first.value };
@@ -72,7 +72,7 @@ async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token
   }
   const { exitCode, lost, isStuck } = result;
   if (isStuck) {
-    await renewals.settled();
+    await pendingSaves.settled();
     own.exit(exitCode);
   }
   if (lost && exitCode === 0) {
@@ -89,8 +89,8 @@ function keepFile(
   first: Token,
   ask: (signal: AbortSignal) => Promise<Token>,
   { options, forms, deps }: Run,
-): FreshFile {
-  return keepFresh({
+): RefreshedTokenFile {
+  return keepTokenFileFresh({
     folder: join(homeOf(deps), "run"),
     first,
     ask,
@@ -105,7 +105,7 @@ function keepFile(
 }
 
 /** Told before anybody gets the token: what prints it must find it masked. */
-function remember(token: string, forms: TokenForms, { redactor }: Deps): void {
+function remember(token: string, forms: TokenEncodings, { redactor }: CommandContext): void {
   redactor.add(token);
   forms.add(token);
 }

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../../errors.js";
 import { quote } from "../../../redact.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** The exit codes of a command that did not start, as `env` and shells have them. */
 const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
@@ -16,7 +16,11 @@ export function isStartFailure(error: unknown): boolean {
 }
 
 /** Says why a command did not start. @returns the exit code */
-export async function tellStartFailure(command: string, cause: unknown, { io, redactor }: Deps): Promise<number> {
+export async function tellStartFailure(
+  command: string,
+  cause: unknown,
+  { io, redactor }: CommandContext,
+): Promise<number> {
   const { exitCode, message, hint } = explain(command, (cause as NodeJS.ErrnoException).code ?? "");
   const error = new AgentAuthError("usage", message, { class: "usage", hint, cause });
   const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;

@@ -10,7 +10,7 @@ export interface Masked {
 }
 
 /** What a child reads from and writes to. */
-export interface Plumbing {
+export interface ChildStdio {
   readonly stdio: StdioOptions;
   /** Closes our copies of what the child writes to: only then its end is the end. */
   handOver(): void;
@@ -21,7 +21,7 @@ export interface Plumbing {
 }
 
 /** Lays pipes for the outputs that are masked. */
-export function layPipes(masked: Masked): Plumbing {
+export function createChildStdio(masked: Masked): ChildStdio {
   const out = masked.stdout ? makePipe() : undefined;
   // Two pipes would tear apart the order of what goes to one place.
   const isShared = out !== undefined && masked.stderr && isSameFile();

@@ -1,15 +1,15 @@
 /** Where a command finds the token: in a variable, or in a file that a variable names. */
-export interface TokenPlace {
+export interface TokenTarget {
   readonly kind: "env" | "file";
   /** The variable. */
   readonly name: string;
 }
 
 /** Where the token is when nothing is said. */
-export const DEFAULT_PLACE: TokenPlace = { kind: "env", name: "AGENTAUTH_TOKEN" };
+export const DEFAULT_TARGET: TokenTarget = { kind: "env", name: "AGENTAUTH_TOKEN" };
 
 /** Reads `env:NAME`, `file:NAME` or `NAME`, which is `env:NAME`; undefined for anything else. */
-export function parsePlace(value: string): TokenPlace | undefined {
+export function parseTarget(value: string): TokenTarget | undefined {
   const found = /^(?:(env|file):)?([A-Za-z_]\w*)$/.exec(value);
   const [, kind, name = ""] = found ?? [];
   // A kind alone is a name that was forgotten.

@@ -10,7 +10,7 @@ import { storeError } from "../../../store/store-error.js";
 export type FileToken = Pick<AccessToken, "value" | "expiresAt">;
 
 /** What keeps a file fresh. */
-export interface FreshFileOptions {
+export interface RefreshedTokenFileOptions {
   /** The folder in which the file gets one of its own. */
   folder: string;
   /** The token to begin with. */
@@ -30,7 +30,7 @@ export interface FreshFileOptions {
 }
 
 /** A private file that holds a token that is good. */
-export interface FreshFile {
+export interface RefreshedTokenFile {
   readonly path: string;
   /**
    * Removes it.
@@ -52,7 +52,7 @@ const LEFT_BEHIND_MS = 24 * 3600 * 1000;
  *
  * @throws `AgentAuthError` `store_failed` where there is no private place for it
  */
-export function keepFresh(options: FreshFileOptions): FreshFile {
+export function keepTokenFileFresh(options: RefreshedTokenFileOptions): RefreshedTokenFile {
   const { first } = options;
   makePrivateFolder(options.folder);
   checkPrivateFolder(options.folder);
@@ -82,7 +82,7 @@ export function keepFresh(options: FreshFileOptions): FreshFile {
   };
 }
 
-async function renew(path: string, options: FreshFileOptions, signal: AbortSignal): Promise<void> {
+async function renew(path: string, options: RefreshedTokenFileOptions, signal: AbortSignal): Promise<void> {
   let { first: token } = options;
   let isTold = false;
   const { pause = pauseByTimer } = options;
@@ -114,7 +114,7 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<unknown> {
 }
 
 /** Until the token is to be renewed; one that lives shorter than that is renewed at half of what is left. */
-function waitFor({ expiresAt }: FileToken, { minTtl, now }: FreshFileOptions): number {
+function waitFor({ expiresAt }: FileToken, { minTtl, now }: RefreshedTokenFileOptions): number {
   if (expiresAt === undefined) return SELDOM_MS;
   const left = expiresAt.getTime() - now();
   const wanted = left > minTtl * 1000 ? left - minTtl * 1000 : left / 2;
@@ -143,7 +143,7 @@ function removeOwnFolder(path: string): void {
 }
 
 /** Also where the folders have gone since: whoever made them again is looked at as at the beginning. */
-function write(path: string, { value }: FileToken, { folder }: FreshFileOptions): void {
+function write(path: string, { value }: FileToken, { folder }: RefreshedTokenFileOptions): void {
   makePrivateFolder(folder);
   checkPrivateFolder(folder);
   checkPrivateFolder(dirname(path));
@@ -151,7 +151,7 @@ function write(path: string, { value }: FileToken, { folder }: FreshFileOptions)
 }
 
 /** Shows that the file is in use, and brings it back where somebody has taken it away. */
-function touch(path: string, token: FileToken, options: FreshFileOptions): void {
+function touch(path: string, token: FileToken, options: RefreshedTokenFileOptions): void {
   const now = options.now() / 1000;
   try {
     utimesSync(path, now, now);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { AgentAuthError } from "../../../errors.js";
 import { quote } from "../../../redact.js";
 import type { Registry } from "../../runtime/registry.js";
-import { nearest } from "../../runtime/suggest.js";
+import { suggest } from "../../runtime/suggest.js";
 import { seeHelp } from "../../runtime/usage-error.js";
 import { declareHelpTopics } from "./topics.js";
 
@@ -27,7 +27,7 @@ export function declareHelp(registry: Registry): void {
 function commandUnder(parent: Command, word: string): Command {
   const found = parent.commands.find((command) => command.name() === word);
   if (found) return found;
-  const meant = nearest(
+  const meant = suggest(
     word,
     parent.commands.map((command) => command.name()),
   );

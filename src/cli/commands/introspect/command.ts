@@ -1,5 +1,5 @@
-import type { GrantFlags } from "../../flags/agent.js";
-import { addMachineFlags } from "../../flags/grant.js";
+import type { StoredLoginFlags } from "../../flags/agent.js";
+import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { Registry } from "../../runtime/registry.js";
 
@@ -10,7 +10,7 @@ const ACCOUNT = "which account, where several are signed in at the server";
 export function declareIntrospect(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(
-    addMachineFlags(
+    addMachineGrantFlags(
       root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"),
     ),
   )
@@ -18,7 +18,7 @@ export function declareIntrospect(registry: Registry): void {
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
     .action(
-      registry.action<GrantFlags>(
+      registry.action<StoredLoginFlags>(
         async (options, deps) => (await import("./run.js")).runIntrospect(options, deps),
         "url",
       ),

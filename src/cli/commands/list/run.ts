@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
-import { serviceOf } from "../../clients/management.js";
+import { createManagementClient } from "../../clients/management.js";
 import { settingsOf } from "../../config/settings.js";
 import type { ListFlags } from "../../flags/list.js";
 import { checkIdentifier, requireScope } from "../../listing/scope.js";
@@ -8,15 +8,15 @@ import { formatOf } from "../../output/chosen-format.js";
 import { DEVICE } from "../../output/columns.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** `devices get`. */
-export async function runGet(options: ListFlags & { id: string }, deps: Deps): Promise<undefined> {
+export async function runGet(options: ListFlags & { id: string }, deps: CommandContext): Promise<undefined> {
   const settings = settingsOf(options, deps);
   const pool_id = requireScope("pool", settings.pool, "devices get <device_id>");
   if (options.id === "") throw new AgentAuthError("usage", "the device id is empty", { class: "usage" });
   checkIdentifier(options.id, "the device id");
-  const service = await serviceOf(options, settings, deps);
+  const service = await createManagementClient(options, settings, deps);
   const progress = deps.io.progress();
   progress.update(`looking for ${options.id}`);
   const listOptions = { ...readOptions({}), signal: deps.signal };

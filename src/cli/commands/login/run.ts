@@ -1,17 +1,17 @@
 import { AgentAuthError } from "../../../errors.js";
 import { escapeText, shellWord } from "../../../redact.js";
-import { agentOf } from "../../clients/agent.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
+import { createAgentClient } from "../../clients/agent.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { homeOf } from "../../config/home.js";
 import { repairHome } from "../../config/home-access.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { beginLogin, finishLogin } from "./two-step-login.js";
 
 /** `login`: signs in, whatever is stored; in one step, or in two. */
-export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefined> {
-  const url = mcpAddress(options.url);
+export async function runLogin(options: TokenFlags, deps: CommandContext): Promise<undefined> {
+  const url = parseMcpUrlArgument(options.url);
   if (options.grant !== undefined) throw noSignIn(url, options.grant);
   const home = homeOf(deps);
   if (repairHome(home)) deps.io.say(`${escapeText(home)} could be read by others, and is yours alone again`);
@@ -23,7 +23,7 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
     );
     return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, deps);
   }
-  const agent = await agentOf(options, deps, "always");
+  const agent = await createAgentClient(options, deps, "always");
   const token =
     typeof options.wait === "string"
       ? await finishLogin(agent, url, options.wait, options, deps)
@@ -41,7 +41,7 @@ export async function runLogin(options: TokenFlags, deps: Deps): Promise<undefin
 }
 
 /** Why a login ends with its first step though no flag says so: it would wait for a user who may not see the address. */
-function whyTwoSteps({ wait, flow, browser, isForAgent }: TokenFlags, { io }: Deps): string | undefined {
+function whyTwoSteps({ wait, flow, browser, isForAgent }: TokenFlags, { io }: CommandContext): string | undefined {
   if (typeof wait === "string") return undefined;
   if (isForAgent) return "an AI agent runs it";
   const isReached = browser !== undefined || flow !== undefined || Boolean(io.env["BROWSER"]);

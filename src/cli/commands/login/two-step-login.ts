@@ -12,24 +12,24 @@ import { quote, shellWord } from "../../../redact.js";
 import { CodecError, decodeLogin, encodeLogin } from "../../../store/file/codec.js";
 import { readPrivateFile, removeFile, writePrivateFile } from "../../../store/file/private-file.js";
 import { onFiles } from "../../../store/store-error.js";
-import { agentOf, loginMethod } from "../../clients/agent.js";
+import { createAgentClient, loginMethod } from "../../clients/agent.js";
 import { homeOf } from "../../config/home.js";
 import { settingsOf } from "../../config/settings.js";
 import type { TokenFlags } from "../../flags/agent.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** How long an authorization server usually lets a person take. */
 const LIFE_MS = 10 * 60 * 1000;
 
 /** `login --no-wait`: prints where to sign in, keeps what the second step needs, and ends. */
-export async function beginLogin(url: string, options: TokenFlags, deps: Deps): Promise<undefined> {
+export async function beginLogin(url: string, options: TokenFlags, deps: CommandContext): Promise<undefined> {
   if (options.flow === "device") {
     throw new AgentAuthError("usage", "--no-wait does not work with --flow device: nobody would ask for the token", {
       class: "usage",
       hint: "leave out one of the two",
     });
   }
-  const agent = await agentOf(options, deps, "always");
+  const agent = await createAgentClient(options, deps, "always");
   const wish = { host: options.redirectHost, port: options.redirectPort };
   const login = await agent.beginLogin(url, (preferred) => reserveRedirect({ ...wish, preferred }), {
     scope: options.scope,
@@ -58,7 +58,7 @@ export async function beginLogin(url: string, options: TokenFlags, deps: Deps): 
   return undefined;
 }
 
-function keep(id: string, text: string, deps: Deps): Promise<void> {
+function keep(id: string, text: string, deps: CommandContext): Promise<void> {
   const path = pathOf(id, deps);
   const folder = dirname(path);
   return onFiles(folder, async () => {
@@ -68,7 +68,7 @@ function keep(id: string, text: string, deps: Deps): Promise<void> {
 }
 
 /** Removes what logins that nobody finished have left: after their time no issuer takes their code any more. */
-function sweep(folder: string, deps: Deps): void {
+function sweep(folder: string, deps: CommandContext): void {
   const left = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
   for (const name of left) {
     const path = join(folder, name);
@@ -83,7 +83,7 @@ export async function finishLogin(
   url: string,
   id: string,
   options: TokenFlags,
-  deps: Deps,
+  deps: CommandContext,
 ): Promise<AccessToken> {
   const path = pathOf(id, deps);
   const text = readPrivateFile(path);
@@ -112,7 +112,7 @@ interface Meant {
   id: string;
   url: string;
   options: TokenFlags;
-  deps: Deps;
+  deps: CommandContext;
 }
 
 /** What the second command line says must not contradict the first. */
@@ -160,7 +160,7 @@ function readLogin(text: string, path: string, url: string): ReturnType<typeof d
   }
 }
 
-function pathOf(id: string, deps: Deps): string {
+function pathOf(id: string, deps: CommandContext): string {
   if (!/^[\w-]{12}$/.test(id)) {
     throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
       class: "usage",

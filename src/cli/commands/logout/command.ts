@@ -1,5 +1,5 @@
-import type { GrantFlags } from "../../flags/agent.js";
-import { addMachineFlags } from "../../flags/grant.js";
+import type { StoredLoginFlags } from "../../flags/agent.js";
+import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { Registry } from "../../runtime/registry.js";
 
@@ -10,7 +10,7 @@ const ACCOUNT = "which account, where several are signed in at the server";
 export function declareLogout(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(
-    addMachineFlags(root.command("logout").helpGroup(GROUP).description("forget a login, and tell the issuer")),
+    addMachineGrantFlags(root.command("logout").helpGroup(GROUP).description("forget a login, and tell the issuer")),
   )
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "every login of the profile")
@@ -26,6 +26,9 @@ Examples:
   $ agentauth logout --all --json`,
     )
     .action(
-      registry.action<GrantFlags>(async (options, deps) => (await import("./run.js")).runLogout(options, deps), "url"),
+      registry.action<StoredLoginFlags>(
+        async (options, deps) => (await import("./run.js")).runLogout(options, deps),
+        "url",
+      ),
     );
 }

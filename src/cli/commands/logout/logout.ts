@@ -2,10 +2,10 @@ import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { LoginStatus } from "../../../oauth/login/login-status.js";
 import type { ColumnSet } from "../../output/columns.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /** What became of one login, as `logout -o json` prints it. */
-export interface SignOut {
+export interface LogoutResult {
   server: string;
   profile: string;
   /** The account that the login was for; null where none was named. */
@@ -26,7 +26,7 @@ const COLUMNS = [
 ] as const;
 
 /** How sign-outs are printed. */
-export const SIGN_OUTS: ColumnSet = {
+export const LOGOUT_COLUMNS: ColumnSet = {
   columns: COLUMNS,
   wideColumns: [...COLUMNS, { path: "account", header: "ACCOUNT" }, { path: "profile", header: "PROFILE" }],
   fields: ["server", "profile", "account", "removed", "told", "error"],
@@ -35,15 +35,15 @@ export const SIGN_OUTS: ColumnSet = {
 const MAX_REASON = 160;
 
 /** Which login is to end: the one account of several at a server, where it is named. */
-export type SignedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account">>;
+export type LoggedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account">>;
 
 /** Signs out of one server and says what came of it. A login that cannot be removed here throws. */
-export async function signOut(
+export async function logout(
   agent: Pick<AgentClient, "logout">,
-  { server, account }: SignedIn,
+  { server, account }: LoggedIn,
   profile: string,
-  { io, signal, redactor }: Deps,
-): Promise<SignOut> {
+  { io, signal, redactor }: CommandContext,
+): Promise<LogoutResult> {
   const { removed, told, error } = await agent.logout(server, { account, signal });
   const why = told === false ? redactor.redact(reasonOf(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
@@ -60,17 +60,17 @@ export async function signOut(
  *
  * @returns what became of each, and the error that the command has to end with
  */
-export async function signOutOfAll(
+export async function logoutOfAll(
   agent: Pick<AgentClient, "logout">,
-  logins: readonly SignedIn[],
+  logins: readonly LoggedIn[],
   profile: string,
-  deps: Deps,
-): Promise<{ outs: SignOut[]; failure: AgentAuthError | undefined }> {
+  deps: CommandContext,
+): Promise<{ outs: LogoutResult[]; failure: AgentAuthError | undefined }> {
   const failures: AgentAuthError[] = [];
-  const attempt = async (login: SignedIn): Promise<SignOut> => {
+  const attempt = async (login: LoggedIn): Promise<LogoutResult> => {
     const { server, account = null } = login;
     try {
-      return await signOut(agent, login, profile, deps);
+      return await logout(agent, login, profile, deps);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       failures.push(error);

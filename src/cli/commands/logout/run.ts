@@ -1,18 +1,18 @@
 import { AgentAuthError } from "../../../errors.js";
 import { shellWord } from "../../../redact.js";
-import { agentOf } from "../../clients/agent.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
-import { tellUnusable } from "../../clients/unusable-logins.js";
+import { createAgentClient } from "../../clients/agent.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import { settingsOf } from "../../config/settings.js";
-import type { GrantFlags } from "../../flags/agent.js";
+import type { StoredLoginFlags } from "../../flags/agent.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { createWriter } from "../../output/writer.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { SIGN_OUTS, signOut, signOutOfAll } from "./logout.js";
+import { LOGOUT_COLUMNS, logout, logoutOfAll } from "./logout.js";
 
 /** `logout`: what is local goes first, and is gone whatever the issuer says. */
-export async function runLogout(options: GrantFlags, deps: Deps): Promise<number | undefined> {
+export async function runLogout(options: StoredLoginFlags, deps: CommandContext): Promise<number | undefined> {
   if ((options.url === undefined) === (options.all !== true)) {
     throw new AgentAuthError("usage", "name one MCP server, or --all", {
       class: "usage",
@@ -26,21 +26,24 @@ export async function runLogout(options: GrantFlags, deps: Deps): Promise<number
     });
   }
   const settings = settingsOf(options, deps);
-  const agent = await agentOf(options, deps, "when-present");
+  const agent = await createAgentClient(options, deps, "when-present");
   const profile = settings.profile.value;
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { outs, failure } =
     options.url === undefined
-      ? await signOutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, deps)
-      : { outs: [await signOut(agent, { server: mcpAddress(options.url) }, profile, deps)], failure: undefined };
+      ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, deps)
+      : {
+          outs: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, deps)],
+          failure: undefined,
+        };
   if (options.output !== undefined || options.json === true || options.jq !== undefined) {
     const format = formatOf(options, settings, deps.io);
-    const writer = createWriter(format, { ...SIGN_OUTS, bounded: true, jq: options.jq, now: deps.now }, deps.io);
+    const writer = createWriter(format, { ...LOGOUT_COLUMNS, bounded: true, jq: options.jq, now: deps.now }, deps.io);
     await writer.write(outs);
     await writer.end();
   }
-  tellUnusable(unusable, deps);
+  warnOfUnusable(unusable, deps);
   if (failure) throw failure;
   return unusable.length > 0 ? EXIT_CODES.store : undefined;
 }

@@ -1,26 +1,26 @@
 import { AgentAuthError } from "../../../errors.js";
 import { networkError } from "../../../http/network-error.js";
-import { bridge } from "../../../mcp/stdio-proxy.js";
+import { runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
 import { loginRequired } from "../../../oauth/login/login-command.js";
-import { agentOf, mayLogin } from "../../clients/agent.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
+import { createAgentClient, mayLogin } from "../../clients/agent.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { settingsOf } from "../../config/settings.js";
 import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 import type { ProxyFlags } from "./options.js";
 
 /** `mcp proxy`: joins a host that speaks over standard input and output to a server that wants a token. */
-export async function runProxy(options: ProxyFlags, deps: Deps): Promise<number> {
-  const url = mcpAddress(options.url);
+export async function runProxy(options: ProxyFlags, deps: CommandContext): Promise<number> {
+  const url = parseMcpUrlArgument(options.url);
   checkInput(options);
   const { io, redactor, signal } = deps;
   const { stdin, stdout } = io;
-  await bridge({
+  await runStdioProxy({
     url,
     fetch: await fetchOf(url, options, deps),
     input: stdin.stream,
@@ -47,14 +47,14 @@ function checkInput(flags: ProxyFlags): void {
 }
 
 /** A fetch with the token, and with errors that say what to do about them. */
-async function fetchOf(url: string, options: ProxyFlags, deps: Deps): Promise<typeof globalThis.fetch> {
+async function fetchOf(url: string, options: ProxyFlags, deps: CommandContext): Promise<typeof globalThis.fetch> {
   // Also on a terminal nobody is there to be asked: what is typed there is for the server.
-  const unattended: Deps = { ...deps, io: { ...deps.io, stdin: { ...deps.io.stdin, isTTY: false } } };
+  const unattended: CommandContext = { ...deps, io: { ...deps.io, stdin: { ...deps.io.stdin, isTTY: false } } };
   // A tool may think for longer than any connection's usual patience, and a stream for news may have none for hours.
-  const agent = await agentOf(options, unattended, "when-present", { idleTimeout: 0 });
+  const agent = await createAgentClient(options, unattended, "when-present", { idleTimeoutMs: 0 });
   // For what is no reason to sign in: the end of a session.
   const quiet = mayLogin(options, unattended, "when-present")
-    ? await agentOf({ ...options, login: false }, unattended, "when-present")
+    ? await createAgentClient({ ...options, login: false }, unattended, "when-present")
     : agent;
   const key = {
     profile: settingsOf(options, deps).profile.value,
@@ -86,7 +86,7 @@ async function send(
 }
 
 /** What a server says of a request that it refuses is told on, and a server may repeat the token in it. */
-async function learnToken(agent: AgentClient, url: string, { redactor, signal }: Deps): Promise<void> {
+async function learnToken(agent: AgentClient, url: string, { redactor, signal }: CommandContext): Promise<void> {
   const token = await agent.token(url, { minTtl: 0, signal }).catch(() => undefined);
   if (token) redactor.add(token.value);
 }

@@ -7,7 +7,7 @@ import { stdinFlag } from "../../flags/grant.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { createWriter } from "../../output/writer.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { McpFlags } from "./options.js";
 import { withSession } from "./session.js";
@@ -23,7 +23,7 @@ const LIST_TIMEOUT_S = 30;
 const CALL_TIMEOUT_S = 60;
 
 /** `mcp tools`. */
-export function runTools(options: McpFlags, deps: Deps): Promise<number> {
+export function runTools(options: McpFlags, deps: CommandContext): Promise<number> {
   return withSession(options, deps, LIST_TIMEOUT_S, async (session) => {
     const tools = withoutSecrets(await session.tools(deps.signal), deps.redactor);
     const format = formatOf(options, settingsOf(options, deps), deps.io);
@@ -35,7 +35,7 @@ export function runTools(options: McpFlags, deps: Deps): Promise<number> {
 }
 
 /** `mcp call`: the tool's text on a terminal, its result as JSON for programs; exit code 6 when the tool failed. */
-export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
+export async function runCall(options: McpFlags, deps: CommandContext): Promise<number> {
   checkInput(options);
   const args = await readArgs(options, deps);
   return withSession(options, deps, CALL_TIMEOUT_S, async (session) => {
@@ -52,7 +52,7 @@ export async function runCall(options: McpFlags, deps: Deps): Promise<number> {
 }
 
 /** What a server said, without the token and whatever else it was told: none of that is an answer. */
-function withoutSecrets<T>(value: T, redactor: Deps["redactor"]): T {
+function withoutSecrets<T>(value: T, redactor: CommandContext["redactor"]): T {
   return JSON.parse(JSON.stringify(value), (_name, one: unknown) =>
     typeof one === "string" ? redactor.redactKnown(one) : one,
   ) as T;
@@ -77,7 +77,7 @@ function checkInput(options: McpFlags): void {
   });
 }
 
-async function readArgs({ args }: McpFlags, { io }: Deps): Promise<Record<string, unknown>> {
+async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Record<string, unknown>> {
   const text = args === "-" ? await io.stdin.text() : (args ?? "{}");
   const complain = (why: string) =>
     new AgentAuthError("usage", `--args ${quote(text, 80)} ${why}`, {

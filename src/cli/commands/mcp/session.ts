@@ -7,10 +7,10 @@ import { type McpSession, openMcp } from "../../../mcp/client.js";
 import { connectionError, isLate, serverWords } from "../../../mcp/failure.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { escapeText, quote } from "../../../redact.js";
-import { agentOf, mayLogin } from "../../clients/agent.js";
+import { createAgentClient, mayLogin } from "../../clients/agent.js";
 import { answerError } from "../../clients/http-error.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
-import type { Deps } from "../../runtime/context.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import type { CommandContext } from "../../runtime/context.js";
 import type { McpFlags } from "./options.js";
 
 const DEFAULT_LOGIN_TIMEOUT_S = 300;
@@ -27,14 +27,14 @@ export type ToldSession = Omit<McpSession, "close">;
  */
 export async function withSession<T>(
   options: McpFlags,
-  deps: Deps,
+  deps: CommandContext,
   patience: number,
   work: (session: ToldSession) => Promise<T>,
 ): Promise<T> {
-  const url = mcpAddress(options.url);
+  const url = parseMcpUrlArgument(options.url);
   const { signal } = deps;
   // A tool may think for longer than any connection's usual patience: what counts is the limit of each request.
-  const agent = await agentOf(options, deps, "when-present", { idleTimeout: 0 });
+  const agent = await createAgentClient(options, deps, "when-present", { idleTimeoutMs: 0 });
   // Whoever has to sign in first does so before the server's time begins.
   await agent.token(url, { scope: options.scope, signal });
   const limit = limitOf(options, deps, patience);
@@ -45,7 +45,7 @@ export async function withSession<T>(
       throw toldError(error, { url, limit, refusal: line.refusal(), grant: options.grant });
     });
   const client = { name: "agentauth", version: VERSION };
-  const session = await told(openMcp(url, { ...client, fetch: line.fetch, timeout: limit * 1000, signal }));
+  const session = await told(openMcp(url, { ...client, fetch: line.fetch, timeoutMs: limit * 1000, signal }));
   try {
     return await work({
       tools: (within) => told(session.tools(within)),
@@ -57,7 +57,7 @@ export async function withSession<T>(
 }
 
 /** Seconds until an answer has to be there. A person who has to sign in once more is not hurried by it. */
-function limitOf(options: McpFlags, deps: Deps, patience: number): number {
+function limitOf(options: McpFlags, deps: CommandContext, patience: number): number {
   const { timeout = patience, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
   return mayLogin(options, deps, "when-present") ? timeout + loginTimeout : timeout;
 }

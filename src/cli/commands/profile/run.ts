@@ -13,10 +13,10 @@ import type { OutputFlags } from "../../flags/output.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
-import type { Deps } from "../../runtime/context.js";
-import { nearest } from "../../runtime/suggest.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { suggest } from "../../runtime/suggest.js";
 
-type Run = (options: ProfileOptions, deps: Deps) => Promise<number | undefined>;
+type Run = (options: ProfileOptions, deps: CommandContext) => Promise<number | undefined>;
 
 const COLUMNS = [
   { path: "name", header: "PROFILE" },
@@ -87,7 +87,7 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
 };
 
 /** The profile in use and what decided it, whether or not it exists. */
-function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, deps: Deps): Sourced {
+function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, deps: CommandContext): Sourced {
   const variable = deps.io.env["AGENTAUTH_PROFILE"];
   if (flag) return { value: flag, source: "--profile" };
   if (variable) return { value: variable, source: "AGENTAUTH_PROFILE" };
@@ -96,7 +96,7 @@ function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, dep
 
 function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
-  const meant = nearest(name, names);
+  const meant = suggest(name, names);
   throw new AgentAuthError("usage", `there is no profile ${quote(name)}`, {
     class: "usage",
     hint: meant === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${meant}?`,

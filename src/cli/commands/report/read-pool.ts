@@ -1,10 +1,10 @@
-import type { AgentAuth } from "../../../api/client.js";
-import type { Drift, Verdict } from "../../../api/page.js";
+import type { ManagementClient } from "../../../api/client.js";
+import type { Drift, ListingSummary } from "../../../api/page.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import type { Filter } from "../../listing/filters.js";
 import { openListing, parseSort, readOptions } from "../../listing/source.js";
-import { choose } from "../../listing/summary.js";
-import type { Deps } from "../../runtime/context.js";
+import { selectMatching } from "../../listing/summary.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { numberText } from "./numbers.js";
 import type { ReportFlags } from "./options.js";
 
@@ -17,7 +17,7 @@ export interface Reading {
   /** Devices that the service says the pool has. */
   total: number | undefined;
   drift: Drift[];
-  verdict: Verdict | undefined;
+  verdict: ListingSummary | undefined;
   /** Whether the limit was reached before the end of the pool. */
   isLimited: boolean;
   /** What ended it early, after something was read. */
@@ -38,7 +38,12 @@ const DEVICES = { noun: "devices", scope: "pool" } as const;
  *
  * @throws `AgentAuthError` where it cannot be begun, and for a signal; what ends it later is in the result
  */
-export async function readPool(service: AgentAuth, pool: Pool, options: ReportFlags, deps: Deps): Promise<Reading> {
+export async function readPool(
+  service: ManagementClient,
+  pool: Pool,
+  options: ReportFlags,
+  deps: CommandContext,
+): Promise<Reading> {
   const { id, filter, take } = pool;
   const limit = options.limit ?? Number.POSITIVE_INFINITY;
   const reading: Reading = { ...NOTHING_READ, drift: [] };
@@ -61,7 +66,7 @@ export async function readPool(service: AgentAuth, pool: Pool, options: ReportFl
       progress.update(
         `devices: ${numberText(reading.read)} of ${reading.total === undefined ? "?" : numberText(reading.total)}`,
       );
-      const { items, next } = choose(page, filter, limit - reading.counted);
+      const { items, next } = selectMatching(page, filter, limit - reading.counted);
       for (const item of items) take(item);
       reading.counted += items.length;
       reading.isLimited = next !== undefined;

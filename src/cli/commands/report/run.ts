@@ -1,16 +1,16 @@
 import { basename, dirname, extname, join } from "node:path";
 import { AgentAuthError, withHint } from "../../../errors.js";
 import { quote } from "../../../redact.js";
-import { serviceOf } from "../../clients/management.js";
+import { createManagementClient } from "../../clients/management.js";
 import { type Settings, settingsOf } from "../../config/settings.js";
 import type { Format } from "../../flags/formats.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
-import { continuationCommand } from "../../listing/resume-command.js";
+import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope } from "../../listing/scope.js";
 import { documentedValues } from "../../listing/source.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { createAggregate } from "./aggregate.js";
 import { REPORT_FORMATS } from "./formats.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";
@@ -25,14 +25,14 @@ import { textStyle } from "./text-style.js";
 const STDOUT = "-";
 
 /** `devices report`. */
-export async function runReport(options: ReportFlags, deps: Deps): Promise<undefined> {
+export async function runReport(options: ReportFlags, deps: CommandContext): Promise<undefined> {
   const settings = settingsOf(options, deps);
   const poolId = requireScope("pool", settings.pool, "devices report");
   const filter = buildFilter(options, deps.now(), documentedValues("devices"));
   const format = formatOf(options, settings);
   const { html, force = false } = options;
   if (html !== undefined && html !== STDOUT) checkHtmlFile(html, force);
-  const service = await serviceOf(options, settings, deps);
+  const service = await createManagementClient(options, settings, deps);
   const aggregate = createAggregate(deps.now());
   const reading = await readPool(service, { id: poolId, filter, take: aggregate.add }, options, deps);
   const report = aggregate.report({
@@ -75,7 +75,7 @@ function usage(message: string, hint: string): AgentAuthError {
   return new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
-async function writePage(report: Report, path: string, force: boolean, { io }: Deps): Promise<void> {
+async function writePage(report: Report, path: string, force: boolean, { io }: CommandContext): Promise<void> {
   const { reportPage } = await import("./html/page.js");
   const page = reportPage(report);
   if (path === STDOUT) return io.stdout.write(page);
@@ -83,7 +83,7 @@ async function writePage(report: Report, path: string, force: boolean, { io }: D
   io.say(`wrote ${quote(path)}: ${countText(report.devices.counted, "device")}`);
 }
 
-function print(report: Report, format: Format, options: ReportFlags, deps: Deps): Promise<void> {
+function print(report: Report, format: Format, options: ReportFlags, deps: CommandContext): Promise<void> {
   return withPager(deps, { ...options, format }, ({ io, now }) => {
     if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
       return printObject(io, format, report, { jq: options.jq, now });
@@ -92,7 +92,7 @@ function print(report: Report, format: Format, options: ReportFlags, deps: Deps)
   });
 }
 
-function tell({ verdict, drift, counted, failure }: Reading, filter: Filter | undefined, { io }: Deps): void {
+function tell({ verdict, drift, counted, failure }: Reading, filter: Filter | undefined, { io }: CommandContext): void {
   if (filter && counted === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
   if (drift.length > 0 && failure === undefined) io.warn("the list changed while it was read; the report says so");
   if (verdict && verdict.duplicates > 0 && drift.length === 0) {
@@ -105,12 +105,12 @@ function withContinuation(
   failure: AgentAuthError,
   { counted }: Reading,
   { limit, html }: ReportFlags,
-  { argv }: Deps,
+  { argv }: CommandContext,
 ): AgentAuthError {
   if (failure.resume === undefined) return failure;
   const left = limit === undefined ? undefined : limit - counted;
   const words = html === undefined || html === STDOUT ? argv : withOtherFile(argv, html, failure.resume);
-  return withHint(failure, `go on with: ${continuationCommand(words, failure.resume, left)}`);
+  return withHint(failure, `go on with: ${resumeCommand(words, failure.resume, left)}`);
 }
 
 /** The command line with another file for the page, so that the rest does not take the place of what there is. */

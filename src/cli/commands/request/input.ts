@@ -3,9 +3,9 @@ import type { Readable } from "node:stream";
 import { AgentAuthError } from "../../../errors.js";
 import { userAgent } from "../../../http/user-agent.js";
 import { quote } from "../../../redact.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { stdinFlag } from "../../flags/grant.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import type { RequestFlags } from "./options.js";
 
 /** A request that is ready but for its token. */
@@ -31,7 +31,7 @@ const ACCEPT = "application/json, text/event-stream, */*;q=0.5";
  *
  * @throws `AgentAuthError` `usage`
  */
-export async function readRequest(options: RequestFlags, deps: Deps): Promise<OutgoingRequest> {
+export async function readRequest(options: RequestFlags, deps: CommandContext): Promise<OutgoingRequest> {
   const url = addressOf(options.url);
   const headers = headersOf(options.header ?? []);
   const method = methodOf(options);
@@ -43,7 +43,7 @@ export async function readRequest(options: RequestFlags, deps: Deps): Promise<Ou
 }
 
 function addressOf(value: string): string {
-  const url = mcpAddress(value);
+  const url = parseMcpUrlArgument(value);
   // It names a place inside a document and is never sent: whoever writes one means something else.
   if (value.includes("#")) {
     throw usage(`the MCP server's address ${quote(value)} must not contain a fragment`, 'leave out the "#"');
@@ -85,7 +85,11 @@ function headersOf(lines: readonly string[]): Headers {
   return headers;
 }
 
-async function bodyOf(data: string, options: RequestFlags, { io, signal }: Deps): Promise<Uint8Array<ArrayBuffer>> {
+async function bodyOf(
+  data: string,
+  options: RequestFlags,
+  { io, signal }: CommandContext,
+): Promise<Uint8Array<ArrayBuffer>> {
   if (data === "-" || data === "@-") {
     const other = stdinFlag(options);
     if (other !== undefined)

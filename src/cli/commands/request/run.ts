@@ -3,10 +3,10 @@ import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { agentOf, mayLogin } from "../../clients/agent.js";
+import { createAgentClient, mayLogin } from "../../clients/agent.js";
 import { answerError } from "../../clients/http-error.js";
 import type { Io } from "../../io/io.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { type OutgoingRequest, readRequest } from "./input.js";
 import type { RequestFlags } from "./options.js";
 import { printResponse } from "./response-output.js";
@@ -15,9 +15,9 @@ const DEFAULT_TIMEOUT_S = 30;
 const DEFAULT_LOGIN_TIMEOUT_S = 300;
 
 /** `request`: one request with the token of its server. */
-export async function runRequest(options: RequestFlags, deps: Deps): Promise<undefined> {
+export async function runRequest(options: RequestFlags, deps: CommandContext): Promise<undefined> {
   const request = await readRequest(options, deps);
-  const agent = await agentOf(options, deps, "when-present");
+  const agent = await createAgentClient(options, deps, "when-present");
   await exchange(agent, request, options, deps);
   return undefined;
 }
@@ -32,7 +32,7 @@ export async function exchange(
   agent: Pick<AgentClient, "token" | "fetch">,
   { url, ...init }: OutgoingRequest,
   options: RequestFlags,
-  deps: Deps,
+  deps: CommandContext,
 ): Promise<void> {
   // Whoever has to sign in first does so before the server's time begins.
   await agent.token(url, { scope: options.scope, signal: deps.signal });
@@ -54,7 +54,7 @@ export async function exchange(
 }
 
 /** Seconds until the answer has to begin. A person who has to sign in once more is not hurried by it. */
-function limitOf(options: RequestFlags, deps: Deps): number {
+function limitOf(options: RequestFlags, deps: CommandContext): number {
   const { timeout = DEFAULT_TIMEOUT_S, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
   return mayLogin(options, deps, "when-present") ? timeout + loginTimeout : timeout;
 }

@@ -11,12 +11,12 @@ import {
   writeSandboxState,
 } from "../../config/sandbox-state.js";
 import { escapeJson } from "../../output/safe-json.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { SandboxCommandOptions } from "./options.js";
 
 type SandboxOptions = import("../../../sandbox/settings.js").SandboxOptions;
-type Run = (options: SandboxCommandOptions, deps: Deps) => Promise<number | undefined>;
+type Run = (options: SandboxCommandOptions, deps: CommandContext) => Promise<number | undefined>;
 
 /** The verbs of `sandbox`. */
 export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", Run>> = {
@@ -170,8 +170,8 @@ function readyLine(state: SandboxState, options: SandboxCommandOptions): string 
   return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
 }
 
-async function isHealthy(state: SandboxState, deps: Deps): Promise<boolean> {
-  const transport = createTransport({ maxAttempts: 1, timeout: 2000 });
+async function isHealthy(state: SandboxState, deps: CommandContext): Promise<boolean> {
+  const transport = createTransport({ maxAttempts: 1, timeoutMs: 2000 });
   try {
     return (await transport(new Request(`${state.base_url}/health`), deps.signal)).status === 200;
   } catch {
@@ -180,9 +180,15 @@ async function isHealthy(state: SandboxState, deps: Deps): Promise<boolean> {
 }
 
 /** Steers the running sandbox. */
-async function control(state: SandboxState, method: string, path: string, body: unknown, deps: Deps): Promise<unknown> {
+async function control(
+  state: SandboxState,
+  method: string,
+  path: string,
+  body: unknown,
+  deps: CommandContext,
+): Promise<unknown> {
   deps.redactor.add(state.control_token);
-  const transport = createTransport({ maxAttempts: 1, timeout: 5000 });
+  const transport = createTransport({ maxAttempts: 1, timeoutMs: 5000 });
   const reply = await transport(
     new Request(`${state.base_url}${path}`, {
       method,

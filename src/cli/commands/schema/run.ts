@@ -3,8 +3,8 @@ import { quote } from "../../../redact.js";
 import { OUTPUT_TYPES, type OutputTypeName } from "../../output/output-types.js";
 import type { Column } from "../../output/value.js";
 import { createWriter } from "../../output/writer.js";
-import type { Deps } from "../../runtime/context.js";
-import { nearest } from "../../runtime/suggest.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { suggest } from "../../runtime/suggest.js";
 import { type JsonSchema, oneOf, record, time } from "./json-schema.js";
 import { LOGIN_SCHEMAS } from "./logins.js";
 import { PROGRAM_SCHEMAS } from "./program.js";
@@ -34,7 +34,7 @@ const TYPE_COLUMNS = [
 ] as const satisfies readonly Column[];
 
 /** `schema`: one schema, or the list of types: name, version, `$id`, about. */
-export async function runSchema({ type }: SchemaOptions, { io }: Deps): Promise<undefined> {
+export async function runSchema({ type }: SchemaOptions, { io }: CommandContext): Promise<undefined> {
   if (type === undefined) {
     // The id is for programs; a person types the name.
     const columns = io.stdout.isTTY ? TYPE_COLUMNS.filter(({ path }) => path !== "$id") : TYPE_COLUMNS;
@@ -53,7 +53,7 @@ export async function runSchema({ type }: SchemaOptions, { io }: Deps): Promise<
   }
   if (!isOutputType(type)) {
     const names = Object.keys(OUTPUT_TYPES);
-    const meant = nearest(type, names);
+    const meant = suggest(type, names);
     throw new AgentAuthError("usage", `there is no output type ${quote(type, 80)}`, {
       class: "usage",
       hint: meant === undefined ? `types: ${names.join(", ")}` : `did you mean ${meant}?`,

@@ -1,4 +1,4 @@
-import type { GrantFlags } from "../../flags/agent.js";
+import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { Registry } from "../../runtime/registry.js";
 
@@ -19,6 +19,9 @@ export function declareStatus(registry: Registry): void {
       "\nEnds with 4 where nobody is signed in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
     )
     .action(
-      registry.action<GrantFlags>(async (options, deps) => (await import("./run.js")).runStatus(options, deps), "url"),
+      registry.action<StoredLoginFlags>(
+        async (options, deps) => (await import("./run.js")).runStatus(options, deps),
+        "url",
+      ),
     );
 }

@@ -1,16 +1,16 @@
 import type { AgentAuthError } from "../../../errors.js";
 import type { LoginStatus } from "../../../oauth/login/login-status.js";
 import { quote, shellWord } from "../../../redact.js";
-import { agentOf } from "../../clients/agent.js";
-import { mcpAddress } from "../../clients/mcp-url.js";
-import { tellUnusable } from "../../clients/unusable-logins.js";
+import { createAgentClient } from "../../clients/agent.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
 import { settingsOf } from "../../config/settings.js";
-import type { GrantFlags } from "../../flags/agent.js";
+import type { StoredLoginFlags } from "../../flags/agent.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { sourcesLine } from "./status-line.js";
 
@@ -54,10 +54,10 @@ const LOGINS: ColumnSet = {
 };
 
 /** `status`: what is kept; exit code 4 where nobody is signed in. */
-export async function runStatus(options: GrantFlags, deps: Deps): Promise<number> {
+export async function runStatus(options: StoredLoginFlags, deps: CommandContext): Promise<number> {
   const { io } = deps;
-  const agent = await agentOf(options, deps, "when-present");
-  const url = options.url === undefined ? undefined : mcpAddress(options.url);
+  const agent = await createAgentClient(options, deps, "when-present");
+  const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
   const unusable: AgentAuthError[] = [];
   const logins = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
@@ -69,7 +69,7 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
   await writer.end();
   io.say(sourcesLine(settings, deps, { all, location: logins[0]?.stored_in }));
   for (const login of logins) tellLost(login, io);
-  tellUnusable(unusable, deps);
+  warnOfUnusable(unusable, deps);
   if (logins.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
     const where = url === undefined ? "" : ` at ${url}`;
@@ -81,7 +81,7 @@ export async function runStatus(options: GrantFlags, deps: Deps): Promise<number
 }
 
 /** The login may end with its token: better known before than after. */
-function tellLost({ server, refresh_lost_at: at, state }: LoginStatus, io: Deps["io"]): void {
+function tellLost({ server, refresh_lost_at: at, state }: LoginStatus, io: CommandContext["io"]): void {
   if (at === null) return;
   const what = `the answer to the refresh of the token for ${quote(server)} was lost at ${at}`;
   const next =

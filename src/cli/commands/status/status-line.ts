@@ -4,7 +4,7 @@ import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import { profileOf, writtenProfile } from "../../config/profile.js";
 import type { Settings } from "../../config/settings.js";
 import { chooseStore } from "../../config/store.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /**
  * Which logins a command looked at, and what decided so, in one line.
@@ -13,7 +13,7 @@ import type { Deps } from "../../runtime/context.js";
  */
 export function sourcesLine(
   { profile, issuer }: Settings,
-  deps: Deps,
+  deps: CommandContext,
   { all = false, location = homeOf(deps) } = {},
 ): string {
   const home = homeOf(deps);

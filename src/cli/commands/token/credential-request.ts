@@ -4,7 +4,7 @@ import { quote, shellWord } from "../../../redact.js";
 import { type Asker, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 const OPERATIONS = ["get", "store", "erase"];
 const MAX_REQUEST_BYTES = 64 * 1024;
@@ -20,7 +20,7 @@ const MAX_REQUEST_BYTES = 64 * 1024;
 export async function readCredentialRequest(
   server: string,
   options: TokenFlags,
-  deps: Deps,
+  deps: CommandContext,
 ): Promise<Asker | undefined> {
   const { format = "raw", operation } = options;
   const now = deps.now();
@@ -51,7 +51,11 @@ export async function readCredentialRequest(
 }
 
 /** Undefined where a person types, who is not to be kept waiting for a request. */
-async function requestText(format: string, options: TokenFlags, { io, signal }: Deps): Promise<string | undefined> {
+async function requestText(
+  format: string,
+  options: TokenFlags,
+  { io, signal }: CommandContext,
+): Promise<string | undefined> {
   const taken = stdinFlag(options);
   if (taken !== undefined)
     throw usage(`${taken} "-" reads standard input, which holds the request of ${format}`, `${taken} <file>`);
@@ -110,7 +114,7 @@ function uriOf(text: string): string {
 const API_VERSIONS = [UNKNOWN_ASKER.apiVersion, "client.authentication.k8s.io/v1beta1"];
 
 /** kubectl says in `KUBERNETES_EXEC_INFO` which version it reads; the answer must be of the same. */
-function apiVersionOf(env: Deps["io"]["env"]): string {
+function apiVersionOf(env: CommandContext["io"]["env"]): string {
   const text = env["KUBERNETES_EXEC_INFO"];
   if (text === undefined) return UNKNOWN_ASKER.apiVersion;
   const hint = `apiVersion in the kubeconfig's exec section: ${UNKNOWN_ASKER.apiVersion}`;

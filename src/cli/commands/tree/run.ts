@@ -1,9 +1,9 @@
-import type { AgentAuth } from "../../../api/client.js";
-import type { Verdict } from "../../../api/page.js";
+import type { ManagementClient } from "../../../api/client.js";
+import type { ListingSummary } from "../../../api/page.js";
 import type { Device, Domain, Pool } from "../../../api/types.js";
 import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { escapeText, quote } from "../../../redact.js";
-import { serviceOf } from "../../clients/management.js";
+import { createManagementClient } from "../../clients/management.js";
 import { settingsOf } from "../../config/settings.js";
 import type { Format } from "../../flags/formats.js";
 import type { GlobalFlags } from "../../flags/global.js";
@@ -12,7 +12,7 @@ import { requireScope } from "../../listing/scope.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
-import type { Deps } from "../../runtime/context.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 
@@ -27,7 +27,7 @@ interface Line {
 }
 
 /** `tree`: domains, pools and devices as they come, so that a large account shows at once. */
-export async function runTree(options: TreeOptions, deps: Deps): Promise<undefined> {
+export async function runTree(options: TreeOptions, deps: CommandContext): Promise<undefined> {
   const settings = settingsOf(options, deps);
   const account = requireScope("account", settings.account, "tree");
   const format = formatOf(options, settings, deps.io);
@@ -37,7 +37,7 @@ export async function runTree(options: TreeOptions, deps: Deps): Promise<undefin
       hint: `formats of a tree: ${FORMATS.join(", ")}`,
     });
   }
-  const service = await serviceOf(options, settings, deps);
+  const service = await createManagementClient(options, settings, deps);
   const walk = new Walk(service, deps, options.concurrency ?? 4);
   await withPager(deps, { ...options, format }, async (paged) => {
     if (format === "table" || format === "plain") {
@@ -67,10 +67,10 @@ function endedEarly(thrown: unknown): never {
 }
 
 class Walk {
-  readonly #service: AgentAuth;
+  readonly #service: ManagementClient;
   readonly #options: { signal: AbortSignal; concurrency: number };
 
-  constructor(service: AgentAuth, deps: Deps, concurrency: number) {
+  constructor(service: ManagementClient, deps: CommandContext, concurrency: number) {
     this.#service = service;
     this.#options = { signal: deps.signal, concurrency };
   }
@@ -85,7 +85,7 @@ class Walk {
 
   /** The first devices of a pool, and how many there are. */
   async devices(pool_id: string, limit: number | undefined): Promise<{ items: Device[]; total: number | undefined }> {
-    let verdict: Verdict | undefined;
+    let verdict: ListingSummary | undefined;
     const items = await this.#service.devices
       .list(
         { pool_id },
@@ -130,7 +130,7 @@ interface Tree {
   format: Format;
 }
 
-async function printLines({ account, domains, limit, format }: Tree, walk: Walk, deps: Deps): Promise<void> {
+async function printLines({ account, domains, limit, format }: Tree, walk: Walk, deps: CommandContext): Promise<void> {
   const { stdout } = deps.io;
   const print = (line: Line, open: readonly boolean[]) =>
     stdout.write(format === "plain" ? plainLine(line) : treeLine(line, open, stdout.colors));
@@ -174,7 +174,7 @@ function plainLine({ kind, id, title, note }: Line): string {
   return `${[kind, id, title, note].map(escapeText).join("\t")}\n`;
 }
 
-function treeLine(line: Line, open: readonly boolean[], colors: Deps["io"]["stdout"]["colors"]): string {
+function treeLine(line: Line, open: readonly boolean[], colors: CommandContext["io"]["stdout"]["colors"]): string {
   const name = line.title === "" ? line.id : `${escapeText(line.title)}  ${colors.dim(escapeText(line.id))}`;
   const note = line.note === "" ? "" : `  ${colors.dim(`(${escapeText(line.note)})`)}`;
   return `${line.depth === 0 ? "" : branches(open, line.last)}${line.depth === 0 ? `account ${escapeText(line.id)}` : name}${note}\n`;

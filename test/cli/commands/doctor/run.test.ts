@@ -10,7 +10,7 @@ import { runDoctor } from "../../../../src/cli/commands/doctor/run.js";
 import { knownSettings } from "../../../../src/cli/commands/doctor/settings-checks.js";
 import { sourcesLine } from "../../../../src/cli/commands/status/status-line.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
-import type { Deps } from "../../../../src/cli/runtime/context.js";
+import type { CommandContext } from "../../../../src/cli/runtime/context.js";
 import { Redactor } from "../../../../src/redact.js";
 import { type Sandbox, startSandbox } from "../../../../src/sandbox/index.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
@@ -29,7 +29,7 @@ function depsOf({ env = {}, config, now = Date.now, home = temporaryFolder() }: 
     writeFileSync(join(home, "config.json"), typeof config === "string" ? config : JSON.stringify(config));
   }
   const io = createMemoryIo({ env: { PATH: process.env["PATH"] ?? "", AGENTAUTH_HOME: home, ...env } });
-  const deps: Deps = {
+  const deps: CommandContext = {
     io,
     signal: new AbortController().signal,
     argv: ["doctor"],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commandOf } from "../../../../src/cli/commands/exec/command-words.js";
-import { parsePlace } from "../../../../src/cli/commands/exec/target.js";
+import { parseTarget } from "../../../../src/cli/commands/exec/target.js";
 
 const URL = "https://mcp.example/mcp";
 
@@ -61,13 +61,13 @@ describe("--as", () => {
     ["file:TOKEN_FILE", { kind: "file", name: "TOKEN_FILE" }],
     ["environment", { kind: "env", name: "environment" }],
   ])("%s", (value, place) => {
-    expect(parsePlace(value)).toEqual(place);
+    expect(parseTarget(value)).toEqual(place);
   });
 
   it.each(["", "env", "file", "env:", "file:", "2x", "env:A=B", "env:A B", "header:X", "env:A\n", "env:\u00c4"])(
     "%j is none",
     (value) => {
-      expect(parsePlace(value)).toBeUndefined();
+      expect(parseTarget(value)).toBeUndefined();
     },
   );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formsOf, tokenForms } from "../../../../src/cli/commands/exec/encodings.js";
+import { encodingsOf, tokenEncodings } from "../../../../src/cli/commands/exec/encodings.js";
 import { createMasker } from "../../../../src/cli/commands/exec/masker.js";
 import { MASK } from "../../../../src/redact.js";
 import { fc } from "../../../helpers/properties.js";
@@ -7,7 +7,7 @@ import { fc } from "../../../helpers/properties.js";
 const TOKEN = "ab/cd+ef==gh~ij\"kl\\mn'op";
 
 function masked(token: string, text: string): string {
-  const forms = tokenForms();
+  const forms = tokenEncodings();
   forms.add(token);
   const masker = createMasker(forms.all);
   return Buffer.concat([masker.push(Buffer.from(text)), masker.end()]).toString();
@@ -45,12 +45,12 @@ describe("a token is recognised", () => {
 });
 
 it("looks for nothing so short that it is found everywhere", () => {
-  expect(formsOf("abc")).toEqual([]);
-  for (const form of formsOf("abcdef")) expect(form.length).toBeGreaterThanOrEqual(6);
+  expect(encodingsOf("abc")).toEqual([]);
+  for (const form of encodingsOf("abcdef")) expect(form.length).toBeGreaterThanOrEqual(6);
 });
 
 it("looks for the last eight tokens of a long run", () => {
-  const forms = tokenForms();
+  const forms = tokenEncodings();
   for (let n = 1; n <= 9; n++) forms.add(`token-number-${n}`);
   const texts = forms.all().map(String);
   expect(texts).not.toContain("token-number-1");

@@ -14,14 +14,14 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type FileToken,
-  type FreshFile,
-  type FreshFileOptions,
-  keepFresh,
+  keepTokenFileFresh,
+  type RefreshedTokenFile,
+  type RefreshedTokenFileOptions,
 } from "../../../../src/cli/commands/exec/token-file.js";
 import { temporaryFolder, until } from "../../../helpers/cli.js";
 
 let folder: string;
-let file: FreshFile | undefined;
+let file: RefreshedTokenFile | undefined;
 
 beforeEach(() => {
   folder = join(temporaryFolder(), "run");
@@ -45,8 +45,8 @@ function handClock(last = 4) {
   return { waits, pause };
 }
 
-function keep(options: Partial<FreshFileOptions>): FreshFile {
-  file = keepFresh({
+function keep(options: Partial<RefreshedTokenFileOptions>): RefreshedTokenFile {
+  file = keepTokenFileFresh({
     folder,
     first: lasting("token-1"),
     ask: async () => lasting("token-1"),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { signOut, signOutOfAll } from "../../../../src/cli/commands/logout/logout.js";
+import { logout, logoutOfAll } from "../../../../src/cli/commands/logout/logout.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import type { AgentClient } from "../../../../src/oauth/agent.js";
 import { failureOf, memoryDeps } from "../request/support.js";
@@ -34,7 +34,7 @@ describe("signing out of one server", () => {
     ],
   ])("says so where %s", async (_what, outcome, said, expected) => {
     const deps = memoryDeps();
-    const out = await signOut(agentThat({ S: outcome }), { server: "S" }, "work", deps);
+    const out = await logout(agentThat({ S: outcome }), { server: "S" }, "work", deps);
     expect(out).toMatchObject({ server: "S", profile: "work", ...expected });
     expect([deps.io.out(), deps.io.err()]).toEqual(["", expect.stringMatching(said)]);
   });
@@ -42,14 +42,14 @@ describe("signing out of one server", () => {
   it("gives a reason in few words, without secrets", async () => {
     const deps = memoryDeps();
     const error = new AgentAuthError("http_error", `refresh_token=hush-hush ${"x".repeat(500)}`, { class: "remote" });
-    await signOut(agentThat({ S: { removed: true, told: false, error } }), { server: "S" }, "default", deps);
+    await logout(agentThat({ S: { removed: true, told: false, error } }), { server: "S" }, "default", deps);
     expect(deps.io.err()).not.toContain("hush-hush");
     expect(deps.io.err().length).toBeLessThan(320);
   });
 
   it("fails where the login cannot be removed here", async () => {
     const error = store("it cannot be removed");
-    expect(await failureOf(signOut(agentThat({ S: error }), { server: "S" }, "default", memoryDeps()))).toBe(error);
+    expect(await failureOf(logout(agentThat({ S: error }), { server: "S" }, "default", memoryDeps()))).toBe(error);
   });
 });
 
@@ -57,7 +57,7 @@ describe("signing out of all", () => {
   it("goes on after a failure, tells each, and ends with one error", async () => {
     const deps = memoryDeps();
     const agent = agentThat({ A: store("A is locked"), B: { removed: true, told: true }, C: store("C is locked") });
-    const { outs, failure } = await signOutOfAll(
+    const { outs, failure } = await logoutOfAll(
       agent,
       [{ server: "A" }, { server: "B" }, { server: "C" }],
       "default",
@@ -79,7 +79,7 @@ describe("signing out of all", () => {
   it("is no failure where only an issuer could not be told", async () => {
     const deps = memoryDeps();
     const agent = agentThat({ A: { removed: true, told: false }, B: { removed: true, told: true } });
-    const { failure } = await signOutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", deps);
+    const { failure } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", deps);
     expect(failure).toBeUndefined();
     expect(deps.io.err()).toContain("1 of 2 issuers could not be told\n");
   });
@@ -96,12 +96,12 @@ describe("signing out of all", () => {
         return { removed: true, told: true };
       },
     };
-    const { outs } = await signOutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", memoryDeps());
+    const { outs } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", memoryDeps());
     expect(outs.map(({ server }) => server)).toEqual(["A", "B"]);
   });
 
   it("lets a bug through", async () => {
     const bug = new TypeError("oops");
-    expect(await failureOf(signOutOfAll(agentThat({ A: bug }), [{ server: "A" }], "default", memoryDeps()))).toBe(bug);
+    expect(await failureOf(logoutOfAll(agentThat({ A: bug }), [{ server: "A" }], "default", memoryDeps()))).toBe(bug);
   });
 });

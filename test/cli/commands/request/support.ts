@@ -1,12 +1,12 @@
 import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../../../src/cli/io/io.js";
-import type { Deps } from "../../../../src/cli/runtime/context.js";
+import type { CommandContext } from "../../../../src/cli/runtime/context.js";
 import { Redactor } from "../../../../src/redact.js";
 
 /** What a command works with, all of it in memory, and what it has printed. */
 export function memoryDeps(
   options: MemoryIoOptions = {},
   signal = new AbortController().signal,
-): Deps & { io: MemoryIo } {
+): CommandContext & { io: MemoryIo } {
   return {
     io: createMemoryIo(options),
     signal,

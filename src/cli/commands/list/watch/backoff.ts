@@ -6,7 +6,7 @@ import { retryAfter } from "../../../../http/retry.js";
 const MOST_MS = 60_000;
 
 /** The wait before the next reading, after `failures` of them in a row: twice as long each time, up to a minute. */
-export function waitAfter(failures: number, intervalMs: number, error: AgentAuthError, now: number): number {
+export function backoff(failures: number, intervalMs: number, error: AgentAuthError, now: number): number {
   const backoff = Math.max(intervalMs, Math.min(MOST_MS, intervalMs * 2 ** failures));
   return Math.max(backoff, (error.response && retryAfter(error.response.headers, now)) ?? 0);
 }

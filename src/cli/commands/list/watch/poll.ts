@@ -1,14 +1,14 @@
 /** One reading of a watched list, from its beginning to its end. */
 
 import type { Listing } from "../../../../api/listing.js";
-import type { Verdict } from "../../../../api/page.js";
+import type { ListingSummary } from "../../../../api/page.js";
 import type { Device } from "../../../../api/types.js";
 import { isAgentAuthError } from "../../../../errors.js";
 import type { Progress } from "../../../io/io.js";
 import type { Filter } from "../../../listing/filters.js";
 
 /** What one reading gave. */
-export interface Round {
+export interface Poll {
   /** The items that the filter lets through, in the service's order. */
   items: readonly Device[];
   /** The items that it does not. */
@@ -22,8 +22,8 @@ export interface Round {
 }
 
 /** What a reading needs. */
-export interface RoundOptions {
-  open(onEnd: (verdict: Verdict) => void): Listing<Device>;
+export interface PollOptions {
+  open(onEnd: (verdict: ListingSummary) => void): Listing<Device>;
   filter: Filter | undefined;
   /** Items to show; `undefined` for all of them. */
   limit: number | undefined;
@@ -35,8 +35,8 @@ export interface RoundOptions {
  *
  * @throws the error of the page that failed: what came before it is dropped, since the next reading begins anew
  */
-export async function readRound({ open, filter, limit, progress }: RoundOptions): Promise<Round> {
-  let verdict: Verdict | undefined;
+export async function poll({ open, filter, limit, progress }: PollOptions): Promise<Poll> {
+  let verdict: ListingSummary | undefined;
   let pages = 0;
   const items: Device[] = [];
   const others: Device[] = [];
@@ -67,7 +67,7 @@ export async function readRound({ open, filter, limit, progress }: RoundOptions)
 }
 
 /** An item that was listed twice has moved between two pages, and another one may have slipped through there. */
-function isWhole(verdict: Verdict | undefined): boolean {
+function isWhole(verdict: ListingSummary | undefined): boolean {
   if (verdict === undefined || !verdict.complete) return false;
   return verdict.drift.length === 0 && verdict.duplicates === 0;
 }

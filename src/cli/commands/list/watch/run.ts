@@ -1,7 +1,7 @@
-import type { AgentAuth } from "../../../../api/client.js";
+import type { ManagementClient } from "../../../../api/client.js";
 import { AgentAuthError, isAgentAuthError } from "../../../../errors.js";
 import { follow, systemClock } from "../../../../http/deadline.js";
-import { serviceOf } from "../../../clients/management.js";
+import { createManagementClient } from "../../../clients/management.js";
 import { settingsOf } from "../../../config/settings.js";
 import type { ListFlags } from "../../../flags/list.js";
 import { buildFilter } from "../../../listing/filters.js";
@@ -10,12 +10,12 @@ import { writerOptions } from "../../../listing/print-list.js";
 import { requireScope } from "../../../listing/scope.js";
 import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "../../../listing/source.js";
 import { selectColumns } from "../../../output/columns.js";
-import type { Deps } from "../../../runtime/context.js";
-import { waitAfter } from "./backoff.js";
+import type { CommandContext } from "../../../runtime/context.js";
+import { backoff } from "./backoff.js";
 import { durationText } from "./duration.js";
 import { eventsView } from "./events-view.js";
 import { checkWatchFlags, type WatchedFlags, type WatchFormat, watchFormat } from "./options.js";
-import { type Round, readRound } from "./poll.js";
+import { type Poll, poll } from "./poll.js";
 import { screenView } from "./screen-view.js";
 import { type Until, untilHolds } from "./until.js";
 import type { View } from "./view.js";
@@ -27,7 +27,7 @@ import type { View } from "./view.js";
  * @throws `AgentAuthError` `timeout` when `--watch-timeout` is over; the error of a reading that another one would not
  * mend, or of the first one
  */
-export async function runWatch(kind: ListKind, options: ListFlags, deps: Deps): Promise<undefined> {
+export async function runWatch(kind: ListKind, options: ListFlags, deps: CommandContext): Promise<undefined> {
   checkWatchFlags(options);
   const settings = settingsOf(options, deps);
   const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
@@ -38,7 +38,7 @@ export async function runWatch(kind: ListKind, options: ListFlags, deps: Deps): 
   try {
     const until = options.until === undefined ? undefined : await untilHolds(options.until);
     const watched = { ...deps, io: view.io, signal: end.signal };
-    const service = await serviceOf(options, settings, watched);
+    const service = await createManagementClient(options, settings, watched);
     await watch({ options, view, until, read: reader(service, { kind, options, scopeId, sorting }, watched) }, watched);
   } catch (thrown) {
     // Ctrl-C is how a watch ends; its exit code is told by the signal.
@@ -54,7 +54,7 @@ function openView(
   kind: ListKind,
   options: WatchedFlags,
   format: WatchFormat,
-  { io, now }: Deps,
+  { io, now }: CommandContext,
 ): { view: View; close(): void } {
   const set = COLUMNS[kind.noun];
   if (format === "ndjson") {
@@ -78,11 +78,11 @@ interface Source {
 }
 
 /** Reads the list once; `7d` is counted from the reading. */
-function reader(service: AgentAuth, { kind, options, scopeId, sorting }: Source, deps: Deps) {
+function reader(service: ManagementClient, { kind, options, scopeId, sorting }: Source, deps: CommandContext) {
   let isFirst = true;
-  return async (): Promise<Round> => {
+  return async (): Promise<Poll> => {
     const filter = buildFilter(options, deps.now(), documentedValues(kind.noun));
-    const round = await readRound({
+    const round = await poll({
       open: (onEnd) => {
         const maxItems = filter ? undefined : options.limit;
         const listOptions = { ...readOptions(options), maxItems, signal: deps.signal, onEnd };
@@ -103,10 +103,10 @@ interface Watching {
   options: WatchedFlags;
   view: View;
   until: Until | undefined;
-  read(): Promise<Round>;
+  read(): Promise<Poll>;
 }
 
-async function watch({ options, view, until, read }: Watching, { io, signal, now }: Deps): Promise<void> {
+async function watch({ options, view, until, read }: Watching, { io, signal, now }: CommandContext): Promise<void> {
   let failures: number | undefined;
   for (;;) {
     const outcome = await settled(read());
@@ -121,7 +121,7 @@ async function watch({ options, view, until, read }: Watching, { io, signal, now
       if (signal.aborted) throw signal.reason;
       // What never worked is told as it is; an address or a token may be wrong.
       if (failures === undefined || !isAgentAuthError(error) || !error.retryable) throw error;
-      wait = waitAfter(++failures, options.watch, error, now());
+      wait = backoff(++failures, options.watch, error, now());
       if (failures === 1)
         io.warn(`the list cannot be read: ${error.message}; trying again, in ${durationText(wait)} first`);
       await view.tell();
@@ -130,7 +130,7 @@ async function watch({ options, view, until, read }: Watching, { io, signal, now
   }
 }
 
-async function settled(reading: Promise<Round>): Promise<{ round: Round } | { error: unknown }> {
+async function settled(reading: Promise<Poll>): Promise<{ round: Poll } | { error: unknown }> {
   try {
     return { round: await reading };
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Io, OutStream } from "../../../io/io.js";
 import { cutText } from "../../../io/width.js";
 import { createWriter, type OutputOptions } from "../../../output/writer.js";
 import type { WatchFormat } from "./options.js";
-import type { Round } from "./poll.js";
+import type { Poll } from "./poll.js";
 import { createScreen, createScroll } from "./screen.js";
 import type { View } from "./view.js";
 
@@ -52,7 +52,7 @@ export function screenView(io: Io, options: ScreenOptions): View & { close(): vo
   };
 }
 
-async function frame(round: Round, io: Io, { format, output, noun, every, now }: ScreenOptions): Promise<string[]> {
+async function frame(round: Poll, io: Io, { format, output, noun, every, now }: ScreenOptions): Promise<string[]> {
   const { rows, columns, colors } = io.stdout;
   const printed: string[] = [];
   const collector: OutStream = {
@@ -83,7 +83,7 @@ async function frame(round: Round, io: Io, { format, output, noun, every, now }:
   return [...shown, ...about.map((text) => colors.dim(cutText(text, columns)))];
 }
 
-function stateText({ items, others, total }: Round, about: Pick<ScreenOptions, "noun" | "every" | "now">): string {
+function stateText({ items, others, total }: Poll, about: Pick<ScreenOptions, "noun" | "every" | "now">): string {
   const all = total ?? items.length + others.length;
   const count = items.length === all ? `${all} ${about.noun}` : `${items.length} of ${all} ${about.noun}`;
   return `${count} at ${new Date(about.now()).toTimeString().slice(0, 8)}, every ${about.every}, Ctrl-C ends`;

@@ -1,21 +1,21 @@
 import { AgentAuthError } from "../../../../errors.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
 import { MCP_HOSTS, type McpHost } from "../../../clients/mcp-hosts.js";
-import { mcpAddress } from "../../../clients/mcp-url.js";
+import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
 import { settingsOf } from "../../../config/settings.js";
 import type { GlobalFlags } from "../../../flags/global.js";
-import type { Deps } from "../../../runtime/context.js";
+import type { CommandContext } from "../../../runtime/context.js";
 import { snippetText } from "./snippet.js";
 
 /** What decides where logins are kept, and is no secret. */
 const PLACES = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
 
 /** `mcp config`: prints what a host needs to be told of a server, and on stderr where it belongs. */
-export async function runMcpConfig(options: McpConfigFlags, deps: Deps): Promise<undefined> {
+export async function runMcpConfig(options: McpConfigFlags, deps: CommandContext): Promise<undefined> {
   const { io } = deps;
   const host = MCP_HOSTS[options.host];
   if (!host) throw new TypeError("the parser lets only hosts through that are known");
-  const url = mcpAddress(options.url);
+  const url = parseMcpUrlArgument(options.url);
   checkQuery(url);
   const name = options.name ?? nameFor(url);
   const env = Object.fromEntries(PLACES.flatMap((key) => (io.env[key] ? [[key, io.env[key]]] : [])));
@@ -37,7 +37,7 @@ interface Server {
   env: Readonly<Record<string, string>>;
 }
 
-function snippetOf(host: McpHost, { url, name, env }: Server, options: McpConfigFlags, deps: Deps): object {
+function snippetOf(host: McpHost, { url, name, env }: Server, options: McpConfigFlags, deps: CommandContext): object {
   const { style = "proxy", command = "agentauth" } = options;
   const rest = which(options, deps);
   if (style === "proxy") return host.proxy(name, { command, args: ["mcp", "proxy", url, ...rest], env });
@@ -53,7 +53,7 @@ function snippetOf(host: McpHost, { url, name, env }: Server, options: McpConfig
 }
 
 /** The flags that say which login is meant. */
-function which(options: McpConfigFlags, deps: Deps): string[] {
+function which(options: McpConfigFlags, deps: CommandContext): string[] {
   const { value, source } = settingsOf(options, deps).profile;
   const isNamed = value !== "default" || source === "--profile";
   return [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { waitAfter } from "../../../../../src/cli/commands/list/watch/backoff.js";
+import { backoff } from "../../../../../src/cli/commands/list/watch/backoff.js";
 import { duration, durationText } from "../../../../../src/cli/commands/list/watch/duration.js";
 import { AgentAuthError } from "../../../../../src/errors.js";
 
@@ -12,9 +12,9 @@ function failure(headers?: Record<string, string>): AgentAuthError {
 
 describe("the wait after a reading that failed", () => {
   it("grows up to a minute, and is never shorter than the interval", () => {
-    const waits = [1, 2, 3, 4, 5, 6].map((failures) => waitAfter(failures, 5000, failure(), NOW));
+    const waits = [1, 2, 3, 4, 5, 6].map((failures) => backoff(failures, 5000, failure(), NOW));
     expect(waits).toEqual([10_000, 20_000, 40_000, 60_000, 60_000, 60_000]);
-    expect(waitAfter(3, 300_000, failure(), NOW)).toBe(300_000);
+    expect(backoff(3, 300_000, failure(), NOW)).toBe(300_000);
   });
 
   it.each([
@@ -29,7 +29,7 @@ describe("the wait after a reading that failed", () => {
     ["that makes no sense", { "retry-after": "soon" }, 10_000],
     ["that is no HTTP date", { "retry-after": "2027-01-01" }, 10_000],
   ])("heeds a Retry-After %s", (_what, headers, expected) => {
-    expect(waitAfter(1, 5000, failure(headers), NOW)).toBe(expected);
+    expect(backoff(1, 5000, failure(headers), NOW)).toBe(expected);
   });
 });
 
