@@ -50,6 +50,8 @@ export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { Progress } from "./oauth/agent-progress.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
+export type { BindingKey, ClientBinding } from "./oauth/client/client-binding.js";
+export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
 export type { BearerChallenge } from "./oauth/discovery/challenge.js";
 export type { Overrides } from "./oauth/discovery/discovery.js";
@@ -57,7 +59,7 @@ export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } fro
 export { type DpopPolicy, generateProofKey, type Prover, proverOf } from "./oauth/dpop/dpop.js";
 export { Nonces } from "./oauth/dpop/nonces.js";
 export { AccessToken } from "./oauth/grant/access-token.js";
-export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens } from "./oauth/grant/grant.js";
+export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/grant/grant.js";
 export type { GrantKey, GrantStore, Reservation } from "./oauth/grant/grant-store.js";
 export type { Lease, LeaseOptions, PreviousAttempt } from "./oauth/grant/lease.js";
 export type { TokenOptions } from "./oauth/grant/token-options.js";
