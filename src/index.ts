@@ -50,7 +50,7 @@ export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { Progress } from "./oauth/agent-progress.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
-export type { BindingKey, ClientBinding } from "./oauth/client/client-binding.js";
+export type { BindingKey, BoundBy, ClientBinding } from "./oauth/client/client-binding.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
 export type { BearerChallenge } from "./oauth/discovery/challenge.js";
