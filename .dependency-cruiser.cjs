@@ -111,6 +111,17 @@ module.exports = {
       { path: "^src/cli/commands/", pathNot: "^src/cli/commands/$1/" },
     ),
     forbid(
+      "cli-commands-use-the-context",
+      "a command has its settings, clients, network and store from its context; doctor examines each by itself",
+      { path: "^src/cli/commands/(?!doctor/)" },
+      {
+        path: [
+          "^src/cli/config/settings\\.ts$",
+          "^src/cli/clients/(context|management|agent|agent-network|network|certificate|trace|store)\\.ts$",
+        ],
+      },
+    ),
+    forbid(
       "cli-commands-below-program",
       "a command knows neither the program nor the fast path",
       { path: "^src/cli/commands/" },

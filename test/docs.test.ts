@@ -120,7 +120,7 @@ describe.each(PAGES)("%s", (page) => {
   });
 });
 
-const deps = {
+const run = {
   io: createMemoryIo(),
   signal: new AbortController().signal,
   argv: [],
@@ -130,7 +130,7 @@ const deps = {
     throw new Error("nothing is run here");
   },
 };
-const { root: program } = buildProgram(deps, { text: "", error: "" });
+const { root: program } = buildProgram(run, { text: "", error: "" });
 
 /** What is wrong with a command line as a page shows it, judged by the commands that are declared. */
 function problemWith(line: string): string | undefined {

@@ -213,6 +213,20 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     },
   },
   {
+    rule: "cli-commands-use-the-context",
+    broken: [
+      { "src/cli/commands/x/run.ts": ["../../config/settings.js"], "src/cli/config/settings.ts": [] },
+      { "src/cli/commands/x/run.ts": ["../../clients/agent.js"], "src/cli/clients/agent.ts": [] },
+      { "src/cli/commands/x/run.ts": ["../../clients/store.js"], "src/cli/clients/store.ts": [] },
+    ],
+    fine: {
+      "src/cli/commands/x/run.ts": ["../../clients/mcp-url.js"],
+      "src/cli/clients/mcp-url.ts": [],
+      "src/cli/commands/doctor/a.ts": ["../../config/settings.js"],
+      "src/cli/config/settings.ts": [],
+    },
+  },
+  {
     rule: "cli-commands-below-program",
     broken: [
       { "src/cli/commands/x/run.ts": ["../../program.js"], "src/cli/program.ts": [] },

@@ -5,7 +5,7 @@ import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
-import type { CommandContext } from "./runtime/context.js";
+import type { RunContext } from "./runtime/context.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { cliHint } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
@@ -41,7 +41,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     renewals: pendingSaves,
     onDelay: () => io.with({ quiet: false }).say("a renewed token is on its way and is saved first; then this ends"),
   });
-  const deps: CommandContext = {
+  const context: RunContext = {
     io,
     signal: interruption.signal,
     argv,
@@ -61,7 +61,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     interruption.leave(EXIT_CODES.internal);
   });
   try {
-    const program = buildProgram(deps, asked, agent);
+    const program = buildProgram(context, asked, agent);
     try {
       const exitCode = await program.run(argv);
       return interruption.exitCode() ?? exitCode;

@@ -1,6 +1,7 @@
 import { Command, type Help } from "commander";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
+import { createCommandContext } from "./clients/context.js";
 import { declareApi } from "./commands/api/command.js";
 import { declareClient } from "./commands/client/command.js";
 import { declareCommands } from "./commands/commands/command.js";
@@ -29,7 +30,7 @@ import { withAgentDefaults } from "./config/agent-defaults.js";
 import { WIDEST_HELP } from "./fast-path/root-help.js";
 import { addGlobalFlags } from "./flags/global.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
-import type { CommandContext } from "./runtime/context.js";
+import type { RunContext } from "./runtime/context.js";
 import { withHintFlags } from "./runtime/hint-flags.js";
 import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./runtime/secret-output-guard.js";
@@ -51,7 +52,7 @@ export interface Program {
  * @param asked collects what the parser prints: help in `text`, complaints in `error`
  * @param agent where an AI agent runs us
  */
-export function buildProgram(deps: CommandContext, asked: { text: string; error: string }, agent?: AgentMode): Program {
+export function buildProgram(context: RunContext, asked: { text: string; error: string }, agent?: AgentMode): Program {
   let exitCode = 0;
   const root = addGlobalFlags(new Command("agentauth"))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
@@ -64,23 +65,23 @@ export function buildProgram(deps: CommandContext, asked: { text: string; error:
       writeErr: (text) => {
         asked.error += text;
       },
-      getOutHelpWidth: () => Math.min(deps.io.stdout.columns, WIDEST_HELP),
-      getErrHelpWidth: () => Math.min(deps.io.stdout.columns, WIDEST_HELP),
+      getOutHelpWidth: () => Math.min(context.io.stdout.columns, WIDEST_HELP),
+      getErrHelpWidth: () => Math.min(context.io.stdout.columns, WIDEST_HELP),
     })
     .configureHelp({ showGlobalOptions: true, subcommandTerm: shortTerm, minWidthToWrap: LEAST_TO_WRAP });
   const registry: Registry = {
     root,
-    deps,
+    context,
     action:
       (run, ...positional) =>
       async (...args) => {
         const command = args.at(-1) as Command;
         const named = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
         const given = command.optsWithGlobals();
-        const options = agent ? withAgentDefaults(command, given, agent, deps) : given;
-        checkShowSecrets(options, deps.io);
+        const options = agent ? withAgentDefaults(command, given, agent, context) : given;
+        checkShowSecrets(options, context.io);
         const told = (error: AgentAuthError) => withHintFlags(error, command, agent !== undefined);
-        const own = { ...deps, withGivenFlags: told };
+        const own = createCommandContext({ ...context, withGivenFlags: told }, options);
         const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
         exitCode =
           (await running.catch((error: unknown) => {

@@ -1,12 +1,17 @@
+import { createCommandContext } from "../../src/cli/clients/context.js";
 import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
-import type { CommandContext } from "../../src/cli/runtime/context.js";
+import type { CommandContext, RunContext } from "../../src/cli/runtime/context.js";
 import { Redactor } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/folder.js";
 
-/** What one run of a command works with, in this process and with a folder of its own. */
-export function startRun({ env, ...options }: MemoryIoOptions = {}): { deps: CommandContext; io: MemoryIo } {
+/** The context of one run in this process, with a folder of its own, and what it has printed. */
+export function startRun(
+  { env, ...options }: MemoryIoOptions = {},
+  flags: object = {},
+  changes: Partial<Omit<RunContext, "io">> = {},
+): { context: CommandContext & { io: MemoryIo }; io: MemoryIo } {
   const io = createMemoryIo({ ...options, env: { AGENTAUTH_HOME: temporaryFolder(), ...env } });
-  const deps: CommandContext = {
+  const run: RunContext = {
     io,
     signal: new AbortController().signal,
     argv: [],
@@ -15,6 +20,7 @@ export function startRun({ env, ...options }: MemoryIoOptions = {}): { deps: Com
     lend: () => {
       throw new Error("nothing is started here");
     },
+    ...changes,
   };
-  return { deps, io };
+  return { context: Object.assign(createCommandContext(run, flags), { io }), io };
 }

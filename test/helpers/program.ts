@@ -4,7 +4,7 @@ import { Redactor } from "../../src/redact.js";
 
 /** The command tree as the program declares it, for a command line; nothing in it is run. */
 export function declaredProgram(argv: readonly string[] = []) {
-  const deps = {
+  const run = {
     io: createMemoryIo(),
     signal: new AbortController().signal,
     argv,
@@ -14,5 +14,5 @@ export function declaredProgram(argv: readonly string[] = []) {
       throw new Error("nothing is run here");
     },
   };
-  return buildProgram(deps, { text: "", error: "" }).root;
+  return buildProgram(run, { text: "", error: "" }).root;
 }

@@ -3,8 +3,7 @@ import { AgentAuthError } from "../../errors.js";
 import type { ClientCertificate } from "../../node/client-certificate.js";
 import { quote, shellWord } from "../../redact.js";
 import { readSecretFile } from "../config/secret-file.js";
-import type { Settings } from "../config/settings.js";
-import type { Sourced } from "../config/sourced.js";
+import type { Settings, Sourced } from "../runtime/settings.js";
 
 /** Where the certificate is that servers who ask for one are shown, and its private key where that is another file. */
 export interface CertificateFiles {

@@ -19,27 +19,27 @@ export interface GrantInputs {
  *
  * @throws `AgentAuthError` `usage` for flags that do not go together, `store_failed` for a file that others can read
  */
-export async function readGrantInputs(flags: MachineGrantFlags, deps: CommandContext): Promise<GrantInputs> {
+export async function readGrantInputs(flags: MachineGrantFlags, context: CommandContext): Promise<GrantInputs> {
   checkMachineGrantFlags(flags);
   if (flags.clientId === undefined) return {};
-  const client = await clientOf(flags.clientId, flags, deps);
-  const grant = await grantOf(flags, deps);
+  const client = await clientOf(flags.clientId, flags, context);
+  const grant = await grantOf(flags, context);
   return { client, ...(grant && { grant }) };
 }
 
 async function clientOf(
   clientId: string,
   flags: MachineGrantFlags,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<PreRegisteredClient> {
   const { privateKey: file, keyId } = flags;
   if (file === undefined) {
-    const secret = await secretOf(flags, "clientSecretFile", "AGENTAUTH_CLIENT_SECRET", deps);
+    const secret = await secretOf(flags, "clientSecretFile", "AGENTAUTH_CLIENT_SECRET", context);
     return { clientId, clientSecret: secret };
   }
   if (/-----BEGIN|^\s*\{/.test(file)) throw keyTyped();
   const from = `--private-key ${quote(file)}`;
-  const text = file === "-" ? await deps.io.stdin.text() : readSecretFile(file);
+  const text = file === "-" ? await context.io.stdin.text() : readSecretFile(file);
   return { clientId, privateKey: await readPrivateKey(text, { keyId, from }) };
 }
 
@@ -52,23 +52,23 @@ function keyTyped(): AgentAuthError {
   );
 }
 
-async function grantOf(flags: MachineGrantFlags, deps: CommandContext): Promise<MachineGrant | undefined> {
+async function grantOf(flags: MachineGrantFlags, context: CommandContext): Promise<MachineGrant | undefined> {
   const { grant, assertionFile = "", idpTokenEndpoint = "", idpClientId = "" } = flags;
   if (grant === undefined) return undefined;
   if (grant === "client-credentials") return { type: "client_credentials" };
   const hidden = (secret: string) => {
-    deps.redactor.add(secret);
+    context.redactor.add(secret);
     return secret;
   };
   if (grant === "jwt-bearer") {
     return { type: "jwt_bearer", assertion: () => hidden(readAssertion(assertionFile)) };
   }
-  const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", deps);
+  const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
   const idp = { tokenEndpoint: idpTokenEndpoint, clientId: idpClientId, clientSecret };
   const given = flags.idTokenFile;
   if (given !== undefined && given !== "-")
     return { type: "id_jag", idToken: () => hidden(readSecretFile(given)), idp };
-  const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", deps);
+  const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", context);
   if (idToken === undefined) {
     throw new AgentAuthError("usage", "--grant id-jag needs the id token of a person", {
       class: "usage",

@@ -1,10 +1,7 @@
 import { ManagementClient } from "../../api/client.js";
 import { AgentAuthError } from "../../errors.js";
-import type { Settings } from "../config/settings.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
-import { certificateFiles } from "./certificate.js";
-import type { NetworkOptions } from "./network.js";
 import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
 
 /**
@@ -12,11 +9,8 @@ import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
  *
  * @throws `AgentAuthError` `usage` when no service is configured
  */
-export async function createManagementClient(
-  flags: GlobalFlags,
-  settings: Settings,
-  deps: CommandContext,
-): Promise<ManagementClient> {
+export async function createManagementClient(flags: GlobalFlags, context: CommandContext): Promise<ManagementClient> {
+  const settings = context.settings();
   const { baseUrl, apiToken, authHeader } = settings;
   if (!baseUrl) {
     throw new AgentAuthError("usage", "no service is configured: the base URL is not set", {
@@ -24,15 +18,15 @@ export async function createManagementClient(
       hint: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; to try without a service: agentauth demo",
     });
   }
-  const { networkFetch } = await import("./network.js");
-  const trace = traceOptions(flags, deps, true);
-  const fetch = tracedFetch(await networkFetch(networkOptions(flags, settings, deps), deps.redactor), trace);
+  const { networkFetch, networkOptions } = await import("./network.js");
+  const trace = traceOptions(flags, context, true);
+  const fetch = tracedFetch(await networkFetch(networkOptions(flags, settings, context), context.redactor), trace);
   return new ManagementClient({
     baseUrl: baseUrl.value,
     ...(apiToken && {
       token: () => {
         const token = apiToken.read();
-        deps.redactor.add(token);
+        context.redactor.add(token);
         return token;
       },
     }),
@@ -43,20 +37,6 @@ export async function createManagementClient(
     onEvent: eventLogger(trace),
     userAgent: "agentauth-cli",
   });
-}
-
-/**
- * How requests leave this machine, by flags, settings and environment.
- *
- * @throws `AgentAuthError` `usage` for settings that do not go together
- */
-export function networkOptions(flags: GlobalFlags, settings: Settings, { io }: CommandContext): NetworkOptions {
-  return {
-    proxy: flags.proxy,
-    caFile: flags.caFile,
-    clientCertificate: certificateFiles(settings),
-    env: io.env,
-  };
 }
 
 function placeToken(header: string): (headers: Headers, token: string) => void {

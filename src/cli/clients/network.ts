@@ -4,7 +4,10 @@ import type { DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
 import { explainingTls } from "../../node/tls-failure.js";
 import { quote, type Redactor } from "../../redact.js";
-import { type CertificateFiles, readClientCertificate } from "./certificate.js";
+import type { GlobalFlags } from "../flags/global.js";
+import type { RunContext } from "../runtime/context.js";
+import type { Settings } from "../runtime/settings.js";
+import { type CertificateFiles, certificateFiles, readClientCertificate } from "./certificate.js";
 
 /** What decides how requests leave this machine. */
 export interface NetworkOptions {
@@ -17,6 +20,24 @@ export interface NetworkOptions {
   /** Milliseconds; see `OutletOptions`. */
   idleTimeoutMs?: number | undefined;
   env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * How requests leave this machine, by flags, settings and environment.
+ *
+ * @throws `AgentAuthError` `usage` for settings that contradict each other
+ */
+export function networkOptions(
+  flags: Pick<GlobalFlags, "proxy" | "caFile">,
+  settings: Settings,
+  { io }: Pick<RunContext, "io">,
+): NetworkOptions {
+  return {
+    proxy: flags.proxy,
+    caFile: flags.caFile,
+    clientCertificate: certificateFiles(settings),
+    env: io.env,
+  };
 }
 
 type Fetch = typeof globalThis.fetch;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { AgentMode } from "../runtime/agent-mode.js";
-import type { CommandContext } from "../runtime/context.js";
+import type { RunContext } from "../runtime/context.js";
 import { settingsOf } from "./settings.js";
 
 interface Given {
@@ -28,10 +28,10 @@ export function withAgentDefaults<Options extends object>(
   command: Command,
   options: Options,
   mode: AgentMode,
-  deps: CommandContext,
+  context: RunContext,
 ): Options {
-  const added = { ...silence(command, options), ...format(command, options, deps) };
-  if ("output" in added) mode.tell(deps.io);
+  const added = { ...silence(command, options), ...format(command, options, context) };
+  if ("output" in added) mode.tell(context.io);
   return { ...options, ...added };
 }
 
@@ -46,17 +46,17 @@ function silence(command: Command, { browser, flow, login, grant }: Given): Sile
   };
 }
 
-function format(command: Command, given: Given, deps: CommandContext): { output?: "json" | "ndjson" } {
+function format(command: Command, given: Given, context: RunContext): { output?: "json" | "ndjson" } {
   const { output, json, jq, html } = given;
   if (!knows(command, "--json") || !knows(command, "--output")) return {};
-  if ([output, json, jq, html].some((one) => one !== undefined) || profileHasFormat(given, deps)) return {};
+  if ([output, json, jq, html].some((one) => one !== undefined) || profileHasFormat(given, context)) return {};
   const isWatched = [given.watch, given.until, given.watchTimeout].some((one) => one !== undefined);
   return { output: isWatched ? "ndjson" : "json" };
 }
 
-function profileHasFormat(flags: object, deps: CommandContext): boolean {
+function profileHasFormat(flags: object, context: RunContext): boolean {
   try {
-    return settingsOf(flags, deps).output !== undefined;
+    return settingsOf(flags, context).output !== undefined;
   } catch {
     // The command itself says what is wrong with its settings.
     return false;

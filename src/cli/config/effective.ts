@@ -1,60 +1,64 @@
 import { readFileSync } from "node:fs";
-import type { CommandContext } from "../runtime/context.js";
-import { type Config, configPath, isProfileKey, type Profile, readConfig } from "./file.js";
-import { homeOf } from "./home.js";
+import type { Settings, Sourced } from "../runtime/settings.js";
+import { type Config, configPath, isProfileKey, type Profile } from "./file.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { profileOf, writtenProfile } from "./profile.js";
-import type { Settings } from "./settings.js";
-import type { Sourced } from "./sourced.js";
-import { chooseStore } from "./store.js";
 
 /** A setting and what decided it; without a value where nothing did. */
 export interface EffectiveSetting extends Partial<Sourced> {
   key: string;
 }
 
-/**
- * Every setting in force, with the flag, the variable or the profile that decided it, or `default`.
- *
- * @param showOrigin adds the line of the settings file to what comes from a profile
- */
-export function effectiveSettings(settings: Settings, deps: CommandContext, showOrigin = false): EffectiveSetting[] {
-  const home = homeOf(deps);
-  const config = readConfig(home);
-  const written = writtenProfile(settings.profile.value, config);
-  const rows = rowsOf(settings, written.entries, chooseStore(deps.io.env, written), profileOf(settings.profile, home));
-  if (!showOrigin) return rows;
-  const file = settingsFile(home);
-  return file === undefined ? rows : rows.map((row) => withPlace(row, written, config, file));
+/** What the effective settings are read from. */
+export interface SettingSources {
+  settings: Settings;
+  config: Config;
+  home: string;
+  store: Sourced;
 }
 
-function rowsOf(
-  settings: Settings,
-  { store_fallback: fallback }: Profile,
-  store: Sourced,
-  profile: Sourced,
+/**
+ * Every setting with the flag, the variable or the profile that decided it, or `default`. Secrets are named by where they
+ * are.
+ *
+ * @param apiToken what is shown of the API token: that it is set and where it is read from, or how the profile names it
+ */
+export function effectiveSettings(
+  { settings, config, home, store }: SettingSources,
+  apiToken: "source" | "reference" = "source",
 ): EffectiveSetting[] {
-  const { baseUrl, apiToken, authHeader, issuer, account, domain, pool, output, clientCert, clientKey } = settings;
-  const from = `profile ${profile.value}`;
+  const { profile, authHeader, clientCert, clientKey } = settings;
+  const token = settings.apiToken && { value: "(set)", source: settings.apiToken.source };
+  const fallback = writtenProfile(profile.value, config).entries.store_fallback;
   return [
-    { key: "profile", ...profile },
-    { key: "base_url", ...baseUrl },
-    // Where the token comes from is what a person needs to know; the token itself is nobody's business.
-    { key: "api_token", ...(apiToken && { value: "(set)", source: apiToken.source }) },
+    { key: "profile", ...profileOf(profile, home) },
+    { key: "base_url", ...settings.baseUrl },
+    { key: "api_token", ...(apiToken === "reference" ? (settings.apiToken?.reference ?? token) : token) },
     { key: "auth_header", ...(authHeader ?? { value: "Authorization: Bearer", source: "default" }) },
-    { key: "issuer", ...issuer },
-    { key: "account", ...account },
-    { key: "domain", ...domain },
-    { key: "pool", ...pool },
-    { key: "output", ...output },
+    { key: "issuer", ...settings.issuer },
+    { key: "account", ...settings.account },
+    { key: "domain", ...settings.domain },
+    { key: "pool", ...settings.pool },
+    { key: "output", ...settings.output },
     { key: "store", value: store.value, source: store.source },
     {
       key: "store_fallback",
-      ...(fallback === undefined ? { value: "none", source: "default" } : { value: fallback, source: from }),
+      ...(fallback === undefined
+        ? { value: "none", source: "default" }
+        : { value: fallback, source: `profile ${profile.value}` }),
     },
     { key: "client_cert", ...clientCert },
     { key: "client_key", ...clientKey },
   ];
+}
+
+/** {@link effectiveSettings} where what comes from a profile has its line of the settings file. */
+export function settingsWithOrigin(sources: SettingSources): EffectiveSetting[] {
+  const rows = effectiveSettings(sources);
+  const file = settingsFile(sources.home);
+  if (file === undefined) return rows;
+  const written = writtenProfile(sources.settings.profile.value, sources.config);
+  return rows.map((row) => withPlace(row, written, sources.config, file));
 }
 
 function settingsFile(home: string): SettingsFile | undefined {

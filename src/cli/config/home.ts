@@ -1,6 +1,5 @@
 import { homedir, platform } from "node:os";
 import { join, resolve } from "node:path";
-import type { CommandContext } from "../runtime/context.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -12,9 +11,4 @@ export function homeFolder(env: Env): string {
   if (platform() === "win32") return join(env["APPDATA"] ?? join(homedir(), "AppData", "Roaming"), "agentauth");
   if (platform() === "darwin") return join(homedir(), "Library", "Application Support", "agentauth");
   return join(env["XDG_CONFIG_HOME"] ?? join(homedir(), ".config"), "agentauth");
-}
-
-/** The folder of our files in this run. */
-export function homeOf(deps: CommandContext): string {
-  return homeFolder(deps.io.env);
 }

@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
 import { quote } from "../../redact.js";
+import type { Sourced } from "../runtime/settings.js";
 import { readSandboxState } from "./sandbox-state.js";
-import type { Sourced } from "./sourced.js";
 
 /** What every token begins with that the sandbox makes up. */
 const SANDBOX_PREFIX = "sandbox_";

@@ -2,34 +2,17 @@ import { AgentAuthError } from "../../errors.js";
 import { parseBaseUrl } from "../../http/address.js";
 import { quote, shellWord } from "../../redact.js";
 import type { SettingFlags } from "../flags/global.js";
-import type { CommandContext } from "../runtime/context.js";
+import type { RunContext } from "../runtime/context.js";
+import type { ApiTokenSetting, Settings, Sourced } from "../runtime/settings.js";
 import { suggest } from "../runtime/suggest.js";
 import { type Config, checkSetting, isProfileName, type Profile, readConfig, SANDBOX_PROFILE } from "./file.js";
-import { homeOf } from "./home.js";
+import { homeFolder } from "./home.js";
 import { profileNames } from "./profile.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { keepApart } from "./sandbox-token.js";
 import { readSecretFile } from "./secret-file.js";
-import type { Sourced } from "./sourced.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
-
-/** The settings of one run: flag before environment before profile before default. */
-export interface Settings {
-  profile: Sourced;
-  baseUrl: Sourced | undefined;
-  apiToken: { read(): string; source: string } | undefined;
-  authHeader: Sourced | undefined;
-  /** The only issuer to use; checked where it is used. */
-  issuer: Sourced | undefined;
-  account: Sourced | undefined;
-  domain: Sourced | undefined;
-  pool: Sourced | undefined;
-  output: Sourced | undefined;
-  /** The file of the client certificate, and that of its key where it is another one. */
-  clientCert: Sourced | undefined;
-  clientKey: Sourced | undefined;
-}
 
 /**
  * Decides every setting.
@@ -68,10 +51,14 @@ export function resolveSettings(flags: SettingFlags, env: Env, config: Config, h
 }
 
 /** Neither does a sandbox get the token of a real service, nor a real service that of a sandbox. */
-function guarded(token: Settings["apiToken"], baseUrl: Sourced | undefined, home: string): Settings["apiToken"] {
+function guarded(
+  token: ApiTokenSetting | undefined,
+  baseUrl: Sourced | undefined,
+  home: string,
+): ApiTokenSetting | undefined {
   if (token === undefined || baseUrl === undefined) return token;
   const { source } = token;
-  return { source, read: () => keepApart({ value: token.read(), source }, baseUrl, home) };
+  return { ...token, read: () => keepApart({ value: token.read(), source }, baseUrl, home) };
 }
 
 function first(...candidates: [string | undefined, string][]): Sourced | undefined {
@@ -115,14 +102,16 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   });
 }
 
-function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): Settings["apiToken"] {
+function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): ApiTokenSetting | undefined {
   const inEnv = env["AGENTAUTH_API_TOKEN"];
   if (inEnv) return { read: () => inEnv, source: "AGENTAUTH_API_TOKEN" };
   const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
   if (reference === undefined && sandbox === undefined) return undefined;
+  const named = { reference: { value: reference ?? "(that of the sandbox)", source: from } };
   // A profile's token goes to the profile's service: an address from somewhere else must not draw it out.
   if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin)) {
     return {
+      ...named,
       source: from,
       read() {
         throw new AgentAuthError(
@@ -136,11 +125,12 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
       },
     };
   }
-  if (sandbox !== undefined) return { read: () => sandbox, source: from };
+  if (sandbox !== undefined) return { ...named, read: () => sandbox, source: from };
   const [kind, ...rest] = (reference ?? "").split(":");
   const name = rest.join(":");
-  if (kind === "file") return { read: () => readSecretFile(name), source: `${from}, ${name}` };
+  if (kind === "file") return { ...named, read: () => readSecretFile(name), source: `${from}, ${name}` };
   return {
+    ...named,
     source: `${from}, ${name}`,
     read() {
       const value = env[name];
@@ -153,7 +143,7 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
 }
 
 /** Every setting of this run with its source. */
-export function settingsOf(flags: SettingFlags, deps: CommandContext): Settings {
-  const home = homeOf(deps);
-  return resolveSettings(flags, deps.io.env, readConfig(home), home);
+export function settingsOf(flags: SettingFlags, { io }: Pick<RunContext, "io">): Settings {
+  const home = homeFolder(io.env);
+  return resolveSettings(flags, io.env, readConfig(home), home);
 }

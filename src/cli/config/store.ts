@@ -1,9 +1,6 @@
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
-import { fileStore } from "../../store/file/file.js";
-import { keyringStore } from "../../store/keychain/keyring.js";
-import { memoryStore } from "../../store/memory.js";
 import type { Io } from "../io/io.js";
-import { checkSetting, type Profile, type STORE_FALLBACKS, type STORES } from "./file.js";
+import { checkSetting, type Profile, readConfig, type STORE_FALLBACKS, type STORES } from "./file.js";
+import { writtenProfile } from "./profile.js";
 
 /** A kind of store. */
 export type StoreKind = (typeof STORES)[number];
@@ -40,21 +37,7 @@ export function chooseStore(
   return choice("file", "default");
 }
 
-/** The store itself; what is not kept as was asked is said once on `io`. */
-export function openStore({ value, fallback }: StoreChoice, folder: string, io: Pick<Io, "warn">): GrantStore {
-  switch (value) {
-    case "memory":
-      return memoryStore();
-    case "file":
-      return fileStore(folder);
-    case "keyring":
-      return keyringStore(folder, {
-        fallback,
-        onFallback: (reason) =>
-          io.warn(
-            `${reason}; as store_fallback says, logins are kept in files under ${folder} that are not sealed, and ` +
-              "those that are sealed cannot be read",
-          ),
-      });
-  }
+/** {@link chooseStore} for a profile of the settings file. */
+export function storeChoiceOf(profile: string, env: Io["env"], home: string): StoreChoice {
+  return chooseStore(env, writtenProfile(profile, readConfig(home)));
 }

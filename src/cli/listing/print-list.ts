@@ -1,8 +1,6 @@
 import type { Page } from "../../api/page.js";
 import type { Device } from "../../api/types.js";
 import { isAgentAuthError, withHint } from "../../errors.js";
-import { createManagementClient } from "../clients/management.js";
-import { settingsOf } from "../config/settings.js";
 import type { Format } from "../flags/formats.js";
 import type { ListFlags } from "../flags/list.js";
 import { formatOf } from "../output/chosen-format.js";
@@ -17,15 +15,15 @@ import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "
 import { type ListEnding, reportEnding, selectMatching } from "./summary.js";
 
 /** `pools list`, `domains list`, `devices list`. */
-export async function runList(kind: ListKind, options: ListFlags, deps: CommandContext): Promise<undefined> {
-  const settings = settingsOf(options, deps);
+export async function runList(kind: ListKind, options: ListFlags, context: CommandContext): Promise<undefined> {
+  const settings = context.settings();
   const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
-  const filter = buildFilter(options, deps.now(), documentedValues(kind.noun));
+  const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
-  const format = formatOf(options, settings, deps.io);
-  await withPager(deps, { ...options, format }, async (paged) => {
-    const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, deps) }, paged.io);
-    const service = await createManagementClient(options, settings, paged);
+  const format = formatOf(options, settings, context.io);
+  await withPager(context, { ...options, format }, async (paged) => {
+    const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, context) }, paged.io);
+    const service = await paged.management();
     const end: ListEnding = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
     const listing = openListing(service, kind, scopeId, sorting, {
       ...readOptions(options),

@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import type { Sourced } from "../config/sourced.js";
+import type { Sourced } from "../runtime/settings.js";
 
 /**
  * An identifier is sent as it is: a control character in it can only be a mistake of the caller's.

@@ -1,10 +1,10 @@
-import type { Settings } from "../config/settings.js";
 import type { Format } from "../flags/formats.js";
 import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
+import type { Settings } from "../runtime/settings.js";
 
 /** The output format: the flag, else the profile's, else what suits the reader. */
-export function formatOf(options: OutputFlags, settings: Settings, io: Io): Format {
+export function formatOf(options: OutputFlags, settings: Pick<Settings, "output">, io: Io): Format {
   if (options.output) return options.output;
   if (options.json || options.jq !== undefined) return "json";
   return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");

@@ -18,12 +18,12 @@ type Env = Readonly<Record<string, string | undefined>>;
  * @param stop aborted with {@link PipeClosed} when the pager is left, and with the error for the signal that came
  * @returns undefined where none is wanted or none can be started
  */
-export async function startPager(deps: CommandContext, stop: AbortController): Promise<LongOutput | undefined> {
-  const own = deps.lend();
+export async function startPager(context: CommandContext, stop: AbortController): Promise<LongOutput | undefined> {
+  const own = context.lend();
   try {
-    const words = pagerWords(own.env, deps.io);
-    const child = words.length === 0 ? undefined : await launch(words, own.env, deps.io);
-    if (child) return attend(child, words[0] ?? "", { own, stop, io: deps.io });
+    const words = pagerWords(own.env, context.io);
+    const child = words.length === 0 ? undefined : await launch(words, own.env, context.io);
+    if (child) return attend(child, words[0] ?? "", { own, stop, io: context.io });
   } catch (error) {
     own.giveBack();
     throw error;

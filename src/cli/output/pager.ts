@@ -24,31 +24,31 @@ export interface PagerFlags {
  * @throws what the work throws; {@link PipeClosed} when the pager was left before it had everything
  */
 export async function withPager(
-  deps: CommandContext,
+  context: CommandContext,
   flags: PagerFlags,
-  work: (deps: CommandContext) => Promise<void>,
+  work: (context: CommandContext) => Promise<void>,
 ): Promise<void> {
-  if (!hasPerson(deps, flags)) return work(deps);
+  if (!hasPerson(context, flags)) return work(context);
   const stop = new AbortController();
-  const follow = () => stop.abort(deps.signal.reason);
-  if (deps.signal.aborted) follow();
-  else deps.signal.addEventListener("abort", follow, { once: true });
-  const stdout = pagedStream(deps.io.stdout, async () => {
-    const pager = await startPager(deps, stop);
+  const follow = () => stop.abort(context.signal.reason);
+  if (context.signal.aborted) follow();
+  else context.signal.addEventListener("abort", follow, { once: true });
+  const stdout = pagedStream(context.io.stdout, async () => {
+    const pager = await startPager(context, stop);
     if (pager) messages.hold("everything");
     return pager;
   });
-  const messages = heldMessages(deps.io, stdout.stream);
+  const messages = heldMessages(context.io, stdout.stream);
   // What is said about a list that waits comes after it.
   messages.hold("talk");
   try {
-    const outcome = await settled(work({ ...deps, io: messages.io, signal: stop.signal }));
+    const outcome = await settled(work(context.with({ io: messages.io, signal: stop.signal })));
     await stdout.end();
     // However the work tells that nobody read on.
     if (stop.signal.reason instanceof PipeClosed) throw stop.signal.reason;
     if ("error" in outcome) throw outcome.error;
   } finally {
-    deps.signal.removeEventListener("abort", follow);
+    context.signal.removeEventListener("abort", follow);
     messages.release();
   }
 }

@@ -1,25 +1,31 @@
 import type { Writable } from "node:stream";
+import type { ManagementClient } from "../../api/client.js";
 import type { AgentAuthError } from "../../errors.js";
+import type { Network } from "../../http/network.js";
+import type { AgentClient } from "../../oauth/agent.js";
+import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import type { Redactor } from "../../redact.js";
+import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { Io } from "../io/io.js";
+import type { Settings } from "./settings.js";
 
 /** Our own process, lent to a command that runs another program in its place. */
 export interface LentProcess {
   /** For bytes that are passed on as they are. */
   readonly stdout: Writable;
-  /** Likewise. */
+  /** For bytes that are passed on as they are. */
   readonly stderr: Writable;
   /** The environment without our secrets, empty variables included. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** SIGINT, SIGTERM and SIGHUP end this run again. */
   giveBack(): void;
-  /** Ends the process at once, where a reader that has stopped reading would keep it for ever. */
+  /** Ends the process at once, also where a reader that has stopped reading would block it. */
   exit(code: number): never;
 }
 
-/** What a command works with beside its own options. */
-export interface CommandContext {
+/** What a run works with before its command line is parsed. */
+export interface RunContext {
   readonly io: Io;
   /** Fires on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
@@ -28,13 +34,66 @@ export interface CommandContext {
   readonly redactor: Redactor;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** The error with the flags of this command line in its hint, where that is the command that signs in. */
+  /** The error with the flags of this command line in its hint, where that is the command that logs in. */
   readonly withGivenFlags?: (error: AgentAuthError) => AgentAuthError;
-  /** Leaves signals to the caller: they neither fire {@link CommandContext.signal} nor end the run until it gives back. */
+  /** Leaves signals to the caller: they neither fire {@link RunContext.signal} nor end the run until it gives back. */
   readonly lend: () => LentProcess;
 }
 
-/** Whether a person may be asked, or a browser opened: neither the flag nor the variable says no. */
+/** Flags that decide what a {@link CommandContext} builds; a command that does not declare one has none of it. */
+export type ContextFlags = Omit<AgentFlags, "output"> & Pick<GlobalFlags, "output">;
+
+/** How a command uses the agent client. */
+export interface AgentUse {
+  /** When the client may ask the user to log in (default `when-present`: on a terminal, or where a flag allows it). */
+  login?: "always" | "when-present" | "never";
+  /** Milliseconds without a byte of a server's response; 0 for no limit. */
+  idleTimeoutMs?: number;
+}
+
+/** What can differ in the part of a run that {@link CommandContext.with} is for. */
+export interface ContextChanges extends Partial<Pick<RunContext, "io" | "signal" | "argv">> {
+  flags?: ContextFlags;
+  settings?: Settings;
+}
+
+/**
+ * What a command works with beside its own options, built once a run. Each part is built when it is first used, so that
+ * a command loads nothing that it does not need.
+ */
+export interface CommandContext extends RunContext {
+  /** The folder of our files. */
+  home(): string;
+  /** @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist */
+  settings(): Settings;
+  /** @throws `AgentAuthError` `usage` when no service is configured */
+  management(): Promise<ManagementClient>;
+  /** The agent client; each call builds one. */
+  agent(use?: AgentUse): Promise<AgentClient>;
+  /** Whether `agent()` may ask the user to log in. */
+  mayLogin(): boolean;
+  /** The network for MCP servers and their issuers. */
+  network(): Promise<Network>;
+  /** The store of the profile. */
+  store(): Promise<GrantStore>;
+  /** The same context with another output, signal, command line or flags; what depends on these is built again. */
+  with(changes: ContextChanges): CommandContext;
+}
+
+/** Whether the user may be asked, or a browser opened: neither the flag nor the variable forbids it. */
 export function mayAsk({ input }: Pick<GlobalFlags, "input">, { env }: Pick<Io, "env">): boolean {
   return input !== false && !env["AGENTAUTH_NO_INPUT"];
+}
+
+/** Whether the user may be asked to log in: there is a terminal, or the flags allow it without one. */
+export function mayLogin(
+  flags: Pick<ContextFlags, "grant" | "login" | "browser" | "input">,
+  { io }: Pick<RunContext, "io">,
+  when: NonNullable<AgentUse["login"]> = "when-present",
+): boolean {
+  if (flags.grant !== undefined || when === "never") return false;
+  if (when === "always") return true;
+  if (flags.login === false || !mayAsk(flags, io)) return false;
+  const named = flags.browser !== undefined && flags.browser !== "none";
+  return flags.login === true || named || (io.stdin.isTTY && io.stderr.isTTY);
 }

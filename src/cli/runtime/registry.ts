@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { CommandContext } from "./context.js";
+import type { CommandContext, RunContext } from "./context.js";
 
 /** A command's work: gives its exit code, 0 when nothing is returned. */
-export type Run<Options> = (options: Options, deps: CommandContext) => Promise<number | undefined>;
+export type Run<Options> = (options: Options, context: CommandContext) => Promise<number | undefined>;
 
 /** Where commands are declared. */
 export interface Registry {
@@ -10,5 +10,6 @@ export interface Registry {
   root: Command;
   /** A commander action that runs a command; `positional` names its arguments in order. */
   action<Options>(run: Run<Options>, ...positional: (keyof Options & string)[]): (...args: unknown[]) => Promise<void>;
-  deps: CommandContext;
+  /** What is known before the flags are. */
+  context: RunContext;
 }

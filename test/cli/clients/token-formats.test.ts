@@ -7,7 +7,7 @@ import type { MemoryIoOptions } from "../../../src/cli/io/io.js";
 import { AccessToken } from "../../../src/oauth/grant/access-token.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
-import { failureOf, memoryDeps } from "../commands/request/support.js";
+import { failureOf, memoryContext } from "../commands/request/support.js";
 
 const SERVER = "https://mcp.example/mcp";
 const NOW = 1_900_000_000_000;
@@ -81,7 +81,7 @@ describe("the forms of a token", () => {
 
 describe("what a credential helper is asked", () => {
   const ask = (flags: Partial<TokenFlags>, io: MemoryIoOptions = {}, server = SERVER) =>
-    readCredentialRequest(server, { url: server, ...flags }, memoryDeps(io));
+    readCredentialRequest(server, { url: server, ...flags }, memoryContext(io));
   const git = (stdin: string, operation: string | undefined = "get", server = SERVER) =>
     ask({ format: "git", ...(operation !== undefined && { operation }) }, { stdin }, server);
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { eventLogger, tracedFetch, tracedNetwork, traceOptions } from "../../../src/cli/clients/trace.js";
-import { memoryDeps } from "../commands/request/support.js";
+import { memoryContext } from "../commands/request/support.js";
 
 type Flags = Parameters<typeof traceOptions>[0];
 
 /** A trace by flags, what it has said so far, and the redactor that it masks with. */
 function traced(flags: Flags, query = false) {
-  const deps = memoryDeps({ verbose: true });
-  const { io, redactor } = deps;
-  return { trace: traceOptions(flags, deps, query), redactor, said: () => io.err() };
+  const context = memoryContext({ verbose: true });
+  const { io, redactor } = context;
+  return { trace: traceOptions(flags, context, query), redactor, said: () => io.err() };
 }
 
 /** What is said of one exchange. */

@@ -4,24 +4,11 @@ import { describe, expect, it } from "vitest";
 import type { ConfigOptions } from "../../../src/cli/commands/config/options.js";
 import { CONFIG_RUNS } from "../../../src/cli/commands/config/run.js";
 import { changeConfig } from "../../../src/cli/config/change.js";
-import { createMemoryIo } from "../../../src/cli/io/io.js";
-import type { CommandContext } from "../../../src/cli/runtime/context.js";
-import { Redactor } from "../../../src/redact.js";
 import { temporaryFolder } from "../../helpers/folder.js";
+import { startRun } from "../run-support.js";
 
-function depsOf(home: string, tty: boolean) {
-  const io = createMemoryIo({ tty, env: { AGENTAUTH_HOME: home } });
-  const deps: CommandContext = {
-    io,
-    signal: new AbortController().signal,
-    argv: [],
-    redactor: new Redactor(),
-    now: Date.now,
-    lend: () => {
-      throw new Error("config starts nothing");
-    },
-  };
-  return { io, deps };
+function contextOf(home: string, tty: boolean) {
+  return startRun({ tty, env: { AGENTAUTH_HOME: home } });
 }
 
 /** A folder of settings as somebody's editor may have left it. */
@@ -38,14 +25,14 @@ describe("config get", () => {
     [true, "a\\e[31mb\\u{202e}c\n"],
     [false, `${odd}\n`],
   ])("with a terminal there or not (%s) prints what is safe for it", async (tty, expected) => {
-    const { io, deps } = depsOf(homeWith(odd), tty);
-    await CONFIG_RUNS.get({ key: "pool" } as ConfigOptions, deps);
+    const { io, context } = contextOf(homeWith(odd), tty);
+    await CONFIG_RUNS.get({ key: "pool" } as ConfigOptions, context);
     expect(io.out()).toBe(expected);
   });
 
   it("with --show-origin keeps the tab between what decided it and the value", async () => {
-    const { io, deps } = depsOf(homeWith(odd), true);
-    await CONFIG_RUNS.get({ key: "pool", showOrigin: true } as ConfigOptions, deps);
+    const { io, context } = contextOf(homeWith(odd), true);
+    await CONFIG_RUNS.get({ key: "pool", showOrigin: true } as ConfigOptions, context);
     expect(io.out()).toMatch(/^profile default: line 1 of \S+\ta\\e\[31mb/);
   });
 });

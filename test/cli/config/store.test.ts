@@ -2,8 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { openStore } from "../../../src/cli/clients/store.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS } from "../../../src/cli/config/file.js";
-import { chooseStore, openStore, type StoreChoice } from "../../../src/cli/config/store.js";
+import { chooseStore, type StoreChoice } from "../../../src/cli/config/store.js";
 import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { madeGrant } from "../../helpers/grant.js";
 

@@ -55,12 +55,15 @@ describe("what is taken from a page", () => {
 describe("what is told in the end", () => {
   const told = async (end: Partial<ListEnding>, options: ListFlags = {}) => {
     const io = createMemoryIo();
-    const deps = { io, argv: ["devices", "list", "--status", "active", "--limit", "2"] } as unknown as CommandContext;
+    const context = {
+      io,
+      argv: ["devices", "list", "--status", "active", "--limit", "2"],
+    } as unknown as CommandContext;
     reportEnding(
       { yielded: 4, matched: 2, drift: [], verdict: undefined, left: undefined, ...end },
       options,
       active,
-      deps,
+      context,
     );
     await io.stderr.write("");
     return io.err();

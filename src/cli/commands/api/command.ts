@@ -25,9 +25,9 @@ Examples:
     )
     .action(
       registry.action<ApiOptions>(
-        async (options, deps) => {
+        async (options, context) => {
           const { runApi } = await import("./run.js");
-          return runApi(options, deps);
+          return runApi(options, context);
         },
         "method",
         "path",

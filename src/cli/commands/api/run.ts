@@ -1,15 +1,14 @@
+import type { ManagementClient } from "../../../api/client.js";
 import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
 import { refusal } from "../../../http/body.js";
 import { quote } from "../../../redact.js";
-import { createManagementClient } from "../../clients/management.js";
-import { settingsOf } from "../../config/settings.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** `api GET`: the answer's JSON as the service gave it, secrets masked. */
-export async function runApi(options: ApiOptions, deps: CommandContext): Promise<undefined> {
+export async function runApi(options: ApiOptions, context: CommandContext): Promise<undefined> {
   if (options.method.toUpperCase() !== "GET") {
     throw usage(`the method ${quote(options.method)} is not possible`, "the service has GET operations only");
   }
@@ -21,23 +20,22 @@ export async function runApi(options: ApiOptions, deps: CommandContext): Promise
   }
   const path = options.path.startsWith("/") ? options.path : `/${options.path}`;
   const query = (options.field ?? []).map(splitField);
-  const settings = settingsOf(options, deps);
-  const service = await createManagementClient(options, settings, deps);
-  const response = await request(service, path, query, deps);
+  const service = await context.management();
+  const response = await request(service, path, query, context);
   const body = await readObject(response);
   const format = options.output ?? "json";
-  await printObject(deps.io, format, body, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
+  await printObject(context.io, format, body, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
   return undefined;
 }
 
 async function request(
-  service: Awaited<ReturnType<typeof createManagementClient>>,
+  service: ManagementClient,
   path: string,
   query: [string, string][],
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<Response> {
   try {
-    return await service.get(path, query, { signal: deps.signal });
+    return await service.get(path, query, { signal: context.signal });
   } catch (cause) {
     if (cause instanceof TypeError)
       throw usage(cause.message, "give the path alone; parameters go into -f name=value", cause);

@@ -16,9 +16,9 @@ and assertions go to no other one. logout does not change that.`,
     );
   const run = (verb: "list" | "forget", ...positional: "clientId"[]) =>
     registry.action<ClientOptions>(
-      async (options, deps) => {
+      async (options, context) => {
         const { CLIENT_RUNS } = await import("./run.js");
-        return CLIENT_RUNS[verb](options, deps);
+        return CLIENT_RUNS[verb](options, context);
       },
       ...positional,
     );

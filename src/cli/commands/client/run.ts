@@ -1,7 +1,5 @@
 import type { ClientBinding } from "../../../oauth/client/client-binding.js";
 import { quote, shellWord } from "../../../redact.js";
-import { storeOf } from "../../clients/agent.js";
-import { settingsOf } from "../../config/settings.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { formatOf } from "../../output/chosen-format.js";
@@ -16,7 +14,7 @@ export interface ClientOptions extends GlobalFlags, OutputFlags {
   all?: boolean;
 }
 
-type Run = (options: ClientOptions, deps: CommandContext) => Promise<number | undefined>;
+type Run = (options: ClientOptions, context: CommandContext) => Promise<number | undefined>;
 
 const COLUMNS = [
   { path: "client_id", header: "CLIENT", kind: "name" },
@@ -44,43 +42,44 @@ const REMOVALS: ColumnSet = {
 
 /** The verbs of `client`. */
 export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
-  async list(options, deps) {
-    const settings = settingsOf(options, deps);
+  async list(options, context) {
+    const settings = context.settings();
     const profile = settings.profile.value;
-    const bindings = await storeOf(deps, profile).listBindings();
+    const bindings = await (await context.store()).listBindings();
     const rows = bindings
       .filter((binding) => options.all || binding.profile === profile)
       .map(rowOf)
       .sort((one, other) => (one.client_id < other.client_id ? -1 : 1));
-    const format = formatOf(options, settings, deps.io);
-    const writer = createWriter(format, { ...CLIENTS, jq: options.jq, now: deps.now }, deps.io);
+    const format = formatOf(options, settings, context.io);
+    const writer = createWriter(format, { ...CLIENTS, jq: options.jq, now: context.now }, context.io);
     await writer.write(rows);
     await writer.end();
-    if (rows.length === 0) deps.io.say(`no client is bound to an issuer${options.all ? "" : ` in profile ${profile}`}`);
+    if (rows.length === 0)
+      context.io.say(`no client is bound to an issuer${options.all ? "" : ` in profile ${profile}`}`);
     return undefined;
   },
 
-  async forget(options, deps) {
-    const settings = settingsOf(options, deps);
+  async forget(options, context) {
+    const settings = context.settings();
     const profile = settings.profile.value;
     const { clientId } = options;
-    const store = storeOf(deps, profile);
+    const store = await context.store();
     const removed = await store.removeBinding({ profile, clientId });
     const grants = await store.list();
     const login = grants.find(({ client, ...grant }) => {
       return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
     });
     if (options.output !== undefined || options.json === true || options.jq !== undefined) {
-      const format = formatOf(options, settings, deps.io);
-      const writer = createWriter(format, { ...REMOVALS, jq: options.jq, now: deps.now }, deps.io);
+      const format = formatOf(options, settings, context.io);
+      const writer = createWriter(format, { ...REMOVALS, jq: options.jq, now: context.now }, context.io);
       await writer.write([{ client_id: clientId, removed, profile }]);
       await writer.end();
     }
-    deps.io.say(
+    context.io.say(
       `the client ${quote(clientId)} ${removed ? "is no longer bound to an issuer" : "was not bound to an issuer"} in profile ${profile}`,
     );
     if (login !== undefined)
-      deps.io.warn(
+      context.io.warn(
         `a login of this client still binds it to ${quote(login.issuer)}; remove the login, then the binding: agentauth logout ${shellWord(login.server)}`,
       );
     return undefined;

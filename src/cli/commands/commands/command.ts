@@ -22,9 +22,9 @@ Examples:
   $ agentauth commands --json`,
     )
     .action(
-      registry.action<CommandsOptions>(async (options, deps) => {
+      registry.action<CommandsOptions>(async (options, context) => {
         const { runCommands } = await import("./run.js");
-        return runCommands(root, options, deps);
+        return runCommands(root, options, context);
       }),
     );
 }

@@ -27,7 +27,7 @@ Examples:
     )
     .action(
       registry.action<CompletionOptions>(
-        async (options, deps) => (await import("./run.js")).runCompletion(options, deps),
+        async (options, context) => (await import("./run.js")).runCompletion(options, context),
         "shell",
       ),
     );
@@ -38,7 +38,7 @@ Examples:
     .addHelpText("after", "\nExample:\n  $ agentauth complete -- devices li")
     .action(
       registry.action<{ words: string[] }>(
-        async ({ words }, deps) => (await import("./run.js")).runComplete(root, words, deps),
+        async ({ words }, context) => (await import("./run.js")).runComplete(root, words, context),
         "words",
       ),
     );

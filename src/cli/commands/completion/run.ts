@@ -24,14 +24,18 @@ const NOTHING = ":1\n";
  * `complete`: a candidate a line, with a tab before what it is, and at the end a colon and 0 (files go too), 4 (nothing
  * else) or 1 (an error). Whoever presses a key wants no message: what goes wrong is silent.
  */
-export async function runComplete(root: Command, words: readonly string[], deps: CommandContext): Promise<undefined> {
-  await deps.io.stdout.write(await answer(root, words, deps));
+export async function runComplete(
+  root: Command,
+  words: readonly string[],
+  context: CommandContext,
+): Promise<undefined> {
+  await context.io.stdout.write(await answer(root, words, context));
   return undefined;
 }
 
-async function answer(root: Command, words: readonly string[], deps: CommandContext): Promise<string> {
+async function answer(root: Command, words: readonly string[], context: CommandContext): Promise<string> {
   try {
-    const { candidates, files } = complete(root, words, await knownValues(words, deps));
+    const { candidates, files } = complete(root, words, await knownValues(words, context));
     const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);
     return `${lines.join("")}:${files ? 0 : 4}\n`;
   } catch {

@@ -1,11 +1,8 @@
 import { fileStore } from "../../../store/file/file.js";
 import { MCP_HOSTS } from "../../clients/mcp-hosts.js";
 import { PROFILE_KEYS, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
-import { homeOf } from "../../config/home.js";
-import { writtenProfile } from "../../config/profile.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
-import { resolveSettings } from "../../config/settings.js";
-import { chooseStore } from "../../config/store.js";
+import { storeChoiceOf } from "../../config/store.js";
 import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -21,15 +18,15 @@ export interface KnownValues {
  * What the settings, the sandbox and the stored logins know. Only files are read: no keychain is opened, since it may ask
  * for a password, and nobody is called.
  */
-export async function knownValues(words: readonly string[], deps: CommandContext): Promise<KnownValues> {
-  const home = homeOf(deps);
+export async function knownValues(words: readonly string[], context: CommandContext): Promise<KnownValues> {
+  const home = context.home();
   const config = orNothing(() => readConfig(home));
   const sandbox = orNothing(() => readSandboxState(home));
   const written = Object.values(config?.profiles ?? {});
   const profiles = [
     ...new Set(["default", ...Object.keys(config?.profiles ?? {}), ...(sandbox ? [SANDBOX_PROFILE] : [])]),
   ];
-  const logins = await storedLogins(words, deps);
+  const logins = await storedLogins(words, context);
   const given = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === "string");
   return {
     flags: {
@@ -54,17 +51,15 @@ export async function knownValues(words: readonly string[], deps: CommandContext
 
 async function storedLogins(
   words: readonly string[],
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<readonly { server: string; account?: string | undefined }[]> {
   try {
-    const home = homeOf(deps);
-    const config = readConfig(home);
     const at = words.indexOf("--profile");
     const named = at < 0 ? undefined : words[at + 1];
     const flags = named === undefined ? {} : { profile: named };
-    const { value: profile } = resolveSettings(flags, deps.io.env, config, home).profile;
-    if (chooseStore(deps.io.env, writtenProfile(profile, config)).value !== "file") return [];
-    const grants = await fileStore(home).list();
+    const { value: profile } = context.with({ flags }).settings().profile;
+    if (storeChoiceOf(profile, context.io.env, context.home()).value !== "file") return [];
+    const grants = await fileStore(context.home()).list();
     return grants.filter((grant) => grant.profile === profile);
   } catch {
     return [];

@@ -15,9 +15,9 @@ export function declareConfig(registry: Registry): void {
     .addHelpText("after", `\nSettings of a profile (--profile names it):\n${keys.join("\n")}`);
   const run = (verb: "get" | "set" | "unset" | "list" | "path", ...positional: ("key" | "value")[]) =>
     registry.action<ConfigOptions>(
-      async (options, deps) => {
+      async (options, context) => {
         const { CONFIG_RUNS } = await import("./run.js");
-        return CONFIG_RUNS[verb](options, deps);
+        return CONFIG_RUNS[verb](options, context);
       },
       ...positional,
     );

@@ -1,7 +1,12 @@
 import { AgentAuthError } from "../../../errors.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
-import { type EffectiveSetting, effectiveSettings } from "../../config/effective.js";
+import {
+  type EffectiveSetting,
+  effectiveSettings,
+  type SettingSources,
+  settingsWithOrigin,
+} from "../../config/effective.js";
 import {
   type Config,
   checkSetting,
@@ -13,8 +18,7 @@ import {
   readConfig,
   SANDBOX_PROFILE,
 } from "../../config/file.js";
-import { homeOf } from "../../config/home.js";
-import { settingsOf } from "../../config/settings.js";
+import { storeChoiceOf } from "../../config/store.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
@@ -25,7 +29,7 @@ import type { ConfigOptions } from "./options.js";
 import { valueToKeep } from "./setting-input.js";
 import { type Rebound, rebind } from "./token-binding.js";
 
-type Run = (options: ConfigOptions, deps: CommandContext) => Promise<number | undefined>;
+type Run = (options: ConfigOptions, context: CommandContext) => Promise<number | undefined>;
 
 const SETTING_COLUMNS = [
   { path: "key", header: "SETTING" },
@@ -40,24 +44,24 @@ const SETTINGS: ColumnSet = {
 
 /** The verbs of `config`. */
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", Run>> = {
-  async list(options, deps) {
-    const settings = settingsOf(options, deps);
-    const rows = effectiveSettings(settings, deps, options.showOrigin);
+  async list(options, context) {
+    const settings = context.settings();
+    const rows = options.showOrigin ? settingsWithOrigin(sourcesOf(context)) : effectiveSettings(sourcesOf(context));
     const writer = createWriter(
-      formatOf(options, settings, deps.io),
+      formatOf(options, settings, context.io),
       { ...SETTINGS, bounded: true, jq: options.jq },
-      deps.io,
+      context.io,
     );
     await writer.write(rows);
     await writer.end();
     return undefined;
   },
 
-  async get(options, deps) {
+  async get(options, context) {
     const key = requireKey(options.key);
-    const { config, name } = chosenProfile(options, deps);
+    const { config, name } = chosenProfile(options, context);
     const written = config.profiles[name]?.[key];
-    const row = options.showOrigin ? inForce(key, written, options, deps) : undefined;
+    const row = options.showOrigin ? inForce(key, written, context) : undefined;
     const value = row ? row.value : written;
     if (value === undefined) {
       throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
@@ -67,41 +71,41 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     }
     const line = row?.source === undefined ? value : `${row.source}\t${value}`;
     // A program gets the value as it is; a terminal would act on what is in it.
-    const shown = deps.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
-    await deps.io.stdout.write(`${shown}\n`);
+    const shown = context.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
+    await context.io.stdout.write(`${shown}\n`);
     return undefined;
   },
 
-  async set(options, deps) {
+  async set(options, context) {
     const key = requireKey(options.key);
-    const { name } = chosenProfile(options, deps);
+    const { name } = chosenProfile(options, context);
     refuseSandbox(name);
-    const home = homeOf(deps);
-    const value = await valueToKeep(key, name, options, deps);
+    const home = context.home();
+    const value = await valueToKeep(key, name, options, context);
     checkSetting(key, value);
-    const { before, dropped } = await changeProfile(name, (entries) => ({ ...entries, [key]: value }), deps);
+    const { before, dropped } = await changeProfile(name, (entries) => ({ ...entries, [key]: value }), context);
     if (key === "api_token" && before.api_token !== value) removeOwnToken(home, name, before.api_token);
-    deps.io.say(`${key} is set in profile ${name}`);
-    reportDropped(dropped, name, deps);
+    context.io.say(`${key} is set in profile ${name}`);
+    reportDropped(dropped, name, context);
     return undefined;
   },
 
-  async unset(options, deps) {
+  async unset(options, context) {
     const key = requireKey(options.key);
-    const { config: current, name } = chosenProfile(options, deps);
+    const { config: current, name } = chosenProfile(options, context);
     if (current.profiles[name]?.[key] === undefined) {
-      deps.io.say(`${key} was not set in profile ${name}`);
+      context.io.say(`${key} was not set in profile ${name}`);
       return undefined;
     }
-    const { before, dropped } = await changeProfile(name, ({ [key]: _removed, ...rest }) => rest, deps);
-    if (key === "api_token") removeOwnToken(homeOf(deps), name, before.api_token);
-    deps.io.say(`${key} is no longer set in profile ${name}`);
-    reportDropped(dropped, name, deps);
+    const { before, dropped } = await changeProfile(name, ({ [key]: _removed, ...rest }) => rest, context);
+    if (key === "api_token") removeOwnToken(context.home(), name, before.api_token);
+    context.io.say(`${key} is no longer set in profile ${name}`);
+    reportDropped(dropped, name, context);
     return undefined;
   },
 
-  async path(_options, deps) {
-    await deps.io.stdout.write(`${configPath(homeOf(deps))}\n`);
+  async path(_options, context) {
+    await context.io.stdout.write(`${configPath(context.home())}\n`);
     return undefined;
   },
 };
@@ -110,7 +114,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
 async function changeProfile(
   name: string,
   change: (entries: Profile) => Profile,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<{ before: Profile; dropped: Rebound["dropped"] }> {
   let before: Profile = {};
   let dropped: Rebound["dropped"];
@@ -120,7 +124,7 @@ async function changeProfile(
     dropped = rebound.dropped;
     return { ...config, profiles: { ...config.profiles, [name]: rebound.entries } };
   };
-  await changeConfig(homeOf(deps), apply, deps.signal);
+  await changeConfig(context.home(), apply, context.signal);
   return { before, dropped };
 }
 
@@ -148,9 +152,9 @@ function requireKey(key: string): keyof Profile {
 }
 
 /** The profile that the flag, the environment or the settings file names; it need not exist yet. */
-function chosenProfile(options: ConfigOptions, deps: CommandContext): { config: Config; name: string } {
-  const config = readConfig(homeOf(deps));
-  const name = options.profile || deps.io.env["AGENTAUTH_PROFILE"] || config.profile;
+function chosenProfile(options: ConfigOptions, context: CommandContext): { config: Config; name: string } {
+  const config = readConfig(context.home());
+  const name = options.profile || context.io.env["AGENTAUTH_PROFILE"] || config.profile;
   if (isProfileName(name)) return { config, name };
   const source = options.profile ? "--profile" : "AGENTAUTH_PROFILE";
   throw new AgentAuthError("usage", `${source} ${quote(name)} is not a valid profile name`, {
@@ -171,14 +175,18 @@ function refuseSandbox(name: string): void {
   );
 }
 
+function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
+  const store = storeChoiceOf(settings().profile.value, io.env, home());
+  return { settings: settings(), config: readConfig(home()), home: home(), store };
+}
+
 /** Where a setting in force comes from; of a token in a profile, where it is, and never itself. */
 function inForce(
   key: keyof Profile,
   written: string | undefined,
-  options: ConfigOptions,
-  deps: CommandContext,
+  context: CommandContext,
 ): EffectiveSetting | undefined {
-  const row = effectiveSettings(settingsOf(options, deps), deps, true).find((one) => one.key === key);
+  const row = settingsWithOrigin(sourcesOf(context)).find((one) => one.key === key);
   const isReference = key === "api_token" && written !== undefined && row?.source !== "AGENTAUTH_API_TOKEN";
   return row && isReference ? { ...row, value: written } : row;
 }

@@ -2,7 +2,6 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { Profile } from "../../config/file.js";
-import { homeOf } from "../../config/home.js";
 import { keepToken } from "../../config/token-file.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { ConfigOptions } from "./options.js";
@@ -14,10 +13,10 @@ export async function valueToKeep(
   key: keyof Profile,
   profile: string,
   options: ConfigOptions,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<string> {
   const { value } = options;
-  if (key === "api_token") return tokenReference(profile, options, deps);
+  if (key === "api_token") return tokenReference(profile, options, context);
   return FILES.has(key) && value !== "" ? wholePath(value) : value;
 }
 
@@ -26,13 +25,17 @@ function wholePath(path: string): string {
 }
 
 /** What is written down for the API token: where it is. A token that comes on stdin is kept in a file first. */
-async function tokenReference(profile: string, { value, input }: ConfigOptions, deps: CommandContext): Promise<string> {
+async function tokenReference(
+  profile: string,
+  { value, input }: ConfigOptions,
+  context: CommandContext,
+): Promise<string> {
   if (value.startsWith("file:")) {
     const path = value.slice("file:".length);
     return path === "" ? value : `file:${wholePath(path)}`;
   }
   if (value !== "-") return value;
-  return keepToken(homeOf(deps), profile, await readToken(input !== false, deps));
+  return keepToken(context.home(), profile, await readToken(input !== false, context));
 }
 
 async function readToken(mayAsk: boolean, { io, redactor, signal }: CommandContext): Promise<string> {

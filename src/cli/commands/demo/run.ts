@@ -15,10 +15,10 @@ import { callWhoami, DEMO_CLIENT, demoAgent } from "./agent.js";
 const DEVICES = 1200;
 
 /** `demo`: starts the service in this process, does the main job against it, shows each step, and ends. */
-export async function runDemo(deps: CommandContext): Promise<undefined> {
-  const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, signal: deps.signal });
+export async function runDemo(context: CommandContext): Promise<undefined> {
+  const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, signal: context.signal });
   try {
-    await new Demo(sandbox, deps).play();
+    await new Demo(sandbox, context).play();
   } finally {
     await sandbox.close();
   }
@@ -33,11 +33,11 @@ const KINDS = {
 
 class Demo {
   readonly #sandbox: Sandbox;
-  readonly #deps: CommandContext;
+  readonly #context: CommandContext;
 
-  constructor(sandbox: Sandbox, deps: CommandContext) {
+  constructor(sandbox: Sandbox, context: CommandContext) {
     this.#sandbox = sandbox;
-    const { io } = deps;
+    const { io } = context;
     // The story is one text: what commands say on stderr stands where it belongs, between the tables.
     const narrate = (text: string) => void io.stdout.write(`${text}\n`).catch(() => {});
     const env = {
@@ -49,7 +49,7 @@ class Demo {
       AGENTAUTH_HOME: join(tmpdir(), `agentauth-demo-${randomUUID()}`),
     };
     const quiet: Io = { ...io, env, say: narrate, warn: narrate, progress: () => ({ update() {}, stop() {} }) };
-    this.#deps = { ...deps, io: quiet };
+    this.#context = context.with({ io: quiet });
   }
 
   async play(): Promise<void> {
@@ -77,11 +77,11 @@ class Demo {
   }
 
   async #say(text: string): Promise<void> {
-    await this.#deps.io.stdout.write(`${text}\n`);
+    await this.#context.io.stdout.write(`${text}\n`);
   }
 
   async #title(title: string, command: string): Promise<void> {
-    const { colors } = this.#deps.io.stdout;
+    const { colors } = this.#context.io.stdout;
     await this.#say(`\n${colors.bold(`# ${title}`)}\n${colors.dim(`$ ${command}`)}`);
   }
 
@@ -92,13 +92,14 @@ class Demo {
     ]);
     const argv = [kind.noun, "list", ...words];
     await this.#title(title, `agentauth ${argv.map(shellWord).join(" ")}`);
-    await runList(kind, { output: "table", ...flags }, { ...this.#deps, argv });
+    const options: ListFlags = { output: "table", ...flags };
+    await runList(kind, options, this.#context.with({ argv, flags: options }));
   }
 
   /** Reads every device while the service fails in four ways, and holds the result against the truth. */
   async #surviveFaults(pool_id: string): Promise<void> {
     const { faults, data, baseUrl, apiToken } = this.#sandbox;
-    await this.#say(`\n${this.#deps.io.stdout.colors.bold("# Every device, while the service fails")}`);
+    await this.#say(`\n${this.#context.io.stdout.colors.bold("# Every device, while the service fails")}`);
     faults.add([
       { kind: "status", status: 503, path: "device", after: 2 },
       { kind: "status", status: 429, retryAfter: "1", path: "device", after: 5 },
@@ -114,7 +115,7 @@ class Demo {
     const ids = new Set<string>();
     let inOrder = true;
     let count = 0;
-    for await (const device of service.devices.list({ pool_id }, { concurrency: 4, signal: this.#deps.signal })) {
+    for await (const device of service.devices.list({ pool_id }, { concurrency: 4, signal: this.#context.signal })) {
       inOrder &&= device.id === data.device(pool_id, count)?.id;
       ids.add(device.id ?? "");
       count++;
@@ -128,7 +129,7 @@ class Demo {
 
   /** Signs in at the sandbox's MCP server, uses it, finds the agent among the devices, and signs out. */
   async #useMcpServer(pool: string): Promise<void> {
-    const { signal } = this.#deps;
+    const { signal } = this.#context;
     const { mcpUrl } = this.#sandbox;
     const agent = demoAgent();
     await this.#title("A token for a protected MCP server", `agentauth token ${shellWord(mcpUrl)}`);
@@ -147,7 +148,7 @@ class Demo {
 
   async #showRequests(): Promise<void> {
     const { requests } = this.#sandbox;
-    await this.#say(`\n${this.#deps.io.stdout.colors.bold("# What was requested")}`);
+    await this.#say(`\n${this.#context.io.stdout.colors.bold("# What was requested")}`);
     const counts = new Map<string, number>();
     for (const { method, path, status } of requests) {
       const line = `${method} ${path}  ${status === 0 ? "reset" : status}`;

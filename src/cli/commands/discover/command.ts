@@ -23,7 +23,7 @@ export function declareDiscover(registry: Registry): void {
     )
     .action(
       registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runDiscover(options, deps),
+        async (options, context) => (await import("./run.js")).runDiscover(options, context),
         "url",
       ),
     );

@@ -2,9 +2,8 @@ import { type AgentAuthError, withHint } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
 import { coversServer } from "../../../oauth/discovery/resource.js";
 import { escapeText } from "../../../redact.js";
-import { createAgentClient, traceLine } from "../../clients/agent.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { settingsOf } from "../../config/settings.js";
+import { traceLine } from "../../clients/trace-line.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { tableText } from "../../output/layout.js";
@@ -14,19 +13,19 @@ import type { CommandContext } from "../../runtime/context.js";
 /** `discover`: every step, also when it fails. */
 export async function runDiscover(
   options: StoredLoginFlags & { url?: string },
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<undefined> {
-  const { io } = deps;
-  const agent = await createAgentClient(options, deps, "when-present");
+  const { io } = context;
+  const agent = await context.agent();
   const url = parseMcpUrlArgument(options.url ?? "");
-  const { found, trace, error: failure } = await agent.discover(url, { signal: deps.signal });
+  const { found, trace, error: failure } = await agent.discover(url, { signal: context.signal });
   const error = failure && withoutOwnName(failure);
-  const format = formatOf(options, settingsOf(options, deps), io);
+  const format = formatOf(options, context.settings(), io);
   if (format !== "table" && format !== "plain") {
     const { server = url, resource, issuer } = found ?? {};
-    const report = { server, resource, issuer, trace, ...(error && { error: errorData(error, deps) }) };
-    await printObject(io, format, report, { jq: options.jq, now: deps.now });
-  } else await printSteps({ found, trace }, deps);
+    const report = { server, resource, issuer, trace, ...(error && { error: errorData(error, context) }) };
+    await printObject(io, format, report, { jq: options.jq, now: context.now });
+  } else await printSteps({ found, trace }, context);
   if (error) throw error;
   return undefined;
 }

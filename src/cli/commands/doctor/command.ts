@@ -45,6 +45,9 @@ Examples:
   $ agentauth doctor --jq '.settings[] | select(.name == "base_url").source'`,
     )
     .action(
-      registry.action<DoctorFlags>(async (options, deps) => (await import("./run.js")).runDoctor(options, deps), "url"),
+      registry.action<DoctorFlags>(
+        async (options, context) => (await import("./run.js")).runDoctor(options, context),
+        "url",
+      ),
     );
 }

@@ -1,23 +1,18 @@
 import { shellWord } from "../../../redact.js";
-import { createAgentClient } from "../../clients/agent.js";
-import { agentNetwork } from "../../clients/agent-network.js";
-import { networkOptions } from "../../clients/management.js";
-import { settingsOf } from "../../config/settings.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Check, type Finding, ok, skipped, warning } from "./check.js";
 import { dateOf, judgeClock } from "./online-checks.js";
 import type { DoctorFlags } from "./options.js";
 
 /** The checks of one MCP server: whether its issuer is found, and whether somebody is signed in there. */
-export function mcpChecks(url: string, flags: DoctorFlags, deps: CommandContext): Check[] {
-  const agent = () => createAgentClient(flags, deps, "when-present");
+export function mcpChecks(url: string, flags: DoctorFlags, context: CommandContext): Check[] {
   return [
-    { name: "server clock", area: "online", run: () => serverClock(url, flags, deps) },
+    { name: "server clock", area: "online", run: () => serverClock(url, flags, context) },
     {
       name: "discovery",
       area: "online",
       async run() {
-        const { found, trace, error } = await (await agent()).discover(url, { signal: deps.signal });
+        const { found, trace, error } = await (await context.agent()).discover(url, { signal: context.signal });
         if (error) throw error;
         return ok(`${found?.server} has its tokens from ${found?.issuer.issuer} (${trace.length} requests)`);
       },
@@ -26,7 +21,7 @@ export function mcpChecks(url: string, flags: DoctorFlags, deps: CommandContext)
       name: "login",
       area: "store",
       async run() {
-        const [login] = await (await agent()).status(url);
+        const [login] = await (await context.agent()).status(url);
         return login ? judge(login, url) : warning("nobody is signed in", signIn(url));
       },
     },
@@ -34,18 +29,15 @@ export function mcpChecks(url: string, flags: DoctorFlags, deps: CommandContext)
 }
 
 /** Asks the server once, without a token, and looks at nothing but the time of its answer. */
-async function serverClock(url: string, flags: DoctorFlags, deps: CommandContext): Promise<Finding> {
+async function serverClock(url: string, flags: DoctorFlags, context: CommandContext): Promise<Finding> {
   try {
-    const options = networkOptions(flags, settingsOf(flags, deps), deps);
-    const way = (await agentNetwork(options, deps.redactor)).connectTo(
-      new URL(url),
-      flags.allowPrivateNetwork ? "all" : new Set(),
-    );
+    const network = await context.network();
+    const way = network.connectTo(new URL(url), flags.allowPrivateNetwork ? "all" : new Set());
     const limit = AbortSignal.timeout((flags.timeout ?? 10) * 1000);
-    const signal = AbortSignal.any([deps.signal, limit]);
+    const signal = AbortSignal.any([context.signal, limit]);
     const response = await way.fetch(url, { redirect: "manual", signal });
     await response.body?.cancel();
-    return judgeClock("the MCP server", { date: dateOf(response), now: deps.now() });
+    return judgeClock("the MCP server", { date: dateOf(response), now: context.now() });
   } catch {
     return skipped("the MCP server gave no answer");
   }

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { MASK, quote } from "../../../redact.js";
 import { certificateFiles, readClientCertificate } from "../../clients/certificate.js";
-import type { Settings } from "../../config/settings.js";
-import type { Sourced } from "../../config/sourced.js";
+import type { Settings, Sourced } from "../../runtime/settings.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -1,11 +1,9 @@
 import type { ManagementClient } from "../../../api/client.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
-import { createManagementClient } from "../../clients/management.js";
-import type { Settings } from "../../config/settings.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { Settings } from "../../runtime/settings.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
-import type { DoctorFlags } from "./options.js";
 
 /** What came of the one request to the service. */
 interface Reached {
@@ -20,19 +18,18 @@ interface Reached {
 }
 
 /** The checks that ask the service; it is asked once, and only where that was wished for. */
-export function onlineChecks(flags: DoctorFlags, settings: Settings, deps: CommandContext): Check[] {
-  const asked = flags.online === true;
+export function onlineChecks(isOnline: boolean, context: CommandContext): Check[] {
   let answer: Promise<Reached> | undefined;
   const ask = () => {
-    answer ??= reach(flags, settings, deps);
+    answer ??= reach(context);
     return answer;
   };
   const check = (name: string, judge: (reached: Reached) => Finding): Check => ({
     name,
     area: "online",
     async run() {
-      if (!asked) return skipped("nothing was asked over the network", "agentauth doctor --online asks");
-      return settings.baseUrl === undefined ? skipped("there is no base_url to ask") : judge(await ask());
+      if (!isOnline) return skipped("nothing was asked over the network", "agentauth doctor --online asks");
+      return context.settings().baseUrl === undefined ? skipped("there is no base_url to ask") : judge(await ask());
     },
   });
   return [
@@ -44,14 +41,15 @@ export function onlineChecks(flags: DoctorFlags, settings: Settings, deps: Comma
   ];
 }
 
-async function reach(flags: DoctorFlags, settings: Settings, deps: CommandContext): Promise<Reached> {
-  const service = await createManagementClient(flags, settings, deps);
+async function reach(context: CommandContext): Promise<Reached> {
+  const settings = context.settings();
+  const service = await context.management();
   try {
-    const { told, response } = await smallest(service, settings, deps.signal);
-    return { told: `${settings.baseUrl?.value}: ${told}`, date: dateOf(response), now: deps.now() };
+    const { told, response } = await smallest(service, settings, context.signal);
+    return { told: `${settings.baseUrl?.value}: ${told}`, date: dateOf(response), now: context.now() };
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    return { told: "", error, date: dateOf(error.response), now: deps.now() };
+    return { told: "", error, date: dateOf(error.response), now: context.now() };
   }
 }
 

@@ -1,7 +1,6 @@
 import { chosenByEnvironment } from "../../../login/browser.js";
-import { writtenProfile } from "../../config/profile.js";
-import type { Sourced } from "../../config/sourced.js";
-import type { StoreChoice } from "../../config/store.js";
+import { effectiveSettings } from "../../config/effective.js";
+import type { Sourced } from "../../runtime/settings.js";
 import { proxiesOf, shownProxy } from "./network-checks.js";
 import type { DoctorFlags } from "./options.js";
 import type { KnownSettings } from "./settings-checks.js";
@@ -15,24 +14,42 @@ export interface SettingRow {
   source: string;
 }
 
-/** What the rows are made of. */
-export interface RowContext extends KnownSettings {
+/** What the rows are read from. */
+export interface RowSources extends KnownSettings {
   flags: DoctorFlags;
   env: Env;
   home: Sourced;
-  /** Where logins are kept; undefined where what is asked for is none. */
-  store: StoreChoice | undefined;
+  /** The store of logins; undefined where the variable or the setting names none. */
+  store: Sourced | undefined;
 }
 
-/** Every setting with its source. Of secrets it is told where they are. */
-export function settingRows(context: RowContext): SettingRow[] {
+const NOT_USABLE = "(not usable)";
+
+/** What applies where nothing is set. */
+const DEFAULTS: Readonly<Record<string, string>> = { output: "table on a terminal, plain in a pipe" };
+
+/** Every setting with its source, as `config list` has it, and what else decides how this machine is used. */
+export function settingRows(sources: RowSources): SettingRow[] {
+  const { flags, home, config, wrongBaseUrl, env } = sources;
+  const asJson = flags.json && !flags.output ? { value: "json", source: "--json" } : undefined;
+  const settings = {
+    ...sources.settings,
+    ...(asJson && { output: asJson }),
+    ...(wrongBaseUrl !== undefined && { baseUrl: { value: NOT_USABLE, source: wrongBaseUrl } }),
+  };
+  // A profile's entries were checked when the settings file was read: only the variable can be wrong.
+  const store = sources.store ?? { value: NOT_USABLE, source: "AGENTAUTH_STORE" };
+  const rows = effectiveSettings({ settings, config, home: home.value, store }, "reference").map(
+    ({ key, value, source = "default" }) => ({ name: key, value: value ?? DEFAULTS[key] ?? null, source }),
+  );
+  const isCertificate = ({ name }: SettingRow) => name === "client_cert" || name === "client_key";
   return [
-    row("home", context.home),
-    row("profile", context.settings.profile),
-    ...serviceRows(context),
-    ...storeRows(context),
-    ...networkRows(context),
-    ...personRows(context),
+    row("home", home),
+    ...rows.filter((one) => !isCertificate(one)),
+    ...networkRows(flags, env),
+    ...rows.filter(isCertificate),
+    row("extra_ca_certs", variable("NODE_EXTRA_CA_CERTS", env)),
+    ...personRows(flags, env),
   ];
 }
 
@@ -40,43 +57,10 @@ function row(name: string, setting: Sourced | undefined, otherwise: string | nul
   return { name, ...(setting ?? { value: otherwise, source: "default" }) };
 }
 
-/** A profile's own entries were checked when the settings file was read: only the variable can be wrong. */
-function storeRows({ store, settings, config }: RowContext): SettingRow[] {
-  const { name, entries } = writtenProfile(settings.profile.value, config);
-  const chosen = store && { value: store.value, source: store.source };
-  const fallback = entries.store_fallback && { value: entries.store_fallback, source: `profile ${name}` };
-  return [
-    row("store", chosen ?? { value: "(not usable)", source: "AGENTAUTH_STORE" }),
-    row("store_fallback", fallback || undefined, "none"),
-  ];
-}
-
-function serviceRows({ settings, config, wrongBaseUrl, flags }: RowContext): SettingRow[] {
-  const { profile, baseUrl, apiToken, authHeader, issuer, account, domain, pool, output } = settings;
-  const wrong = wrongBaseUrl === undefined ? undefined : { value: "(not usable)", source: wrongBaseUrl };
-  const { entries } = writtenProfile(profile.value, config);
-  const token = apiToken && {
-    ...(apiToken.source === "AGENTAUTH_API_TOKEN"
-      ? { value: "(set)", source: apiToken.source }
-      : { value: entries.api_token ?? "(that of the sandbox)", source: `profile ${profile.value}` }),
-  };
-  const asJson = flags.json && !flags.output ? { value: "json", source: "--json" } : undefined;
-  return [
-    row("base_url", wrong ?? baseUrl),
-    row("api_token", token),
-    row("auth_header", authHeader, "Authorization: Bearer"),
-    row("issuer", issuer),
-    row("account", account),
-    row("domain", domain),
-    row("pool", pool),
-    row("output", asJson ?? output, "table on a terminal, plain in a pipe"),
-  ];
-}
-
-function networkRows({ flags, env, settings }: RowContext): SettingRow[] {
+function networkRows(flags: DoctorFlags, env: Env): SettingRow[] {
   const { https, http, except } = proxiesOf(flags.proxy, env);
   const shown = (proxy: Sourced | undefined) =>
-    proxy && { value: shownProxy(proxy.value) ?? "(not usable)", source: proxy.source };
+    proxy && { value: shownProxy(proxy.value) ?? NOT_USABLE, source: proxy.source };
   return [
     row("timeout", flagged(flags.timeout, "--timeout"), "30"),
     row("retries", flagged(flags.retries, "--retries"), "2"),
@@ -84,13 +68,10 @@ function networkRows({ flags, env, settings }: RowContext): SettingRow[] {
     row("http_proxy", shown(http)),
     row("no_proxy", except),
     row("ca_file", flagged(flags.caFile, "--ca-file")),
-    row("client_cert", settings.clientCert),
-    row("client_key", settings.clientKey),
-    row("extra_ca_certs", variable("NODE_EXTRA_CA_CERTS", env)),
   ];
 }
 
-function personRows({ flags, env }: RowContext): SettingRow[] {
+function personRows(flags: DoctorFlags, env: Env): SettingRow[] {
   const browser = chosenByEnvironment(env);
   const errors = env["AGENTAUTH_ERRORS"] === "json" ? { value: "json", source: "AGENTAUTH_ERRORS" } : undefined;
   const noInput = flags.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] ? "AGENTAUTH_NO_INPUT" : undefined;

@@ -4,13 +4,12 @@ import { VERSION } from "../../../http/user-agent.js";
 import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { homeOf } from "../../config/home.js";
 import { writtenProfile } from "../../config/profile.js";
-import type { Sourced } from "../../config/sourced.js";
 import { chooseStore, type StoreChoice } from "../../config/store.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { Sourced } from "../../runtime/settings.js";
 import { type Check, type CheckResult, runChecks } from "./check.js";
 import { checkDisk, checkHome, checkWriting, homeSource } from "./home-checks.js";
 import { checkKeychain, KEYCHAIN_CHECK_MS } from "./keychain-checks.js";
@@ -35,27 +34,28 @@ import { reportText } from "./text.js";
 import { checkTls, checkVariables, SECRET_VARIABLES } from "./variable-checks.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the gravest failure. */
-export async function runDoctor(options: DoctorFlags, deps: CommandContext): Promise<number> {
-  const { io, redactor } = deps;
+export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
+  const { io, redactor } = context;
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
-  hideSecrets(options, deps);
-  const home = { value: homeOf(deps), source: homeSource(io.env) };
+  hideSecrets(options, context);
+  const home = { value: context.home(), source: homeSource(io.env) };
   const known = knownSettings(options, io.env, home.value);
+  const flags = bounded(options);
   const checks = [
-    ...machineChecks(options, known, deps),
-    ...settingChecks(known, home.value, deps),
-    ...storeChecks(options, known, home, deps),
-    ...onlineChecks(bounded(options), known.settings, deps),
-    ...(url === undefined ? [] : mcpChecks(url, bounded(options), deps)),
+    ...machineChecks(options, known, context),
+    ...settingChecks(known, home.value, context),
+    ...storeChecks(options, known, home, context),
+    ...onlineChecks(options.online === true, context.with({ flags, settings: known.settings })),
+    ...(url === undefined ? [] : mcpChecks(url, flags, context.with({ flags }))),
   ];
-  const { results, exitCode } = await runChecks(checks, deps.signal);
+  const { results, exitCode } = await runChecks(checks, context.signal);
   const settings = settingRows({ ...known, flags: options, env: io.env, home, store: usableStore(known, io.env) });
   const platform = `${process.platform} ${process.arch} ${release()}`;
   const report = redactReport(
     { version: VERSION, node: process.version, platform, checks: results, settings },
     redactor,
   );
-  await print(report, options, known, deps);
+  await print(report, options, known, context);
   io.say(summary(results));
   return exitCode;
 }

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { isAgentAuthError } from "../../../errors.js";
 import { type Config, checkSetting, configPath, readConfig } from "../../config/file.js";
 import { profileOf } from "../../config/profile.js";
-import { resolveSettings, type Settings } from "../../config/settings.js";
-import type { Sourced } from "../../config/sourced.js";
+import { resolveSettings } from "../../config/settings.js";
 import type { SettingFlags } from "../../flags/global.js";
+import type { Settings, Sourced } from "../../runtime/settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;

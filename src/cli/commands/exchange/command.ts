@@ -41,7 +41,7 @@ Examples:
     )
     .action(
       registry.action<ExchangeFlags>(
-        async (options, deps) => (await import("./run.js")).runExchange(options, deps),
+        async (options, context) => (await import("./run.js")).runExchange(options, context),
         "url",
       ),
     );

@@ -1,7 +1,6 @@
 import { AgentAuthError } from "../../../errors.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
-import { createAgentClient } from "../../clients/agent.js";
 import { secretOf } from "../../clients/grant.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
@@ -9,7 +8,7 @@ import type { CommandContext } from "../../runtime/context.js";
 import type { ExchangeFlags } from "./options.js";
 
 /** `exchange`: prints the token that came of it and nothing else; nothing at all where there is none. */
-export async function runExchange(options: ExchangeFlags, deps: CommandContext): Promise<undefined> {
+export async function runExchange(options: ExchangeFlags, context: CommandContext): Promise<undefined> {
   const { audience, resource, scope, actorTokenFile, actorTokenType, format = "raw", ...flags } = options;
   const url = parseMcpUrlArgument(options.url);
   if (audience === undefined && resource === undefined) {
@@ -23,19 +22,19 @@ export async function runExchange(options: ExchangeFlags, deps: CommandContext):
     requestedTokenType: typeOf(options.requestedTokenType, "--requested-token-type"),
   };
   // Before any other secret is read from standard input, the flags are held against each other.
-  const agent = await createAgentClient({ ...flags, ...(actorTokenFile && { actorTokenFile }) }, deps, "when-present");
-  const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", deps);
-  const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, deps));
+  const agent = await context.with({ flags: { ...flags, ...(actorTokenFile && { actorTokenFile }) } }).agent();
+  const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
+  const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, context));
   if (types.subjectTokenType !== undefined && subjectToken === undefined) {
     throw usage(
       "--subject-token-type is of a token that is given, and there is none",
       "AGENTAUTH_SUBJECT_TOKEN, or --subject-token-file <file>",
     );
   }
-  const wish = { ...types, audience, resource, scope, subjectToken, actorToken, signal: deps.signal };
+  const wish = { ...types, audience, resource, scope, subjectToken, actorToken, signal: context.signal };
   const token = await agent.exchange(url, wish);
-  deps.redactor.add(token.value);
-  await deps.io.stdout.write(textOf(token, format, deps.now()));
+  context.redactor.add(token.value);
+  await context.io.stdout.write(textOf(token, format, context.now()));
   return undefined;
 }
 

@@ -29,7 +29,7 @@ Examples:
 
 /** `exec`. */
 export function declareExec(registry: Registry): void {
-  const { root, deps } = registry;
+  const { root, context } = registry;
   const command = addAgentFlags(
     root.command("exec").helpGroup("Tokens:").description("run a command with the token in its environment"),
   )
@@ -55,13 +55,13 @@ export function declareExec(registry: Registry): void {
     .addHelpText("after", HELP)
     .action(
       registry.action<ExecFlags>(
-        async (options, deps) => (await import("./run.js")).runExec(options, deps),
+        async (options, context) => (await import("./run.js")).runExec(options, context),
         "url",
         "command",
       ),
     );
   // Where "--" was forgotten, that is to be told, and not that a flag of the command is none of ours.
-  if (!deps.argv.includes("--")) command.allowUnknownOption();
+  if (!context.argv.includes("--")) command.allowUnknownOption();
 }
 
 function place(value: string): TokenTarget {

@@ -1,10 +1,8 @@
 import { join } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { createAgentClient } from "../../clients/agent.js";
 import { checkHandOver } from "../../clients/bound-token.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { homeOf } from "../../config/home.js";
 import type { CommandContext, LentProcess } from "../../runtime/context.js";
 import { pendingSaves } from "../../runtime/pending-saves.js";
 import { type ChildResult, runChild } from "./child.js";
@@ -18,20 +16,20 @@ import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
 type Token = Awaited<ReturnType<AgentClient["token"]>>;
 
 /** `exec`: runs a command that finds the token in its environment, and gives the command's exit code. */
-export async function runExec(options: ExecFlags, deps: CommandContext): Promise<number> {
-  const command = commandOf(options, deps.argv);
+export async function runExec(options: ExecFlags, context: CommandContext): Promise<number> {
+  const command = commandOf(options, context.argv);
   const url = parseMcpUrlArgument(options.url);
-  const agent = await createAgentClient(options, deps, "when-present");
+  const agent = await context.agent();
   const { scope, minTtl } = options;
   const ask = (more: { signal: AbortSignal; login?: false }) => agent.token(url, { scope, minTtl, ...more });
-  const first = await ask({ signal: deps.signal });
-  deps.signal.throwIfAborted();
+  const first = await ask({ signal: context.signal });
+  context.signal.throwIfAborted();
   checkHandOver(first, "exec");
   const forms = tokenEncodings();
-  remember(first.value, forms, deps);
-  const own = deps.lend();
+  remember(first.value, forms, context);
+  const own = context.lend();
   try {
-    return await runWith(first, (signal) => ask({ signal, login: false }), { options, command, forms, own, deps });
+    return await runWith(first, (signal) => ask({ signal, login: false }), { options, command, forms, own, context });
   } finally {
     own.giveBack();
   }
@@ -42,11 +40,11 @@ interface Run {
   command: readonly string[];
   forms: TokenEncodings;
   own: LentProcess;
-  deps: CommandContext;
+  context: CommandContext;
 }
 
 async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token>, run: Run): Promise<number> {
-  const { options, command, forms, own, deps } = run;
+  const { options, command, forms, own, context } = run;
   const { kind, name } = options.as ?? DEFAULT_TARGET;
   let file: RefreshedTokenFile | undefined;
   const handOver = () => {
@@ -58,15 +56,15 @@ async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token
     result = await runChild({
       command,
       env: handOver,
-      masked: { stdout: options.mask ?? !deps.io.stdout.isTTY, stderr: options.mask ?? !deps.io.stderr.isTTY },
+      masked: { stdout: options.mask ?? !context.io.stdout.isTTY, stderr: options.mask ?? !context.io.stderr.isTTY },
       secrets: forms.all,
-      onTerminal: deps.io.stdin.isTTY || deps.io.stdout.isTTY || deps.io.stderr.isTTY,
-      onUnheard: ({ code, message }) => deps.io.warn(`the command could not be sent a signal: ${code ?? message}`),
+      onTerminal: context.io.stdin.isTTY || context.io.stdout.isTTY || context.io.stderr.isTTY,
+      onUnheard: ({ code, message }) => context.io.warn(`the command could not be sent a signal: ${code ?? message}`),
       own,
     });
   } catch (error) {
     if (!isStartFailure(error)) throw error;
-    return await tellStartFailure(command[0] ?? "", error, deps);
+    return await tellStartFailure(command[0] ?? "", error, context);
   } finally {
     await file?.stop();
   }
@@ -88,19 +86,19 @@ async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token
 function keepFile(
   first: Token,
   ask: (signal: AbortSignal) => Promise<Token>,
-  { options, forms, deps }: Run,
+  { options, forms, context }: Run,
 ): RefreshedTokenFile {
   return keepTokenFileFresh({
-    folder: join(homeOf(deps), "run"),
+    folder: join(context.home(), "run"),
     first,
     ask,
-    onToken: (token) => remember(token, forms, deps),
+    onToken: (token) => remember(token, forms, context),
     onTrouble: (error) => {
-      const reason = deps.redactor.redact(error instanceof Error ? error.message : String(error));
-      deps.io.warn(`the token file cannot be renewed, and is tried again: ${reason}`);
+      const reason = context.redactor.redact(error instanceof Error ? error.message : String(error));
+      context.io.warn(`the token file cannot be renewed, and is tried again: ${reason}`);
     },
     minTtl: options.minTtl ?? 60,
-    now: deps.now,
+    now: context.now,
   });
 }
 

@@ -60,7 +60,7 @@ export function declareHelpTopics(registry: Registry): void {
   for (const topic of TOPICS) {
     const command = registry.root.command(topic.name, { hidden: true }).description(topic.about);
     command.helpInformation = () => `${topic.text()}\n`;
-    command.action(registry.action(async () => void (await registry.deps.io.stdout.write(`${topic.text()}\n`))));
+    command.action(registry.action(async () => void (await registry.context.io.stdout.write(`${topic.text()}\n`))));
   }
   const names = TOPICS.map(({ name, about }) => `  ${`help ${name}`.padEnd(18)}  ${about}`);
   registry.root.addHelpText("after", `\nTopics:\n${names.join("\n")}\n\nTo begin without an account: agentauth demo`);

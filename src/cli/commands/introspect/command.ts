@@ -19,7 +19,7 @@ export function declareIntrospect(registry: Registry): void {
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
     .action(
       registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runIntrospect(options, deps),
+        async (options, context) => (await import("./run.js")).runIntrospect(options, context),
         "url",
       ),
     );

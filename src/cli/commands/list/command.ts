@@ -52,13 +52,13 @@ export function declareLists(registry: Registry): void {
       .option(`--${kind.scope} <${kind.scope}_id>`, `the ${kind.scope} (default: the profile's)`)
       .addHelpText("after", `\nExamples:${kind.examples}`)
       .action(
-        registry.action<ListFlags>(async (options, deps) => {
+        registry.action<ListFlags>(async (options, context) => {
           if (isAboutWatching(options)) {
             const { runWatch } = await import("./watch/run.js");
-            return runWatch(kind, options, deps);
+            return runWatch(kind, options, context);
           }
           const { runList } = await import("../../listing/print-list.js");
-          return runList(kind, options, deps);
+          return runList(kind, options, context);
         }),
       );
     if (kind.noun === "devices") {
@@ -117,9 +117,9 @@ function declareGet(group: Command, registry: Registry): void {
     .addOption(pagerOption())
     .addHelpText("after", "\nExample:\n  $ agentauth devices get <device_id> --pool <pool_id> -o json")
     .action(
-      registry.action<ListFlags & { id: string }>(async (options, deps) => {
+      registry.action<ListFlags & { id: string }>(async (options, context) => {
         const { runGet } = await import("./run.js");
-        return runGet(options, deps);
+        return runGet(options, context);
       }, "id"),
     );
 }

@@ -1,6 +1,4 @@
 import { AgentAuthError } from "../../../errors.js";
-import { createManagementClient } from "../../clients/management.js";
-import { settingsOf } from "../../config/settings.js";
 import type { ListFlags } from "../../flags/list.js";
 import { checkIdentifier, requireScope } from "../../listing/scope.js";
 import { readOptions } from "../../listing/source.js";
@@ -11,23 +9,23 @@ import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** `devices get`. */
-export async function runGet(options: ListFlags & { id: string }, deps: CommandContext): Promise<undefined> {
-  const settings = settingsOf(options, deps);
+export async function runGet(options: ListFlags & { id: string }, context: CommandContext): Promise<undefined> {
+  const settings = context.settings();
   const pool_id = requireScope("pool", settings.pool, "devices get <device_id>");
   if (options.id === "") throw new AgentAuthError("usage", "the device id is empty", { class: "usage" });
   checkIdentifier(options.id, "the device id");
-  const service = await createManagementClient(options, settings, deps);
-  const progress = deps.io.progress();
+  const service = await context.management();
+  const progress = context.io.progress();
   progress.update(`looking for ${options.id}`);
-  const listOptions = { ...readOptions({}), signal: deps.signal };
+  const listOptions = { ...readOptions({}), signal: context.signal };
   const device = await service.devices.get({ pool_id, id: options.id }, listOptions).finally(() => progress.stop());
-  const format = formatOf(options, settings, deps.io);
-  await withPager(deps, { ...options, format }, ({ io }) =>
+  const format = formatOf(options, settings, context.io);
+  await withPager(context, { ...options, format }, ({ io }) =>
     printObject(io, format, device, {
       ...DEVICE,
       jq: options.jq,
       showSecrets: options.showSecrets,
-      now: deps.now,
+      now: context.now,
     }),
   );
   return undefined;

@@ -27,6 +27,9 @@ Examples:
   $ agentauth login https://mcp.example/mcp --wait <login_id>`,
     )
     .action(
-      registry.action<TokenFlags>(async (options, deps) => (await import("./run.js")).runLogin(options, deps), "url"),
+      registry.action<TokenFlags>(
+        async (options, context) => (await import("./run.js")).runLogin(options, context),
+        "url",
+      ),
     );
 }

@@ -1,8 +1,6 @@
 import { AgentAuthError } from "../../../errors.js";
 import { escapeText, shellWord } from "../../../redact.js";
-import { createAgentClient } from "../../clients/agent.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { homeOf } from "../../config/home.js";
 import { repairHome } from "../../config/home-access.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
@@ -10,31 +8,31 @@ import type { CommandContext } from "../../runtime/context.js";
 import { beginLogin, finishLogin } from "./two-step-login.js";
 
 /** `login`: signs in, whatever is stored; in one step, or in two. */
-export async function runLogin(options: TokenFlags, deps: CommandContext): Promise<undefined> {
+export async function runLogin(options: TokenFlags, context: CommandContext): Promise<undefined> {
   const url = parseMcpUrlArgument(options.url);
   if (options.grant !== undefined) throw noSignIn(url, options.grant);
-  const home = homeOf(deps);
-  if (repairHome(home)) deps.io.say(`${escapeText(home)} could be read by others, and is yours alone again`);
-  if (options.wait === false) return beginLogin(url, options, deps);
-  const reason = whyTwoSteps(options, deps);
+  const home = context.home();
+  if (repairHome(home)) context.io.say(`${escapeText(home)} could be read by others, and is yours alone again`);
+  if (options.wait === false) return beginLogin(url, options, context);
+  const reason = whyTwoSteps(options, context);
   if (reason !== undefined) {
-    deps.io.say(
+    context.io.say(
       `login does not wait for the user, since ${reason}: show the user the URL and run the command in "finish"; --browser none waits`,
     );
-    return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, deps);
+    return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, context);
   }
-  const agent = await createAgentClient(options, deps, "always");
+  const agent = await context.agent({ login: "always" });
   const token =
     typeof options.wait === "string"
-      ? await finishLogin(agent, url, options.wait, options, deps)
-      : await agent.login(url, { scope: options.scope, signal: deps.signal });
+      ? await finishLogin(agent, url, options.wait, options, context)
+      : await agent.login(url, { scope: options.scope, signal: context.signal });
   const until = token.expiresAt === undefined ? "" : `, the token ends ${token.expiresAt.toISOString()}`;
   const bound = token.tokenType === "DPoP" ? ", bound to a key of this machine (DPoP)" : "";
   const logins = await agent.status(url);
   const login = logins.find(({ account }) => account === (token.account ?? null));
   const renewal = login?.refreshable ? "" : "; there is no refresh token, so it cannot be renewed";
-  if (options.json || options.output === "json") await deps.io.stdout.write(json({ signed_in: true, ...login }));
-  deps.io.say(
+  if (options.json || options.output === "json") await context.io.stdout.write(json({ signed_in: true, ...login }));
+  context.io.say(
     `signed in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${renewal}`,
   );
   return undefined;

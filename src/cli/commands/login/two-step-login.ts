@@ -12,9 +12,7 @@ import { quote, shellWord } from "../../../redact.js";
 import { CodecError, decodeLogin, encodeLogin } from "../../../store/file/codec.js";
 import { readPrivateFile, removeFile, writePrivateFile } from "../../../store/file/private-file.js";
 import { onFiles } from "../../../store/store-error.js";
-import { createAgentClient, loginMethod } from "../../clients/agent.js";
-import { homeOf } from "../../config/home.js";
-import { settingsOf } from "../../config/settings.js";
+import { loginMethod } from "../../clients/login-method.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -22,58 +20,58 @@ import type { CommandContext } from "../../runtime/context.js";
 const LIFE_MS = 10 * 60 * 1000;
 
 /** `login --no-wait`: prints where to sign in, keeps what the second step needs, and ends. */
-export async function beginLogin(url: string, options: TokenFlags, deps: CommandContext): Promise<undefined> {
+export async function beginLogin(url: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
   if (options.flow === "device") {
     throw new AgentAuthError("usage", "--no-wait does not work with --flow device: nobody would ask for the token", {
       class: "usage",
       hint: "leave out one of the two",
     });
   }
-  const agent = await createAgentClient(options, deps, "always");
+  const agent = await context.agent({ login: "always" });
   const wish = { host: options.redirectHost, port: options.redirectPort };
   const login = await agent.beginLogin(url, (preferred) => reserveRedirect({ ...wish, preferred }), {
     scope: options.scope,
-    signal: deps.signal,
+    signal: context.signal,
   });
   const id = randomBytes(9).toString("base64url");
-  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
-  await keep(id, encodeLogin({ ...login, profile: profile.value }), deps);
+  const { profile } = context.settings();
+  await keep(id, encodeLogin({ ...login, profile: profile.value }), context);
   const report = {
     login_id: id,
     url: login.pending.authorizationUrl,
-    expires_at: new Date(deps.now() + LIFE_MS).toISOString(),
+    expires_at: new Date(context.now() + LIFE_MS).toISOString(),
     finish: ["agentauth", "login", login.server, "--wait", id, ...flagsOf(login, profile.value)]
       .map(shellWord)
       .join(" "),
   };
   const { tokenEndpoint } = login.issuer;
   const taker = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss });
-  if (taker !== undefined) deps.io.say(taker);
+  if (taker !== undefined) context.io.say(taker);
   if (options.json || options.output === "json") {
-    await deps.io.stdout.write(`${JSON.stringify(report)}\n`);
+    await context.io.stdout.write(`${JSON.stringify(report)}\n`);
   } else {
-    await deps.io.stdout.write(`${report.url}\n`);
-    deps.io.say(`before you open this address to sign in, or in another window: ${report.finish}`);
+    await context.io.stdout.write(`${report.url}\n`);
+    context.io.say(`before you open this address to sign in, or in another window: ${report.finish}`);
   }
   return undefined;
 }
 
-function keep(id: string, text: string, deps: CommandContext): Promise<void> {
-  const path = pathOf(id, deps);
+function keep(id: string, text: string, context: CommandContext): Promise<void> {
+  const path = pathOf(id, context);
   const folder = dirname(path);
   return onFiles(folder, async () => {
-    sweep(folder, deps);
+    sweep(folder, context);
     writePrivateFile(path, text);
   })();
 }
 
 /** Removes what logins that nobody finished have left: after their time no issuer takes their code any more. */
-function sweep(folder: string, deps: CommandContext): void {
+function sweep(folder: string, context: CommandContext): void {
   const left = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
   for (const name of left) {
     const path = join(folder, name);
     const stat = statSync(path, { throwIfNoEntry: false });
-    if (stat && deps.now() - stat.mtimeMs > LIFE_MS) removeFile(path);
+    if (stat && context.now() - stat.mtimeMs > LIFE_MS) removeFile(path);
   }
 }
 
@@ -83,9 +81,9 @@ export async function finishLogin(
   url: string,
   id: string,
   options: TokenFlags,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<AccessToken> {
-  const path = pathOf(id, deps);
+  const path = pathOf(id, context);
   const text = readPrivateFile(path);
   if (text === undefined) {
     throw new AgentAuthError("usage", `there is no login ${quote(id)} to finish`, {
@@ -94,16 +92,16 @@ export async function finishLogin(
     });
   }
   const login = readLogin(text, path, url);
-  checkMeant(login, { id, url, options, deps });
+  checkMeant(login, { id, url, options, context });
   const port = Number(new URL(login.pending.redirectUri).port);
-  const method = loginMethod({ ...options, browser: "none", redirectPort: port }, deps);
+  const method = loginMethod({ ...options, browser: "none", redirectPort: port }, context);
   const session = await method.open({
     resource: login.server,
     issuer: login.issuer.issuer,
     preferredRedirectUri: login.pending.redirectUri,
-    signal: deps.signal,
+    signal: context.signal,
   });
-  const token = await agent.finishLogin(login, session, { signal: deps.signal });
+  const token = await agent.finishLogin(login, session, { signal: context.signal });
   removeFile(path);
   return token;
 }
@@ -112,17 +110,17 @@ interface Meant {
   id: string;
   url: string;
   options: TokenFlags;
-  deps: CommandContext;
+  context: CommandContext;
 }
 
 /** What the second command line says must not contradict the first. */
-function checkMeant(login: ReturnType<typeof decodeLogin>, { id, url, options, deps }: Meant): void {
+function checkMeant(login: ReturnType<typeof decodeLogin>, { id, url, options, context }: Meant): void {
   if (login.server !== parseMcpUrl(url).resource) {
     throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
       class: "usage",
     });
   }
-  const { profile } = settingsOf({ ...(options.profile !== undefined && { profile: options.profile }) }, deps);
+  const { profile } = context.settings();
   if (login.profile !== profile.value) {
     throw new AgentAuthError("usage", `the login ${quote(id)} is of the profile ${login.profile}`, {
       class: "usage",
@@ -160,12 +158,12 @@ function readLogin(text: string, path: string, url: string): ReturnType<typeof d
   }
 }
 
-function pathOf(id: string, deps: CommandContext): string {
+function pathOf(id: string, context: CommandContext): string {
   if (!/^[\w-]{12}$/.test(id)) {
     throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
       class: "usage",
       hint: "begin one, which prints its id: agentauth login <mcp_url> --no-wait --json",
     });
   }
-  return join(homeOf(deps), "logins", `${id}.json`);
+  return join(context.home(), "logins", `${id}.json`);
 }

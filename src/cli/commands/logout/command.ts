@@ -27,7 +27,7 @@ Examples:
     )
     .action(
       registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runLogout(options, deps),
+        async (options, context) => (await import("./run.js")).runLogout(options, context),
         "url",
       ),
     );

@@ -64,25 +64,25 @@ export async function logoutOfAll(
   agent: Pick<AgentClient, "logout">,
   logins: readonly LoggedIn[],
   profile: string,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<{ outs: LogoutResult[]; failure: AgentAuthError | undefined }> {
   const failures: AgentAuthError[] = [];
   const attempt = async (login: LoggedIn): Promise<LogoutResult> => {
     const { server, account = null } = login;
     try {
-      return await logout(agent, login, profile, deps);
+      return await logout(agent, login, profile, context);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       failures.push(error);
-      const why = deps.redactor.redact(error.message);
-      deps.io.warn(`still signed in at ${server}: ${why}`);
+      const why = context.redactor.redact(error.message);
+      context.io.warn(`still signed in at ${server}: ${why}`);
       return { server, profile, account, removed: false, told: null, error: why };
     }
   };
   const outs = await Promise.all(logins.map(attempt));
   const untold = outs.filter(({ told }) => told === false).length;
-  if (outs.length === 0) deps.io.say("nobody is signed in");
-  if (outs.length > 1 && untold > 0) deps.io.say(`${untold} of ${outs.length} issuers could not be told`);
+  if (outs.length === 0) context.io.say("nobody is signed in");
+  if (outs.length > 1 && untold > 0) context.io.say(`${untold} of ${outs.length} issuers could not be told`);
   return { outs, failure: summaryOf(failures, outs.length) };
 }
 

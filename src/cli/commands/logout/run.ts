@@ -1,9 +1,7 @@
 import { AgentAuthError } from "../../../errors.js";
 import { shellWord } from "../../../redact.js";
-import { createAgentClient } from "../../clients/agent.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
-import { settingsOf } from "../../config/settings.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { createWriter } from "../../output/writer.js";
@@ -12,7 +10,7 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { LOGOUT_COLUMNS, logout, logoutOfAll } from "./logout.js";
 
 /** `logout`: what is local goes first, and is gone whatever the issuer says. */
-export async function runLogout(options: StoredLoginFlags, deps: CommandContext): Promise<number | undefined> {
+export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
   if ((options.url === undefined) === (options.all !== true)) {
     throw new AgentAuthError("usage", "name one MCP server, or --all", {
       class: "usage",
@@ -25,25 +23,29 @@ export async function runLogout(options: StoredLoginFlags, deps: CommandContext)
       hint: `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
     });
   }
-  const settings = settingsOf(options, deps);
-  const agent = await createAgentClient(options, deps, "when-present");
+  const settings = context.settings();
+  const agent = await context.agent();
   const profile = settings.profile.value;
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { outs, failure } =
     options.url === undefined
-      ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, deps)
+      ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
       : {
-          outs: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, deps)],
+          outs: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
           failure: undefined,
         };
   if (options.output !== undefined || options.json === true || options.jq !== undefined) {
-    const format = formatOf(options, settings, deps.io);
-    const writer = createWriter(format, { ...LOGOUT_COLUMNS, bounded: true, jq: options.jq, now: deps.now }, deps.io);
+    const format = formatOf(options, settings, context.io);
+    const writer = createWriter(
+      format,
+      { ...LOGOUT_COLUMNS, bounded: true, jq: options.jq, now: context.now },
+      context.io,
+    );
     await writer.write(outs);
     await writer.end();
   }
-  warnOfUnusable(unusable, deps);
+  warnOfUnusable(unusable, context);
   if (failure) throw failure;
   return unusable.length > 0 ? EXIT_CODES.store : undefined;
 }

@@ -21,7 +21,10 @@ function declareTools(group: Command, registry: Registry): void {
     .option("--no-login", "never sign in")
     .addHelpText("after", "\nExample:\n  $ agentauth mcp tools https://mcp.example/mcp -o id")
     .action(
-      registry.action<McpFlags>(async (options, deps) => (await import("./run.js")).runTools(options, deps), "url"),
+      registry.action<McpFlags>(
+        async (options, context) => (await import("./run.js")).runTools(options, context),
+        "url",
+      ),
     );
 }
 
@@ -44,7 +47,7 @@ Examples:
     )
     .action(
       registry.action<McpFlags>(
-        async (options, deps) => (await import("./run.js")).runCall(options, deps),
+        async (options, context) => (await import("./run.js")).runCall(options, context),
         "url",
         "tool",
       ),
@@ -74,7 +77,7 @@ Examples:
     )
     .action(
       registry.action<ProxyFlags>(
-        async (options, deps) => (await import("./run-proxy.js")).runProxy(options, deps),
+        async (options, context) => (await import("./run-proxy.js")).runProxy(options, context),
         "url",
       ),
     );

@@ -4,9 +4,7 @@ import { runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
 import { loginRequired } from "../../../oauth/login/login-command.js";
-import { createAgentClient, mayLogin } from "../../clients/agent.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { settingsOf } from "../../config/settings.js";
 import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -15,14 +13,14 @@ import { cliHint } from "../../runtime/hints.js";
 import type { ProxyFlags } from "./options.js";
 
 /** `mcp proxy`: joins a host that speaks over standard input and output to a server that wants a token. */
-export async function runProxy(options: ProxyFlags, deps: CommandContext): Promise<number> {
+export async function runProxy(options: ProxyFlags, context: CommandContext): Promise<number> {
   const url = parseMcpUrlArgument(options.url);
   checkInput(options);
-  const { io, redactor, signal } = deps;
+  const { io, redactor, signal } = context;
   const { stdin, stdout } = io;
   await runStdioProxy({
     url,
-    fetch: await fetchOf(url, options, deps),
+    fetch: await fetchOf(url, options, context),
     input: stdin.stream,
     // On a terminal the JSON must act on nothing; a host gets it as it is.
     write: (text) => stdout.write(stdout.isTTY ? escapeJson(text) : text),
@@ -47,27 +45,25 @@ function checkInput(flags: ProxyFlags): void {
 }
 
 /** A fetch with the token, and with errors that say what to do about them. */
-async function fetchOf(url: string, options: ProxyFlags, deps: CommandContext): Promise<typeof globalThis.fetch> {
+async function fetchOf(url: string, options: ProxyFlags, context: CommandContext): Promise<typeof globalThis.fetch> {
   // Also on a terminal nobody is there to be asked: what is typed there is for the server.
-  const unattended: CommandContext = { ...deps, io: { ...deps.io, stdin: { ...deps.io.stdin, isTTY: false } } };
+  const unattended = context.with({ io: { ...context.io, stdin: { ...context.io.stdin, isTTY: false } } });
   // A tool may think for longer than any connection's usual patience, and a stream for news may have none for hours.
-  const agent = await createAgentClient(options, unattended, "when-present", { idleTimeoutMs: 0 });
+  const agent = await unattended.agent({ idleTimeoutMs: 0 });
   // For what is no reason to sign in: the end of a session.
-  const quiet = mayLogin(options, unattended, "when-present")
-    ? await createAgentClient({ ...options, login: false }, unattended, "when-present")
-    : agent;
+  const quiet = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
   const key = {
-    profile: settingsOf(options, deps).profile.value,
+    profile: context.settings().profile.value,
     server: parseMcpUrl(url).resource,
     account: options.accountHint,
   };
-  const told = deps.withGivenFlags ?? ((error) => error);
+  const told = context.withGivenFlags ?? ((error) => error);
   return async (input, init) => {
     const isFarewell = init?.method === "DELETE";
     const response = await send(isFarewell ? quiet : agent, options.scope, input, init).catch((error: unknown) => {
       throw init?.signal?.aborted ? error : told(cliHint(networkError(error, url)));
     });
-    if (!response.ok) await learnToken(quiet, url, deps);
+    if (!response.ok) await learnToken(quiet, url, context);
     // Where nobody signs in, the server's own words tell more.
     if (response.status !== 401 || options.grant !== undefined) return response;
     await response.body?.cancel().catch(() => undefined);

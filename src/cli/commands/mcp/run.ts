@@ -2,7 +2,6 @@ import { AgentAuthError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
 import { textOf } from "../../clients/mcp-content.js";
-import { settingsOf } from "../../config/settings.js";
 import { stdinFlag } from "../../flags/grant.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
@@ -23,11 +22,11 @@ const LIST_TIMEOUT_S = 30;
 const CALL_TIMEOUT_S = 60;
 
 /** `mcp tools`. */
-export function runTools(options: McpFlags, deps: CommandContext): Promise<number> {
-  return withSession(options, deps, LIST_TIMEOUT_S, async (session) => {
-    const tools = withoutSecrets(await session.tools(deps.signal), deps.redactor);
-    const format = formatOf(options, settingsOf(options, deps), deps.io);
-    const writer = createWriter(format, { ...TOOLS, bounded: true, jq: options.jq }, deps.io);
+export function runTools(options: McpFlags, context: CommandContext): Promise<number> {
+  return withSession(options, context, LIST_TIMEOUT_S, async (session) => {
+    const tools = withoutSecrets(await session.tools(context.signal), context.redactor);
+    const format = formatOf(options, context.settings(), context.io);
+    const writer = createWriter(format, { ...TOOLS, bounded: true, jq: options.jq }, context.io);
     await writer.write(format === "id" ? tools.map((tool) => ({ ...tool, id: tool.name })) : tools);
     await writer.end();
     return EXIT_CODES.ok;
@@ -35,16 +34,16 @@ export function runTools(options: McpFlags, deps: CommandContext): Promise<numbe
 }
 
 /** `mcp call`: the tool's text on a terminal, its result as JSON for programs; exit code 6 when the tool failed. */
-export async function runCall(options: McpFlags, deps: CommandContext): Promise<number> {
+export async function runCall(options: McpFlags, context: CommandContext): Promise<number> {
   checkInput(options);
-  const args = await readArgs(options, deps);
-  return withSession(options, deps, CALL_TIMEOUT_S, async (session) => {
-    const result = withoutSecrets(await session.call(options.tool, args, deps.signal), deps.redactor);
-    const format = formatOf(options, settingsOf(options, deps), deps.io);
+  const args = await readArgs(options, context);
+  return withSession(options, context, CALL_TIMEOUT_S, async (session) => {
+    const result = withoutSecrets(await session.call(options.tool, args, context.signal), context.redactor);
+    const format = formatOf(options, context.settings(), context.io);
     if (format === "table" || format === "plain" || format === "wide") {
-      await deps.io.stdout.write(textOf(result));
+      await context.io.stdout.write(textOf(result));
     } else {
-      await printObject(deps.io, format, result, { jq: options.jq });
+      await printObject(context.io, format, result, { jq: options.jq });
     }
     if (result.isError === true) throw toolFailed(options);
     return EXIT_CODES.ok;

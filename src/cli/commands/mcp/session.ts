@@ -7,7 +7,6 @@ import { type McpSession, openMcp } from "../../../mcp/client.js";
 import { connectionError, isLate, serverWords } from "../../../mcp/failure.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { escapeText, quote } from "../../../redact.js";
-import { createAgentClient, mayLogin } from "../../clients/agent.js";
 import { answerError } from "../../clients/http-error.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -27,17 +26,17 @@ export type ToldSession = Omit<McpSession, "close">;
  */
 export async function withSession<T>(
   options: McpFlags,
-  deps: CommandContext,
+  context: CommandContext,
   patience: number,
   work: (session: ToldSession) => Promise<T>,
 ): Promise<T> {
   const url = parseMcpUrlArgument(options.url);
-  const { signal } = deps;
+  const { signal } = context;
   // A tool may think for longer than any connection's usual patience: what counts is the limit of each request.
-  const agent = await createAgentClient(options, deps, "when-present", { idleTimeoutMs: 0 });
+  const agent = await context.agent({ idleTimeoutMs: 0 });
   // Whoever has to sign in first does so before the server's time begins.
   await agent.token(url, { scope: options.scope, signal });
-  const limit = limitOf(options, deps, patience);
+  const limit = limitOf(options, context, patience);
   const line = openLine(agent, url, limit);
   const told = <R>(asking: Promise<R>): Promise<R> =>
     asking.catch((error: unknown) => {
@@ -57,9 +56,9 @@ export async function withSession<T>(
 }
 
 /** Seconds until an answer has to be there. A person who has to sign in once more is not hurried by it. */
-function limitOf(options: McpFlags, deps: CommandContext, patience: number): number {
+function limitOf(options: McpFlags, context: CommandContext, patience: number): number {
   const { timeout = patience, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
-  return mayLogin(options, deps, "when-present") ? timeout + loginTimeout : timeout;
+  return context.mayLogin() ? timeout + loginTimeout : timeout;
 }
 
 /** A fetch with the token that keeps the last answer to a message, where that was a refusal. */

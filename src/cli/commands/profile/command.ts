@@ -16,9 +16,9 @@ The profile "sandbox" always stands for the sandbox that is running.`,
     );
   const run = (verb: "list" | "use" | "delete", ...positional: "name"[]) =>
     registry.action<ProfileOptions>(
-      async (options, deps) => {
+      async (options, context) => {
         const { PROFILE_RUNS } = await import("./run.js");
-        return PROFILE_RUNS[verb](options, deps);
+        return PROFILE_RUNS[verb](options, context);
       },
       ...positional,
     );

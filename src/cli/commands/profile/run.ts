@@ -2,11 +2,8 @@ import { AgentAuthError } from "../../../errors.js";
 import { quote } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { type Config, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
-import { homeOf } from "../../config/home.js";
-import { profileNames, profileOf } from "../../config/profile.js";
+import { profileNames, profileOf, writtenProfile } from "../../config/profile.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
-import { resolveSettings } from "../../config/settings.js";
-import type { Sourced } from "../../config/sourced.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -14,9 +11,10 @@ import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { Sourced } from "../../runtime/settings.js";
 import { suggest } from "../../runtime/suggest.js";
 
-type Run = (options: ProfileOptions, deps: CommandContext) => Promise<number | undefined>;
+type Run = (options: ProfileOptions, context: CommandContext) => Promise<number | undefined>;
 
 const COLUMNS = [
   { path: "name", header: "PROFILE" },
@@ -28,11 +26,11 @@ const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: CO
 
 /** The verbs of `profile`. */
 export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
-  async list(options, deps) {
-    const home = homeOf(deps);
+  async list(options, context) {
+    const home = context.home();
     const config = readConfig(home);
     // A profile that does not exist must not keep anybody from seeing which ones do.
-    const used = usedProfile(options, config, deps);
+    const used = usedProfile(options, config, context);
     const names = profileNames(config, home);
     const sandbox = readSandboxState(home);
     const rows = names.map((name) => {
@@ -41,35 +39,35 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
       return { name, current, ...(base_url !== undefined && { base_url }), ...(current && { source: used.source }) };
     });
     if (!names.includes(used.value)) {
-      deps.io.warn(`${used.source} names the profile ${quote(used.value)}, and there is none of that name`);
+      context.io.warn(`${used.source} names the profile ${quote(used.value)}, and there is none of that name`);
     }
-    const settings = resolveSettings({ profile: "default" }, {}, { ...config, profile: "default" }, home);
+    const { output } = writtenProfile("default", config).entries;
     const writer = createWriter(
-      formatOf(options, settings, deps.io),
+      formatOf(options, { output: output ? { value: output, source: "profile default" } : undefined }, context.io),
       { ...PROFILES, bounded: true, jq: options.jq },
-      deps.io,
+      context.io,
     );
     await writer.write(rows);
     await writer.end();
     return undefined;
   },
 
-  async use(options, deps) {
-    const home = homeOf(deps);
+  async use(options, context) {
+    const home = context.home();
     const change = (config: Config) => {
       if (options.name !== SANDBOX_PROFILE) requireProfile(options.name, config, profileNames(config, home));
       return { ...config, profile: options.name };
     };
-    await changeConfig(home, change, deps.signal);
-    deps.io.say(`profile ${options.name} is used from now on`);
-    const inEnv = deps.io.env["AGENTAUTH_PROFILE"];
+    await changeConfig(home, change, context.signal);
+    context.io.say(`profile ${options.name} is used from now on`);
+    const inEnv = context.io.env["AGENTAUTH_PROFILE"];
     if (inEnv && inEnv !== options.name)
-      deps.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)}, and it comes first`);
+      context.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)}, and it comes first`);
     return undefined;
   },
 
-  async delete(options, deps) {
-    const home = homeOf(deps);
+  async delete(options, context) {
+    const home = context.home();
     let token: string | undefined;
     let isWritten = false;
     const change = (config: Config) => {
@@ -79,19 +77,19 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
       isWritten = removed !== undefined;
       return { ...config, profile: config.profile === options.name ? "default" : config.profile, profiles };
     };
-    await changeConfig(home, change, deps.signal);
+    await changeConfig(home, change, context.signal);
     removeOwnToken(home, options.name, token);
-    deps.io.say(`profile ${options.name} ${isWritten ? "is deleted" : "has no settings to delete"}`);
+    context.io.say(`profile ${options.name} ${isWritten ? "is deleted" : "has no settings to delete"}`);
     return undefined;
   },
 };
 
 /** The profile in use and what decided it, whether or not it exists. */
-function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, deps: CommandContext): Sourced {
-  const variable = deps.io.env["AGENTAUTH_PROFILE"];
+function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, context: CommandContext): Sourced {
+  const variable = context.io.env["AGENTAUTH_PROFILE"];
   if (flag) return { value: flag, source: "--profile" };
   if (variable) return { value: variable, source: "AGENTAUTH_PROFILE" };
-  return profileOf({ value: profile, source: "settings file" }, homeOf(deps));
+  return profileOf({ value: profile, source: "settings file" }, context.home());
 }
 
 function requireProfile(name: string, config: Config, names: readonly string[]): void {

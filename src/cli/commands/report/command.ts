@@ -52,9 +52,9 @@ Examples:
   $ agentauth devices report --pool <pool_id> --jq '.findings[] | {code, count}'`,
     )
     .action(
-      action<ReportFlags>(async (options, deps) => {
+      action<ReportFlags>(async (options, context) => {
         const { runReport } = await import("./run.js");
-        return runReport(options, deps);
+        return runReport(options, context);
       }),
     );
 }

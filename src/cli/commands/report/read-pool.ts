@@ -42,7 +42,7 @@ export async function readPool(
   service: ManagementClient,
   pool: Pool,
   options: ReportFlags,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<Reading> {
   const { id, filter, take } = pool;
   const limit = options.limit ?? Number.POSITIVE_INFINITY;
@@ -51,13 +51,13 @@ export async function readPool(
   const listing = openListing(service, DEVICES, id, sorting, {
     ...readOptions(options),
     maxItems: filter ? undefined : options.limit,
-    signal: deps.signal,
+    signal: context.signal,
     onDrift: (drift) => reading.drift.push(drift),
     onEnd: (verdict) => {
       reading.verdict = verdict;
     },
   });
-  const progress = deps.io.progress();
+  const progress = context.io.progress();
   try {
     for await (const page of listing.pages()) {
       const count = page.pagination.item_count;

@@ -1,8 +1,6 @@
 import { basename, dirname, extname, join } from "node:path";
 import { AgentAuthError, withHint } from "../../../errors.js";
 import { quote } from "../../../redact.js";
-import { createManagementClient } from "../../clients/management.js";
-import { type Settings, settingsOf } from "../../config/settings.js";
 import type { Format } from "../../flags/formats.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
@@ -11,6 +9,7 @@ import { documentedValues } from "../../listing/source.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { Settings } from "../../runtime/settings.js";
 import { createAggregate } from "./aggregate.js";
 import { REPORT_FORMATS } from "./formats.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";
@@ -25,16 +24,16 @@ import { textStyle } from "./text-style.js";
 const STDOUT = "-";
 
 /** `devices report`. */
-export async function runReport(options: ReportFlags, deps: CommandContext): Promise<undefined> {
-  const settings = settingsOf(options, deps);
+export async function runReport(options: ReportFlags, context: CommandContext): Promise<undefined> {
+  const settings = context.settings();
   const poolId = requireScope("pool", settings.pool, "devices report");
-  const filter = buildFilter(options, deps.now(), documentedValues("devices"));
+  const filter = buildFilter(options, context.now(), documentedValues("devices"));
   const format = formatOf(options, settings);
   const { html, force = false } = options;
   if (html !== undefined && html !== STDOUT) checkHtmlFile(html, force);
-  const service = await createManagementClient(options, settings, deps);
-  const aggregate = createAggregate(deps.now());
-  const reading = await readPool(service, { id: poolId, filter, take: aggregate.add }, options, deps);
+  const service = await context.management();
+  const aggregate = createAggregate(context.now());
+  const reading = await readPool(service, { id: poolId, filter, take: aggregate.add }, options, context);
   const report = aggregate.report({
     poolId,
     complete: isComplete(reading),
@@ -42,10 +41,10 @@ export async function runReport(options: ReportFlags, deps: CommandContext): Pro
     total: reading.total,
     notes: notesOf(reading, filter, options),
   });
-  if (html !== undefined) await writePage(report, html, force, deps);
-  if (format !== undefined) await print(report, format, options, deps);
-  tell(reading, filter, deps);
-  if (reading.failure) throw withContinuation(reading.failure, reading, options, deps);
+  if (html !== undefined) await writePage(report, html, force, context);
+  if (format !== undefined) await print(report, format, options, context);
+  tell(reading, filter, context);
+  if (reading.failure) throw withContinuation(reading.failure, reading, options, context);
   return undefined;
 }
 
@@ -83,8 +82,8 @@ async function writePage(report: Report, path: string, force: boolean, { io }: C
   io.say(`wrote ${quote(path)}: ${countText(report.devices.counted, "device")}`);
 }
 
-function print(report: Report, format: Format, options: ReportFlags, deps: CommandContext): Promise<void> {
-  return withPager(deps, { ...options, format }, ({ io, now }) => {
+function print(report: Report, format: Format, options: ReportFlags, context: CommandContext): Promise<void> {
+  return withPager(context, { ...options, format }, ({ io, now }) => {
     if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
       return printObject(io, format, report, { jq: options.jq, now });
     }

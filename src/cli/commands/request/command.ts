@@ -34,7 +34,7 @@ Examples:
     )
     .action(
       registry.action<RequestFlags>(
-        async (options, deps) => (await import("./run.js")).runRequest(options, deps),
+        async (options, context) => (await import("./run.js")).runRequest(options, context),
         "url",
       ),
     );

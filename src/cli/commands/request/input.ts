@@ -31,11 +31,11 @@ const ACCEPT = "application/json, text/event-stream, */*;q=0.5";
  *
  * @throws `AgentAuthError` `usage`
  */
-export async function readRequest(options: RequestFlags, deps: CommandContext): Promise<OutgoingRequest> {
+export async function readRequest(options: RequestFlags, context: CommandContext): Promise<OutgoingRequest> {
   const url = addressOf(options.url);
   const headers = headersOf(options.header ?? []);
   const method = methodOf(options);
-  const body = options.data === undefined ? undefined : await bodyOf(options.data, options, deps);
+  const body = options.data === undefined ? undefined : await bodyOf(options.data, options, context);
   if (!headers.has("accept")) headers.set("accept", ACCEPT);
   if (!headers.has("user-agent")) headers.set("user-agent", userAgent("agentauth-cli"));
   if (body && !headers.has("content-type")) headers.set("content-type", contentTypeOf(body));

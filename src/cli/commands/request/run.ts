@@ -3,7 +3,6 @@ import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { createAgentClient, mayLogin } from "../../clients/agent.js";
 import { answerError } from "../../clients/http-error.js";
 import type { Io } from "../../io/io.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -15,10 +14,10 @@ const DEFAULT_TIMEOUT_S = 30;
 const DEFAULT_LOGIN_TIMEOUT_S = 300;
 
 /** `request`: one request with the token of its server. */
-export async function runRequest(options: RequestFlags, deps: CommandContext): Promise<undefined> {
-  const request = await readRequest(options, deps);
-  const agent = await createAgentClient(options, deps, "when-present");
-  await exchange(agent, request, options, deps);
+export async function runRequest(options: RequestFlags, context: CommandContext): Promise<undefined> {
+  const request = await readRequest(options, context);
+  const agent = await context.agent();
+  await exchange(agent, request, options, context);
   return undefined;
 }
 
@@ -32,20 +31,20 @@ export async function exchange(
   agent: Pick<AgentClient, "token" | "fetch">,
   { url, ...init }: OutgoingRequest,
   options: RequestFlags,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
   // Whoever has to sign in first does so before the server's time begins.
-  await agent.token(url, { scope: options.scope, signal: deps.signal });
-  const call = follow(deps.signal);
-  const limit = limitOf(options, deps);
+  await agent.token(url, { scope: options.scope, signal: context.signal });
+  const call = follow(context.signal);
+  const limit = limitOf(options, context);
   const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
   try {
     const response = await agent.fetch(url, { ...init, signal: call.signal }).catch((thrown: unknown) => {
       throw call.signal.aborted ? abortedError(call.signal) : networkError(thrown, url);
     });
     clearTimeout(timer);
-    const foreign = tellRedirect(response, url, deps.io);
-    await printResponse(response, options.include === true, deps.io);
+    const foreign = tellRedirect(response, url, context.io);
+    await printResponse(response, options.include === true, context.io);
     if (response.status >= 400) throw answerError(response, { asked: url, foreign, grant: options.grant });
   } finally {
     clearTimeout(timer);
@@ -54,9 +53,9 @@ export async function exchange(
 }
 
 /** Seconds until the answer has to begin. A person who has to sign in once more is not hurried by it. */
-function limitOf(options: RequestFlags, deps: CommandContext): number {
+function limitOf(options: RequestFlags, context: CommandContext): number {
   const { timeout = DEFAULT_TIMEOUT_S, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
-  return mayLogin(options, deps, "when-present") ? timeout + loginTimeout : timeout;
+  return context.mayLogin() ? timeout + loginTimeout : timeout;
 }
 
 /** Says where the answer comes from when that is somewhere else; whether it is another server's. */

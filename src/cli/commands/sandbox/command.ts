@@ -20,9 +20,9 @@ While it runs, --profile sandbox reaches it:
     );
   const run = (verb: keyof typeof import("./run.js").SANDBOX_RUNS, ...positional: ("faults" | "change")[]) =>
     registry.action<SandboxCommandOptions>(
-      async (options, deps) => {
+      async (options, context) => {
         const { SANDBOX_RUNS } = await import("./run.js");
-        return SANDBOX_RUNS[verb](options, deps);
+        return SANDBOX_RUNS[verb](options, context);
       },
       ...positional,
     );

@@ -2,7 +2,6 @@ import { AgentAuthError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
 import { quote, shellWord } from "../../../redact.js";
-import { homeOf } from "../../config/home.js";
 import {
   forgetSandboxState,
   readSandboxState,
@@ -16,15 +15,15 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { SandboxCommandOptions } from "./options.js";
 
 type SandboxOptions = import("../../../sandbox/settings.js").SandboxOptions;
-type Run = (options: SandboxCommandOptions, deps: CommandContext) => Promise<number | undefined>;
+type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
 
 /** The verbs of `sandbox`. */
 export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", Run>> = {
-  async start(options, deps) {
-    const home = homeOf(deps);
+  async start(options, context) {
+    const home = context.home();
     const running = readSandboxState(home);
     // Another process may have taken the number of a sandbox that was killed.
-    if (running && (await isHealthy(running, deps))) {
+    if (running && (await isHealthy(running, context))) {
       throw new AgentAuthError(
         "usage",
         `a sandbox is running already, at ${running.base_url} (process ${running.pid})`,
@@ -39,7 +38,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     const sandbox = await startSandbox({
       ...given(options),
       faults: (options.fault ?? []).map(parseFault),
-      signal: deps.signal,
+      signal: context.signal,
     });
     const state: SandboxState = {
       pid: process.pid,
@@ -53,9 +52,9 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     };
     try {
       writeSandboxState(home, state);
-      await deps.io.stdout.write(readyLine(state, options));
-      deps.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C ends the sandbox)");
-      deps.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)}`);
+      await context.io.stdout.write(readyLine(state, options));
+      context.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C ends the sandbox)");
+      context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)}`);
       await sandbox.closed;
     } finally {
       await sandbox.close();
@@ -64,46 +63,46 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     return undefined;
   },
 
-  async status(options, deps) {
-    const state = readSandboxState(homeOf(deps));
-    const healthy = state !== undefined && (await isHealthy(state, deps));
+  async status(options, context) {
+    const state = readSandboxState(context.home());
+    const healthy = state !== undefined && (await isHealthy(state, context));
     const { control_token: _, ...shown } = healthy ? state : { control_token: "" };
-    if (wantsJson(options)) await deps.io.stdout.write(`${JSON.stringify({ running: healthy, ...shown })}\n`);
-    else await deps.io.stdout.write(healthy ? readyLine(state, options) : "no sandbox is running\n");
+    if (wantsJson(options)) await context.io.stdout.write(`${JSON.stringify({ running: healthy, ...shown })}\n`);
+    else await context.io.stdout.write(healthy ? readyLine(state, options) : "no sandbox is running\n");
     return healthy ? EXIT_CODES.ok : EXIT_CODES.unavailable;
   },
 
-  async stop(_options, deps) {
-    const home = homeOf(deps);
+  async stop(_options, context) {
+    const home = context.home();
     const state = readSandboxState(home);
-    if (!state || !(await isHealthy(state, deps))) {
+    if (!state || !(await isHealthy(state, context))) {
       forgetSandboxState(home);
-      deps.io.say("no sandbox is running");
+      context.io.say("no sandbox is running");
       return undefined;
     }
-    await control(state, "POST", "/_sandbox/shutdown", undefined, deps);
+    await control(state, "POST", "/_sandbox/shutdown", undefined, context);
     // Whoever stops it may start the next at once, on the same port.
     for (let waited = 0; waited < 3000 && readSandboxState(home) !== undefined; waited += 25) {
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
-    deps.io.say("the sandbox has stopped");
+    context.io.say("the sandbox has stopped");
     return undefined;
   },
 
-  async clock(options, deps) {
-    const state = readSandboxState(homeOf(deps));
+  async clock(options, context) {
+    const state = readSandboxState(context.home());
     if (!state)
       throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
     const { change } = options;
     const body = change === undefined ? undefined : { advance_ms: parseAdvance(change) };
-    const { now } = (await control(state, body ? "POST" : "GET", "/_sandbox/clock", body, deps)) as { now: number };
-    await deps.io.stdout.write(`${new Date(now).toISOString()}\n`);
+    const { now } = (await control(state, body ? "POST" : "GET", "/_sandbox/clock", body, context)) as { now: number };
+    await context.io.stdout.write(`${new Date(now).toISOString()}\n`);
     return undefined;
   },
 
-  async machine(_options, deps) {
-    const state = readSandboxState(homeOf(deps));
-    const reply = state ? await control(state, "GET", "/_sandbox/machine", undefined, deps) : {};
+  async machine(_options, context) {
+    const state = readSandboxState(context.home());
+    const reply = state ? await control(state, "GET", "/_sandbox/machine", undefined, context) : {};
     const { machine } = reply as { machine?: object | null };
     if (!machine) {
       throw new AgentAuthError("usage", "no sandbox with machine grants is running", {
@@ -111,28 +110,30 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
         hint: "agentauth sandbox start --machine-grants",
       });
     }
-    await deps.io.stdout.write(`${JSON.stringify(machine)}\n`);
+    await context.io.stdout.write(`${JSON.stringify(machine)}\n`);
     return undefined;
   },
 
-  async fault(options, deps) {
+  async fault(options, context) {
     const { FAULT_KINDS } = await import("../../../sandbox/faults/faults.js");
     const { parseFault } = await import("../../../sandbox/faults/parse.js");
     const faults = options.faults.map(parseFault);
-    const state = readSandboxState(homeOf(deps));
+    const state = readSandboxState(context.home());
     const kinds = () => {
       const rows = Object.entries(FAULT_KINDS).map(([kind, about]) => `  ${kind.padEnd(18)} ${about}`);
-      return deps.io.stdout.write(`Kinds of faults:\n${rows.join("\n")}\n`);
+      return context.io.stdout.write(`Kinds of faults:\n${rows.join("\n")}\n`);
     };
     if (!state) {
       if (faults.length === 0 && !options.clear) return void (await kinds());
       throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
     }
-    if (options.clear) await control(state, "DELETE", "/_sandbox/faults", undefined, deps);
-    if (faults.length > 0) await control(state, "POST", "/_sandbox/faults", faults, deps);
+    if (options.clear) await control(state, "DELETE", "/_sandbox/faults", undefined, context);
+    if (faults.length > 0) await control(state, "POST", "/_sandbox/faults", faults, context);
     if (faults.length === 0 && !options.clear) await kinds();
-    const { faults: set } = (await control(state, "GET", "/_sandbox/faults", undefined, deps)) as { faults: unknown[] };
-    for (const fault of set) await deps.io.stdout.write(`${escapeJson(JSON.stringify(fault))}\n`);
+    const { faults: set } = (await control(state, "GET", "/_sandbox/faults", undefined, context)) as {
+      faults: unknown[];
+    };
+    for (const fault of set) await context.io.stdout.write(`${escapeJson(JSON.stringify(fault))}\n`);
     return undefined;
   },
 };
@@ -170,10 +171,10 @@ function readyLine(state: SandboxState, options: SandboxCommandOptions): string 
   return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
 }
 
-async function isHealthy(state: SandboxState, deps: CommandContext): Promise<boolean> {
+async function isHealthy(state: SandboxState, context: CommandContext): Promise<boolean> {
   const transport = createTransport({ maxAttempts: 1, timeoutMs: 2000 });
   try {
-    return (await transport(new Request(`${state.base_url}/health`), deps.signal)).status === 200;
+    return (await transport(new Request(`${state.base_url}/health`), context.signal)).status === 200;
   } catch {
     return false;
   }
@@ -185,9 +186,9 @@ async function control(
   method: string,
   path: string,
   body: unknown,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<unknown> {
-  deps.redactor.add(state.control_token);
+  context.redactor.add(state.control_token);
   const transport = createTransport({ maxAttempts: 1, timeoutMs: 5000 });
   const reply = await transport(
     new Request(`${state.base_url}${path}`, {
@@ -195,7 +196,7 @@ async function control(
       headers: { authorization: `Bearer ${state.control_token}`, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     }),
-    deps.signal,
+    context.signal,
   );
   if (reply.response.ok) return parseStrictJson(reply.text);
   const said = (reply.json as { message?: unknown } | undefined)?.message ?? `HTTP ${reply.status}`;

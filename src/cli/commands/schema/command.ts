@@ -24,7 +24,7 @@ Examples:
     )
     .action(
       registry.action<SchemaOptions>(
-        async (options, deps) => (await import("./run.js")).runSchema(options, deps),
+        async (options, context) => (await import("./run.js")).runSchema(options, context),
         "type",
       ),
     );

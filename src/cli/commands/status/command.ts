@@ -20,7 +20,7 @@ export function declareStatus(registry: Registry): void {
     )
     .action(
       registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runStatus(options, deps),
+        async (options, context) => (await import("./run.js")).runStatus(options, context),
         "url",
       ),
     );

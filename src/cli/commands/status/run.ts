@@ -1,11 +1,9 @@
 import type { AgentAuthError } from "../../../errors.js";
 import type { LoginStatus } from "../../../oauth/login/login-status.js";
 import { quote, shellWord } from "../../../redact.js";
-import { createAgentClient } from "../../clients/agent.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
-import { settingsOf } from "../../config/settings.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
@@ -54,22 +52,22 @@ const LOGINS: ColumnSet = {
 };
 
 /** `status`: what is kept; exit code 4 where nobody is signed in. */
-export async function runStatus(options: StoredLoginFlags, deps: CommandContext): Promise<number> {
-  const { io } = deps;
-  const agent = await createAgentClient(options, deps, "when-present");
+export async function runStatus(options: StoredLoginFlags, context: CommandContext): Promise<number> {
+  const { io } = context;
+  const agent = await context.agent();
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
   const unusable: AgentAuthError[] = [];
   const logins = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
-  const settings = settingsOf(options, deps);
+  const settings = context.settings();
   const format = formatOf(options, settings, io);
   const columns = logins.some(({ account }) => account !== null) ? [...COLUMNS, ACCOUNT] : COLUMNS;
-  const writer = createWriter(format, { ...LOGINS, bounded: true, columns, jq: options.jq, now: deps.now }, io);
+  const writer = createWriter(format, { ...LOGINS, bounded: true, columns, jq: options.jq, now: context.now }, io);
   await writer.write(logins);
   await writer.end();
-  io.say(sourcesLine(settings, deps, { all, location: logins[0]?.stored_in }));
+  io.say(sourcesLine(settings, context, { all, location: logins[0]?.stored_in }));
   for (const login of logins) tellLost(login, io);
-  warnOfUnusable(unusable, deps);
+  warnOfUnusable(unusable, context);
   if (logins.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
     const where = url === undefined ? "" : ` at ${url}`;

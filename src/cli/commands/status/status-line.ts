@@ -1,10 +1,8 @@
-import { readConfig } from "../../config/file.js";
-import { homeOf } from "../../config/home.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
-import { profileOf, writtenProfile } from "../../config/profile.js";
-import type { Settings } from "../../config/settings.js";
-import { chooseStore } from "../../config/store.js";
+import { profileOf } from "../../config/profile.js";
+import { storeChoiceOf } from "../../config/store.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { Settings } from "../../runtime/settings.js";
 
 /**
  * Which logins a command looked at, and what decided so, in one line.
@@ -13,11 +11,11 @@ import type { CommandContext } from "../../runtime/context.js";
  */
 export function sourcesLine(
   { profile, issuer }: Settings,
-  deps: CommandContext,
-  { all = false, location = homeOf(deps) } = {},
+  context: CommandContext,
+  { all = false, location = context.home() } = {},
 ): string {
-  const home = homeOf(deps);
-  const store = chooseStore(deps.io.env, writtenProfile(profile.value, readConfig(home)));
+  const home = context.home();
+  const store = storeChoiceOf(profile.value, context.io.env, home);
   const { value, source } = profileOf(profile, home);
   const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
   const access = homeAccess(home);

@@ -35,7 +35,7 @@ Examples:
     )
     .action(
       registry.action<TokenFlags>(
-        async (options, deps) => (await import("./run.js")).runToken(options, deps),
+        async (options, context) => (await import("./run.js")).runToken(options, context),
         "url",
         "operation",
       ),

@@ -20,15 +20,15 @@ const MAX_REQUEST_BYTES = 64 * 1024;
 export async function readCredentialRequest(
   server: string,
   options: TokenFlags,
-  deps: CommandContext,
+  context: CommandContext,
 ): Promise<Asker | undefined> {
   const { format = "raw", operation } = options;
-  const now = deps.now();
+  const now = context.now();
   if (format !== "git" && format !== "bazel") {
     if (operation !== undefined) {
       throw usage(`${quote(operation, 80)} behind the address goes with --format git or bazel`, "leave it out");
     }
-    return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: apiVersionOf(deps.io.env) }) };
+    return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: apiVersionOf(context.io.env) }) };
   }
   if (operation !== undefined && !OPERATIONS.includes(operation)) {
     throw usage(
@@ -39,14 +39,14 @@ export async function readCredentialRequest(
   // Logins are kept here already. A token that one server refused is not thrown away on the word of a program that may
   // have sent it somewhere else: the next one comes by its end, or by --force-refresh.
   if (operation === "store" || operation === "erase") return undefined;
-  const text = await requestText(format, options, deps);
+  const text = await requestText(format, options, context);
   if (format === "bazel") {
     checkBazel(text, new URL(server), operation === "get");
     return { now, ...UNKNOWN_ASKER };
   }
   const authtype = readGit(text, new URL(server), operation === "get");
   if (authtype !== undefined) return { now, ...UNKNOWN_ASKER, authtype };
-  deps.io.verbose(`git asks for another server than ${server}: it is told nothing`);
+  context.io.verbose(`git asks for another server than ${server}: it is told nothing`);
   return undefined;
 }
 

@@ -1,4 +1,3 @@
-import { createAgentClient } from "../../clients/agent.js";
 import { checkHandOver } from "../../clients/bound-token.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { formatToken } from "../../clients/token-formats.js";
@@ -7,14 +6,14 @@ import type { CommandContext } from "../../runtime/context.js";
 import { readCredentialRequest } from "./credential-request.js";
 
 /** `token`: prints the token and nothing else; nothing at all when there is none, or when it is asked for elsewhere. */
-export async function runToken(options: TokenFlags, deps: CommandContext): Promise<undefined> {
+export async function runToken(options: TokenFlags, context: CommandContext): Promise<undefined> {
   const url = parseMcpUrlArgument(options.url);
-  const asker = await readCredentialRequest(url, options, deps);
+  const asker = await readCredentialRequest(url, options, context);
   if (asker === undefined) return undefined;
-  const agent = await createAgentClient(options, deps, "when-present");
+  const agent = await context.agent();
   const { scope, minTtl, forceRefresh, format = "raw" } = options;
-  const token = await agent.token(url, { scope, minTtl, forceRefresh, signal: deps.signal });
+  const token = await agent.token(url, { scope, minTtl, forceRefresh, signal: context.signal });
   if (format !== "json") checkHandOver(token, `--format ${format}`);
-  await deps.io.stdout.write(formatToken(format, token, asker));
+  await context.io.stdout.write(formatToken(format, token, asker));
   return undefined;
 }

@@ -28,9 +28,9 @@ Examples:
   $ agentauth tree --account <account_id> -o json`,
     )
     .action(
-      registry.action<TreeOptions>(async (options, deps) => {
+      registry.action<TreeOptions>(async (options, context) => {
         const { runTree } = await import("./run.js");
-        return runTree(options, deps);
+        return runTree(options, context);
       }),
     );
 }

@@ -3,8 +3,6 @@ import type { ListingSummary } from "../../../api/page.js";
 import type { Device, Domain, Pool } from "../../../api/types.js";
 import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { escapeText, quote } from "../../../redact.js";
-import { createManagementClient } from "../../clients/management.js";
-import { settingsOf } from "../../config/settings.js";
 import type { Format } from "../../flags/formats.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -27,25 +25,25 @@ interface Line {
 }
 
 /** `tree`: domains, pools and devices as they come, so that a large account shows at once. */
-export async function runTree(options: TreeOptions, deps: CommandContext): Promise<undefined> {
-  const settings = settingsOf(options, deps);
+export async function runTree(options: TreeOptions, context: CommandContext): Promise<undefined> {
+  const settings = context.settings();
   const account = requireScope("account", settings.account, "tree");
-  const format = formatOf(options, settings, deps.io);
+  const format = formatOf(options, settings, context.io);
   if (!FORMATS.includes(format)) {
     throw new AgentAuthError("usage", `a tree cannot be printed as ${quote(format)}`, {
       class: "usage",
       hint: `formats of a tree: ${FORMATS.join(", ")}`,
     });
   }
-  const service = await createManagementClient(options, settings, deps);
-  const walk = new Walk(service, deps, options.concurrency ?? 4);
-  await withPager(deps, { ...options, format }, async (paged) => {
+  const service = await context.management();
+  const walk = new Walk(service, context, options.concurrency ?? 4);
+  await withPager(context, { ...options, format }, async (paged) => {
     if (format === "table" || format === "plain") {
       const domains = await walk.domains(account);
       await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, paged).catch(endedEarly);
     } else {
       const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
-      await printObject(paged.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: deps.now });
+      await printObject(paged.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
     }
   });
   return undefined;
@@ -70,9 +68,9 @@ class Walk {
   readonly #service: ManagementClient;
   readonly #options: { signal: AbortSignal; concurrency: number };
 
-  constructor(service: ManagementClient, deps: CommandContext, concurrency: number) {
+  constructor(service: ManagementClient, context: CommandContext, concurrency: number) {
     this.#service = service;
-    this.#options = { signal: deps.signal, concurrency };
+    this.#options = { signal: context.signal, concurrency };
   }
 
   domains(account_id: string): Promise<Domain[]> {
@@ -130,8 +128,12 @@ interface Tree {
   format: Format;
 }
 
-async function printLines({ account, domains, limit, format }: Tree, walk: Walk, deps: CommandContext): Promise<void> {
-  const { stdout } = deps.io;
+async function printLines(
+  { account, domains, limit, format }: Tree,
+  walk: Walk,
+  context: CommandContext,
+): Promise<void> {
+  const { stdout } = context.io;
   const print = (line: Line, open: readonly boolean[]) =>
     stdout.write(format === "plain" ? plainLine(line) : treeLine(line, open, stdout.colors));
   await print({ depth: 0, last: true, kind: "account", id: account, title: "", note: "" }, []);

@@ -6,8 +6,8 @@ import { startRun } from "../../run-support.js";
 it("discover says where the resource is a parent of the server", async () => {
   const { mcp } = await startScene();
   const facts = async () => {
-    const { deps, io } = startRun();
-    await runDiscover({ url: mcp.url } as Parameters<typeof runDiscover>[0], deps);
+    const { context, io } = startRun();
+    await runDiscover({ url: mcp.url } as Parameters<typeof runDiscover>[0], context);
     return io.out().split("\n\n")[1];
   };
   expect(await facts()).toContain(`\nresource     ${mcp.url}\nissuer `);

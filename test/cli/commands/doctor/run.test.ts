@@ -9,11 +9,9 @@ import type { Report } from "../../../../src/cli/commands/doctor/report.js";
 import { runDoctor } from "../../../../src/cli/commands/doctor/run.js";
 import { knownSettings } from "../../../../src/cli/commands/doctor/settings-checks.js";
 import { sourcesLine } from "../../../../src/cli/commands/status/status-line.js";
-import { createMemoryIo } from "../../../../src/cli/io/io.js";
-import type { CommandContext } from "../../../../src/cli/runtime/context.js";
-import { Redactor } from "../../../../src/redact.js";
 import { type Sandbox, startSandbox } from "../../../../src/sandbox/index.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { startRun } from "../../run-support.js";
 
 interface Situation {
   flags?: Partial<DoctorFlags>;
@@ -24,28 +22,19 @@ interface Situation {
   home?: string;
 }
 
-function depsOf({ env = {}, config, now = Date.now, home = temporaryFolder() }: Situation) {
+function contextOf({ flags = {}, env = {}, config, now = Date.now, home = temporaryFolder() }: Situation) {
   if (config !== undefined) {
     writeFileSync(join(home, "config.json"), typeof config === "string" ? config : JSON.stringify(config));
   }
-  const io = createMemoryIo({ env: { PATH: process.env["PATH"] ?? "", AGENTAUTH_HOME: home, ...env } });
-  const deps: CommandContext = {
-    io,
-    signal: new AbortController().signal,
-    argv: ["doctor"],
-    redactor: new Redactor(),
-    now,
-    lend: () => {
-      throw new Error("doctor starts nothing");
-    },
-  };
-  return { deps, io, home };
+  const options = { env: { PATH: process.env["PATH"] ?? "", AGENTAUTH_HOME: home, ...env } };
+  return { ...startRun(options, flags, { now }), home };
 }
 
 /** What `doctor -o json` says. */
 async function examine(situation: Situation = {}) {
-  const { deps, io, home } = depsOf(situation);
-  const code = await runDoctor({ json: true, retries: 0, ...situation.flags } as DoctorFlags, deps);
+  const flags: Partial<DoctorFlags> = { json: true, retries: 0, ...situation.flags };
+  const { context, io, home } = contextOf({ ...situation, flags });
+  const code = await runDoctor(flags as DoctorFlags, context);
   const report = JSON.parse(io.out()) as Report;
   return {
     code,
@@ -131,7 +120,7 @@ describe("the settings", () => {
   });
 
   it("of a wrong profile are not taken from another one", () => {
-    const { home } = depsOf({ config: CONFIG });
+    const { home } = contextOf({ config: CONFIG });
     const { settings } = knownSettings({ profile: "nope" }, {}, home);
     expect([settings.baseUrl, settings.apiToken, settings.pool]).toEqual([undefined, undefined, undefined]);
   });
@@ -139,9 +128,9 @@ describe("the settings", () => {
 
 describe("the line that status has about its sources", () => {
   const line = (situation: Situation, more = {}) => {
-    const { deps, home } = depsOf(situation);
-    const { settings } = knownSettings({}, deps.io.env, home);
-    return sourcesLine(settings, deps, more).replace(home, "<home>");
+    const { context, home } = contextOf(situation);
+    const { settings } = knownSettings({}, context.io.env, home);
+    return sourcesLine(settings, context, more).replace(home, "<home>");
   };
 
   it.each<[string, Situation, object]>([
@@ -168,10 +157,10 @@ describe.skipIf(process.platform === "win32")("who can read the folder", () => {
     [0o755, "which can be read by others", "warning"],
     [0o770, "which can be changed by others", "failed"],
   ])("is the same for status and doctor: mode %i", (mode, said, state) => {
-    const { deps, home } = depsOf({ config: CONFIG });
-    const { settings } = knownSettings({ profile: "other" }, deps.io.env, home);
+    const { context, home } = contextOf({ config: CONFIG });
+    const { settings } = knownSettings({ profile: "other" }, context.io.env, home);
     chmodSync(home, mode);
-    expect(sourcesLine(settings, deps)).toMatch(new RegExp(`${home}, ${said}$`));
+    expect(sourcesLine(settings, context)).toMatch(new RegExp(`${home}, ${said}$`));
     expect(checkHome({ value: home, source: "default" }).state).toBe(state);
   });
 });
@@ -277,8 +266,8 @@ describe("online", () => {
     const base = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
     const { retries: _, ...flags } = { retries: undefined, online: true, url: `${base}/mcp`, timeout: 0.3 };
     const down = { ...env, AGENTAUTH_BASE_URL: base };
-    const { deps, io } = depsOf({ env: down });
-    const code = await runDoctor({ json: true, ...flags } as DoctorFlags, deps);
+    const { context, io } = contextOf({ env: down });
+    const code = await runDoctor({ json: true, ...flags } as DoctorFlags, context);
     for (const socket of taken) socket.destroy();
     silent.close();
     const { checks } = JSON.parse(io.out()) as Report;
@@ -300,8 +289,8 @@ describe("online", () => {
     });
     await new Promise<void>((resolve) => evil.listen(0, "127.0.0.1", resolve));
     const base = `http://127.0.0.1:${(evil.address() as AddressInfo).port}`;
-    const { deps, io } = depsOf({ env: { ...env, AGENTAUTH_BASE_URL: base } });
-    const code = await runDoctor({ online: true, retries: 0, pool: "p" } as DoctorFlags, deps);
+    const { context, io } = contextOf({ env: { ...env, AGENTAUTH_BASE_URL: base } });
+    const code = await runDoctor({ online: true, retries: 0, pool: "p" } as DoctorFlags, context);
     evil.close();
     expect(code).toBe(5);
     expect(io.out()).toContain("\\e[31m");
@@ -329,22 +318,22 @@ it.each<[string, Situation]>([
 });
 
 it("an address that is none ends before anything is looked at", async () => {
-  const { deps, io } = depsOf({});
-  await expect(runDoctor({ url: "mcp.example" } as DoctorFlags, deps)).rejects.toMatchObject({ class: "usage" });
+  const { context, io } = contextOf({});
+  await expect(runDoctor({ url: "mcp.example" } as DoctorFlags, context)).rejects.toMatchObject({ class: "usage" });
   expect(io.out()).toBe("");
 });
 
 it("the text is aligned, painted only where colour is wanted, and names every setting", async () => {
   const home = temporaryFolder();
   mkdirSync(join(home, "grants"), { mode: 0o700 });
-  const plain = depsOf({ home });
-  await runDoctor({} as DoctorFlags, plain.deps);
+  const plain = contextOf({ home });
+  await runDoctor({} as DoctorFlags, plain.context);
   const lines = plain.io.out().split("\n");
   expect(lines[0]).toMatch(/^agentauth \d+\.\d+\.\d+, Node v/);
   expect(lines.find((line) => line.startsWith("ok "))).toMatch(/^ok {7}node {14}v\d/);
   expect(lines.find((line) => line.startsWith("SETTING"))).toMatch(/^SETTING +VALUE +FROM$/);
   expect(plain.io.err()).toMatch(/^\d+ checks: 0 failed, /);
-  const painted = depsOf({ home, env: { FORCE_COLOR: "1" } });
-  await runDoctor({} as DoctorFlags, painted.deps);
+  const painted = contextOf({ home, env: { FORCE_COLOR: "1" } });
+  await runDoctor({} as DoctorFlags, painted.context);
   expect(painted.io.out()).toContain("\u001b[32mok     \u001b[39m");
 });

@@ -24,8 +24,9 @@ beforeEach(async () => {
 
 /** Runs a command at an issuer that has the code sent elsewhere; what it asked on stderr. */
 async function run(command: typeof runLogin, flags: Partial<TokenFlags>, { env, ...options }: MemoryIoOptions) {
-  const { deps, io } = startRun({ ...options, env: { AGENTAUTH_HOME: home, AGENTAUTH_AGENT: "0", ...env } });
-  const work = command({ url: scene.mcp.url, browser: BROWSER, ...flags } as TokenFlags, deps);
+  const given = { url: scene.mcp.url, browser: BROWSER, ...flags } as TokenFlags;
+  const { context, io } = startRun({ ...options, env: { AGENTAUTH_HOME: home, AGENTAUTH_AGENT: "0", ...env } }, given);
+  const work = command(given, context);
   const error: unknown = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { logout, logoutOfAll } from "../../../../src/cli/commands/logout/logout.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import type { AgentClient } from "../../../../src/oauth/agent.js";
-import { failureOf, memoryDeps } from "../request/support.js";
+import { failureOf, memoryContext } from "../request/support.js";
 
 type Outcome = Awaited<ReturnType<AgentClient["logout"]>>;
 
@@ -33,42 +33,42 @@ describe("signing out of one server", () => {
       { told: false },
     ],
   ])("says so where %s", async (_what, outcome, said, expected) => {
-    const deps = memoryDeps();
-    const out = await logout(agentThat({ S: outcome }), { server: "S" }, "work", deps);
+    const context = memoryContext();
+    const out = await logout(agentThat({ S: outcome }), { server: "S" }, "work", context);
     expect(out).toMatchObject({ server: "S", profile: "work", ...expected });
-    expect([deps.io.out(), deps.io.err()]).toEqual(["", expect.stringMatching(said)]);
+    expect([context.io.out(), context.io.err()]).toEqual(["", expect.stringMatching(said)]);
   });
 
   it("gives a reason in few words, without secrets", async () => {
-    const deps = memoryDeps();
+    const context = memoryContext();
     const error = new AgentAuthError("http_error", `refresh_token=hush-hush ${"x".repeat(500)}`, { class: "remote" });
-    await logout(agentThat({ S: { removed: true, told: false, error } }), { server: "S" }, "default", deps);
-    expect(deps.io.err()).not.toContain("hush-hush");
-    expect(deps.io.err().length).toBeLessThan(320);
+    await logout(agentThat({ S: { removed: true, told: false, error } }), { server: "S" }, "default", context);
+    expect(context.io.err()).not.toContain("hush-hush");
+    expect(context.io.err().length).toBeLessThan(320);
   });
 
   it("fails where the login cannot be removed here", async () => {
     const error = store("it cannot be removed");
-    expect(await failureOf(logout(agentThat({ S: error }), { server: "S" }, "default", memoryDeps()))).toBe(error);
+    expect(await failureOf(logout(agentThat({ S: error }), { server: "S" }, "default", memoryContext()))).toBe(error);
   });
 });
 
 describe("signing out of all", () => {
   it("goes on after a failure, tells each, and ends with one error", async () => {
-    const deps = memoryDeps();
+    const context = memoryContext();
     const agent = agentThat({ A: store("A is locked"), B: { removed: true, told: true }, C: store("C is locked") });
     const { outs, failure } = await logoutOfAll(
       agent,
       [{ server: "A" }, { server: "B" }, { server: "C" }],
       "default",
-      deps,
+      context,
     );
     expect(outs.map(({ server, removed, error }) => [server, removed, error])).toEqual([
       ["A", false, "A is locked"],
       ["B", true, null],
       ["C", false, "C is locked"],
     ]);
-    expect(deps.io.err()).toContain("warning: still signed in at A: A is locked\n");
+    expect(context.io.err()).toContain("warning: still signed in at A: A is locked\n");
     expect(failure).toMatchObject({
       class: "store",
       hint: "chmod it",
@@ -77,11 +77,11 @@ describe("signing out of all", () => {
   });
 
   it("is no failure where only an issuer could not be told", async () => {
-    const deps = memoryDeps();
+    const context = memoryContext();
     const agent = agentThat({ A: { removed: true, told: false }, B: { removed: true, told: true } });
-    const { failure } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", deps);
+    const { failure } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", context);
     expect(failure).toBeUndefined();
-    expect(deps.io.err()).toContain("1 of 2 issuers could not be told\n");
+    expect(context.io.err()).toContain("1 of 2 issuers could not be told\n");
   });
 
   it("does not wait for one issuer before it goes to the next", async () => {
@@ -96,12 +96,14 @@ describe("signing out of all", () => {
         return { removed: true, told: true };
       },
     };
-    const { outs } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", memoryDeps());
+    const { outs } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", memoryContext());
     expect(outs.map(({ server }) => server)).toEqual(["A", "B"]);
   });
 
   it("lets a bug through", async () => {
     const bug = new TypeError("oops");
-    expect(await failureOf(logoutOfAll(agentThat({ A: bug }), [{ server: "A" }], "default", memoryDeps()))).toBe(bug);
+    expect(await failureOf(logoutOfAll(agentThat({ A: bug }), [{ server: "A" }], "default", memoryContext()))).toBe(
+      bug,
+    );
   });
 });

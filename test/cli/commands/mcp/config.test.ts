@@ -13,7 +13,7 @@ const URL_OF_SERVER = "https://mcp.example.com/mcp";
 /** Runs `mcp config` with the parser, in this process. */
 async function config(args: readonly string[], env: Record<string, string> = {}) {
   const io = createMemoryIo({ env: { HOME: temporaryFolder(), XDG_CONFIG_HOME: temporaryFolder(), ...env } });
-  const deps = {
+  const run = {
     io,
     signal: new AbortController().signal,
     argv: ["mcp", "config", ...args],
@@ -23,7 +23,7 @@ async function config(args: readonly string[], env: Record<string, string> = {})
       throw new Error("nothing is started here");
     },
   };
-  await buildProgram(deps, { text: "", error: "" }).run(deps.argv);
+  await buildProgram(run, { text: "", error: "" }).run(run.argv);
   return { out: io.out(), err: io.err() };
 }
 

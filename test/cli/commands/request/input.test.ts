@@ -4,10 +4,11 @@ import { describe, expect, it } from "vitest";
 import { readRequest } from "../../../../src/cli/commands/request/input.js";
 import type { RequestFlags } from "../../../../src/cli/commands/request/options.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
-import { failureOf, memoryDeps } from "./support.js";
+import { failureOf, memoryContext } from "./support.js";
 
 const URL_ = "https://mcp.example/mcp";
-const read = (flags: Partial<RequestFlags>, stdin = "") => readRequest({ url: URL_, ...flags }, memoryDeps({ stdin }));
+const read = (flags: Partial<RequestFlags>, stdin = "") =>
+  readRequest({ url: URL_, ...flags }, memoryContext({ stdin }));
 
 const bytesOf = async (body = new Blob([])) => Buffer.from(await body.arrayBuffer());
 

@@ -6,7 +6,7 @@ import { AgentAuthError } from "../../../../src/errors.js";
 import { AccessToken } from "../../../../src/oauth/grant/access-token.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { type Answer, startServer, until } from "../../../helpers/server.js";
-import { failureOf, memoryDeps } from "./support.js";
+import { failureOf, memoryContext } from "./support.js";
 
 /** Puts a token on a request as the agent does, and knows no remedy. */
 const agent = {
@@ -21,21 +21,21 @@ const agent = {
 function send(
   url: string,
   flags: Partial<RequestFlags> = {},
-  deps = memoryDeps(),
+  context = memoryContext({}, undefined, flags),
   more: Partial<OutgoingRequest> = {},
 ) {
   const request = { url, method: "GET", headers: new Headers(), ...more };
-  return { deps, done: exchange(agent, request, { url, ...flags }, deps) };
+  return { context, done: exchange(agent, request, { url, ...flags }, context) };
 }
 
 async function answered(answer: Answer, flags: Partial<RequestFlags> = {}) {
   const { origin } = await startServer(answer);
-  const { deps, done } = send(`${origin}/mcp`, flags);
+  const { context, done } = send(`${origin}/mcp`, flags);
   const error = await done.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  return { origin, error, out: deps.io.out(), err: deps.io.err() };
+  return { origin, error, out: context.io.out(), err: context.io.err() };
 }
 
 describe("an answer's status", () => {
@@ -72,10 +72,10 @@ describe("a redirect", () => {
     const server = await startServer((response, { url }) =>
       url === "/mcp" ? response.writeHead(307, { location: "/mcp/" }).end() : response.end("there"),
     );
-    const { deps, done } = send(`${server.origin}/mcp`);
+    const { context, done } = send(`${server.origin}/mcp`);
     await done;
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill("Bearer access-token-1"));
-    expect([deps.io.out(), deps.io.err()]).toEqual(["there", `redirected to ${server.origin}/mcp/\n`]);
+    expect([context.io.out(), context.io.err()]).toEqual(["there", `redirected to ${server.origin}/mcp/\n`]);
   });
 
   it("to another origin takes no token along, and is told", async () => {
@@ -142,10 +142,10 @@ describe("an answer that does not come as it should", () => {
   it("is printed as it comes, and ended by a signal", async () => {
     const server = await startServer((response) => response.write("event: one\n\n"));
     const controller = new AbortController();
-    const { deps, done } = send(`${server.origin}/mcp`, {}, memoryDeps({}, controller.signal));
+    const { context, done } = send(`${server.origin}/mcp`, {}, memoryContext({}, controller.signal));
     const failure = failureOf(done);
-    await until(() => deps.io.out() !== "");
-    expect(deps.io.out()).toBe("event: one\n\n");
+    await until(() => context.io.out() !== "");
+    expect(context.io.out()).toBe("event: one\n\n");
     const reason = new AgentAuthError("aborted", "ended by SIGINT", { class: "aborted" });
     controller.abort(reason);
     expect(await failure).toBe(reason);
@@ -161,7 +161,7 @@ it("asks for the token with the scopes that are wanted before it sends anything"
     return agent.token();
   };
   const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new Blob(["hi"]) };
-  await exchange({ ...agent, token }, request, { url, scope: "a b" }, memoryDeps());
+  await exchange({ ...agent, token }, request, { url, scope: "a b" }, memoryContext());
   expect(asked).toEqual([[url, "a b", 0]]);
   expect(server.requests).toMatchObject([{ method: "POST", body: "hi", headers: { "x-a": "1" } }]);
 });

@@ -1,22 +1,14 @@
-import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../../../src/cli/io/io.js";
+import type { MemoryIo, MemoryIoOptions } from "../../../../src/cli/io/io.js";
 import type { CommandContext } from "../../../../src/cli/runtime/context.js";
-import { Redactor } from "../../../../src/redact.js";
+import { startRun } from "../../run-support.js";
 
 /** What a command works with, all of it in memory, and what it has printed. */
-export function memoryDeps(
+export function memoryContext(
   options: MemoryIoOptions = {},
   signal = new AbortController().signal,
+  flags: object = {},
 ): CommandContext & { io: MemoryIo } {
-  return {
-    io: createMemoryIo(options),
-    signal,
-    argv: [],
-    redactor: new Redactor(),
-    now: () => 1_900_000_000_000,
-    lend: () => {
-      throw new Error("nothing here starts a program");
-    },
-  };
+  return startRun(options, flags, { signal, now: () => 1_900_000_000_000 }).context;
 }
 
 /** The rejection of a promise; one that resolves is a failure. */

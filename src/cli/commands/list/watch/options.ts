@@ -1,9 +1,9 @@
 /** What the flags of a watched list mean, and which of them make no sense with it. */
 
 import { AgentAuthError } from "../../../../errors.js";
-import type { Settings } from "../../../config/settings.js";
 import type { ListFlags } from "../../../flags/list.js";
 import type { Io } from "../../../io/io.js";
+import type { Settings } from "../../../runtime/settings.js";
 
 /** How a watched list is shown: a screen that is drawn again, or an event a line. */
 export type WatchFormat = "table" | "wide" | "ndjson";

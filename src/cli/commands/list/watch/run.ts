@@ -1,8 +1,6 @@
 import type { ManagementClient } from "../../../../api/client.js";
 import { AgentAuthError, isAgentAuthError } from "../../../../errors.js";
 import { follow, systemClock } from "../../../../http/deadline.js";
-import { createManagementClient } from "../../../clients/management.js";
-import { settingsOf } from "../../../config/settings.js";
 import type { ListFlags } from "../../../flags/list.js";
 import { buildFilter } from "../../../listing/filters.js";
 import type { ListKind } from "../../../listing/kinds.js";
@@ -27,22 +25,22 @@ import type { View } from "./view.js";
  * @throws `AgentAuthError` `timeout` when `--watch-timeout` is over; the error of a reading that another one would not
  * mend, or of the first one
  */
-export async function runWatch(kind: ListKind, options: ListFlags, deps: CommandContext): Promise<undefined> {
+export async function runWatch(kind: ListKind, options: ListFlags, context: CommandContext): Promise<undefined> {
   checkWatchFlags(options);
-  const settings = settingsOf(options, deps);
+  const settings = context.settings();
   const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
-  const format = watchFormat(options, settings, deps.io);
-  const { view, close } = openView(kind, options, format, deps);
-  const end = follow(deps.signal, options.watchTimeout, () => timeIsOver(options));
+  const format = watchFormat(options, settings, context.io);
+  const { view, close } = openView(kind, options, format, context);
+  const end = follow(context.signal, options.watchTimeout, () => timeIsOver(options));
   try {
     const until = options.until === undefined ? undefined : await untilHolds(options.until);
-    const watched = { ...deps, io: view.io, signal: end.signal };
-    const service = await createManagementClient(options, settings, watched);
+    const watched = context.with({ io: view.io, signal: end.signal });
+    const service = await watched.management();
     await watch({ options, view, until, read: reader(service, { kind, options, scopeId, sorting }, watched) }, watched);
   } catch (thrown) {
     // Ctrl-C is how a watch ends; its exit code is told by the signal.
-    if (!deps.signal.aborted) throw thrown;
+    if (!context.signal.aborted) throw thrown;
   } finally {
     end.release();
     close();
@@ -78,22 +76,22 @@ interface Source {
 }
 
 /** Reads the list once; `7d` is counted from the reading. */
-function reader(service: ManagementClient, { kind, options, scopeId, sorting }: Source, deps: CommandContext) {
+function reader(service: ManagementClient, { kind, options, scopeId, sorting }: Source, context: CommandContext) {
   let isFirst = true;
   return async (): Promise<Poll> => {
-    const filter = buildFilter(options, deps.now(), documentedValues(kind.noun));
+    const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
     const round = await poll({
       open: (onEnd) => {
         const maxItems = filter ? undefined : options.limit;
-        const listOptions = { ...readOptions(options), maxItems, signal: deps.signal, onEnd };
+        const listOptions = { ...readOptions(options), maxItems, signal: context.signal, onEnd };
         return openListing(service, kind, scopeId, sorting, listOptions);
       },
       filter,
       limit: options.limit,
       // Later on, what is there already says enough.
-      progress: isFirst ? deps.io.progress() : { update() {}, stop() {} },
+      progress: isFirst ? context.io.progress() : { update() {}, stop() {} },
     });
-    if (isFirst && round.items.length === 0) for (const sentence of filter?.mistyped() ?? []) deps.io.warn(sentence);
+    if (isFirst && round.items.length === 0) for (const sentence of filter?.mistyped() ?? []) context.io.warn(sentence);
     isFirst = false;
     return round;
   };

@@ -33,7 +33,7 @@ export function declareMcpConfig(group: Command, registry: Registry): void {
     .addHelpText("after", HELP)
     .action(
       registry.action<McpConfigFlags>(
-        async (options, deps) => (await import("./run.js")).runMcpConfig(options, deps),
+        async (options, context) => (await import("./run.js")).runMcpConfig(options, context),
         "host",
         "url",
       ),

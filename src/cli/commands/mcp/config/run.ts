@@ -2,7 +2,6 @@ import { AgentAuthError } from "../../../../errors.js";
 import { quote, Redactor, shellWord } from "../../../../redact.js";
 import { MCP_HOSTS, type McpHost } from "../../../clients/mcp-hosts.js";
 import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
-import { settingsOf } from "../../../config/settings.js";
 import type { GlobalFlags } from "../../../flags/global.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { snippetText } from "./snippet.js";
@@ -11,22 +10,22 @@ import { snippetText } from "./snippet.js";
 const PLACES = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
 
 /** `mcp config`: prints what a host needs to be told of a server, and on stderr where it belongs. */
-export async function runMcpConfig(options: McpConfigFlags, deps: CommandContext): Promise<undefined> {
-  const { io } = deps;
+export async function runMcpConfig(options: McpConfigFlags, context: CommandContext): Promise<undefined> {
+  const { io } = context;
   const host = MCP_HOSTS[options.host];
   if (!host) throw new TypeError("the parser lets only hosts through that are known");
   const url = parseMcpUrlArgument(options.url);
   checkQuery(url);
   const name = options.name ?? nameFor(url);
   const env = Object.fromEntries(PLACES.flatMap((key) => (io.env[key] ? [[key, io.env[key]]] : [])));
-  const snippet = snippetOf(host, { url, name, env }, options, deps);
+  const snippet = snippetOf(host, { url, name, env }, options, context);
   await io.stdout.write(snippetText(host.language, snippet));
   io.say(`merge this into ${host.file}`);
   if (options.style === "headers-helper" && Object.keys(env).length > 0) {
     io.say(`start the host with the same ${Object.keys(env).join(" and ")} as here`);
   }
   io.say(
-    `sign in once, if that has not been done: agentauth login ${[shellWord(url), ...which(options, deps)].join(" ")}`,
+    `sign in once, if that has not been done: agentauth login ${[shellWord(url), ...which(options, context)].join(" ")}`,
   );
   return undefined;
 }
@@ -37,9 +36,14 @@ interface Server {
   env: Readonly<Record<string, string>>;
 }
 
-function snippetOf(host: McpHost, { url, name, env }: Server, options: McpConfigFlags, deps: CommandContext): object {
+function snippetOf(
+  host: McpHost,
+  { url, name, env }: Server,
+  options: McpConfigFlags,
+  context: CommandContext,
+): object {
   const { style = "proxy", command = "agentauth" } = options;
-  const rest = which(options, deps);
+  const rest = which(options, context);
   if (style === "proxy") return host.proxy(name, { command, args: ["mcp", "proxy", url, ...rest], env });
   if (host.helper === undefined) {
     const able = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.helper);
@@ -53,8 +57,8 @@ function snippetOf(host: McpHost, { url, name, env }: Server, options: McpConfig
 }
 
 /** The flags that say which login is meant. */
-function which(options: McpConfigFlags, deps: CommandContext): string[] {
-  const { value, source } = settingsOf(options, deps).profile;
+function which(options: McpConfigFlags, context: CommandContext): string[] {
+  const { value, source } = context.settings().profile;
   const isNamed = value !== "default" || source === "--profile";
   return [
     ...(isNamed ? ["--profile", value] : []),

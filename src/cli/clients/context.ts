@@ -1,0 +1,50 @@
+import { homeFolder } from "../config/home.js";
+import { settingsOf } from "../config/settings.js";
+import { type CommandContext, type ContextFlags, mayLogin, type RunContext } from "../runtime/context.js";
+
+/** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
+export function createCommandContext(
+  run: RunContext,
+  flags: ContextFlags,
+  settings = once(() => settingsOf(flags, run)),
+): CommandContext {
+  const context: CommandContext = {
+    ...run,
+    settings,
+    home: () => homeFolder(run.io.env),
+    management: once(async () => {
+      const { createManagementClient } = await import("./management.js");
+      return createManagementClient(flags, context);
+    }),
+    async agent(use = {}) {
+      const { createAgentClient } = await import("./agent.js");
+      return createAgentClient(flags, context, use);
+    },
+    mayLogin: () => mayLogin(flags, run),
+    async network() {
+      const [{ agentNetwork }, { networkOptions }] = await Promise.all([
+        import("./agent-network.js"),
+        import("./network.js"),
+      ]);
+      return agentNetwork(networkOptions(flags, settings(), run), run.redactor);
+    },
+    store: once(async () => {
+      const { openProfileStore } = await import("./store.js");
+      return openProfileStore(context);
+    }),
+    with({ flags: ownFlags, settings: decided, ...changes }) {
+      const isDecided = ownFlags === undefined && (changes.io ?? run.io).env === run.io.env;
+      const kept = decided ? () => decided : isDecided ? settings : undefined;
+      return createCommandContext({ ...run, ...changes }, ownFlags ?? flags, kept);
+    },
+  };
+  return context;
+}
+
+function once<T>(build: () => T): () => T {
+  let built: { value: T } | undefined;
+  return () => {
+    built ??= { value: build() };
+    return built.value;
+  };
+}

@@ -1,0 +1,37 @@
+import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import { fileStore } from "../../store/file/file.js";
+import { keyringStore } from "../../store/keychain/keyring.js";
+import { memoryStore } from "../../store/memory.js";
+import { type StoreChoice, storeChoiceOf } from "../config/store.js";
+import type { Io } from "../io/io.js";
+import type { CommandContext } from "../runtime/context.js";
+import { pendingSaves } from "../runtime/pending-saves.js";
+
+/**
+ * The store of the profile, as settings and environment choose it.
+ *
+ * @throws `AgentAuthError` `usage` for a choice that is none
+ */
+export function openProfileStore({ io, home, settings }: CommandContext): GrantStore {
+  const choice = storeChoiceOf(settings().profile.value, io.env, home());
+  return pendingSaves.watch(openStore(choice, home(), io));
+}
+
+/** The store itself; a fallback to another kind of store is reported once on `io`. */
+export function openStore({ value, fallback }: StoreChoice, folder: string, io: Pick<Io, "warn">): GrantStore {
+  switch (value) {
+    case "memory":
+      return memoryStore();
+    case "file":
+      return fileStore(folder);
+    case "keyring":
+      return keyringStore(folder, {
+        fallback,
+        onFallback: (reason) =>
+          io.warn(
+            `${reason}; as store_fallback says, logins are kept in files under ${folder} that are not sealed, and ` +
+              "those that are sealed cannot be read",
+          ),
+      });
+  }
+}

@@ -1,0 +1,31 @@
+/** A value and where it comes from, such as `--pool`, `AGENTAUTH_BASE_URL` or `profile default`. */
+export interface Sourced {
+  value: string;
+  source: string;
+}
+
+/** The API token of the management interface. */
+export interface ApiTokenSetting {
+  /** @throws `AgentAuthError` where the token cannot be read, or belongs to another service */
+  read(): string;
+  source: string;
+  /** How the profile names the token, where it does; never the token itself. */
+  reference?: Sourced;
+}
+
+/** The settings of one run: flag before environment before profile before default. */
+export interface Settings {
+  profile: Sourced;
+  baseUrl: Sourced | undefined;
+  apiToken: ApiTokenSetting | undefined;
+  authHeader: Sourced | undefined;
+  /** The only issuer to use; checked where it is used. */
+  issuer: Sourced | undefined;
+  account: Sourced | undefined;
+  domain: Sourced | undefined;
+  pool: Sourced | undefined;
+  output: Sourced | undefined;
+  /** The file of the client certificate, and that of its key where it is another one. */
+  clientCert: Sourced | undefined;
+  clientKey: Sourced | undefined;
+}
