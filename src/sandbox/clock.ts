@@ -1,18 +1,18 @@
-/** A clock that can be put forward. */
+/** A clock that can be moved forward. */
 export interface SandboxClock {
   /** The time, in milliseconds since 1970. */
   now(): number;
   /**
-   * Puts the clock forward, for everything that the sandbox does.
+   * Moves the clock forward, for everything that the sandbox does.
    *
    * @param ms milliseconds, not negative
-   * @returns the time after it
-   * @throws TypeError for anything else
+   * @returns the new time
+   * @throws TypeError for any other value
    */
   advance(ms: number): number;
 }
 
-/** The sandbox's clock, which also knows how far it is from the machine's. */
+/** The sandbox's clock, with its distance from the machine's clock. */
 export class Clock implements SandboxClock {
   readonly #base: () => number;
   #offset = 0;
@@ -26,14 +26,15 @@ export class Clock implements SandboxClock {
   }
 
   advance(ms: number): number {
-    if (!Number.isSafeInteger(ms) || ms < 0) throw new TypeError("clock.advance: give whole milliseconds, 0 or more");
+    if (!Number.isSafeInteger(ms) || ms < 0)
+      throw new TypeError("clock.advance: ms must be whole milliseconds, 0 or more");
     this.#offset += ms;
     return this.now();
   }
 
   /**
-   * How many whole seconds it is ahead of the machine's clock. oidc-provider only knows the machine's: what it stores
-   * and signs is shifted by this on the way out and in.
+   * How many whole seconds this clock is ahead of the machine's. oidc-provider reads only the machine's clock: the times
+   * that it stores and signs are shifted by the skew on their way out and in.
    */
   get skew(): number {
     const machine = Date.now();

@@ -21,43 +21,43 @@ import { readSettings, type SandboxOptions, type SandboxSettings } from "./setti
 export interface Sandbox {
   /** Where it listens, such as `http://127.0.0.1:40123`. */
   readonly origin: string;
-  /** The base address of the service: the management interface is at `${baseUrl}/api/v1`. */
+  /** The base URL of the service: the management API is at `${baseUrl}/api/v1`. */
   readonly baseUrl: string;
-  /** The MCP server that the first pool's authorization server protects; any pool's is at `${mcpUrl}/{pool_id}`. */
+  /** The MCP server of the first pool; the one of any pool is at `${mcpUrl}/{pool_id}`. */
   readonly mcpUrl: string;
-  /** The issuer of a pool, which is the base address of its authorization server. @throws TypeError for no pool */
+  /** The issuer of a pool: the base URL of its authorization server. @throws TypeError for an unknown pool */
   authUrl(poolId: string): string;
-  /** What the management interface takes as a bearer token. */
+  /** The bearer token of the management API. */
   readonly apiToken: string;
-  /** What the endpoints below `/_sandbox` take as a bearer token. */
+  /** The bearer token of the admin API below `/_sandbox`. */
   readonly controlToken: string;
   /** Every account, in order. */
   readonly accounts: readonly Account[];
-  /** The first account, its first domain, and that one's first pool. */
+  /** The first account, its first domain and the first pool of that domain. */
   readonly ids: { readonly account: string; readonly domain: string; readonly pool: string };
-  /** What the service knows; devices can be inserted and deleted while it runs. */
+  /** The data of the service; devices can be inserted and deleted while it runs. */
   readonly data: SandboxData;
-  /** What it does wrong on purpose. */
+  /** The faults that it injects. */
   readonly faults: FaultController;
-  /** What it was asked, control endpoints left out. */
+  /** The requests that it received, except those of the admin API. */
   readonly requests: RequestLog;
-  /** What programs need that get tokens without a person; `undefined` without the option `machineGrants`. */
+  /** Credentials for the machine grants; `undefined` without the option `machineGrants`. */
   readonly machine: SandboxMachine | undefined;
-  /** Its time, which can be put forward: tokens expire by it. */
+  /** Its clock, which can be moved forward: tokens expire by it. */
   readonly clock: SandboxClock;
-  /** Resolves when it has closed, however that came about. */
+  /** Resolves when it has closed, for whatever reason. */
   readonly closed: Promise<void>;
-  /** Stops it and ends every connection, within a second. */
+  /** Stops it and closes every connection, within a second. */
   close(): Promise<void>;
-  /** As {@link Sandbox.close}. */
+  /** The same as {@link Sandbox.close}. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts the service on loopback: made-up data, an authorization server for each pool, MCP servers behind them, a real
- * HTTP server, and faults on demand.
+ * Starts the service on loopback: sample data, an authorization server for each pool, the MCP servers that they protect,
+ * a real HTTP server, and faults on demand.
  *
- * @throws AgentAuthError `usage` for an option that is wrong or an address that cannot be had, `aborted` where the
+ * @throws AgentAuthError `usage` for an invalid option or an address that is not available, `aborted` where the
  * signal has fired
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -69,14 +69,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const faults = new FaultController(settings.seed);
   faults.add(settings.faults);
   const requests = createRequestLog();
-  const waits = new Sleeps();
+  const sleeps = new Sleeps();
   const { promise: closed, resolve: markClosed } = deferred();
 
-  // The parts need the origin, which is known only once the server listens: the handler is put in place just after.
+  // The parts need the origin, which is known only once the server listens: the handler is set right after.
   let dispatch: RequestHandler = async (_request, response) => void response.destroy();
   const server = await listen(settings.host, settings.port, (request, response) => dispatch(request, response));
   const close = () => {
-    waits.end();
+    sleeps.end();
     server.close().then(markClosed, markClosed);
     signal?.removeEventListener("abort", close);
     return closed;
@@ -86,23 +86,23 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
     : undefined;
   const servers = new PoolServers({ ...settings, origin, clock, data, machines });
-  const world = { data, faults, clock, servers, machines, origin, requests: requests.log, shutdown: close };
+  const components = { data, faults, clock, servers, machines, origin, requests: requests.log, shutdown: close };
   dispatch = createRouter({
     ...settings,
-    parts: partsOf(settings, world),
+    parts: partsOf(settings, components),
     faults,
     guard: hostGuard(settings.host, server.port),
     log: requests.add,
     now: () => clock.now(),
-    waits,
+    sleeps,
   });
   if (signal?.aborted) await close();
   else signal?.addEventListener("abort", close);
-  return publicFace(settings, { ...world, closed, close });
+  return publicSandbox(settings, { ...components, closed, close });
 }
 
 /** What a sandbox consists of. */
-interface World {
+interface Components {
   data: SandboxData;
   faults: FaultController;
   clock: Clock;
@@ -113,22 +113,22 @@ interface World {
   shutdown: () => void;
 }
 
-function partsOf(settings: SandboxSettings, world: World): Part[] {
-  const { machines, servers } = world;
+function partsOf(settings: SandboxSettings, components: Components): Part[] {
+  const { machines, servers } = components;
   return [
-    managementPart({ ...settings, ...world }),
-    authorizationPart({ ...settings, ...world }),
-    mcpPart({ ...settings.oauth, ...world }),
-    ...(machines ? [identityProviderPart({ machines, knows: (issuer) => servers.knows(issuer) })] : []),
-    adminApi({ ...settings, ...world }),
+    managementPart({ ...settings, ...components }),
+    authorizationPart({ ...settings, ...components }),
+    mcpPart({ ...settings.oauth, ...components }),
+    ...(machines ? [identityProviderPart({ machines, isIssuer: (issuer) => servers.isIssuer(issuer) })] : []),
+    adminApi({ ...settings, ...components }),
     healthPart(settings),
   ];
 }
 
-function publicFace(settings: SandboxSettings, world: World & Pick<Sandbox, "closed" | "close">): Sandbox {
+function publicSandbox(settings: SandboxSettings, components: Components & Pick<Sandbox, "closed" | "close">): Sandbox {
   const { apiToken, controlToken } = settings;
-  const { data, faults, clock, servers, machines, origin, requests, closed, close } = world;
-  return withHidden(
+  const { data, faults, clock, servers, machines, origin, requests, closed, close } = components;
+  return withNonEnumerable(
     { apiToken, controlToken },
     {
       origin,
@@ -155,13 +155,13 @@ function authUrl(servers: PoolServers, poolId: string): string {
   return server.issuer;
 }
 
-/** Adds properties that printing and serialising leave out, as is due to secrets; `%o` shows that they are there. */
-function withHidden<H extends object, T extends object>(hidden: H, target: T): T & H {
+/** Adds secrets as non-enumerable properties, which printing and serialising leave out; `%o` shows their names. */
+function withNonEnumerable<H extends object, T extends object>(hidden: H, target: T): T & H {
   for (const [name, value] of Object.entries(hidden)) Object.defineProperty(target, name, { get: () => value });
   return target as T & H;
 }
 
-/** Says without a token that the sandbox runs, and that it is one. */
+/** `GET /health` needs no token: it identifies the service as a sandbox. */
 function healthPart({ seed, size }: SandboxSettings): Part {
   return {
     owns: (path) => path === "/health",

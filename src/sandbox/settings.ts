@@ -7,13 +7,13 @@ import type { Fault } from "./faults/faults.js";
 import { isLoopback } from "./http/request-guard.js";
 import { type OAuthOptions, type OAuthSettings, readOAuthSettings } from "./oauth/issuer-settings.js";
 
-/** How a sandbox is to be. */
+/** The options of {@link startSandbox}. */
 export interface SandboxOptions extends OAuthOptions {
-  /** Decides all data and all drawn faults: the same seed gives the same ones. Default 1. */
+  /** The same seed yields the same data and the same drawn faults. Default 1. */
   seed?: number;
   /** The address to listen on. Default 127.0.0.1. */
   host?: string;
-  /** Allows an address that other machines can reach. */
+  /** Allow an address that other machines can reach. */
   allowNonLoopback?: boolean;
   /** The port; 0 takes a free one. Default 0. */
   port?: number;
@@ -25,28 +25,28 @@ export interface SandboxOptions extends OAuthOptions {
   pools?: number;
   /** Per pool, at most 1,000,000; up to 100,000 the first page in each order takes less than a second. Default 120. */
   devices?: number;
-  /** Milliseconds that every management answer waits. Default 0. */
+  /** Milliseconds before every management response. Default 0. */
   latency?: number;
-  /** Items per page where a request asks for none. Default 50. */
+  /** Items per page where a request names no page size. Default 50. */
   pageSize?: number;
-  /** The largest page; a request for a larger one gets this. Default 1000. */
+  /** The largest page size; larger requests are reduced to it. Default 1000. */
   maxPageSize?: number;
-  /** The API token of the management interface. Default: a random one that begins with `sandbox_`. */
+  /** The API token of the management API. Default: a random one that begins with `sandbox_`. */
   apiToken?: string;
-  /** The token of the control endpoints. Default: a random one. */
+  /** The token of the admin API below `/_sandbox`. Default: a random one. */
   controlToken?: string;
-  /** Faults to begin with. */
+  /** Faults that are active from the start. */
   faults?: readonly Fault[];
   /**
-   * The clock, in milliseconds. Default `Date.now`. The devices' times end at the beginning of the UTC day on which the
-   * sandbox starts; with a clock of your own they are the same on every day.
+   * The clock, in milliseconds. Default `Date.now`. All times of devices lie before the UTC day on which the sandbox
+   * starts; with a fixed clock they are the same on every run.
    */
   now?: () => number;
   /** Closes the sandbox when it fires. */
   signal?: AbortSignal;
 }
 
-/** {@link SandboxOptions}, checked and filled in. */
+/** {@link SandboxOptions}, validated and with defaults. */
 export interface SandboxSettings {
   seed: number;
   host: string;
@@ -68,7 +68,7 @@ const MAX_DEVICES = 1_000_000;
 /** The most accounts, domains of an account and pools of a domain. */
 const MAX_PER_PARENT = 100_000;
 
-/** Checks the options and fills in what is not given. @throws AgentAuthError `usage` */
+/** Validates the options and applies the defaults. @throws AgentAuthError `usage` */
 export function readSettings(options: SandboxOptions): SandboxSettings {
   const size: DataSize = {
     accounts: integer("accounts", options.accounts, 2, 1, MAX_PER_PARENT),
@@ -99,7 +99,7 @@ function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptio
   if (isLoopback(host) || allowNonLoopback) return host;
   throw new AgentAuthError("usage", `the sandbox does not listen on ${quote(host)}: other machines could reach it`, {
     class: "usage",
-    hint: "use 127.0.0.1, or set allowNonLoopback if that is what you want",
+    hint: "use 127.0.0.1, or set allowNonLoopback",
   });
 }
 
@@ -112,10 +112,14 @@ function integer(name: string, value: number | undefined, preset: number, min: n
 function token(name: string, value: string | undefined, prefix: string): string {
   if (value === undefined) return prefix + randomBytes(24).toString("base64url");
   if (/^[\w\-.~+/]+=*$/.test(value)) return value;
-  throw new AgentAuthError("usage", `sandbox: ${name} must consist of characters that a bearer token may have`, {
-    class: "usage",
-    hint: "use letters, digits and - . _ ~ + /",
-  });
+  throw new AgentAuthError(
+    "usage",
+    `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`,
+    {
+      class: "usage",
+      hint: "use letters, digits and - . _ ~ + /",
+    },
+  );
 }
 
 function wrong(name: string, value: number, expected: string): AgentAuthError {

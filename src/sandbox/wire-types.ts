@@ -1,6 +1,6 @@
 /**
- * The wire types of the management interface as the sandbox sends them: exact, every field present. A client has to
- * read more loosely than this; a server has to write no more loosely.
+ * The wire types of the management API as the sandbox sends them: exact, every field present. A client must accept
+ * more than this; a server must not send more.
  */
 
 /** What kind of list: also the last segment of its path under `/api/v1`. */
@@ -10,7 +10,7 @@ export type ResourceName = "pool" | "domain" | "device";
 export interface Pool {
   /** The account of its domain. */
   account_id: string;
-  /** The rules by which its agents sign in. */
+  /** The rules by which its agents log in. */
   authentication_ruleset_nid: string;
   /** The domain that it is in. */
   domain_id: string;
@@ -18,9 +18,9 @@ export interface Pool {
   id: string;
   /** `active`, `paused` or `archived`. The service does not document its values. */
   status: string;
-  /** What people call it. */
+  /** Its display name. */
   title: string;
-  /** Tells it from domains and devices. */
+  /** Distinguishes it from domains and devices. */
   type: "pool";
 }
 
@@ -32,9 +32,9 @@ export interface Domain {
   id: string;
   /** `active`, `paused` or `archived`. The service does not document its values. */
   status: string;
-  /** What people call it. */
+  /** Its display name. */
   title: string;
-  /** Tells it from pools and devices. */
+  /** Distinguishes it from pools and devices. */
   type: "domain";
 }
 
@@ -44,13 +44,13 @@ export type SessionType = "browser" | "api" | "mcp";
 /** Whether a device may still be used. */
 export type DeviceStatus = "active" | "revoked";
 
-/** A device at one moment. */
+/** Where and how a device contacted the service at one moment. */
 export interface InteractionDetails {
   /** Autonomous System Number. */
   asn: number;
   /** Unix time in seconds, with up to two decimals. */
   at: number;
-  /** The city that the address is placed in. */
+  /** The city of the address. */
   city: string;
   /** ISO 3166-1 alpha-2. */
   country_code: string;
@@ -64,7 +64,7 @@ export interface InteractionDetails {
   remote_ip: string;
   /** IANA timezone identifier. */
   timezone: string;
-  /** `User-Agent`, as it was sent. */
+  /** The `User-Agent` header, as the device sent it. */
   user_agent: string;
 }
 
@@ -74,9 +74,9 @@ export interface DynamicClientDetails {
   auth_profile: "openid" | "mcp";
   /** Always the literal `<CLIENT_SECRET>`. */
   client_secret: "<CLIENT_SECRET>";
-  /** Whether it has to use PKCE. */
+  /** Whether it must use PKCE. */
   pkce_required: boolean;
-  /** Where its callbacks may go. */
+  /** Its registered redirect URIs. */
   redirect_uris: string[];
   /** Its `client_name`. */
   title: string;
@@ -94,21 +94,21 @@ export interface Device {
   id: string;
   /** The OAuth client that it registered. */
   dynamic_client_details: DynamicClientDetails;
-  /** When and whence it came for the first time. */
+  /** Its first contact. */
   first_seen: InteractionDetails;
-  /** When and whence it came last. */
+  /** Its latest contact. */
   last_seen: InteractionDetails;
   /** How it reaches the service. */
   session_type: SessionType;
   /** Whether it may still be used. */
   status: DeviceStatus;
-  /** What people call it. */
+  /** Its display name. */
   title: string;
-  /** Tells it from pools and domains. */
+  /** Distinguishes it from pools and domains. */
   type: "device";
 }
 
-/** Where a page stands in its list. */
+/** The position of a page in its list. */
 export interface PaginationOutput {
   item_count: number;
   /** One-based; 0 on a page without items. */
@@ -133,7 +133,7 @@ export interface Sorting {
   field: string;
 }
 
-/** A successful list answer. */
+/** A successful list response. */
 export interface ListEnvelope<T> {
   status: "success";
   pagination: PaginationOutput;
@@ -141,7 +141,7 @@ export interface ListEnvelope<T> {
   summaries: T[];
 }
 
-/** An error answer. */
+/** An error response. */
 export interface ErrorEnvelope {
   status: "error";
   code: string;

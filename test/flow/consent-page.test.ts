@@ -43,8 +43,8 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
 
   it("sign alice in, ask for her consent, and lead back to the program", async () => {
     const { ended, said } = await beginLogin("--scope", "mcp reports:read");
-    expect(await heading()).toBe("Sign in");
-    await press(/^Sign in as Alice/);
+    expect(await heading()).toBe("Log in");
+    await press(/^Log in as Alice/);
     await page.getByRole("heading", { name: "Allow agentauth?" }).waitFor();
     const shown = await page.getByRole("main").textContent();
     for (const fact of ["Alice", desk.url, "reports:read", "127.0.0.1:"]) expect(shown).toContain(fact);
@@ -58,7 +58,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
 
   it("leave no code in the address bar, and nothing to go back to that has one", async () => {
     const { ended } = await beginLogin();
-    await press(/^Sign in as Alice/);
+    await press(/^Log in as Alice/);
     await press("Allow");
     await page.getByRole("heading", { name: "You are signed in" }).waitFor();
     expect(await ended()).toBe(0);
@@ -70,7 +70,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
   });
 
   it.each([
-    ["Deny, after the sign-in", [/^Sign in as Alice/, "Deny"]],
+    ["Deny, after the login", [/^Log in as Alice/, "Deny"]],
     ["Cancel, before it", ["Cancel"]],
   ])("take a no: %s", async (_name, names) => {
     const { ended, said } = await beginLogin();
@@ -84,7 +84,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
 
   it("do not ask a second time who it is, only whether it may", async () => {
     const first = await beginLogin();
-    await press(/^Sign in as Bob/);
+    await press(/^Log in as Bob/);
     await press("Allow");
     await first.ended();
     const second = await beginLogin("--scope", "mcp more");
@@ -95,7 +95,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
 
   it("give the browser nothing to complain of, and send it nowhere but to this machine", async () => {
     const { ended } = await beginLogin();
-    await press(/^Sign in as Alice/);
+    await press(/^Log in as Alice/);
     await press("Allow");
     await page.getByRole("heading", { name: "You are signed in" }).waitFor();
     await ended();
@@ -114,7 +114,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     };
     const { ended } = await beginLogin("--scope", "mcp reports:read");
     await picture("sign-in");
-    await press(/^Sign in as Alice/);
+    await press(/^Log in as Alice/);
     await page.getByRole("heading", { name: "Allow agentauth?" }).waitFor();
     await picture("consent");
     await press("Allow");

@@ -4,7 +4,7 @@ import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "./faul
 
 /** What a field of a fault may hold. */
 export interface FaultField {
-  /** What is expected, for messages. */
+  /** The expected value, for messages. */
   expects: string;
   accepts(value: unknown): boolean;
   /** Reads the field from the compact text form. */
@@ -130,7 +130,7 @@ export function shapeOf(kind: unknown): FaultShape {
  * Checks that a value is a fault.
  *
  * @returns a copy of it
- * @throws AgentAuthError `usage` that names the field, its value and what it should be
+ * @throws AgentAuthError `usage` that names the field, its value and the expected one
  */
 export function checkFault(value: unknown): Fault {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

@@ -4,24 +4,24 @@ import { checkFault } from "./check.js";
 import { EmptyPages } from "./empty-pages.js";
 import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";
 
-/** What a fault can select a request by. */
+/** The properties by which a fault selects a request. */
 export interface FaultTarget {
   path: string;
-  /** Of a list request, what is listed. */
+  /** The listed resource, for a list request. */
   resource?: ResourceName | undefined;
-  /** Of a list request, its offset. */
+  /** The offset of a list request. */
   offset?: number | undefined;
-  /** Of a request to an authorization server or an MCP server, which of its endpoints. */
+  /** The endpoint, for a request to an authorization server or an MCP server. */
   endpoint?: FaultEndpoint | undefined;
   /** The grant type of a token request, the method of an MCP request. */
   operation?: string | undefined;
 }
 
-/** A fault as it stands: how often a request matched, and how often it struck. */
+/** An active fault with its counters. */
 export interface FaultState {
-  /** By which it can be removed. */
+  /** Identifies the fault. */
   id: number;
-  /** The fault as it was given. */
+  /** The fault as it was added. */
   fault: Fault;
   /** How many requests it matched. */
   matched: number;
@@ -47,7 +47,7 @@ const OPERATIONS: { [K in FaultKind]?: string } = {
   "step-up": "tools/call",
 };
 const OF_DEVICES: ReadonlySet<FaultKind> = new Set(["insert", "delete"]);
-/** Before the second page there is no listing to disturb. */
+/** On the first page there is no listing to disturb yet. */
 const OF_LATER_PAGES: ReadonlySet<FaultKind> = new Set(["insert", "delete", "cycling-offset"]);
 
 /** The first of the due faults that is of a kind. */
@@ -55,15 +55,15 @@ export function dueOf<K extends FaultKind>(due: Due, kind: K): FaultOf<K> | unde
   return due.find((fault): fault is FaultOf<K> => fault.kind === kind);
 }
 
-/** What a replacing fault does stands for the whole answer. */
+/** Whether a fault replaces the whole response. */
 export function isReplacing(fault: Fault): boolean {
   return REPLACING.has(fault.kind);
 }
 
-/** The faults of a sandbox: add some, and it misbehaves as they say. */
+/** The active faults of a sandbox. */
 export class FaultController {
-  /** The empty pages that `empty-page` has put into lists. */
-  readonly holes = new EmptyPages();
+  /** The empty pages that `empty-page` has added to lists. */
+  readonly emptyPages = new EmptyPages();
   readonly #seed: number;
   #states: FaultState[] = [];
   #nextId = 1;
@@ -75,7 +75,7 @@ export class FaultController {
   /**
    * Adds one fault or several.
    *
-   * @throws AgentAuthError `usage` where one is none; then none is added
+   * @throws AgentAuthError `usage` where one is invalid; then none is added
    */
   add(fault: Fault | readonly Fault[]): FaultState[] {
     const checked = (Array.isArray(fault) ? fault : [fault]).map(checkFault);
@@ -84,15 +84,15 @@ export class FaultController {
     return structuredClone(added);
   }
 
-  /** Every fault that was added and not cleared, also those that have struck for the last time. */
+  /** Every fault that was added and not cleared, including those that have used up their `times`. */
   list(): FaultState[] {
     return structuredClone(this.#states);
   }
 
-  /** Takes all faults away, and the empty pages with them. Devices stay inserted or deleted. */
+  /** Removes all faults and all empty pages. Devices stay inserted or deleted. */
   clear(): void {
     this.#states = [];
-    this.holes.clear();
+    this.emptyPages.clear();
   }
 
   /** Every kind of fault, and what it does. */
@@ -100,7 +100,7 @@ export class FaultController {
     return (Object.keys(FAULT_KINDS) as FaultKind[]).map((kind) => ({ kind, description: FAULT_KINDS[kind] }));
   }
 
-  /** Counts a request against all faults that match it; which of them strike it. Only the first that replaces does. */
+  /** Counts a request against all faults that match it, and returns those that strike it: of replacing ones the first. */
   due(target: FaultTarget): Due {
     if (this.#states.length === 0) return [];
     const due: Fault[] = [];
@@ -116,8 +116,8 @@ export class FaultController {
 
   #strikes(state: FaultState): boolean {
     const { after = 0, every, probability } = state.fault;
-    const lasts = every !== undefined || probability !== undefined || state.fault.kind === "step-up";
-    const times = state.fault.times ?? (lasts ? 0 : 1);
+    const isPermanent = every !== undefined || probability !== undefined || state.fault.kind === "step-up";
+    const times = state.fault.times ?? (isPermanent ? 0 : 1);
     state.matched += 1;
     const count = state.matched - after;
     if (count <= 0 || (every !== undefined && count % every !== 0)) return false;
@@ -130,11 +130,11 @@ export class FaultController {
 
 function matches(fault: Fault, target: FaultTarget): boolean {
   const { path, resource, offset, endpoint, operation } = target;
-  const { path: wanted } = fault;
-  const named = wanted === undefined || wanted === resource || wanted === endpoint;
-  if (!named && !(wanted.startsWith("/") && path.startsWith(wanted))) return false;
+  const { path: selector } = fault;
+  const named = selector === undefined || selector === resource || selector === endpoint;
+  if (!named && !(selector.startsWith("/") && path.startsWith(selector))) return false;
   if (fault.kind in OPERATIONS) return operation === OPERATIONS[fault.kind];
-  if (fault.kind === "prune-clients") return wanted !== undefined || endpoint === "authorize" || endpoint === "token";
+  if (fault.kind === "prune-clients") return selector !== undefined || endpoint === "authorize" || endpoint === "token";
   if (isReplacing(fault) || DELIVERY.has(fault.kind)) return fault.offset === undefined || fault.offset === offset;
   if (resource === undefined || (OF_DEVICES.has(fault.kind) && resource !== "device")) return false;
   if (fault.kind === "empty-page") return true;

@@ -1,31 +1,31 @@
-interface Hole {
+/** A range of offsets without items. */
+interface Gap {
   at: number;
   length: number;
 }
 
 /**
- * Empty stretches in the offsets of a list. An empty page has to be followed by a higher offset, and yet no item may
- * be lost: so the offsets of the list get a hole, and every page behind it is shifted by as much.
+ * Gaps in the offsets of a list. The page after an empty one has a higher offset, and yet no item may be lost: so the
+ * offsets of the list get a gap, and every page behind it is shifted by the length of the gap.
  *
- * A hole stays where it is, since a list of which half was read has to add up.
+ * A gap stays in place, so that a list that is half read still adds up.
  */
 export class EmptyPages {
-  readonly #lists = new Map<string, Hole[]>();
+  readonly #lists = new Map<string, Gap[]>();
 
-  /** Puts a hole into a list; one that would overlap another is left out. */
+  /** Adds a gap to a list; one that overlaps another is ignored. */
   add(list: string, at: number, length: number): void {
-    const holes = this.#lists.get(list) ?? [];
-    if (holes.some((hole) => at < hole.at + hole.length && hole.at < at + length)) return;
+    const gaps = this.#lists.get(list) ?? [];
+    if (gaps.some((gap) => at < gap.at + gap.length && gap.at < at + length)) return;
     this.#lists.set(
       list,
-      [...holes, { at, length }].sort((a, b) => a.at - b.at),
+      [...gaps, { at, length }].sort((a, b) => a.at - b.at),
     );
   }
 
-  /** The first offset from `offset` on that lies in no hole. */
+  /** The first offset from `offset` on that lies in no gap. */
   free(list: string, offset: number): number {
-    const behind = (at: number, hole: Hole) =>
-      at >= hole.at && at < hole.at + hole.length ? hole.at + hole.length : at;
+    const behind = (at: number, gap: Gap) => (at >= gap.at && at < gap.at + gap.length ? gap.at + gap.length : at);
     return (this.#lists.get(list) ?? []).reduce(behind, offset);
   }
 
@@ -35,9 +35,9 @@ export class EmptyPages {
     return offset - skipped.reduce((sum, part) => sum + part, 0);
   }
 
-  /** The offset behind the last item of a list of `count` items; a hole behind its end does not count. */
+  /** The offset behind the last item of a list of `count` items; a gap behind its end does not count. */
   end(list: string, count: number): number {
-    return (this.#lists.get(list) ?? []).reduce((end, hole) => (hole.at < end ? end + hole.length : end), count);
+    return (this.#lists.get(list) ?? []).reduce((end, gap) => (gap.at < end ? end + gap.length : end), count);
   }
 
   clear(): void {

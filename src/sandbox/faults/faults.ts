@@ -15,18 +15,18 @@ export const FAULT_ENDPOINTS = [
 /** An endpoint of an authorization server or of an MCP server; `prm` is the metadata of the protected resource. */
 export type FaultEndpoint = (typeof FAULT_ENDPOINTS)[number];
 
-/** Which requests a fault strikes. Everything given has to hold. */
+/** Which requests a fault strikes: those that match all given fields. */
 export interface FaultSelector {
   /**
    * A resource (`pool`, `domain`, `device`), an endpoint ({@link FaultEndpoint}) or the beginning of a path
-   * (`/api/v1/`). Default: every path that the fault fits.
+   * (`/api/v1/`). Default: every path that the fault applies to.
    */
   path?: string;
-  /** Leaves out the first n requests that match. Default 0. */
+  /** Skips the first n requests that match. Default 0. */
   after?: number;
-  /** Strikes at most n times; 0 is for ever. Default 1, with `every` or `probability` and for `step-up` 0. */
+  /** Strikes at most n times; 0 is without limit. Default 1, with `every` or `probability` and for `step-up` 0. */
   times?: number;
-  /** Strikes only each n-th of the requests that match. */
+  /** Strikes every n-th request that matches. */
   every?: number;
   /** Strikes with this probability, 0 to 1, drawn from the sandbox's seed. */
   probability?: number;
@@ -63,7 +63,7 @@ export type FaultEffect =
   | { kind: "omit-refresh-token" }
   | { kind: "step-up"; scope: string };
 
-/** Something that the sandbox does wrong on purpose: plain data that survives JSON. */
+/** A fault that the sandbox injects: plain data that survives JSON. */
 export type Fault = FaultSelector & FaultEffect;
 
 /** The name of a fault. */
@@ -72,7 +72,7 @@ export type FaultKind = FaultEffect["kind"];
 /** The fault of a kind. */
 export type FaultOf<K extends FaultKind> = FaultSelector & Extract<FaultEffect, { kind: K }>;
 
-/** Every kind of fault, and what it does, in a line. */
+/** Every kind of fault with a description of one line. */
 export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
   status: "answer with an HTTP status (status=503), Retry-After (retry-after=2) and body (body=service|html|empty)",
   "reset-before": "reset the connection before any byte of the answer",

@@ -10,7 +10,7 @@ const EXAMPLE = "write it like 503, status=429:times=3,retry-after=2 or reset-mi
  * Reads a fault from the compact form of the command line, `kind[=value][:field=value,…]`, or from JSON. A number
  * alone is an HTTP status; `retry-after` and `retryAfter` are the same; a list is joined by `+`.
  *
- * @throws AgentAuthError `usage` that names the field, its value and what it should be
+ * @throws AgentAuthError `usage` that names the field, its value and the expected one
  */
 export function parseFault(text: string): Fault {
   const trimmed = text.trim();
@@ -34,7 +34,7 @@ function setField(fault: Record<string, unknown>, shape: FaultShape, written: st
   const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
   if (!field) throw unknownField(written, value, String(fault["kind"]), shape);
   const read = field.read(value);
-  // What cannot be read is kept as it was written, so that the check can quote it.
+  // The check of an unreadable value quotes the text as written.
   if (!field.accepts(read)) throw faultError(written, value, field.expects, `give ${written} as ${field.expects}`);
   fault[name] = read;
 }

@@ -4,8 +4,8 @@ import { type Due, isReplacing } from "./controller.js";
 import type { FaultOf } from "./faults.js";
 
 const LOGIN_PAGE =
-  '<!doctype html><html><head><title>Sign in</title></head><body><form method="post" action="/portal">' +
-  '<input name="user"><input name="password" type="password"><button>Sign in</button></form></body></html>';
+  '<!doctype html><html><head><title>Log in</title></head><body><form method="post" action="/portal">' +
+  '<input name="user"><input name="password" type="password"><button>Log in</button></form></body></html>';
 
 const CODES: Readonly<Record<number, ServiceErrorCode>> = {
   400: "bad_request",
@@ -16,7 +16,7 @@ const CODES: Readonly<Record<number, ServiceErrorCode>> = {
   501: "not_implemented",
 };
 
-/** What stands for the whole answer: an answer of its own, or a connection that is reset. */
+/** What a fault puts in place of the response: another response, or a connection reset. */
 export function replacement(due: Due): Answer | "reset" | undefined {
   const fault = due.find(isReplacing);
   switch (fault?.kind) {
@@ -37,12 +37,12 @@ export function replacement(due: Due): Answer | "reset" | undefined {
 
 function statusAnswer({ status, retryAfter, body = "service" }: FaultOf<"status">): Answer {
   const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
-  // These have no body by definition.
+  // RFC 9110: responses with these statuses have no body.
   const bodiless = status === 204 || status === 205 || status === 304;
   if (body === "empty" || bodiless) return { status, headers, body: "" };
   if (body === "html") return html(status, `<html><body><h1>${status}</h1><p>gateway</p></body></html>`, headers);
   const code = CODES[status] ?? (status >= 500 ? "unexpected" : "unknown");
-  return failure(status, code, `the sandbox was told to answer ${status}`, headers);
+  return failure(status, code, `a fault of the sandbox: status ${status}`, headers);
 }
 
 function html(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {

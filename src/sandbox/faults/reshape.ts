@@ -1,14 +1,14 @@
 import type { Due } from "./controller.js";
 import type { Fault } from "./faults.js";
 
-/** A list answer taken apart, to be put together wrongly. */
+/** A list response whose fields faults change. */
 interface LooseEnvelope {
   [field: string]: unknown;
   pagination: Record<string, unknown> & { page_offset: number; page_size: number };
   summaries: Record<string, unknown>[];
 }
 
-// What a terminal would act on, what reorders text, what is invisible, and what breaks a line or a spreadsheet.
+// Escape sequences, bidi controls, invisible characters, line breaks and a spreadsheet formula.
 const HOSTILE_TITLES: readonly string[] = [
   "\u001b[31mred\u001b[0m\u001b]0;title\u0007",
   "\u001b]52;c;Y2FsYw==\u0007clipboard",
@@ -37,7 +37,7 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
     pagination["next_page_offset"] = value;
   },
   "omit-pagination": ({ pagination }) => {
-    // Left out when the body is written, so that other faults can still change it.
+    // Omitted when the body is serialised, so that other faults can still change it.
     pagination["toJSON"] = () => undefined;
   },
   "unknown-enum": ({ summaries }) => {
@@ -60,7 +60,7 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
   },
 };
 
-/** Changes a list answer in place as the due faults want it. */
+/** Changes a list response in place as the due faults require. */
 export function reshape(envelope: object, due: Due): void {
   for (const fault of due) edit(envelope as LooseEnvelope, fault);
 }

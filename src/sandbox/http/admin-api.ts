@@ -13,7 +13,7 @@ import { type Answer, json, type Part, Refusal, type RoundTrip } from "./round-t
 const PREFIX = "/_sandbox";
 const MAX_BODY = 64 * 1024;
 
-/** What the control endpoints control. */
+/** What the admin API needs. */
 export interface AdminApiSettings {
   controlToken: string;
   faults: FaultController;
@@ -23,7 +23,7 @@ export interface AdminApiSettings {
   shutdown: () => void;
 }
 
-type Action = (settings: AdminApiSettings, exchange: RoundTrip) => Answer | Promise<Answer>;
+type Action = (settings: AdminApiSettings, roundTrip: RoundTrip) => Answer | Promise<Answer>;
 
 const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
   "/faults": {
@@ -54,7 +54,7 @@ const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
   },
 };
 
-/** The endpoints by which another process steers the sandbox. */
+/** The endpoints below `/_sandbox` with which another process controls the sandbox. */
 export function adminApi(settings: AdminApiSettings): Part {
   const authenticate = tokenGuard(settings.controlToken);
   return {
@@ -62,9 +62,9 @@ export function adminApi(settings: AdminApiSettings): Part {
     faulty: false,
     unlogged: true,
     latency: 0,
-    handle(exchange) {
-      authenticate(exchange.request);
-      const { method, path } = exchange;
+    handle(roundTrip) {
+      authenticate(roundTrip.request);
+      const { method, path } = roundTrip;
       const action = path.slice(PREFIX.length);
       const actions = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
       if (!actions) throw new Refusal(404, "not_found", "there is nothing at this path");
@@ -73,12 +73,12 @@ export function adminApi(settings: AdminApiSettings): Part {
         const allow = Object.keys(actions).join(", ");
         throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
       }
-      return run(settings, exchange);
+      return run(settings, roundTrip);
     },
   };
 }
 
-/** All that a program needs to get tokens without a person, an assertion and an id token that are good for now among it. */
+/** The credentials for the machine grants, with an assertion and an id token that are currently valid. */
 function describe(machine: SandboxMachine): object {
   const { secretClient, keyClient, workloadClient, idp } = machine;
   return {
@@ -118,7 +118,7 @@ function advance(clock: SandboxClock, body: unknown): number {
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {
-  // A web page can send a form or plain text without asking first, but not JSON.
+  // Without a CORS preflight a web page can send a form or plain text, but not JSON.
   if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
     throw new Refusal(415, "bad_request", "send the body as application/json");
   }

@@ -5,11 +5,11 @@ import { Refusal } from "./round-trip.js";
 export async function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  // Leaving the loop must not destroy the connection that the refusal is still to go through.
+  // Leaving the loop must not destroy the connection: the refusal is still to be sent on it.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > max) {
-      throw new Refusal(413, "bad_request", `the body may have ${max} bytes`, { connection: "close" });
+      throw new Refusal(413, "bad_request", `the body must have at most ${max} bytes`, { connection: "close" });
     }
     chunks.push(chunk);
   }

@@ -1,6 +1,6 @@
 import { MASK, Redactor } from "../../redact.js";
 
-/** A request that the sandbox received. Headers and bodies are not kept, so no credential is. */
+/** A request that the sandbox received. The log stores no headers and bodies, and so no credentials. */
 export interface LoggedRequest {
   /** The HTTP method. */
   method: string;
@@ -10,7 +10,7 @@ export interface LoggedRequest {
   query: Record<string, string>;
   /** Milliseconds by the sandbox's clock. */
   at: number;
-  /** The HTTP status of the answer; 0 before it, and where the connection was reset instead. */
+  /** The HTTP status of the response; 0 before it is sent, and where the connection was reset instead. */
   status: number;
   /** The grant type of a token request, or the method of an MCP request. */
   operation?: string;
@@ -20,11 +20,11 @@ export interface LoggedRequest {
 
 /** The last {@link MAX_LOGGED} requests, oldest first. */
 export interface RequestLog extends ReadonlyArray<LoggedRequest> {
-  /** How many requests there were, those no longer held included. */
+  /** How many requests there were, including those that the log has dropped. */
   readonly total: number;
 }
 
-/** How many requests are held. */
+/** How many requests the log holds. */
 export const MAX_LOGGED = 10_000;
 
 /** A log, and the function that adds to it. */
@@ -42,9 +42,9 @@ export function createRequestLog(): { log: RequestLog; add: (entry: LoggedReques
 
 const redactor = new Redactor();
 
-/** A query as it is kept. */
+/** A query as the log stores it. */
 export function loggedQuery(query: URLSearchParams): Record<string, string> {
-  // Encoded, every parameter has the shape by which secrets are known.
+  // The redactor recognises secret parameters by their encoded form, name=value.
   const masked = redactor.redact(query.toString()).replace(/(^|&)(user_code=)[^&]+/g, `$1$2${MASK}`);
   return Object.fromEntries(new URLSearchParams(masked));
 }

@@ -5,29 +5,29 @@ import type { Sleeps } from "./sleeps.js";
 
 const DRIP_BYTES = 16;
 const DRIP_MS = 100;
-/** Time for the first half of a body to reach the reader before the reset overtakes it. */
+/** Time for the first half of a body to reach the reader before the reset does. */
 const RESET_DELAY_MS = 20;
 
-/** Sends an answer, as badly as the due faults want it. Never throws: a reader may be gone at any moment. */
-export async function respond(exchange: RoundTrip, answer: Answer | "reset", waits: Sleeps): Promise<void> {
-  const { request, response, due } = exchange;
+/** Sends a response with the due delivery faults. Never throws: the reader may disconnect at any moment. */
+export async function respond(roundTrip: RoundTrip, answer: Answer | "reset", sleeps: Sleeps): Promise<void> {
+  const { request, response, due } = roundTrip;
   const slow = dueOf(due, "slow-headers");
-  if (slow) await waits.sleep(slow.ms);
+  if (slow) await sleeps.sleep(slow.ms);
   if (answer === "reset" || dueOf(due, "reset-after")) return reset(request);
   const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   const body = dueOf(due, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
   if (response.destroyed || response.headersSent) return;
   response.writeHead(answer.status, { ...answer.headers, "content-length": body.length } as OutgoingHttpHeaders);
-  if (dueOf(due, "reset-mid-body")) return resetMidBody(exchange, body, waits);
+  if (dueOf(due, "reset-mid-body")) return resetMidBody(roundTrip, body, sleeps);
   const drip = dueOf(due, "slow-body");
-  if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, waits);
+  if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, sleeps);
   response.end(body);
 }
 
-async function resetMidBody({ request, response }: RoundTrip, body: Buffer, waits: Sleeps): Promise<void> {
+async function resetMidBody({ request, response }: RoundTrip, body: Buffer, sleeps: Sleeps): Promise<void> {
   response.flushHeaders();
   response.write(body.subarray(0, body.length >>> 1));
-  await waits.sleep(RESET_DELAY_MS);
+  await sleeps.sleep(RESET_DELAY_MS);
   reset(request);
 }
 
@@ -36,17 +36,17 @@ async function dripBody(
   body: Buffer,
   bytes: number,
   ms: number,
-  waits: Sleeps,
+  sleeps: Sleeps,
 ): Promise<void> {
   response.flushHeaders();
   for (let sent = 0; sent < body.length && !response.destroyed; sent += bytes) {
-    await waits.sleep(ms);
+    await sleeps.sleep(ms);
     response.write(body.subarray(sent, sent + bytes));
   }
   response.end();
 }
 
-// Not by the response: one that waits behind another on a kept-alive connection has no socket yet.
+// Not through the response: one that waits behind another on a keep-alive connection has no socket yet.
 function reset(request: IncomingMessage): void {
   request.socket.resetAndDestroy();
 }

@@ -3,34 +3,34 @@ import { type AddressInfo, isIP, type Socket } from "node:net";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 
-/** Time that answers under way get to end when the server closes. */
+/** Time that responses in progress get to finish when the server closes. */
 const CLOSE_GRACE_MS = 500;
 
-/** A server that listens. */
+/** A listening server. */
 export interface Listening {
   origin: string;
   port: number;
-  /** Stops listening and ends every connection, within a second. */
+  /** Stops listening and closes every connection, within a second. */
   close(): Promise<void>;
 }
 
-/** Answers a request; where it rejects, the connection is destroyed. */
+/** Handles a request; if it rejects, the connection is destroyed. */
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /**
  * Listens on an address.
  *
- * @throws AgentAuthError `usage` where the address cannot be had
+ * @throws AgentAuthError `usage` where the address is not available
  */
 export async function listen(host: string, port: number, handle: RequestHandler): Promise<Listening> {
   const server = createServer((request, response) => {
-    // A reader that goes away in the middle is no failure of ours.
+    // A client that disconnects in the middle is not an error of the sandbox.
     request.on("error", () => {});
     response.on("error", () => {});
     handle(request, response).catch(() => response.destroy());
   });
   const sockets = trackSockets(server);
-  server.on("clientError", refuseBroken);
+  server.on("clientError", refuseMalformed);
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(host, port, cause)));
     server.listen({ host, port, exclusive: true }, resolve);
@@ -63,8 +63,8 @@ async function closeServer(server: Server, sockets: Set<Socket>): Promise<void> 
   clearTimeout(timer);
 }
 
-/** Answers what is not HTTP: by then there is no response object to do it with. */
-function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+/** Answers bytes that are not HTTP, for which Node.js creates no response object. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const status = error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
   socket.end(`HTTP/1.1 ${status}\r\nx-request-id: req_unreadable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);

@@ -1,9 +1,9 @@
-/** Waits that all end at once when the sandbox closes, so that no slow answer keeps it alive. */
+/** Cancellable sleeps: all of them end when the sandbox closes, so that no slow response delays it. */
 export class Sleeps {
   readonly #pending = new Map<NodeJS.Timeout, () => void>();
   #ended = false;
 
-  /** Waits, or returns at once after {@link Sleeps.end}. */
+  /** Sleeps; returns at once after {@link Sleeps.end}. */
   sleep(ms: number): Promise<void> {
     if (ms <= 0 || this.#ended) return Promise.resolve();
     return new Promise((resolve) => {
@@ -15,7 +15,7 @@ export class Sleeps {
     });
   }
 
-  /** Ends every wait, those to come included. */
+  /** Ends every sleep, including later ones. */
   end(): void {
     this.#ended = true;
     for (const [timer, resolve] of this.#pending) {

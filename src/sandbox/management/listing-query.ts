@@ -2,21 +2,21 @@ import { quote } from "../../redact.js";
 import { Refusal } from "../http/round-trip.js";
 import type { Direction, Sorting } from "../wire-types.js";
 
-/** What a list request asks for, checked. */
+/** The validated parameters of a list request. */
 export interface ListingQuery {
-  /** The id of what the list belongs to. */
+  /** The id of the parent: a domain, an account or a pool. */
   scope: string;
   sorting: Sorting;
   offset: number;
-  /** Already cut to the largest page that is given. */
+  /** Items per page, at most the largest page size. */
   size: number;
 }
 
-/** What a list accepts. */
+/** The parameters that a list accepts. */
 export interface ListingRules {
-  /** The query parameter that says what the list belongs to. */
+  /** The query parameter with the id of the parent. */
   scope: string;
-  /** What the ids of that begin with. */
+  /** The prefix of these ids. */
   prefix: string;
   /** The fields that can be sorted by; the first is the default. */
   fields: readonly string[];
@@ -24,13 +24,13 @@ export interface ListingRules {
   maxPageSize: number;
 }
 
-/** Reads the offset of a request loosely, for what has to know it before the request is checked. */
+/** Reads the offset of a request that is not validated yet: faults select requests by it. */
 export function peekOffset(query: URLSearchParams): number {
   const offset = Number(query.get("pagination[offset]") ?? 0);
   return Number.isSafeInteger(offset) ? offset : 0;
 }
 
-/** Reads and checks the query of a list request; parameters that the service does not know are ignored. */
+/** Reads and validates the query of a list request; unknown parameters are ignored. */
 export function readListingQuery(query: URLSearchParams, rules: ListingRules): ListingQuery {
   return {
     scope: readScope(query, rules),

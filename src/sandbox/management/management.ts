@@ -12,7 +12,7 @@ import { type PageWindow, paginationOf } from "./pagination.js";
 const PREFIX = "/api/v1";
 const SUMMARY_FIELDS = ["id", "status", "title"] as const;
 
-/** What the management interface is made of. */
+/** What the management API needs. */
 export interface ManagementSettings {
   data: SandboxData;
   faults: FaultController;
@@ -36,7 +36,7 @@ interface Resource {
   prefix: string;
   fields: readonly string[];
   find(data: SandboxData, scope: string): Listing | undefined;
-  /** Changes the list as a fault wants it, before it is read. */
+  /** Inserts or deletes items as the due faults require, before the list is read. */
   drift?(data: SandboxData, query: ListingQuery, due: Due): void;
 }
 
@@ -73,7 +73,7 @@ function resourceOf(path: string): ResourceName | undefined {
   return Object.hasOwn(RESOURCES, name) ? (name as ResourceName) : undefined;
 }
 
-/** The management interface: three lists below `/api/v1`. */
+/** The management API: three lists below `/api/v1`. */
 export function managementPart(settings: ManagementSettings): Part {
   const authenticate = tokenGuard(settings.apiToken);
   return {
@@ -85,53 +85,63 @@ export function managementPart(settings: ManagementSettings): Part {
       const resource = resourceOf(path);
       return { resource, offset: resource && peekOffset(query) };
     },
-    handle(exchange) {
-      authenticate(exchange.request);
-      const name = resourceOf(exchange.path);
+    handle(roundTrip) {
+      authenticate(roundTrip.request);
+      const name = resourceOf(roundTrip.path);
       if (!name) throw new Refusal(404, "not_found", "there is nothing at this path");
-      if (exchange.method !== "GET" && exchange.method !== "HEAD") {
+      if (roundTrip.method !== "GET" && roundTrip.method !== "HEAD") {
         throw new Refusal(405, "invalid_action", "a list can only be read: use GET", { allow: "GET, HEAD" });
       }
-      return answerList(settings, name, exchange);
+      return answerList(settings, name, roundTrip);
     },
   };
 }
 
 function answerList(settings: ManagementSettings, name: ResourceName, { query, due }: RoundTrip): Answer {
   const resource = RESOURCES[name];
-  const asked = readListingQuery(query, { ...settings, ...resource });
+  const listQuery = readListingQuery(query, { ...settings, ...resource });
   const notFound = () => new Refusal(404, "not_found", `there is no such ${resource.scope}`);
-  if (!resource.find(settings.data, asked.scope)) throw notFound();
-  resource.drift?.(settings.data, asked, due);
-  const listing = resource.find(settings.data, asked.scope);
+  if (!resource.find(settings.data, listQuery.scope)) throw notFound();
+  resource.drift?.(settings.data, listQuery, due);
+  const listing = resource.find(settings.data, listQuery.scope);
   if (!listing) throw notFound();
-  const size = dueOf(due, "page-size")?.size ?? asked.size;
-  const window = windowOf(settings.faults, `${name} ${asked.scope}`, { ...asked, size, count: listing.count }, due);
+  const size = dueOf(due, "page-size")?.size ?? listQuery.size;
+  const window = windowOf(
+    settings.faults,
+    `${name} ${listQuery.scope}`,
+    { ...listQuery, size, count: listing.count },
+    due,
+  );
   const envelope: ListEnvelope<Summary> = {
     status: "success",
     pagination: paginationOf(window),
-    sorting: asked.sorting,
-    summaries: listing.slice(asked.sorting, window.start, window.end),
+    sorting: listQuery.sorting,
+    summaries: listing.slice(listQuery.sorting, window.start, window.end),
   };
   reshape(envelope, due);
   return json(envelope);
 }
 
-type Asked = Pick<PageWindow, "offset" | "size" | "count">;
+type PageRequest = Pick<PageWindow, "offset" | "size" | "count">;
 
-function windowOf({ holes }: FaultController, list: string, { offset, size, count }: Asked, due: Due): PageWindow {
-  const gap = dueOf(due, "empty-page");
-  if (gap) {
-    // Struck on its first page, a list has its hole at the second: a reader that fetches ahead sees it too.
-    const at = gap.offset ?? holes.free(list, offset > 0 ? offset : size);
-    holes.add(list, at, (gap.pages ?? 1) * size);
+function windowOf(
+  { emptyPages }: FaultController,
+  list: string,
+  { offset, size, count }: PageRequest,
+  due: Due,
+): PageWindow {
+  const fault = dueOf(due, "empty-page");
+  if (fault) {
+    // A fault that strikes the first page empties the second: a reader that fetches ahead sees it too.
+    const at = fault.offset ?? emptyPages.free(list, offset > 0 ? offset : size);
+    emptyPages.add(list, at, (fault.pages ?? 1) * size);
   }
-  const start = Math.min(holes.position(list, offset), count);
-  const end = Math.min(holes.position(list, offset + size), count);
-  return { offset, size, count, start, end, last: holes.end(list, count) };
+  const start = Math.min(emptyPages.position(list, offset), count);
+  const end = Math.min(emptyPages.position(list, offset + size), count);
+  return { offset, size, count, start, end, last: emptyPages.end(list, count) };
 }
 
-/** Small lists are made, sorted and cut. */
+/** Domains and pools: few enough to sort on every request. */
 function listingOf(items: (Pool | Domain)[] | undefined): Listing | undefined {
   return (
     items && {

@@ -2,7 +2,7 @@ import type { PaginationOutput } from "../wire-types.js";
 
 /** A page inside a list. */
 export interface PageWindow {
-  /** The offset that was asked for. */
+  /** The requested offset. */
   offset: number;
   /** Items per page. */
   size: number;
@@ -17,7 +17,7 @@ export interface PageWindow {
 }
 
 /**
- * The numbers of a page, right for every offset.
+ * The pagination object of a page, right for every offset.
  *
  * An offset need not be a multiple of the page size: `page_index` is that of the page in which the offset would fall.
  * A page without items (an empty list, an offset beyond the end) has `item_start` and `item_end` 0 and no next page;

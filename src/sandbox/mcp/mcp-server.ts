@@ -14,7 +14,7 @@ export interface McpSettings {
   origin: string;
   servers: PoolServers;
   clock: Clock;
-  /** What their metadata says of scopes; `undefined` says nothing. */
+  /** `scopes_supported` of their metadata; `undefined` leaves the field out. */
   scopesSupported: readonly string[] | undefined;
   dpop: "off" | "supported" | "required";
   dpopNonces: boolean;
@@ -32,15 +32,15 @@ export function mcpPart(settings: McpSettings): Part {
     faulty: true,
     unlogged: false,
     latency: 0,
-    async target(exchange) {
-      if (exchange.path.startsWith(METADATA)) return { endpoint: "prm" };
-      exchange.body = await readBody(exchange.request, MAX_BODY);
-      const method = messagesOf(exchange)[0]?.method;
-      if (typeof method === "string") exchange.operation = method.slice(0, MAX_OPERATION);
-      return { endpoint: "mcp", operation: exchange.operation };
+    async target(roundTrip) {
+      if (roundTrip.path.startsWith(METADATA)) return { endpoint: "prm" };
+      roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
+      const method = messagesOf(roundTrip)[0]?.method;
+      if (typeof method === "string") roundTrip.operation = method.slice(0, MAX_OPERATION);
+      return { endpoint: "mcp", operation: roundTrip.operation };
     },
-    handle(exchange) {
-      const { path, method } = exchange;
+    handle(roundTrip) {
+      const { path, method } = roundTrip;
       const isMetadata = path.startsWith(METADATA);
       if (isMetadata && method !== "GET" && method !== "HEAD") {
         throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
@@ -48,7 +48,7 @@ export function mcpPart(settings: McpSettings): Part {
       const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
       const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
       resources.set(mcpPath, resource);
-      return answer(resource, settings.origin, exchange, isMetadata);
+      return answer(resource, settings.origin, roundTrip, isMetadata);
     },
   };
 }
@@ -57,7 +57,7 @@ function isMcp(path: string): boolean {
   return path === MCP_PATH || path.startsWith(`${MCP_PATH}/`);
 }
 
-/** The MCP server at a path, protected as any other would be. @throws Refusal 404 where there is none */
+/** The MCP server at a path, protected with the resource server of this package. @throws Refusal 404 where there is none */
 function createResource(settings: McpSettings, path: string): ResourceServer {
   const { origin, servers, clock, scopesSupported, dpop, dpopNonces } = settings;
   const server = servers.findForMcp(path);
@@ -69,13 +69,13 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
       scopesSupported,
       dpop,
       dpopNonces,
-      // A clock that is put forward is to be exact, and what the issuer revokes is to end at once.
+      // A clock that was moved must be exact, and a revoked token must be rejected at once.
       clockSkew: 0,
       introspection: { authenticate: () => {}, cacheTtl: 0 },
       clock: { ...systemClock, epoch: () => clock.now() },
     },
     [innerIssuer(server)],
-    // Clients write the machine's time into their proofs, wherever the sandbox's clock was put.
+    // Clients write the machine's time into their proofs, wherever the sandbox's clock was moved.
     { proofClock: systemClock },
   );
 }
@@ -83,23 +83,23 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
 async function answer(
   resource: ResourceServer,
   origin: string,
-  exchange: RoundTrip,
+  roundTrip: RoundTrip,
   isMetadata: boolean,
 ): Promise<Answer> {
   const handler = resource.protect((request, { authInfo }) => handleMcp(request, authInfo), {
-    scopes: () => requiredScopes(exchange),
+    scopes: () => requiredScopes(roundTrip),
   });
-  const given = await answerOf(await handler(webRequest(origin, exchange)));
-  // A fault that strikes the metadata is to be seen by the next login, not by the one after the document has grown stale.
-  return isMetadata ? { ...given, headers: { ...given.headers, "cache-control": "no-store" } } : given;
+  const response = await answerOf(await handler(webRequest(origin, roundTrip)));
+  // The next login must see a fault of the metadata, not the login after a cached document expires.
+  return isMetadata ? { ...response, headers: { ...response.headers, "cache-control": "no-store" } } : response;
 }
 
-/** The fourth rule: the scopes that a request needs. */
-function requiredScopes(exchange: RoundTrip): string[] {
-  const calls = messagesOf(exchange).filter(({ method }) => method === "tools/call");
-  const wanted = dueOf(exchange.due, "step-up")?.scope;
+/** The scopes that a request needs. */
+function requiredScopes(roundTrip: RoundTrip): string[] {
+  const calls = messagesOf(roundTrip).filter(({ method }) => method === "tools/call");
+  const stepUp = dueOf(roundTrip.due, "step-up")?.scope;
   const reports = calls.some(({ params }) => params?.name === REPORTS_TOOL) ? [REPORTS_SCOPE] : [];
-  return wanted === undefined || calls.length === 0 ? reports : [wanted, ...reports];
+  return stepUp === undefined || calls.length === 0 ? reports : [stepUp, ...reports];
 }
 
 interface Message {
@@ -107,7 +107,7 @@ interface Message {
   params?: { name?: unknown } | null;
 }
 
-/** The messages in a body, read loosely: whether they are good is for the SDK to say. */
+/** The messages in a body, not validated: the SDK does that. */
 function messagesOf({ body }: RoundTrip): Message[] {
   try {
     const parsed: unknown = JSON.parse(body?.toString("utf8") ?? "");

@@ -1,9 +1,9 @@
 import type { Answer, RoundTrip } from "../http/round-trip.js";
 
-/** Headers that belong to the connection, or that another side writes anew. */
+/** Headers of the connection, and those that the next sender sets itself. */
 const DROPPED = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "host", "expect"]);
 
-/** A request as handlers of the web take it; its address is the sandbox's own, however it was reached. */
+/** A web-standard `Request`; its URL has the sandbox's origin, whatever Host the client sent. */
 export function webRequest(origin: string, { method, path, request, body }: RoundTrip): Request {
   const headers = new Headers();
   for (const [name, values] of Object.entries(request.headersDistinct)) {
@@ -13,7 +13,7 @@ export function webRequest(origin: string, { method, path, request, body }: Roun
   return new Request(origin + path, { method, headers, ...(hasBody && { body: new Uint8Array(body) }) });
 }
 
-/** The answer of such a handler, whole. */
+/** Buffers a web-standard `Response`. */
 export async function answerOf(response: Response): Promise<Answer> {
   const headers = [...response.headers].filter(([name]) => !DROPPED.has(name));
   const body = Buffer.from(await response.arrayBuffer());

@@ -1,13 +1,11 @@
 import { type Answer, json } from "../http/round-trip.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
-import { SIGNING_ALG } from "./keys.js";
+import { type Json, SIGNING_ALG } from "./keys.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import { bindingClaims, isMachine, type TokenFacts } from "./verify.js";
 
-type Json = Record<string, unknown>;
-
-/** The fields of a registration answer that the service documents. */
+/** The fields of a registration response that the service documents. */
 const REGISTERED = [
   "client_id",
   "client_secret",
@@ -28,56 +26,56 @@ const GRANT_TYPES = [
   JWT_BEARER,
 ] as const;
 
-/** The metadata of an authorization server: of what oidc-provider says, what the service documents. */
+/** The metadata of an authorization server: the fields of oidc-provider that the service documents. */
 export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
-  const said = read(answer);
-  if (!said) return answer;
-  const has = said["grant_types_supported"] as string[];
+  const metadata = read(answer);
+  if (!metadata) return answer;
+  const enabled = metadata["grant_types_supported"] as string[];
   return json({
-    issuer: said["issuer"],
-    authorization_endpoint: said["authorization_endpoint"],
-    token_endpoint: said["token_endpoint"],
-    registration_endpoint: said["registration_endpoint"],
-    introspection_endpoint: said["introspection_endpoint"],
-    end_session_endpoint: said["end_session_endpoint"],
-    jwks_uri: said["jwks_uri"],
-    code_challenge_methods_supported: said["code_challenge_methods_supported"],
-    grant_types_supported: GRANT_TYPES.filter((type) => has.includes(type)),
-    response_types_supported: said["response_types_supported"],
+    issuer: metadata["issuer"],
+    authorization_endpoint: metadata["authorization_endpoint"],
+    token_endpoint: metadata["token_endpoint"],
+    registration_endpoint: metadata["registration_endpoint"],
+    introspection_endpoint: metadata["introspection_endpoint"],
+    end_session_endpoint: metadata["end_session_endpoint"],
+    jwks_uri: metadata["jwks_uri"],
+    code_challenge_methods_supported: metadata["code_challenge_methods_supported"],
+    grant_types_supported: GRANT_TYPES.filter((type) => enabled.includes(type)),
+    response_types_supported: metadata["response_types_supported"],
     scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
-    subject_types_supported: said["subject_types_supported"],
-    ...(oauth.revocation && { revocation_endpoint: said["revocation_endpoint"] }),
-    ...(oauth.deviceFlow && { device_authorization_endpoint: said["device_authorization_endpoint"] }),
+    subject_types_supported: metadata["subject_types_supported"],
+    ...(oauth.revocation && { revocation_endpoint: metadata["revocation_endpoint"] }),
+    ...(oauth.deviceFlow && { device_authorization_endpoint: metadata["device_authorization_endpoint"] }),
     ...(oauth.iss && { authorization_response_iss_parameter_supported: true }),
     ...(oauth.machineGrants && {
       token_endpoint_auth_methods_supported: MACHINE_AUTH_METHODS,
       token_endpoint_auth_signing_alg_values_supported: [SIGNING_ALG],
     }),
     ...(oauth.dpop !== "off" && {
-      dpop_signing_alg_values_supported: said["dpop_signing_alg_values_supported"],
+      dpop_signing_alg_values_supported: metadata["dpop_signing_alg_values_supported"],
     }),
   });
 }
 
-/** What the service says of a registration. @param skew seconds that the sandbox's clock is ahead */
+/** A registration response with the documented fields. @param skew seconds that the sandbox's clock is ahead */
 export function registrationAnswer(answer: Answer, skew: number): Answer {
-  const said = read(answer);
-  if (said?.["client_id"] === undefined) return answer;
-  const shifted: Json = { ...said, client_id_issued_at: Number(said["client_id_issued_at"]) + skew };
+  const body = read(answer);
+  if (body?.["client_id"] === undefined) return answer;
+  const shifted: Json = { ...body, client_id_issued_at: Number(body["client_id_issued_at"]) + skew };
   const shown = REGISTERED.filter((name) => shifted[name] !== undefined).map((name) => [name, shifted[name]]);
   return rewrite(answer, Object.fromEntries(shown) as Json);
 }
 
-/** A token answer without its refresh token. */
+/** A token response without its refresh token. */
 export function withoutRefreshToken(answer: Answer): Answer {
   const { refresh_token: _, ...rest } = read(answer) ?? {};
   return rewrite(answer, rest);
 }
 
-/** What an introspection has to go by. */
+/** The input of an introspection. */
 export interface Introspection {
   issuer: string;
-  /** The form that was posted. */
+  /** The form of the request. */
   form: URLSearchParams;
   /** Seconds that the sandbox's clock is ahead. */
   skew: number;
@@ -85,20 +83,20 @@ export interface Introspection {
   hasGrant(id: string): boolean;
 }
 
-/** An introspection in the sandbox's time, and of JWTs too, which oidc-provider leaves to whoever they are for. */
+/** An introspection response in the sandbox's time, also for JWTs, which oidc-provider does not introspect. */
 export async function introspectionAnswer(answer: Answer, introspection: Introspection): Promise<Answer> {
-  const said = read(answer);
-  if (said?.["error"] === "unsupported_token_type") return json(await introspectJwt(introspection));
-  if (said?.["active"] !== true) return answer;
+  const body = read(answer);
+  if (body?.["error"] === "unsupported_token_type") return json(await introspectJwt(introspection));
+  if (body?.["active"] !== true) return answer;
   const { skew } = introspection;
-  return rewrite(answer, { ...said, exp: Number(said["exp"]) + skew, iat: Number(said["iat"]) + skew });
+  return rewrite(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
 }
 
 async function introspectJwt({ issuer, form, inspect, hasGrant }: Introspection): Promise<Json> {
   const facts = await inspect(form.get("token") ?? "");
   if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && hasGrant(facts.grantId))))
     return { active: false };
-  // A client without a secret is anybody: it learns of its own tokens only.
+  // A public client does not authenticate: it may introspect its own tokens only.
   const isPublic = form.has("client_id") && !form.has("client_secret");
   if (isPublic && form.get("client_id") !== facts.clientId) return { active: false };
   return {

@@ -18,7 +18,7 @@ import type { OAuthSettings } from "./issuer-settings.js";
 import type { PoolServer, Running } from "./pool-server.js";
 import type { PoolServers } from "./pool-servers.js";
 
-/** What the authorization servers need beside themselves. */
+/** What the endpoints of the authorization servers need. */
 export interface AuthorizationSettings {
   servers: PoolServers;
   oauth: OAuthSettings;
@@ -30,14 +30,14 @@ interface Call {
   settings: AuthorizationSettings;
   server: PoolServer;
   running: Running;
-  exchange: RoundTrip;
+  roundTrip: RoundTrip;
   request: Omit<InnerRequest, "originalUrl">;
 }
 
 interface Endpoint {
   methods: readonly string[];
   fault?: FaultEndpoint;
-  /** Whether there is such an endpoint only with an option. */
+  /** The option that enables the endpoint. */
   option?: "deviceFlow" | "revocation";
   answer(call: Call): Promise<Answer>;
 }
@@ -84,15 +84,15 @@ export function authorizationPart(settings: AuthorizationSettings): Part {
     faulty: true,
     unlogged: false,
     latency: 0,
-    async target(exchange) {
-      exchange.body = await readBody(exchange.request, MAX_BODY);
-      const fault = endpointOf(settings, exchange.path)?.fault;
-      const grantType = fault === "token" ? formOf(exchange).get("grant_type") : null;
-      if (grantType !== null) exchange.operation = grantType.slice(0, MAX_OPERATION);
-      return { endpoint: fault, operation: exchange.operation };
+    async target(roundTrip) {
+      roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
+      const fault = endpointOf(settings, roundTrip.path)?.fault;
+      const grantType = fault === "token" ? formOf(roundTrip).get("grant_type") : null;
+      if (grantType !== null) roundTrip.operation = grantType.slice(0, MAX_OPERATION);
+      return { endpoint: fault, operation: roundTrip.operation };
     },
-    async handle(exchange) {
-      const { path, method } = exchange;
+    async handle(roundTrip) {
+      const { path, method } = roundTrip;
       const endpoint = endpointOf(settings, path);
       const server = settings.servers.find(splitPath(path).poolId);
       if (!endpoint || !server) throw new Refusal(404, "not_found", "there is nothing at this path");
@@ -101,8 +101,8 @@ export function authorizationPart(settings: AuthorizationSettings): Part {
         throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
       }
       const running = await server.run();
-      if (dueOf(exchange.due, "prune-clients")) running.store.forgetClients();
-      return endpoint.answer({ settings, server, running, exchange, request: innerRequest(exchange) });
+      if (dueOf(roundTrip.due, "prune-clients")) running.store.forgetClients();
+      return endpoint.answer({ settings, server, running, roundTrip, request: innerRequest(roundTrip) });
     },
   };
 }
@@ -130,41 +130,45 @@ function formOf({ body }: RoundTrip): URLSearchParams {
 }
 
 async function answerToken(call: Call): Promise<Answer> {
-  const { due } = call.exchange;
-  // Ahead of every grant: a request without a proof uses up no code.
+  const { due } = call.roundTrip;
+  // Before any grant: a request without a proof must not use up a code.
   if (call.settings.oauth.dpop === "required" && call.request.headers["dpop"] === undefined) {
     return json({ error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" }, 400);
   }
   if (dueOf(due, "refuse-refresh")) {
-    return json({ error: "invalid_grant", error_description: "the sandbox was told to refuse this" }, 400);
+    return json({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   }
   const answer = await plain(call);
   return dueOf(due, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
 }
 
 async function answerIntrospection(call: Call): Promise<Answer> {
-  const { server, running, settings, exchange } = call;
+  const { server, running, settings, roundTrip } = call;
   return introspectionAnswer(await plain(call), {
     issuer: server.issuer,
-    form: formOf(exchange),
+    form: formOf(roundTrip),
     skew: settings.clock.skew,
     inspect: (token) => server.inspect(token),
     hasGrant: (id) => running.store.hasGrant(id),
   });
 }
 
-/** Answers what comes from somebody's browser. */
+/** Answers a request of a browser. */
 async function browse({ settings, server, running, request }: Call): Promise<Answer> {
   const { oauth } = settings;
   const answer = await autoConsent({ running, issuer: new URL(server.issuer), account: oauth.autoApprove }, request);
-  const shown = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
-  const isOurs = String(shown.headers["content-type"]).startsWith("text/html") && !shown.body.includes("<script");
-  return isOurs ? { ...shown, headers: { ...shown.headers, ...pageHeaders() } } : shown;
+  const response = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
+  const isOwnPage =
+    String(response.headers["content-type"]).startsWith("text/html") && !response.body.includes("<script");
+  return isOwnPage ? { ...response, headers: { ...response.headers, ...pageHeaders() } } : response;
 }
 
-function answerInteraction({ running, exchange, request }: Call): Promise<Answer> {
-  return inProcessRequest((inner, response) => handleInteraction(running.provider, inner, response, formOf(exchange)), {
-    ...request,
-    originalUrl: exchange.path,
-  });
+function answerInteraction({ running, roundTrip, request }: Call): Promise<Answer> {
+  return inProcessRequest(
+    (inner, response) => handleInteraction(running.provider, inner, response, formOf(roundTrip)),
+    {
+      ...request,
+      originalUrl: roundTrip.path,
+    },
+  );
 }

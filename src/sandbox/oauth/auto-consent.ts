@@ -6,27 +6,27 @@ import type { Running } from "./pool-server.js";
 
 type Request = Omit<InnerRequest, "originalUrl">;
 
-/** How a request is helped on its way. */
+/** What automatic consent needs. */
 export interface AutoConsentSettings {
   running: Running;
-  /** The issuer, below which all of the server's addresses are. */
+  /** The issuer: the base URL of the server. */
   issuer: URL;
-  /** Who is signed in at every page, without being asked; `undefined` leaves the pages to a person. */
+  /** The account that is logged in automatically; `undefined` shows the pages to the user. */
   account: string | undefined;
 }
 
 const MAX_STEPS = 8;
 
 /**
- * Answers a request of somebody's browser, and goes the steps that need nobody: forms that would only post themselves,
- * since the pages run no scripts, and for an account that signs in by itself the pages too. What the browser gets is
- * the end of them.
+ * Answers a request of a browser and takes the steps that need no user: it posts forms that would submit themselves by
+ * script, since the pages run no scripts, and with an account it completes the login and consent pages too. The browser
+ * receives the last response.
  */
 export async function autoConsent(
   { running, issuer, account }: AutoConsentSettings,
   request: Request,
 ): Promise<Answer> {
-  // Signing in by itself starts afresh each time: it must not depend on who was there before.
+  // Automatic login starts without cookies each time: an earlier login must not matter.
   const cookies = new Cookies(account === undefined ? request.headers["cookie"] : undefined);
   const go = async (next: Request) => {
     const answer = await running.answer({ ...next, headers: { ...next.headers, cookie: cookies.header } });
@@ -39,7 +39,7 @@ export async function autoConsent(
     if (!next) break;
     const { method = "GET", body = "" } = next;
     const target = new URL(next.target, issuer);
-    // A form can also be a client's: then it is for the browser to post.
+    // A form can also lead to a client: then the browser posts it.
     if (target.origin !== issuer.origin || !target.pathname.startsWith(`${issuer.pathname}/`)) break;
     const headers = { ...request.headers, "content-type": "application/x-www-form-urlencoded" };
     const url = target.pathname.slice(issuer.pathname.length) + target.search;
@@ -56,7 +56,7 @@ interface Step {
   body?: string;
 }
 
-/** The form of a page that would post itself, or that only confirms what an account which needs no asking has asked. */
+/** The form of a page that would submit itself, or, with automatic login, that only asks for confirmation. */
 function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefined {
   if (!String(headers["content-type"]).startsWith("text/html")) return undefined;
   const page = body.toString();
@@ -66,7 +66,7 @@ function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefi
   return { target: form.action, method: "POST", body: new URLSearchParams(form.fields).toString() };
 }
 
-/** Signs an account in where a page would ask for it, and allows all. */
+/** Logs an account in where a page would ask for it, and grants all scopes. */
 async function approve({ provider }: Running, { headers }: Answer, account?: string): Promise<Step | undefined> {
   if (account === undefined) return undefined;
   const uid = /^\/[^/?]+\/interaction\/([\w-]+)$/.exec(String(headers["location"]))?.[1];
@@ -84,29 +84,29 @@ class Cookies {
   readonly #set = new Map<string, string>();
 
   constructor(header = "") {
-    for (const pair of header.split(/; */)) this.#keep(pair);
+    for (const pair of header.split(/; */)) this.#store(pair);
   }
 
   get header(): string {
     return [...this.#values].map(([name, value]) => `${name}=${value}`).join("; ");
   }
 
-  /** The header by which the browser learns of all that was set on the way. */
+  /** The header with all cookies that were set on the way. */
   get toSet(): { "set-cookie"?: string[] } {
     return this.#set.size === 0 ? {} : { "set-cookie": [...this.#set.values()] };
   }
 
   take({ headers }: Answer): void {
     for (const line of [headers["set-cookie"] ?? []].flat()) {
-      this.#keep(line.slice(0, line.indexOf(";")));
+      this.#store(line.slice(0, line.indexOf(";")));
       this.#set.set(`${line.slice(0, line.indexOf("="))} ${/; *path=([^;]*)/i.exec(line)?.[1]}`, line);
     }
   }
 
-  #keep(pair: string): void {
+  #store(pair: string): void {
     const at = pair.indexOf("=");
     if (at <= 0) return;
-    // A cookie that is taken away is set to nothing.
+    // A server removes a cookie by setting it to an empty value.
     if (at === pair.length - 1) this.#values.delete(pair.slice(0, at));
     else this.#values.set(pair.slice(0, at), pair.slice(at + 1));
   }

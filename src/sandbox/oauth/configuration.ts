@@ -1,42 +1,42 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../clock.js";
 import { dueOf } from "../faults/controller.js";
-import { findPerson } from "./accounts.js";
+import { findUser } from "./accounts.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./consent.js";
 import { dueFor } from "./in-process-request.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
-import type { SignIns } from "./logins.js";
+import type { LoginDevices } from "./logins.js";
 import type { Machines } from "./machine.js";
 import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
 import type { OAuthStore } from "./store.js";
 
-/** The scope that a request gets which asks for none (RFC 6749, section 3.3). */
+/** The scope of a request that names none (RFC 6749, section 3.3). */
 const DEFAULT_SCOPE = "mcp";
 
-/** Scopes that speak to the authorization server itself and never stand in an access token for a resource. */
+/** Scopes for the authorization server itself: they are never in an access token for a resource. */
 export const STATIC_SCOPES = ["openid", "offline_access"] as const;
 
 const DAY = 86_400;
 
-/** What a configuration is made from. */
+/** The input of a configuration. */
 export interface ConfigurationSettings {
   oauth: OAuthSettings;
   clock: Clock;
   key: SigningKey;
   store: OAuthStore;
-  signIns: SignIns;
-  /** Who gets tokens without a person; `undefined` where nobody does. */
+  loginDevices: LoginDevices;
+  /** The machine clients; `undefined` without the option `machineGrants`. */
   machines: Machines | undefined;
   errors: OidcErrors;
   /** The path that the server is mounted at. */
   path: string;
-  /** The resources that tokens are issued for; the first where a request names none. */
+  /** The resources of the tokens; the first is the default. */
   resources: readonly [string, ...string[]];
 }
 
-/** What oidc-provider is told. Whatever it would ask to be changed is given, so that it has nothing to print. */
+/** The configuration of oidc-provider. It sets everything that oidc-provider would print a warning about. */
 export function configurationOf(settings: ConfigurationSettings): object {
   const { oauth, key, store, path, machines } = settings;
   return {
@@ -44,7 +44,7 @@ export function configurationOf(settings: ConfigurationSettings): object {
     jwks: { keys: [key.jwk] },
     cookies: {
       keys: [randomBytes(32).toString("base64url")],
-      // The servers of all pools share a host, which is all that a browser would go by.
+      // The servers of all pools share a host: only the path keeps their cookies apart.
       long: { httpOnly: true, sameSite: "lax", path },
     },
     scopes: STATIC_SCOPES,
@@ -52,7 +52,7 @@ export function configurationOf(settings: ConfigurationSettings): object {
     clientAuthMethods: MACHINE_AUTH_METHODS.filter((method) => machines || method !== "private_key_jwt"),
     clients: machines ? machineClients(machines) : [],
     clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
-    // A moved clock is to be exact.
+    // A clock that was moved must be exact.
     clockTolerance: 0,
     routes: ROUTES,
     ttl: lifetimes(oauth),
@@ -73,7 +73,7 @@ const ROUTES = {
   code_verification: "/device",
 } as const;
 
-function policiesOf({ oauth, clock, signIns, path }: ConfigurationSettings) {
+function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings) {
   return {
     clientBasedCORS: () => false,
     pkce: { required: () => true },
@@ -87,7 +87,7 @@ function policiesOf({ oauth, clock, signIns, path }: ConfigurationSettings) {
     },
     interactions: { url: (_ctx: OidcContext, { uid }: { uid: string }) => `${path}/interaction/${uid}` },
     findAccount: (_ctx: OidcContext, id: string, token?: { kind?: string; clientId?: string }) => {
-      const revoked = token?.kind === "RefreshToken" && !signIns.isActive(token.clientId ?? "", id);
+      const revoked = token?.kind === "RefreshToken" && !loginDevices.isActive(token.clientId ?? "", id);
       return revoked ? undefined : accountOf(id);
     },
     expiresWithSession: () => false,
@@ -145,26 +145,26 @@ function featuresOf(settings: ConfigurationSettings) {
       enabled: true,
       logoutSource: (ctx: OidcContext, form: string) => show(ctx, logoutPage(form)),
       postLogoutSuccessSource: (ctx: OidcContext) =>
-        show(ctx, messagePage("Signed out", "You have signed out of the sandbox. This page can be closed.")),
+        show(ctx, messagePage("Logged out", "You have logged out of the sandbox. This page can be closed.")),
     },
     deviceFlow: { enabled: oauth.deviceFlow, ...devicePages(show) },
   };
 }
 
-/** Every scope that is asked for can be granted: which of them mean something is up to the resource. */
+/** Every requested scope can be granted: the resource decides what a scope means. */
 function resourceInfo(settings: ConfigurationSettings, ctx: OidcContext, resource: string): ResourceServerInfo {
   const { errors, resources } = settings;
-  if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is none of this server's");
+  if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is not one of this server");
   const { route, params, entities } = ctx.oidc;
   if (route.endsWith("authorization") && !params["scope"]) params["scope"] = DEFAULT_SCOPE;
-  const asked = typeof params["scope"] === "string" ? params["scope"].split(" ") : [];
+  const requested = typeof params["scope"] === "string" ? params["scope"].split(" ") : [];
   const granted = entities.Grant?.getResourceScope(resource).split(" ") ?? [];
-  const scopes = new Set([DEFAULT_SCOPE, ...asked, ...granted]);
+  const scopes = new Set([DEFAULT_SCOPE, ...requested, ...granted]);
   for (const scope of ["", ...STATIC_SCOPES]) scopes.delete(scope);
   return describeResource(settings.oauth, resource, [...scopes].join(" "));
 }
 
-/** How access tokens for a resource are made. */
+/** The format and lifetime of access tokens for a resource. */
 export function describeResource(oauth: OAuthSettings, audience: string, scope: string): ResourceServerInfo {
   return {
     scope,
@@ -176,8 +176,8 @@ export function describeResource(oauth: OAuthSettings, audience: string, scope: 
 }
 
 function accountOf(id: string) {
-  const person = findPerson(id);
-  return person && { accountId: id, claims: () => ({ sub: id, name: person.name, email: person.email }) };
+  const user = findUser(id);
+  return user && { accountId: id, claims: () => ({ sub: id, name: user.name, email: user.email }) };
 }
 
 function show(ctx: OidcContext, page: string): void {

@@ -25,9 +25,9 @@ form.two{grid-template-columns:1fr 1fr}
 button,input{font:inherit;width:100%;padding:.7rem 1rem;border:1px solid var(--edge);border-radius:10px;
 background:transparent;color:inherit}
 button{cursor:pointer;font-weight:600;text-align:center}
-button.person{text-align:left;font-weight:400}
-button.person b{display:block}
-button.person small{color:var(--dim)}
+button.user{text-align:left;font-weight:400}
+button.user b{display:block}
+button.user small{color:var(--dim)}
 button.go{background:var(--go);border-color:var(--go);color:var(--go-ink)}
 button:hover{border-color:var(--go)}
 :focus-visible{outline:3px solid var(--ring);outline-offset:2px}

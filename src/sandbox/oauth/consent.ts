@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { escapeText } from "../../redact.js";
-import type { Person } from "./accounts.js";
+import type { User } from "./accounts.js";
 import { PAGE_STYLE } from "./consent-style.js";
 import { readHiddenForm } from "./forms.js";
 
-/** Who asks for access, and to what: texts of a stranger, which the pages escape. */
+/** The client and the access that it requests: untrusted texts, which the pages escape. */
 export interface AccessRequest {
   clientName: string;
   redirectUri: string | undefined;
@@ -18,8 +18,8 @@ const STYLE_HASH = createHash("sha256").update(PAGE_STYLE).digest("base64");
 /**
  * The headers of every page.
  *
- * @param redirectUri where the page's form can lead, besides to this server: browsers hold a redirect after a form
- * against the policy too
+ * @param redirectUri where the form of the page can redirect, besides to this server: browsers check redirects after
+ * a form against the policy too
  */
 export function pageHeaders(redirectUri?: string): Record<string, string> {
   const targets = ["'self'", ...(redirectUri === undefined ? [] : [sourceOf(redirectUri)])].join(" ");
@@ -29,29 +29,29 @@ export function pageHeaders(redirectUri?: string): Record<string, string> {
       `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action ${targets}; ` +
       "base-uri 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
-    // With no-referrer, browsers would say that the page's own form comes from nowhere, and the sandbox refuses that.
+    // With no-referrer, browsers would send `Origin: null` with the page's own form, which the sandbox rejects.
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
   };
 }
 
-/** The page on which somebody says who they are. */
-export function loginPage(people: readonly Person[], request: AccessRequest): string {
-  const buttons = people.map(
+/** The login page. */
+export function loginPage(users: readonly User[], request: AccessRequest): string {
+  const buttons = users.map(
     ({ id, name, email }) =>
-      `<button class="person" name="account" value="${safe(id)}"><b>Sign in as ${safe(name)}</b>` +
+      `<button class="user" name="account" value="${safe(id)}"><b>Log in as ${safe(name)}</b>` +
       `<small>${safe(email)}</small></button>`,
   );
   return page(
-    "Sign in",
+    "Log in",
     `<p>to continue to <strong>${safe(request.clientName)}</strong></p><form method="post">${buttons.join("")}` +
       '<button name="decision" value="deny">Cancel</button></form>',
   );
 }
 
-/** The page on which somebody allows a client to act for them, or does not. */
-export function consentPage(person: string, { clientName, redirectUri, resource, scopes }: AccessRequest): string {
+/** The page on which the user allows or denies the access of a client. */
+export function consentPage(user: string, { clientName, redirectUri, resource, scopes }: AccessRequest): string {
   const rows = [
     row("It wants to use", resource === undefined ? "" : `<code>${safe(resource)}</code>`),
     row("With the scopes", scopes.length === 0 ? "" : `<ul>${scopes.map(scopeItem).join("")}</ul>`),
@@ -59,35 +59,35 @@ export function consentPage(person: string, { clientName, redirectUri, resource,
   ];
   return page(
     `Allow ${cut(clientName)}?`,
-    `<p>You are signed in as <strong>${safe(person)}</strong>. This client asks to act for you.</p>` +
+    `<p>You are logged in as <strong>${safe(user)}</strong>. This client asks to act for you.</p>` +
       `<dl>${rows.join("")}</dl><form class="two" method="post">` +
       '<button name="decision" value="deny">Deny</button>' +
       '<button class="go" name="decision" value="allow">Allow</button></form>',
   );
 }
 
-/** The page for a request that cannot be answered by a redirect. */
+/** The page for an error that must not be sent to the redirect URI. */
 export function errorPage({ error = "error", error_description = "" }: Record<string, string>): string {
   const description = error_description === "" ? "" : `<p>${safe(error_description)}</p>`;
   return page("This did not work", `${description}<p><code>${safe(error)}</code></p>`);
 }
 
-/** A page that only says something. */
+/** A page with a message. */
 export function messagePage(title: string, text: string): string {
   return page(title, `<p>${safe(text)}</p>`);
 }
 
-/** The page that asks whether to sign out. @param form what oidc-provider wants to be posted */
+/** The page that asks whether to log out. @param form the form of oidc-provider */
 export function logoutPage(form: string): string {
-  const buttons = '<button>Stay signed in</button><button class="go" name="logout" value="yes">Sign out</button>';
-  return page("Sign out?", `<p>You are signed in at the sandbox.</p>${hiddenForm(form, buttons, "two")}`);
+  const buttons = '<button>Stay logged in</button><button class="go" name="logout" value="yes">Log out</button>';
+  return page("Log out?", `<p>You are logged in at the sandbox.</p>${hiddenForm(form, buttons, "two")}`);
 }
 
 /** The pages of the device authorization grant. @param show answers with a page */
 export function devicePages<C>(show: (context: C, page: string) => void) {
   return {
     userCodeInputSource(context: C, form: string, _out?: unknown, error?: unknown) {
-      const wrong = error === undefined ? "" : "<p>This code cannot be used. Look at it again.</p>";
+      const wrong = error === undefined ? "" : "<p>This code is not valid. Check it and try again.</p>";
       const input =
         '<label for="code">The code that your device shows</label>' +
         '<input id="code" name="user_code" autocomplete="off" autofocus required><button class="go">Continue</button>';
@@ -116,7 +116,7 @@ function page(title: string, body: string): string {
     '<!doctype html><html lang="en"><head><meta charset="utf-8">' +
     '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">' +
     `<title>${safe(title)}</title><style>${PAGE_STYLE}</style></head><body><main><h1>${safe(title)}</h1>${body}` +
-    "<footer>A sandbox: the people are made up, and nobody needs a password.</footer></main></body></html>"
+    "<footer>A sandbox with sample users. No password is needed.</footer></main></body></html>"
   );
 }
 
@@ -128,7 +128,7 @@ function hiddenForm(form: string, content: string, style = ""): string {
   return `<form class="${style}" method="post" action="${html(pathOf(action))}">${hidden.join("")}${content}</form>`;
 }
 
-/** The policy allows forms to the page's own origin, which need not be the name that the server knows itself by. */
+/** The policy allows forms to the origin of the page, whose host name can differ from the issuer's. */
 function pathOf(action: string): string {
   return URL.canParse(action) ? new URL(action).pathname : action;
 }
@@ -141,7 +141,7 @@ function scopeItem(scope: string): string {
   return `<li><code>${safe(scope)}</code></li>`;
 }
 
-/** A stranger's text: made visible, not too long, and no markup. */
+/** Untrusted text: control characters made visible, shortened, HTML escaped. */
 function safe(text: string): string {
   return html(escapeText(cut(text)));
 }
@@ -162,6 +162,6 @@ function hostOf(uri: string): string {
 
 function sourceOf(uri: string): string {
   const { protocol, origin, hostname } = new URL(uri);
-  // A policy has no way to write an IPv6 address, and an application's own scheme has no origin.
+  // CSP cannot express an IPv6 address, and a private-use URI scheme has no origin.
   return /^https?:$/.test(protocol) && !hostname.startsWith("[") ? origin : protocol;
 }

@@ -1,4 +1,4 @@
-/** A form with hidden fields only, as oidc-provider writes it. */
+/** A form with hidden fields only, as oidc-provider renders it. */
 export interface HiddenForm {
   action: string;
   fields: Record<string, string>;

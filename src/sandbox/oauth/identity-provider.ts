@@ -14,13 +14,13 @@ const LIFE_S = 300;
 /** What the identity provider needs. */
 export interface IdentityProviderSettings {
   machines: Machines;
-  /** Whether an issuer is one that it vouches for people at. */
-  knows(issuer: string): boolean;
+  /** Whether an issuer is an authorization server of the sandbox. */
+  isIssuer(issuer: string): boolean;
 }
 
 /**
- * The identity provider: one endpoint, at which an id token of its own is exchanged for an assertion that an authorization
- * server of the sandbox takes (RFC 8693, identity assertion authorization grant).
+ * The identity provider: one token endpoint, which exchanges an id token of its own for an identity assertion (ID-JAG)
+ * for an authorization server of the sandbox (RFC 8693, identity assertion authorization grant).
  */
 export function identityProviderPart(settings: IdentityProviderSettings): Part {
   return {
@@ -28,31 +28,32 @@ export function identityProviderPart(settings: IdentityProviderSettings): Part {
     faulty: true,
     unlogged: false,
     latency: 0,
-    async target(exchange) {
-      exchange.body = await readBody(exchange.request, MAX_BODY);
+    async target(roundTrip) {
+      roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
       return { endpoint: undefined, operation: undefined };
     },
     handle({ path, method, request, body }) {
       if (path !== TOKEN_PATH) throw new Refusal(404, "not_found", "there is nothing at this path");
       if (method !== "POST") throw new Refusal(405, "invalid_action", "use POST", { allow: "POST" });
-      return vouch(settings, new URLSearchParams(body?.toString("utf8")), request.headers.authorization);
+      return issueIdJag(settings, new URLSearchParams(body?.toString("utf8")), request.headers.authorization);
     },
   };
 }
 
-function vouch({ machines, knows }: IdentityProviderSettings, form: URLSearchParams, header = ""): Answer {
-  if (!isClient(machines, form, header)) return oauthError("invalid_client", "the client is not known", 401);
-  if (form.get("grant_type") !== TOKEN_EXCHANGE) return oauthError("unsupported_grant_type", "only token exchange");
+function issueIdJag({ machines, isIssuer }: IdentityProviderSettings, form: URLSearchParams, header = ""): Answer {
+  if (!isClient(machines, form, header)) return oauthError("invalid_client", "unknown client", 401);
+  if (form.get("grant_type") !== TOKEN_EXCHANGE)
+    return oauthError("unsupported_grant_type", "only token exchange is supported");
   if (form.get("requested_token_type") !== ID_JAG || form.get("subject_token_type") !== `${TYPE}id_token`)
-    return oauthError("invalid_request", "only an ID-JAG for an id token");
+    return oauthError("invalid_request", "only an ID-JAG in exchange for an id token is supported");
   const { header: head, claims } = openJwt(form.get("subject_token") ?? "", machines.key("idp")) ?? {};
   const isIdToken = head?.["typ"] === "JWT" && claims?.["aud"] === machines.idp.clientId;
   if (!isIdToken || Number(claims["exp"]) <= machines.now())
-    return oauthError("invalid_grant", "the id token is not current, or not of this client");
+    return oauthError("invalid_grant", "the id token is expired, or not for this client");
   const [audience, resource] = [form.get("audience") ?? "", form.get("resource")];
-  if (!knows(audience)) return oauthError("invalid_target", "the audience is no issuer that is known here");
+  if (!isIssuer(audience)) return oauthError("invalid_target", "the audience is not an issuer of this sandbox");
   const scope = form.get("scope");
-  const said = {
+  const assertion = {
     iss: machines.idp.issuer,
     sub: claims["sub"],
     aud: audience,
@@ -62,7 +63,7 @@ function vouch({ machines, knows }: IdentityProviderSettings, form: URLSearchPar
     ...machines.times(LIFE_S),
   };
   return json({
-    access_token: signJwt(machines.key("idp"), ID_JAG_TYP, said),
+    access_token: signJwt(machines.key("idp"), ID_JAG_TYP, assertion),
     issued_token_type: ID_JAG,
     token_type: "N_A",
     expires_in: LIFE_S,

@@ -3,16 +3,16 @@ import { Socket } from "node:net";
 import type { Due } from "../faults/controller.js";
 import type { Answer } from "../http/round-trip.js";
 
-/** A request to be answered inside the process. */
+/** A request that is answered inside the process. */
 export interface InnerRequest {
   method: string;
   /** Path and query below where the handler is mounted. */
   url: string;
-  /** Path and query as they were sent. */
+  /** Path and query as the client sent them. */
   originalUrl: string;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** The faults that strike it, for hooks of the handler to see: {@link dueFor}. */
+  /** The faults that strike it; hooks of the handler read them with {@link dueFor}. */
   due: Due;
 }
 
@@ -31,7 +31,7 @@ class InnerMessage extends IncomingMessage {
   }
 }
 
-/** Keeps what is written instead of sending it. */
+/** Buffers the response instead of sending it. */
 class InnerResponse extends ServerResponse {
   readonly #chunks: Buffer[] = [];
   readonly #done: (answer: Answer) => void;
@@ -48,20 +48,20 @@ class InnerResponse extends ServerResponse {
 
   override end(chunk?: unknown): this {
     if (typeof chunk === "string" || chunk instanceof Uint8Array) this.write(chunk);
-    // What has ended must look it: Koa asks before it answers.
+    // Koa checks this flag before it responds.
     this.finished = true;
     this.emit("finish");
     const headers = Object.entries(this.getHeaders()).map(([name, value]) => [
       name.toLowerCase(),
       Array.isArray(value) ? value : String(value),
     ]);
-    const { "content-length": _, ...kept } = Object.fromEntries(headers) as Record<string, string | string[]>;
-    this.#done({ status: this.statusCode, headers: kept, body: Buffer.concat(this.#chunks) });
+    const { "content-length": _, ...rest } = Object.fromEntries(headers) as Record<string, string | string[]>;
+    this.#done({ status: this.statusCode, headers: rest, body: Buffer.concat(this.#chunks) });
     return this;
   }
 }
 
-/** Lets a handler for Node.js answer a request that came over no connection. */
+/** Calls a Node.js handler without a connection. */
 export function inProcessRequest(
   handler: (request: IncomingMessage, response: ServerResponse) => unknown,
   inner: InnerRequest,

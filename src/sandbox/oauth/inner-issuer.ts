@@ -3,8 +3,8 @@ import type { PoolServer } from "./pool-server.js";
 import { bindingClaims } from "./verify.js";
 
 /**
- * The authorization server of a pool as its MCP servers see it. They ask it inside of the process: neither are they struck
- * by faults, nor do they stand in the request log.
+ * The authorization server of a pool as its MCP servers see it. They call it inside the process: no fault strikes these
+ * calls, and the request log does not contain them.
  */
 export function innerIssuer(server: PoolServer): Issuer {
   return {

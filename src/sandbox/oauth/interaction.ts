@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { findPerson, PEOPLE } from "./accounts.js";
+import { findUser, USERS } from "./accounts.js";
 import { STATIC_SCOPES } from "./configuration.js";
 import { consentPage, errorPage, loginPage, pageHeaders } from "./consent.js";
 import type { Interaction, InteractionResult, OidcParams, OidcProvider } from "./oidc.js";
 
-/** The pages in the middle of an authorization: who is it, and do they agree. */
+/** The login and consent pages of an authorization request. */
 export async function handleInteraction(
   provider: OidcProvider,
   request: IncomingMessage,
@@ -21,15 +21,15 @@ export async function handleInteraction(
   if (request.method !== "POST") return show(response, 200, ...(await pageOf(provider, interaction)));
   const result = await resultOf(provider, interaction, form);
   if (result) return provider.interactionFinished(request, response, result);
-  const error = { error: "invalid_request", error_description: "The form was not filled in." };
+  const error = { error: "invalid_request", error_description: "The form is incomplete." };
   return show(response, 400, errorPage(error));
 }
 
-/** Grants all that was asked for; the id of the grant. */
+/** Grants all requested scopes and returns the id of the grant. */
 export async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
   const { params, grantId } = interaction;
-  const known = grantId === undefined ? undefined : await provider.Grant.find(grantId);
-  const grant = known ?? new provider.Grant({ accountId, clientId: text(params, "client_id") ?? "" });
+  const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId);
+  const grant = existing ?? new provider.Grant({ accountId, clientId: text(params, "client_id") ?? "" });
   const scopes = scopesOf(params);
   const isStatic = (scope: string) => (STATIC_SCOPES as readonly string[]).includes(scope);
   const [statics, others] = [scopes.filter(isStatic), scopes.filter((scope) => !isStatic(scope))];
@@ -51,9 +51,9 @@ async function pageOf(
     resource: resourcesOf(params)[0],
     scopes: scopesOf(params),
   };
-  if (prompt.name === "login") return [loginPage(PEOPLE, request), redirectUri];
-  const person = findPerson(session?.accountId ?? "");
-  return [consentPage(person?.name ?? "", request), redirectUri];
+  if (prompt.name === "login") return [loginPage(USERS, request), redirectUri];
+  const user = findUser(session?.accountId ?? "");
+  return [consentPage(user?.name ?? "", request), redirectUri];
 }
 
 async function resultOf(
@@ -62,10 +62,10 @@ async function resultOf(
   form: URLSearchParams,
 ): Promise<InteractionResult | undefined> {
   const decision = form.get("decision");
-  if (decision === "deny") return { error: "access_denied", error_description: "the person did not allow it" };
+  if (decision === "deny") return { error: "access_denied", error_description: "the user denied the request" };
   if (interaction.prompt.name === "login") {
-    const person = findPerson(form.get("account") ?? "");
-    return person && { login: { accountId: person.id } };
+    const user = findUser(form.get("account") ?? "");
+    return user && { login: { accountId: user.id } };
   }
   const accountId = interaction.session?.accountId;
   if (decision !== "allow" || accountId === undefined) return undefined;

@@ -1,58 +1,58 @@
 import { AgentAuthError } from "../../errors.js";
 import { isScopeToken } from "../../http/scope-token.js";
 import { quote } from "../../redact.js";
-import { findPerson, PEOPLE } from "./accounts.js";
+import { findUser, USERS } from "./accounts.js";
 
-/** How the authorization servers and the MCP servers of a sandbox are to be. */
+/** The options of the authorization servers and the MCP servers of a sandbox. */
 export interface OAuthOptions {
   /**
-   * Signs somebody in at the authorization endpoint at once, without pages and cookies: the account's name (`alice`,
-   * `bob`, `carol`, `dmitri`), or `true` for the first. A browser is then any program that follows redirects.
+   * Log a user in at the authorization endpoint at once, without pages and cookies: the user's id (`alice`, `bob`,
+   * `carol`, `dmitri`), or `true` for the first. Any program that follows redirects then works as the browser.
    */
   autoApprove?: boolean | string;
   /**
-   * Sends and advertises the issuer in authorization responses (RFC 9207). Without it neither is done, since the
-   * service does not document it. Default false.
+   * Send and advertise the issuer in authorization responses (RFC 9207). The service does not document it. Default
+   * false.
    */
   iss?: boolean;
-  /** Offers the device authorization grant (RFC 8628) and advertises its endpoint. Default false. */
+  /** Offer the device authorization grant (RFC 8628) and advertise its endpoint. Default false. */
   deviceFlow?: boolean;
-  /** Offers token revocation (RFC 7009) at `{auth_url}/revoke` and advertises it. Default false. */
+  /** Offer token revocation (RFC 7009) at `{auth_url}/revoke` and advertise it. Default false. */
   revocation?: boolean;
-  /** Issues opaque access tokens instead of JWTs. Default false. */
+  /** Issue opaque access tokens instead of JWTs. Default false. */
   opaque?: boolean;
-  /** How long an access token lives, in seconds. Default 3600. */
+  /** Lifetime of access tokens in seconds. Default 3600. */
   accessTokenTtl?: number;
-  /** How long a refresh token lives, in seconds. Default 2,592,000 (30 days). */
+  /** Lifetime of refresh tokens in seconds. Default 2,592,000 (30 days). */
   refreshTokenTtl?: number;
-  /** Seconds in which a refresh token that was used may be used again; after them that revokes the grant. Default 0. */
+  /** Seconds in which a used refresh token still works; later reuse revokes the grant. Default 0. */
   refreshReuseGrace?: number;
   /**
-   * Issues refresh tokens only where the scope `offline_access` was asked for, and lists that scope in the metadata of
-   * the authorization servers. Default false: every client that registered the grant gets one.
+   * Issue refresh tokens only where the scope `offline_access` was requested, and list that scope in the metadata of the
+   * authorization servers. Default false: every client that registered the grant type gets one.
    */
   requireOfflineAccess?: boolean;
   /** `scopes_supported` in the metadata of the MCP servers. Default: the field is left out. */
   scopesSupported?: readonly string[];
   /**
-   * Offers the grants that need no person (client credentials, JWT bearer), to clients that are there from the start, and
-   * an identity provider; advertises them with the ways in which clients may prove themselves. Default false.
+   * Offer the machine grants (client credentials, JWT bearer) to pre-registered clients, and an identity provider;
+   * advertise the grants and the client authentication methods. Default false.
    */
   machineGrants?: boolean;
-  /** For whom tokens can be exchanged (RFC 8693). Default: for anybody. */
+  /** The audiences that token exchange allows (RFC 8693). Default: every audience. */
   exchangeAudiences?: readonly string[];
   /**
-   * Tokens that are bound to a key of their client (RFC 9449): `supported` issues them to whoever sends a proof, `required`
-   * to nobody else, and the MCP servers take them so. Default `off`: nothing is said of them.
+   * DPoP-bound tokens (RFC 9449): `supported` issues them to clients that send a proof, `required` rejects requests
+   * without one; the MCP servers accept them accordingly. Default `off`: DPoP is neither supported nor advertised.
    */
   dpop?: "off" | "supported" | "required";
-  /** Wants nonces in every proof, of the authorization servers and of the MCP servers. Default false. */
+  /** Require nonces in DPoP proofs, at the authorization servers and the MCP servers. Default false. */
   dpopNonces?: boolean;
 }
 
-/** {@link OAuthOptions}, checked and filled in. */
+/** {@link OAuthOptions}, validated and with defaults. */
 export interface OAuthSettings {
-  /** The account that is signed in at once. */
+  /** The account that is logged in at once. */
   autoApprove: string | undefined;
   iss: boolean;
   deviceFlow: boolean;
@@ -71,7 +71,7 @@ export interface OAuthSettings {
 
 const MAX_SECONDS = 315_360_000;
 
-/** Checks the options and fills in what is not given. @throws AgentAuthError `usage` */
+/** Validates the options and applies the defaults. @throws AgentAuthError `usage` */
 export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
   const { iss, deviceFlow, revocation, opaque, requireOfflineAccess, machineGrants, exchangeAudiences } = options;
   return {
@@ -94,9 +94,9 @@ export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
 
 function readAccount(value: boolean | string | undefined): string | undefined {
   if (value === undefined || value === false) return undefined;
-  const person = value === true ? PEOPLE[0] : findPerson(value);
-  if (person) return person.id;
-  throw wrong("autoApprove", value, `true or one of ${PEOPLE.map(({ id }) => id).join(", ")}`);
+  const user = value === true ? USERS[0] : findUser(value);
+  if (user) return user.id;
+  throw wrong("autoApprove", value, `true or one of ${USERS.map(({ id }) => id).join(", ")}`);
 }
 
 function readDpop({ dpop = "off", dpopNonces }: OAuthOptions): OAuthSettings["dpop"] {

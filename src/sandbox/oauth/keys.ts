@@ -1,21 +1,21 @@
 import { createHash, generateKeyPairSync, type JsonWebKey, type KeyObject, sign, verify } from "node:crypto";
 
-/** The key with which an authorization server signs. */
+/** The signing key of an authorization server. */
 export interface SigningKey {
   kid: string;
   publicKey: KeyObject;
   privateKey: KeyObject;
-  /** With the private part. */
+  /** The JWK with the private part. */
   jwk: JsonWebKey & { kid: string };
 }
 
 /**
- * What every token is signed with. It is not what OpenID clients expect of an ID token unless they registered it, but an
- * RSA key takes a second to make, and the service has no word about ID tokens.
+ * The algorithm of every signature. OpenID clients expect RS256 for ID tokens unless they registered another algorithm,
+ * but generating an RSA key takes a second, and the service does not document ID tokens.
  */
 export const SIGNING_ALG = "ES256";
 
-/** Makes a key. */
+/** Generates a key. */
 export function createSigningKey(): SigningKey {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { crv, kty, x, y, d } = privateKey.export({ format: "jwk" }) as Record<"crv" | "kty" | "x" | "y" | "d", string>;
@@ -24,7 +24,8 @@ export function createSigningKey(): SigningKey {
   return { kid, publicKey, privateKey, jwk: { kid, use: "sig", alg: SIGNING_ALG, crv, kty, x, y, d } };
 }
 
-type Json = Record<string, unknown>;
+/** A JSON object. */
+export type Json = Record<string, unknown>;
 
 /** A JWT signed with a key. */
 export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: Json): string {
@@ -33,7 +34,7 @@ export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: Js
   return `${text}.${signature.toString("base64url")}`;
 }
 
-/** What a JWT says that a key has signed; `undefined` where it has not. */
+/** The header and claims of a JWT that the key signed; `undefined` for any other text. */
 export function openJwt(token: string, { kid, publicKey }: SigningKey): { header: Json; claims: Json } | undefined {
   const [head = "", body = "", signature = "", ...rest] = token.split(".");
   const [header, claims] = [decode(head), decode(body)];

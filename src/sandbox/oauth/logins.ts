@@ -4,7 +4,7 @@ import type { SandboxData } from "../data/data.js";
 import type { InteractionDetails } from "../wire-types.js";
 import type { OidcClient } from "./oidc.js";
 
-// Who signs in at a sandbox does it from loopback, which is in no database of places.
+// Users of a sandbox connect from loopback, for which there is no location.
 const PLACE = {
   asn: 3320,
   city: "Berlin",
@@ -17,8 +17,8 @@ const PLACE = {
 const FINGERPRINT = CLIENTS.mcp[0]?.ja4 ?? "";
 const MAX_KNOWN = 10_000;
 
-/** The devices that sign-ins at one pool's authorization server have made: one for each client and account. */
-export class SignIns {
+/** The devices that logins at the authorization server of a pool create: one for each client and account. */
+export class LoginDevices {
   readonly #data: SandboxData;
   readonly #clock: Clock;
   readonly #poolId: string;
@@ -30,10 +30,10 @@ export class SignIns {
     this.#poolId = poolId;
   }
 
-  /** Somebody signed in with a client: their device is new, or was seen again. */
-  signedIn(client: OidcClient, accountId: string, userAgent: string): void {
+  /** Records a login: inserts a device, or updates `last_seen` of the one that there is. */
+  recordLogin(client: OidcClient, accountId: string, userAgent: string): void {
     const key = keyOf(client.clientId, accountId);
-    if (this.isActive(client.clientId, accountId) && this.seen(client.clientId, accountId, userAgent)) return;
+    if (this.isActive(client.clientId, accountId) && this.recordUse(client.clientId, accountId, userAgent)) return;
     const title = client.clientName ?? client.clientId;
     const details = this.#interaction(userAgent);
     const device = this.#data.insertDevice(this.#poolId, {
@@ -55,14 +55,14 @@ export class SignIns {
       for (const oldest of this.#devices.keys()) return void this.#devices.delete(oldest);
   }
 
-  /** A device came back; whether there is one. */
-  seen(clientId: string, accountId: string, userAgent: string): boolean {
+  /** Updates `last_seen` of a device; returns whether there is one. */
+  recordUse(clientId: string, accountId: string, userAgent: string): boolean {
     const id = this.#devices.get(keyOf(clientId, accountId));
     if (id === undefined) return false;
     return this.#data.updateDevice(this.#poolId, id, { last_seen: this.#interaction(userAgent) }) !== undefined;
   }
 
-  /** Whether a device is neither revoked nor deleted; one that is not known any more counts as active. */
+  /** Whether a device is neither revoked nor deleted; one that was dropped from memory counts as active. */
   isActive(clientId: string, accountId: string): boolean {
     const id = this.#devices.get(keyOf(clientId, accountId));
     return id === undefined || this.#data.findDevice(this.#poolId, id)?.status === "active";

@@ -3,7 +3,7 @@ import { SIGNING_ALG } from "./keys.js";
 import type { Machines } from "./machine.js";
 import { TOKEN_EXCHANGE } from "./token-exchange.js";
 
-/** How clients may prove themselves where machines are among them. */
+/** The client authentication methods, with those of machine clients. */
 export const MACHINE_AUTH_METHODS: readonly string[] = [
   "client_secret_basic",
   "client_secret_post",
@@ -11,7 +11,7 @@ export const MACHINE_AUTH_METHODS: readonly string[] = [
   "private_key_jwt",
 ];
 
-/** The clients that an authorization server knows from the start, as oidc-provider is told of them. */
+/** The pre-registered clients of an authorization server, in the form of oidc-provider. */
 export function machineClients(machines: Machines): object[] {
   const { secretClient, keyClient, workloadClient } = machines;
   const { kid, crv, kty, x, y } = machines.key("client").jwk;

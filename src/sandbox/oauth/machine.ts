@@ -2,23 +2,23 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { Clock } from "../clock.js";
 import { createSigningKey, type SigningKey, signJwt } from "./keys.js";
 
-/** What an assertion or an id token is to say. */
+/** The claims of an assertion or an id token. */
 export interface TokenClaims {
-  /** Whom it speaks for. Default: `workload` in an assertion, `alice` in an id token. */
+  /** The claim `sub`. Default: `workload` in an assertion, `alice` in an id token. */
   subject?: string;
-  /** For whom it is. Default: the first pool's issuer for an assertion, the client for an id token. */
+  /** The claim `aud`. Default: the first pool's issuer for an assertion, the client for an id token. */
   audience?: string;
-  /** How long it lives, in seconds; negative for one that has ended. Default 300. */
+  /** Lifetime in seconds; negative for an expired one. Default 300. */
   ttl?: number;
 }
 
-/** What a program needs that gets tokens from the sandbox without a person. */
+/** The credentials for the machine grants of the sandbox. */
 export interface SandboxMachine {
-  /** The first pool's issuer, which knows the clients: `--issuer`, or `client.issuer`. */
+  /** The first pool's issuer, where the clients are registered: `--issuer`, or `client.issuer`. */
   readonly issuer: string;
-  /** A client that proves itself by a secret, for every grant. */
+  /** A client with a secret, for every machine grant. */
   readonly secretClient: { readonly clientId: string; readonly clientSecret: string };
-  /** A client that proves itself by a key, for every grant. */
+  /** A client with a private key, for every machine grant. */
   readonly keyClient: {
     readonly clientId: string;
     /** PKCS #8, PEM. */
@@ -26,17 +26,17 @@ export interface SandboxMachine {
     readonly keyId: string;
     readonly algorithm: "ES256";
   };
-  /** A client that has nothing to prove itself by, for the JWT bearer grant. */
+  /** A public client, for the JWT bearer grant. */
   readonly workloadClient: { readonly clientId: string };
-  /** An assertion for the JWT bearer grant, of a platform that the authorization servers trust. */
+  /** An assertion for the JWT bearer grant, signed by a platform that the authorization servers trust. */
   assertion(claims?: TokenClaims): string;
-  /** The identity provider, which vouches for people at the authorization servers, as {@link SandboxMachine.secretClient}. */
+  /** The identity provider, whose ID-JAGs the authorization servers accept from {@link SandboxMachine.secretClient}. */
   readonly idp: {
     readonly issuer: string;
     readonly tokenEndpoint: string;
     readonly clientId: string;
     readonly clientSecret: string;
-    /** An id token of a person who has signed in there. */
+    /** An id token of a user who is logged in there. */
     idToken(claims?: TokenClaims): string;
   };
 }
@@ -44,17 +44,17 @@ export interface SandboxMachine {
 /** The path of the identity provider. */
 export const IDP_PATH = "/idp";
 
-/** The machines of a sandbox, with what the servers hold them against. Keys are made when they are first needed. */
+/** The machine clients of a sandbox and the keys that the servers verify them with. Keys are generated on first use. */
 export class Machines implements SandboxMachine {
   readonly secretClient = { clientId: "sandbox-service", clientSecret: secret() };
   readonly workloadClient = { clientId: "sandbox-workload" };
   readonly idp: SandboxMachine["idp"];
-  /** Who signs assertions. */
+  /** The issuer of the assertions. */
   readonly platform: string;
   readonly #clock: Clock;
   readonly #audience: () => string;
   readonly #keys = new Map<"client" | "platform" | "idp", SigningKey>();
-  /** What was used that may be used once, each with the time at which it ends anyway. */
+  /** The used ids of assertions that are valid once, with their expiry. */
   readonly #used = new Map<string, number>();
 
   constructor(origin: string, clock: Clock, audience: () => string) {
@@ -98,7 +98,7 @@ export class Machines implements SandboxMachine {
     return key;
   }
 
-  /** When something is made and ends by the sandbox's clock, and the id by which it is told apart. */
+  /** The claims `iat` and `exp` by the sandbox's clock, and a unique `jti`. */
   times(ttl = 300): { iat: number; exp: number; jti: string } {
     const now = this.now();
     return { iat: now, exp: now + ttl, jti: randomUUID() };
@@ -109,11 +109,11 @@ export class Machines implements SandboxMachine {
     return Math.floor(this.#clock.now() / 1000);
   }
 
-  /** Notes that something is used that may be used once; whether this is the first time. */
-  useOnce(id: string, until: number): boolean {
-    for (const [known, end] of this.#used) if (end <= this.now()) this.#used.delete(known);
+  /** Records the use of an id; returns whether it is the first use. */
+  useOnce(id: string, expiry: number): boolean {
+    for (const [used, expiry] of this.#used) if (expiry <= this.now()) this.#used.delete(used);
     if (this.#used.has(id)) return false;
-    this.#used.set(id, until);
+    this.#used.set(id, expiry);
     return true;
   }
 

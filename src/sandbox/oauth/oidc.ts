@@ -1,21 +1,21 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** What is used of oidc-provider, which has no types of its own. */
+/** The parts of oidc-provider that the sandbox uses: the package has no types. */
 export interface OidcModule {
   Provider: new (issuer: string, configuration: object) => OidcProvider;
   errors: OidcErrors;
   proofs: OidcProofs;
 }
 
-/** How grants of one's own bind their tokens to a key (RFC 9449). */
+/** How custom grants bind their tokens to a key (RFC 9449). */
 export interface OidcProofs {
-  /** What the proof of a request says, checked; undefined where there is none, or where none is looked at. */
+  /** Validates the proof of a request; undefined where there is none, or where DPoP is off. */
   read(provider: OidcProvider, ctx: OidcContext): Promise<object | undefined>;
-  /** Binds a token to the key of a proof, which is thereby used; without a proof nothing is done. */
+  /** Binds a token to the key of a proof and marks the proof as used; without a proof it does nothing. */
   bind(provider: OidcProvider, ctx: OidcContext, proof: object | undefined, token: object): Promise<void>;
 }
 
-/** Constructors of the errors that become OAuth error answers. */
+/** Constructors of the errors that become OAuth error responses. */
 export interface OidcErrors {
   InvalidGrant: new (detail: string) => Error;
   InvalidRequest: new (description: string) => Error;
@@ -47,7 +47,7 @@ export interface OidcClient {
   grantTypeAllowed(name: string): boolean;
 }
 
-/** Parameters of a request; a parameter that came twice is a list. */
+/** Parameters of a request; a repeated parameter is a list. */
 export type OidcParams = Record<string, string | string[] | undefined>;
 
 /** One request inside the authorization server. */
@@ -71,7 +71,7 @@ export interface OidcContext {
   };
 }
 
-/** How access tokens for a resource are made. */
+/** The format and lifetime of access tokens for a resource. */
 export interface ResourceServerInfo {
   scope: string;
   audience: string;
@@ -80,7 +80,7 @@ export interface ResourceServerInfo {
   jwt: { sign: { alg: string } };
 }
 
-/** What a person allowed a client to do. */
+/** What a user allowed a client to do. */
 export interface Grant {
   accountId: string;
   clientId: string;
@@ -128,7 +128,7 @@ interface ClientCredentialsModel {
 /** A client's own access token. */
 export type ClientToken = Omit<AccessToken, "accountId" | "grantId">;
 
-/** A person at the pages in the middle of an authorization. */
+/** A user at the login and consent pages. */
 export interface Interaction {
   uid: string;
   /** Unix seconds by the machine's clock. */
@@ -142,7 +142,7 @@ export interface Interaction {
   save(ttl: number): Promise<string>;
 }
 
-/** What came out of it. */
+/** The result of an interaction. */
 export interface InteractionResult {
   login?: { accountId: string };
   consent?: { grantId: string };
@@ -150,7 +150,7 @@ export interface InteractionResult {
   error_description?: string;
 }
 
-/** Loads oidc-provider: by its parts, since its entry point prints what it thinks of the version of Node.js. */
+/** Loads oidc-provider by its modules, since its entry point prints a warning about the version of Node.js. */
 export async function loadOidc(): Promise<OidcModule> {
   const [{ Provider }, errors, { default: read }, { applyDpopBinding: bind }] = await Promise.all([
     // @ts-expect-error: the package has no types

@@ -7,7 +7,7 @@ import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
-import { SignIns } from "./logins.js";
+import { LoginDevices } from "./logins.js";
 import type { Machines } from "./machine.js";
 import {
   type AccessToken,
@@ -22,7 +22,7 @@ import { OAuthStore } from "./store.js";
 import { addTokenExchange } from "./token-exchange.js";
 import { readJwt, type TokenFacts } from "./verify.js";
 
-/** What the authorization server of a pool is made of. */
+/** What the authorization server of a pool needs. */
 export interface PoolServerSettings {
   origin: string;
   poolId: string;
@@ -31,21 +31,21 @@ export interface PoolServerSettings {
   oauth: OAuthSettings;
   clock: Clock;
   data: SandboxData;
-  /** Who gets tokens without a person; `undefined` where nobody does. */
+  /** The machine clients; `undefined` without the option `machineGrants`. */
   machines: Machines | undefined;
 }
 
-/** The authorization server at work. */
+/** The started authorization server. */
 export interface Running {
   provider: OidcProvider;
   store: OAuthStore;
-  /** Lets it answer a request, whose `url` is the path below the pool's. */
+  /** Answers a request, whose `url` is the path below the pool's. */
   answer(request: Omit<InnerRequest, "originalUrl">): Promise<Answer>;
 }
 
 const MAX_TOKENS = 10_000;
 
-/** The authorization server of one pool, on oidc-provider, which is loaded and started when it is first needed. */
+/** The authorization server of one pool, on oidc-provider, which is loaded and started on first use. */
 export class PoolServer {
   /** Where it is mounted: the path of its issuer. */
   readonly path: string;
@@ -53,8 +53,8 @@ export class PoolServer {
   readonly issuer: string;
   readonly #settings: PoolServerSettings;
   readonly #key = createSigningKey();
-  readonly #signIns: SignIns;
-  /** The grants of the JWTs that were issued, by the tokens' ids. */
+  readonly #loginDevices: LoginDevices;
+  /** The grants of the issued JWTs by `jti`. */
   readonly #grants = new Map<string, string>();
   #running: Promise<Running> | undefined;
 
@@ -63,7 +63,7 @@ export class PoolServer {
     this.#settings = settings;
     this.path = `/${poolId}`;
     this.issuer = origin + this.path;
-    this.#signIns = new SignIns(data, clock, poolId);
+    this.#loginDevices = new LoginDevices(data, clock, poolId);
   }
 
   /** The server, started if it is not yet. */
@@ -72,7 +72,7 @@ export class PoolServer {
     return this.#running;
   }
 
-  /** The facts of an access token of this server; `undefined` where it is none, or not current. */
+  /** The facts of an access token of this server; `undefined` for any other token and an expired one. */
   async inspect(token: string): Promise<TokenFacts | undefined> {
     const { clock } = this.#settings;
     const facts = readJwt(token, { issuer: this.issuer, key: this.#key, now: clock.now() / 1000 });
@@ -108,7 +108,7 @@ export class PoolServer {
         path: this.path,
         key: this.#key,
         machines,
-        signIns: this.#signIns,
+        loginDevices: this.#loginDevices,
       }),
     );
     this.#extend(provider, store, { errors, proofs });
@@ -121,21 +121,21 @@ export class PoolServer {
         inProcessRequest(callback, {
           ...request,
           originalUrl: this.path + request.url,
-          // Its own address, however the sandbox was reached: the addresses in its answers are built from this.
+          // The host of the issuer, whatever Host the client sent: oidc-provider builds the URLs of its responses from this.
           headers: { ...request.headers, host },
         }),
     };
   }
 
   #extend(provider: OidcProvider, store: OAuthStore, parts: { errors: OidcErrors; proofs: OidcProofs }): void {
-    // Koa prints what nobody listens for.
+    // Koa prints errors that have no listener.
     provider.on("error", () => {});
     provider.on("access_token.issued", ({ jti, grantId }: AccessToken) => {
       this.#grants.set(jti, grantId);
       if (this.#grants.size > MAX_TOKENS)
         for (const oldest of this.#grants.keys()) return void this.#grants.delete(oldest);
     });
-    provider.on("grant.success", (ctx: OidcContext) => this.#noteSignIn(ctx));
+    provider.on("grant.success", (ctx: OidcContext) => this.#recordLogin(ctx));
     const { oauth, machines, resources } = this.#settings;
     const describe = (audience: string, scope: string) => describeResource(oauth, audience, scope);
     addTokenExchange(provider, {
@@ -149,12 +149,13 @@ export class PoolServer {
       addJwtBearer(provider, { ...parts, machines, issuer: this.issuer, resources, describeResource: describe });
   }
 
-  #noteSignIn({ req, oidc }: OidcContext): void {
+  #recordLogin({ req, oidc }: OidcContext): void {
     const accountId = oidc.entities.Account?.accountId;
     if (accountId === undefined) return;
     const agent = userAgentOf(req);
-    if (oidc.params["grant_type"] === "refresh_token") this.#signIns.seen(oidc.client.clientId, accountId, agent);
-    else this.#signIns.signedIn(oidc.client, accountId, agent);
+    if (oidc.params["grant_type"] === "refresh_token")
+      this.#loginDevices.recordUse(oidc.client.clientId, accountId, agent);
+    else this.#loginDevices.recordLogin(oidc.client, accountId, agent);
   }
 }
 
@@ -165,7 +166,7 @@ function userAgentOf(request: IncomingMessage): string {
 type Fields = Pick<AccessToken, "accountId" | "clientId" | "scope" | "aud" | "exp" | "jti" | "expiration" | "jkt"> &
   Partial<Pick<AccessToken, "grantId">>;
 
-/** Some of them are getters. */
+/** Copies the fields, of which some are getters. */
 function fieldsOf({ clientId, scope, aud, exp, jti, expiration, jkt }: ClientToken): Omit<Fields, "accountId"> {
   const optional = Object.entries({ scope, aud, jkt }).filter(([, value]) => value !== undefined);
   return { clientId, exp, jti, expiration, ...Object.fromEntries(optional) };

@@ -4,20 +4,20 @@ import type { OAuthSettings } from "./issuer-settings.js";
 import type { Machines } from "./machine.js";
 import { PoolServer } from "./pool-server.js";
 
-/** What the authorization servers are made of. */
+/** What the authorization servers need. */
 export interface PoolServersSettings {
   origin: string;
   oauth: OAuthSettings;
   clock: Clock;
   data: SandboxData;
-  /** Who gets tokens without a person; `undefined` where nobody does. */
+  /** The machine clients; `undefined` without the option `machineGrants`. */
   machines: Machines | undefined;
 }
 
 /** The path of the first pool's MCP server. */
 export const MCP_PATH = "/mcp";
 
-/** The authorization servers of all pools, each made when it is first asked for. */
+/** The authorization servers of all pools, each created on first use. */
 export class PoolServers {
   readonly #settings: PoolServersSettings;
   readonly #servers = new Map<string, PoolServer>();
@@ -41,8 +41,8 @@ export class PoolServers {
     return server;
   }
 
-  /** Whether an issuer is that of a pool. */
-  knows(issuer: string): boolean {
+  /** Whether a URL is the issuer of a pool. */
+  isIssuer(issuer: string): boolean {
     const { origin } = this.#settings;
     return issuer.startsWith(`${origin}/`) && this.find(issuer.slice(origin.length + 1)) !== undefined;
   }

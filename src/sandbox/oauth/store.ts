@@ -4,13 +4,13 @@ type Payload = Record<string, unknown>;
 
 interface Entry {
   payload: Payload;
-  /** The clock's skew when it was stored. */
+  /** The skew of the clock when the entry was stored. */
   skew: number;
-  /** When it was used up, in milliseconds by the sandbox's clock. */
+  /** When it was consumed, in milliseconds by the sandbox's clock. */
   consumedAt?: number;
 }
 
-/** Where oidc-provider keeps things of one kind. */
+/** The storage of oidc-provider for one kind of object. */
 export interface Adapter {
   upsert(id: string, payload: Payload): Promise<void>;
   find(id: string | undefined): Promise<Payload | undefined>;
@@ -21,25 +21,25 @@ export interface Adapter {
   revokeByGrantId(grantId: string): Promise<void>;
 }
 
-/** What a store is made of. */
+/** What a store needs. */
 export interface StoreSettings {
   clock: Clock;
   /** Seconds in which a used refresh token does not count as used. */
   reuseGrace: number;
-  /** The error for what is used twice. */
+  /** The error for a second use. */
   reused: () => Error;
 }
 
-/** The most entries of one kind; the oldest give way. */
+/** The most entries of one kind; the oldest are dropped. */
 const MAX_ENTRIES = 10_000;
 
-/** Times in what is stored, in Unix seconds by the machine's clock. */
+/** The fields that hold times, in Unix seconds by the machine's clock. */
 const TIMES = ["iat", "exp", "iiat", "loginTs", "authTime"] as const;
 
 /**
- * What an authorization server remembers, in memory and bounded. Times are shifted by what the sandbox's clock was
- * put forward since they were stored, so that to oidc-provider, which reads the machine's clock, a thing is as old as
- * it is by the sandbox's.
+ * The state of an authorization server, in memory and bounded. `find` shifts times by what the sandbox's clock was moved
+ * since they were stored: oidc-provider reads the machine's clock, and so sees the age that an object has by the
+ * sandbox's clock.
  */
 export class OAuthStore {
   readonly #settings: StoreSettings;
@@ -49,7 +49,7 @@ export class OAuthStore {
     this.#settings = settings;
   }
 
-  /** The adapter for a kind of things. */
+  /** The adapter for a kind of object. */
   adapter(kind: string): Adapter {
     const entries = this.#entries(kind);
     const findBy = async (field: string, value: string) => {
@@ -76,12 +76,12 @@ export class OAuthStore {
     };
   }
 
-  /** Forgets every registered client. */
+  /** Deletes every registered client. */
   forgetClients(): void {
     this.#entries("Client").clear();
   }
 
-  /** Whether a grant is there and was not revoked. */
+  /** Whether a grant exists and was not revoked. */
   hasGrant(id: string): boolean {
     return this.#entries("Grant").has(id);
   }
@@ -106,7 +106,7 @@ export class OAuthStore {
     return kind !== "RefreshToken" || clock.now() - consumedAt >= reuseGrace * 1000;
   }
 
-  /** Between oidc-provider's look and this call another request may have been first: only here is it decided. */
+  /** Another request may consume the entry between oidc-provider's check and this call: only this call decides. */
   #consume(kind: string, entry: Entry | undefined): void {
     if (!entry || this.#isConsumed(kind, entry)) {
       const grantId = entry?.payload["grantId"];

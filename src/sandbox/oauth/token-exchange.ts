@@ -12,10 +12,10 @@ const PARAMETERS = ["subject_token", "subject_token_type", "requested_token_type
 export interface ExchangeSettings {
   errors: OidcErrors;
   proofs: OidcProofs;
-  /** The facts of an access token that this server issued, if it is good. */
+  /** The facts of an access token that this server issued, if it is valid. */
   inspect(token: string): Promise<TokenFacts | undefined>;
   hasGrant(id: string): boolean;
-  /** For whom tokens can be exchanged; `undefined` for anybody. */
+  /** The allowed audiences; `undefined` allows every audience. */
   audiences: readonly string[] | undefined;
   describeResource(audience: string, scope: string): ResourceServerInfo;
 }
@@ -61,14 +61,14 @@ async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: Exch
   if (!SUBJECT_TYPES.includes(text(ctx, "subject_token_type"))) {
     throw new errors.InvalidRequest(`subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
   }
-  const wanted = text(ctx, "requested_token_type");
-  if (wanted !== undefined && wanted !== ACCESS_TOKEN_TYPE) {
+  const requested = text(ctx, "requested_token_type");
+  if (requested !== undefined && requested !== ACCESS_TOKEN_TYPE) {
     throw new errors.InvalidRequest(`requested_token_type must be ${ACCESS_TOKEN_TYPE}`);
   }
   const subject = await inspect(token);
   const isOwn = subject && isMachine(subject) && subject.clientId === ctx.oidc.client.clientId;
   if (!isOwn && (subject?.grantId === undefined || !hasGrant(subject.grantId))) {
-    throw new errors.InvalidRequest("subject_token is not a current access token of this server");
+    throw new errors.InvalidRequest("subject_token is not a valid access token of this server");
   }
   return subject;
 }
@@ -82,16 +82,16 @@ function readAudience(ctx: OidcContext, { errors, audiences }: ExchangeSettings)
     throw new errors.InvalidTarget("resource must be an absolute URI without a fragment");
   }
   const target = resource ?? audience;
-  if (target === undefined) throw new errors.InvalidTarget("give the audience or the resource");
-  if (audiences && !audiences.includes(target)) throw new errors.InvalidTarget("no tokens are exchanged for this one");
+  if (target === undefined) throw new errors.InvalidTarget("audience or resource is required");
+  if (audiences && !audiences.includes(target)) throw new errors.InvalidTarget("the target is not an allowed audience");
   return target;
 }
 
-function narrow(has: readonly string[], asked: string | undefined, errors: OidcErrors): string {
-  if (asked === undefined) return has.join(" ");
-  const extra = asked.split(" ").filter((scope) => !has.includes(scope));
+function narrow(granted: readonly string[], requested: string | undefined, errors: OidcErrors): string {
+  if (requested === undefined) return granted.join(" ");
+  const extra = requested.split(" ").filter((scope) => !granted.includes(scope));
   if (extra.length > 0) throw new errors.InvalidScope("the subject token does not have this scope", extra.join(" "));
-  return asked;
+  return requested;
 }
 
 function text(ctx: OidcContext, name: string): string | undefined {

@@ -1,6 +1,6 @@
 import { openJwt, type SigningKey } from "./keys.js";
 
-/** What an access token says. */
+/** The facts of an access token. */
 export interface TokenFacts {
   subject: string;
   clientId: string;
@@ -11,23 +11,23 @@ export interface TokenFacts {
   /** Unix seconds by the sandbox's clock. */
   expiresAt: number;
   id?: string;
-  /** The grant behind it, as far as it is still known. */
+  /** The grant behind it, where it is still known. */
   grantId?: string;
   /** The thumbprint of the key that it is bound to. */
   boundTo?: string;
 }
 
-/** What is said of a token's key where somebody asks about the token (RFC 9449 section 6.2). */
+/** The claims of an introspection about the binding of a token (RFC 9449 section 6.2). */
 export function bindingClaims({ boundTo }: Pick<TokenFacts, "boundTo">): Record<string, unknown> {
   return boundTo === undefined ? { token_type: "Bearer" } : { token_type: "DPoP", cnf: { jkt: boundTo } };
 }
 
-/** Whether a token is a client's own, behind which there is nobody's grant. */
+/** Whether a token is a client's own, without the grant of a user. */
 export function isMachine({ subject, clientId }: TokenFacts): boolean {
   return subject === clientId;
 }
 
-/** What a token is held against. */
+/** What a token must match. */
 export interface JwtRules {
   issuer: string;
   key: SigningKey;
@@ -35,7 +35,7 @@ export interface JwtRules {
   now: number;
 }
 
-/** The facts of a JWT access token (RFC 9068); `undefined` where it is not one of this issuer, or not current. */
+/** The facts of a JWT access token (RFC 9068); `undefined` where it is not of this issuer, or expired. */
 export function readJwt(token: string, { issuer, key, now }: JwtRules): TokenFacts | undefined {
   const { header, claims } = openJwt(token, key) ?? {};
   const { iss, sub, aud, exp, iat, jti, client_id, scope, cnf } = claims ?? {};

@@ -53,7 +53,7 @@ describe("the pages", () => {
       expect(page.html).toContain("Test agent");
       expect(page.headers.get("content-security-policy")).toContain("form-action 'self' http://127.0.0.1:9;");
     }
-    expect(login.html).toContain("Sign in as Alice Example");
+    expect(login.html).toContain("Log in as Alice Example");
     for (const shown of ["Carol Example", "127.0.0.1:9", sandbox.mcpUrl, "reports:read"]) {
       expect(consent.html).toContain(shown);
     }
@@ -89,14 +89,14 @@ describe("the pages", () => {
   it("remember who signed in, for the server of one pool", async () => {
     await toConsent(await register(as));
     const again = asPage(await browser.open((await begin(as, await register(as))).url));
-    expect(again.html).toContain("signed in as <strong>Carol Example");
+    expect(again.html).toContain("logged in as <strong>Carol Example");
     const [, other] = sandbox.data.pools(sandbox.ids.domain);
     const theirs = await discover(sandbox, other?.id);
     const elsewhere = asPage(await browser.open((await begin(theirs, await register(theirs))).url));
-    expect(elsewhere.html).toContain("Sign in as");
+    expect(elsewhere.html).toContain("Log in as");
     await browser.press(elsewhere, "account", "bob");
     const back = asPage(await browser.open((await begin(as, await register(as))).url));
-    expect(back.html).toContain("signed in as <strong>Carol Example");
+    expect(back.html).toContain("logged in as <strong>Carol Example");
   });
 
   it("let nobody in without the browser's own cookies, or with somebody who does not exist", async () => {
@@ -178,15 +178,15 @@ describe("signing out", () => {
     await toConsent(client);
     const asked = asPage(await browser.open(as.end_session_endpoint ?? ""));
     expectSafe(asked);
-    expect(asked.html).toContain("Sign out?");
+    expect(asked.html).toContain("Log out?");
     const done = asPage(await browser.press(asked, "logout", "yes"));
-    expect(done.html).toContain("Signed out");
+    expect(done.html).toContain("Logged out");
     const again = asPage(await browser.open((await begin(as, client)).url));
-    expect(again.html).toContain("Sign in as");
+    expect(again.html).toContain("Log in as");
   });
 
   it("asks nothing where nobody is signed in, and goes where the client registered", async () => {
-    expect(asPage(await browser.open(as.end_session_endpoint ?? "")).html).toContain("Signed out");
+    expect(asPage(await browser.open(as.end_session_endpoint ?? "")).html).toContain("Logged out");
     const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
     const url = new URL(as.end_session_endpoint ?? "");
     url.search = new URLSearchParams({
@@ -237,7 +237,7 @@ describe("the device flow", () => {
     expect(await (await poll()).json()).toMatchObject({ error: "authorization_pending" });
     const input = asPage(await browser.open(device.verification_uri));
     const wrong = asPage(await browser.press(input, undefined, undefined, { user_code: "nonsense" }));
-    expect(wrong.html).toContain("cannot be used");
+    expect(wrong.html).toContain("is not valid");
     const confirm = asPage(await browser.press(wrong, undefined, undefined, { user_code: device.user_code }));
     expect(confirm.html).toContain(device.user_code);
     const login = asPage(await browser.press(confirm));
