@@ -1,8 +1,8 @@
 import type { SessionType } from "../wire-types.js";
 
-/** A piece of software as the service sees it. */
+/** A client program as the service sees it. */
 export interface ClientProfile {
-  /** What it calls itself when it registers. */
+  /** Its `client_name`. */
   title: string;
   ja4: string;
   /** Its User-Agent strings, older first. */
@@ -20,14 +20,14 @@ const safari = (system: string, rest: string) =>
   mozilla(system, `AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 ${rest}`);
 const IPHONE = safari("iPhone; CPU iPhone OS 18_5 like Mac OS X", "Mobile/15E148 Safari/604.1");
 
-/** The software that is found on devices, by session type. */
+/** The client programs by session type. */
 export const CLIENTS: Readonly<Record<SessionType, readonly ClientProfile[]>> = {
   browser: [
     { title: "Web console", ja4: "t13d1516h2_8daaf6152771_02713d6af862", agents: [chrome(MAC, 137), chrome(MAC, 138)] },
     { title: "Admin portal", ja4: "t13d1516h2_8daaf6152771_d8a2da3f94cd", agents: [chrome(WINDOWS, 138)] },
     { title: "Web console", ja4: "t13d1717h2_5b57614c22b0_3d5424432f57", agents: [firefox(139), firefox(140)] },
     { title: "Web console", ja4: "t13d2014h2_a09f3c656075_14788d8d241b", agents: [safari(MAC, "Safari/605.1.15")] },
-    { title: "Mobile sign-in", ja4: "t13d2014h2_a09f3c656075_e42f34c56612", agents: [IPHONE] },
+    { title: "Mobile login", ja4: "t13d2014h2_a09f3c656075_e42f34c56612", agents: [IPHONE] },
   ],
   api: [
     { title: "Shell script", ja4: "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6", agents: ["curl/8.5.0", "curl/8.14.1"] },

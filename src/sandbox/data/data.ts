@@ -1,10 +1,13 @@
 import type { Device, Domain, Pool } from "../wire-types.js";
-import { Ids } from "./ids.js";
+import { deviceIdPrefix, idOf } from "./ids.js";
 import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
-import { fraction, mix } from "./random.js";
-import { DOMAIN_TITLES, POOL_TITLES } from "./titles.js";
+import { mix } from "./random.js";
 
-/** How much there is of each kind. */
+const DOMAIN_TITLES = ["agents.example.com", "Example GmbH – München", "例子有限公司", "Пример", "مثال للتجارة"];
+const POOL_TITLES = ["Production agents", "Staging", "客户支持", "Équipe données", "Партнёры", "Field devices 📡"];
+const STATUSES = ["active", "active", "active", "active", "paused", "archived"];
+
+/** How many objects of each kind there are. */
 export interface DataSize {
   accounts: number;
   /** Per account. */
@@ -15,77 +18,76 @@ export interface DataSize {
   devices: number;
 }
 
-/** An account: the service documents no more of it than its id. */
+/** An account: the service documents its id only. */
 export interface Account {
   /** Its identifier. */
   id: string;
-  /** What people call it. */
+  /** Its display name. */
   title: string;
 }
 
-/**
- * The sandbox's accounts, domains, pools and devices: plain objects that are pure functions of the seed and their
- * place, made when they are needed.
- */
+/** The sandbox's accounts, domains, pools and devices: plain objects that depend on the seed alone. */
 export class SandboxData {
   readonly #seed: number;
-  readonly #size: DataSize;
   readonly #anchor: number;
-  readonly #ids: { account: Ids; domain: Ids; pool: Ids; ruleset: Ids };
+  readonly #devicesPerPool: number;
+  readonly #accounts: Account[];
+  readonly #domainsByAccount = new Map<string, Domain[]>();
+  readonly #poolsByDomain = new Map<string, Pool[]>();
+  readonly #poolsById = new Map<string, { pool: Pool; n: number }>();
+  /** The devices of the pools that were read. */
   readonly #devices = new Map<string, PoolDevices>();
 
   /** @param anchor the moment before which all interactions lie, Unix seconds */
   constructor(seed: number, size: DataSize, anchor: number) {
     this.#seed = seed;
-    this.#size = size;
     this.#anchor = anchor;
-    const idsOf = (kind: "account" | "domain" | "pool" | "ruleset") => new Ids(seed, kind);
-    this.#ids = { account: idsOf("account"), domain: idsOf("domain"), pool: idsOf("pool"), ruleset: idsOf("ruleset") };
+    this.#devicesPerPool = size.devices;
+    this.#accounts = range(0, size.accounts).map((n) => ({ id: idOf(seed, "account", n), title: `Account ${n + 1}` }));
+    for (const [account, { id: account_id }] of this.#accounts.entries()) {
+      const domains = range(account * size.domains, size.domains);
+      this.#domainsByAccount.set(
+        account_id,
+        domains.map((n) => ({ account_id, ...summary(seed, "domain", n, DOMAIN_TITLES) })),
+      );
+      for (const domain of domains) this.#addPools(account_id, domain, size.pools);
+    }
   }
 
   /** Every account, in the order of creation. */
   accounts(): Account[] {
-    return range(0, this.#size.accounts).map((n) => ({ id: this.#ids.account.of(n), title: `Account ${n + 1}` }));
+    return this.#accounts.map((account) => ({ ...account }));
   }
 
   /** The first account, domain and pool. */
   get first(): { account: string; domain: string; pool: string } {
-    return { account: this.#ids.account.of(0), domain: this.#ids.domain.of(0), pool: this.#ids.pool.of(0) };
+    const idOfFirst = (kind: "account" | "domain" | "pool") => idOf(this.#seed, kind, 0);
+    return { account: idOfFirst("account"), domain: idOfFirst("domain"), pool: idOfFirst("pool") };
   }
 
   /** The domains of an account, in the order of creation; `undefined` where there is no such account. */
   findDomains(accountId: string): Domain[] | undefined {
-    const account = this.#ordinal("account", accountId);
-    if (account === undefined) return undefined;
-    return range(account * this.#size.domains, this.#size.domains).map((n) => ({
-      account_id: accountId,
-      id: this.#ids.domain.of(n),
-      status: statusOf(mix(this.#seed, 11), n),
-      title: titleOf(DOMAIN_TITLES, mix(this.#seed, 12), n),
-      type: "domain",
-    }));
+    return this.#domainsByAccount.get(accountId)?.map((domain) => ({ ...domain }));
   }
 
   /** The pools of a domain, in the order of creation; `undefined` where there is no such domain. */
   findPools(domainId: string): Pool[] | undefined {
-    const domain = this.#ordinal("domain", domainId);
-    if (domain === undefined) return undefined;
-    return range(domain * this.#size.pools, this.#size.pools).map((n) => ({
-      account_id: this.#ids.account.of(Math.floor(domain / this.#size.domains)),
-      authentication_ruleset_nid: this.#ids.ruleset.of(domain),
-      domain_id: domainId,
-      id: this.#ids.pool.of(n),
-      status: statusOf(mix(this.#seed, 13), n),
-      title: titleOf(POOL_TITLES, mix(this.#seed, 14), n),
-      type: "pool",
-    }));
+    return this.#poolsByDomain.get(domainId)?.map((pool) => ({ ...pool }));
   }
 
-  /** The devices of a pool; `undefined` where there is no such pool. */
+  /** Whether there is a pool. */
+  hasPool(poolId: string): boolean {
+    return this.#poolsById.has(poolId);
+  }
+
+  /** The devices of a pool, generated on first use; `undefined` where there is no such pool. */
   findDevices(poolId: string): PoolDevices | undefined {
-    const pool = this.#ordinal("pool", poolId);
-    if (pool === undefined) return undefined;
-    const devices = this.#devices.get(poolId) ?? this.#makeDevices(poolId, pool);
+    const { pool, n } = this.#poolsById.get(poolId) ?? {};
+    if (!pool || n === undefined) return undefined;
+    const { account_id, domain_id } = pool;
+    const context = { seed: mix(mix(this.#seed, 1), n), anchor: this.#anchor, account_id, domain_id, pool_id: poolId };
+    const devices =
+      this.#devices.get(poolId) ?? new PoolDevices(context, deviceIdPrefix(this.#seed, n), this.#devicesPerPool);
     this.#devices.set(poolId, devices);
     return devices;
   }
@@ -147,40 +149,32 @@ export class SandboxData {
     return this.findDevices(poolId) ?? missing("pool", poolId);
   }
 
-  #makeDevices(poolId: string, pool: number): PoolDevices {
-    const domain = Math.floor(pool / this.#size.pools);
-    const context = {
-      seed: mix(mix(this.#seed, 1), pool),
-      anchor: this.#anchor,
-      account_id: this.#ids.account.of(Math.floor(domain / this.#size.domains)),
-      domain_id: this.#ids.domain.of(domain),
-      pool_id: poolId,
-    };
-    return new PoolDevices(context, new Ids(this.#seed, "device", pool), this.#size.devices);
+  #addPools(account_id: string, domain: number, count: number): void {
+    const domain_id = idOf(this.#seed, "domain", domain);
+    const authentication_ruleset_nid = idOf(this.#seed, "ruleset", domain);
+    const pools = range(domain * count, count).map((n) => {
+      const parents = { account_id, authentication_ruleset_nid, domain_id };
+      return { pool: { ...parents, ...summary(this.#seed, "pool", n, POOL_TITLES) }, n };
+    });
+    for (const entry of pools) this.#poolsById.set(entry.pool.id, entry);
+    this.#poolsByDomain.set(
+      domain_id,
+      pools.map(({ pool }) => pool),
+    );
   }
+}
 
-  #ordinal(kind: "account" | "domain" | "pool", id: string): number | undefined {
-    const { accounts, domains, pools } = this.#size;
-    const count = { account: accounts, domain: accounts * domains, pool: accounts * domains * pools }[kind];
-    const ordinal = this.#ids[kind].ordinal(id);
-    return ordinal !== undefined && ordinal < count ? ordinal : undefined;
-  }
+/** The fields that domains and pools share. The first of each kind is active, so that there is always one to try. */
+function summary<K extends "domain" | "pool">(seed: number, type: K, n: number, titles: readonly string[]) {
+  const id = idOf(seed, type, n);
+  const round = Math.floor(n / titles.length);
+  const title = (titles[n % titles.length] ?? "") + (round === 0 ? "" : ` ${round + 1}`);
+  const status = n === 0 ? "active" : (STATUSES[mix(seed, n) % STATUSES.length] ?? "");
+  return { id, status, title, type };
 }
 
 function range(start: number, length: number): number[] {
   return Array.from({ length }, (_, index) => start + index);
-}
-
-/** The first of each kind is active, so that there is always something to try. */
-function statusOf(key: number, ordinal: number): string {
-  const draw = fraction(key, ordinal);
-  return ordinal === 0 || draw < 0.8 ? "active" : draw < 0.92 ? "paused" : "archived";
-}
-
-function titleOf(titles: readonly string[], key: number, ordinal: number): string {
-  const title = titles[(ordinal + key) % titles.length] ?? "";
-  const round = Math.floor(ordinal / titles.length);
-  return round === 0 ? title : `${title} ${round + 1}`;
 }
 
 function missing(kind: string, id: string): never {

@@ -1,57 +1,46 @@
-import { mix, SCRAMBLE_SPACE, scramble, unscramble } from "./random.js";
+import { mix } from "./random.js";
 
 const BASE = 32;
-const WIDTH = 10;
-const TAG_WIDTH = 4;
+const DIGITS = 10;
+const TAG_DIGITS = 4;
 const PREFIXES = { account: "acc_", domain: "dom_", pool: "pool_", ruleset: "rs_", device: "dev_" } as const;
 
 /** The kinds of object that have ids. */
 export type IdKind = keyof typeof PREFIXES;
 
-/** The most pools that can have a tag of their own in their devices' ids. */
-export const MAX_POOLS = BASE ** TAG_WIDTH;
+/** The limit of the numbers in ids, which have a fixed width: as text, ids sort as their numbers do. */
+export const ID_LIMIT = BASE ** DIGITS;
+
+/** The most pools whose devices can have ids of their own. */
+export const MAX_POOLS = BASE ** TAG_DIGITS;
 
 /** What the ids of a kind begin with. */
 export function idPrefix(kind: IdKind): string {
   return PREFIXES[kind];
 }
 
-/** Turns ordinals into ids and back: for one kind of object, or for the devices of one pool. */
-export class Ids {
-  readonly #prefix: string;
-  readonly #key: number;
-
-  /** @param pool the ordinal of the pool, for devices */
-  constructor(seed: number, kind: IdKind, pool?: number) {
-    const key = mix(seed, kind.length * 256 + kind.charCodeAt(0));
-    this.#key = pool === undefined ? key : mix(key, pool);
-    const tag = pool === undefined ? "" : encode((pool ^ key) & (MAX_POOLS - 1), TAG_WIDTH);
-    this.#prefix = PREFIXES[kind] + tag;
-  }
-
-  /** The id of the n-th object. */
-  of(ordinal: number): string {
-    return this.fromKey(scramble(this.#key, ordinal));
-  }
-
-  /** The ordinal behind an id; `undefined` where the text is no such id. It may be beyond what exists. */
-  ordinal(id: string): number | undefined {
-    const key = this.toKey(id);
-    return key === undefined ? undefined : unscramble(this.#key, key);
-  }
-
-  /** The id that holds this number: ids are of fixed width and sort as their numbers do. */
-  fromKey(key: number): string {
-    return this.#prefix + encode(key, WIDTH);
-  }
-
-  /** The number in an id; `undefined` where the text is no such id. */
-  toKey(id: string): number | undefined {
-    const key = Number.parseInt(id.slice(this.#prefix.length), BASE);
-    return key < SCRAMBLE_SPACE && this.fromKey(key) === id ? key : undefined;
-  }
+/** What the ids of the devices of a pool begin with, different for every pool. */
+export function deviceIdPrefix(seed: number, pool: number): string {
+  return PREFIXES.device + encode((mix(seed, MAX_POOLS) ^ pool) & (MAX_POOLS - 1), TAG_DIGITS);
 }
 
-function encode(value: number, width: number): string {
-  return value.toString(BASE).padStart(width, "0");
+/** The id of the n-th object of a kind: the high 32 bits of its number differ for every n. */
+export function idOf(seed: number, kind: Exclude<IdKind, "device">, n: number): string {
+  const key = mix(seed, kind.length * 256 + kind.charCodeAt(0));
+  return writeId(PREFIXES[kind], mix(key, n) * 2 ** 18 + (mix(~key, n) >>> 14));
+}
+
+/** The id of a number below {@link ID_LIMIT}. */
+export function writeId(prefix: string, number: number): string {
+  return prefix + encode(number, DIGITS);
+}
+
+/** The number in an id; `undefined` where the text is not an id with this prefix. */
+export function readId(prefix: string, id: string): number | undefined {
+  const number = Number.parseInt(id.slice(prefix.length), BASE);
+  return number < ID_LIMIT && writeId(prefix, number) === id ? number : undefined;
+}
+
+function encode(number: number, width: number): string {
+  return number.toString(BASE).padStart(width, "0");
 }

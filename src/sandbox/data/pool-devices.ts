@@ -1,7 +1,7 @@
 import type { Device, Direction } from "../wire-types.js";
-import { type DeviceContext, makeDevice, outlineOf } from "./device.js";
-import type { Ids } from "./ids.js";
-import { SCRAMBLE_SPACE } from "./random.js";
+import { type DeviceContext, makeDevice } from "./device.js";
+import { ID_LIMIT, readId, writeId } from "./ids.js";
+import { mix } from "./random.js";
 
 /** The fields that devices can be sorted by. */
 export const DEVICE_FIELDS = ["id", "last_seen", "status", "title"] as const;
@@ -9,7 +9,7 @@ export const DEVICE_FIELDS = ["id", "last_seen", "status", "title"] as const;
 /** A field that devices can be sorted by. */
 export type DeviceField = (typeof DEVICE_FIELDS)[number];
 
-/** Of the room between two ids, an inserted one takes this part, so that many can follow it on either side. */
+/** An inserted id takes this part of the room between two ids, so that many can follow it on either side. */
 const ID_SHARE = 256;
 
 /** An order of devices: descending is the exact reverse of ascending. */
@@ -18,72 +18,69 @@ export interface DeviceOrder {
   direction: Direction;
 }
 
-/** Everything about a device but where it belongs; the sandbox fills in what is left out. */
+/** A device to insert, without its parents; the sandbox fills in the missing fields. */
 export type DeviceDraft = Partial<Omit<Device, "account_id" | "domain_id" | "pool_id" | "type">>;
 
-/**
- * The devices of one pool. A device is made from its index whenever it is needed; only the indexes in the orders that
- * were asked for, and the devices that were inserted or changed, take memory.
- */
+/** The devices of one pool. */
 export class PoolDevices {
   readonly #context: DeviceContext;
-  readonly #ids: Ids;
-  readonly #generated: number;
-  /** The devices that are not as generated, by index; `undefined` for a deleted one. */
-  readonly #changed = new Map<number, Device | undefined>();
-  /** The indexes of inserted devices by id. */
-  readonly #inserted = new Map<string, number>();
-  /** All indexes in ascending order of a field: sorted once, then kept up to date. */
-  readonly #orders = new Map<DeviceField, number[]>();
-  #nextIndex: number;
-  #count: number;
+  readonly #idPrefix: string;
+  readonly #byId = new Map<string, Device>();
+  /** All devices in ascending order of a field, ties by id: sorted once, then kept up to date. */
+  readonly #sorted = new Map<DeviceField, Device[]>();
+  #made = 0;
 
-  constructor(context: DeviceContext, ids: Ids, generated: number) {
+  constructor(context: DeviceContext, idPrefix: string, count: number) {
     this.#context = context;
-    this.#ids = ids;
-    this.#generated = generated;
-    this.#nextIndex = generated;
-    this.#count = generated;
+    this.#idPrefix = idPrefix;
+    const room = Math.floor(ID_LIMIT / Math.max(1, count));
+    const devices = Array.from({ length: count }, (_, n) =>
+      this.#make(n * room + Math.floor((mix(context.seed, n) / 2 ** 32) * room)),
+    );
+    for (const device of devices) this.#byId.set(device.id, device);
+    this.#sorted.set("id", devices);
   }
 
   /** How many devices the pool has. */
   get count(): number {
-    return this.#count;
+    return this.#byId.size;
   }
 
-  /** The devices from one position of an order up to another. */
-  slice(order: DeviceOrder, start: number, end: number): Device[] {
-    return this.#indexes(order, start, end).map((index) => this.#device(index));
+  /** Copies of the devices from one position of an order up to another; their nested objects are shared. */
+  slice({ field, direction }: DeviceOrder, start: number, end: number): Device[] {
+    const order = this.#order(field);
+    const { length } = order;
+    const found =
+      direction === "asc"
+        ? order.slice(start, end)
+        : order.slice(Math.max(0, length - end), Math.max(0, length - start)).reverse();
+    return found.map((device) => ({ ...device }));
   }
 
   /** The device at a position of an order; `undefined` beyond its end. */
   at(order: DeviceOrder, position: number): Device | undefined {
-    return this.slice(order, position, position + 1)[0];
+    return structuredClone(this.slice(order, position, position + 1)[0]);
   }
 
-  /** The device of an id; `undefined` where there is none. */
+  /** The device with an id; `undefined` where there is none. */
   find(id: string): Device | undefined {
-    const index = this.#indexOf(id);
-    return index === undefined ? undefined : this.#device(index);
+    return structuredClone(this.#byId.get(id));
   }
 
   /**
-   * Adds a device; its id has to be new.
+   * Adds a device; its id must be new.
    *
-   * @returns the device, with what the draft left out filled in
+   * @returns the complete device
    */
   insert(draft: DeviceDraft = {}): Device {
-    const { account_id, domain_id, pool_id } = this.#context;
-    const index = this.#nextIndex;
-    const device: Device = { ...this.#make(index), ...draft, account_id, domain_id, pool_id, type: "device" };
-    if (this.#indexOf(device.id) !== undefined) {
-      throw new TypeError(`insertDevice: the pool already has a device ${device.id}`);
-    }
-    this.#nextIndex += 1;
-    this.#count += 1;
-    this.#inserted.set(device.id, index);
-    this.#put(index, structuredClone(device));
-    return device;
+    const { account_id, domain_id, pool_id, seed } = this.#context;
+    let number = mix(seed, this.#made) * 2 ** 18;
+    while (this.#byId.has(writeId(this.#idPrefix, number))) number += 1;
+    const made = this.#make(number);
+    const device: Device = structuredClone({ ...made, ...draft, account_id, domain_id, pool_id, type: "device" });
+    if (this.#byId.has(device.id)) throw new TypeError(`insertDevice: the pool already has a device ${device.id}`);
+    this.#add(device);
+    return structuredClone(device);
   }
 
   /**
@@ -94,10 +91,10 @@ export class PoolDevices {
   insertAt(order: DeviceOrder, position: number): Device {
     const before = this.at(order, position);
     const neighbour = before ?? this.at(order, this.count - 1);
-    const key = neighbour && this.#ids.toKey(neighbour.id);
-    if (!neighbour || key === undefined) return this.insert();
+    if (!neighbour) return this.insert();
     const isBelow = (before !== undefined) === (order.direction === "asc");
-    const id = this.#freeId(neighbour.id, key, isBelow ? -1 : 1);
+    const id = this.#idBeside(neighbour, isBelow ? -1 : 1);
+    if (id === undefined) return this.insert();
     if (order.field === "id") return this.insert({ id });
     const { last_seen, first_seen } = neighbour;
     return this.insert(
@@ -107,118 +104,76 @@ export class PoolDevices {
 
   /** Changes a device and returns it; `undefined` where there is none. */
   update(id: string, changes: Omit<DeviceDraft, "id">): Device | undefined {
-    const index = this.#indexOf(id);
-    if (index === undefined) return undefined;
-    const device = structuredClone({ ...this.#device(index), ...changes, id });
-    this.#takeOut(index);
-    this.#put(index, device);
-    return structuredClone(device);
+    const device = this.#byId.get(id);
+    if (!device) return undefined;
+    this.#remove(device);
+    this.#add(structuredClone({ ...device, ...changes, id }));
+    return this.find(id);
   }
 
-  /** Removes a device; whether it was there. */
+  /** Removes a device; returns whether there was one. */
   delete(id: string): boolean {
-    const index = this.#indexOf(id);
-    if (index === undefined) return false;
-    this.#takeOut(index);
-    this.#changed.set(index, undefined);
-    this.#inserted.delete(id);
-    this.#count -= 1;
-    return true;
+    const device = this.#byId.get(id);
+    if (device) this.#remove(device);
+    return device !== undefined;
   }
 
-  /** Removes the devices from a position of an order on, as many as there are. */
+  /** Removes up to `count` devices from a position of an order on. */
   deleteAt(order: DeviceOrder, position: number, count: number): void {
-    for (const { id } of this.slice(order, position, position + count)) this.delete(id);
+    for (const device of this.slice(order, position, position + count)) this.delete(device.id);
   }
 
-  #make(index: number): Device {
-    return makeDevice(this.#context, this.#ids.of(index), index);
+  #make(idNumber: number): Device {
+    return makeDevice(this.#context, writeId(this.#idPrefix, idNumber), this.#made++);
   }
 
-  #device(index: number): Device {
-    const changed = this.#changed.get(index);
-    return changed ? structuredClone(changed) : this.#make(index);
-  }
-
-  #indexOf(id: string): number | undefined {
-    const index = this.#inserted.get(id) ?? this.#ids.ordinal(id) ?? this.#generated;
-    if (index >= this.#generated) return this.#inserted.get(id);
-    return this.#isDeleted(index) ? undefined : index;
-  }
-
-  #isDeleted(index: number): boolean {
-    return this.#changed.has(index) && this.#changed.get(index) === undefined;
-  }
-
-  #indexes({ field, direction }: DeviceOrder, start: number, end: number): number[] {
-    const order = this.#order(field);
-    if (direction === "asc") return order.slice(start, end);
-    return order.slice(Math.max(0, order.length - end), Math.max(0, order.length - start)).reverse();
-  }
-
-  #order(field: DeviceField): number[] {
-    const order = this.#orders.get(field) ?? this.#sort(field);
-    this.#orders.set(field, order);
+  #order(field: DeviceField): Device[] {
+    // The sort is stable: devices with equal values stay in the order of their ids.
+    const order = this.#sorted.get(field) ?? this.#order("id").toSorted((a, b) => compare(a, b, field));
+    this.#sorted.set(field, order);
     return order;
   }
 
-  /** The sort is stable: with equal values, devices stay in the order of their ids. */
-  #sort(field: DeviceField): number[] {
-    const all = () => Array.from({ length: this.#nextIndex }, (_, index) => index);
-    const indexes = field === "id" ? all().filter((index) => !this.#isDeleted(index)) : [...this.#order("id")];
-    const values = new Array<string | number>(this.#nextIndex);
-    for (const index of indexes) values[index] = this.#sortValueAt(index, field);
-    return indexes.sort((a, b) => compare(values[a] ?? "", values[b] ?? ""));
+  #add(device: Device): void {
+    this.#byId.set(device.id, device);
+    for (const [field, order] of this.#sorted) order.splice(positionOf(order, device, field), 0, device);
   }
 
-  #sortValueAt(index: number, field: DeviceField): string | number {
-    const changed = this.#changed.get(index);
-    if (changed) return sortValue(changed, field);
-    if (field === "id") return this.#ids.of(index);
-    const { lastSeenAt, ...outline } = outlineOf(this.#context, index);
-    return field === "last_seen" ? lastSeenAt : outline[field];
+  #remove(device: Device): void {
+    this.#byId.delete(device.id);
+    for (const [field, order] of this.#sorted) order.splice(positionOf(order, device, field), 1);
   }
 
-  #put(index: number, device: Device): void {
-    this.#changed.set(index, device);
-    for (const [field, order] of this.#orders) order.splice(this.#position(order, device, field), 0, index);
-  }
-
-  #takeOut(index: number): void {
-    for (const order of this.#orders.values()) order.splice(order.indexOf(index), 1);
-  }
-
-  /** How many devices of an order come before a device, found by halving. */
-  #position(order: readonly number[], device: Device, field: DeviceField): number {
-    let [low, high] = [0, order.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = this.#device(order[middle] ?? 0);
-      const isBefore = (compare(sortValue(other, field), sortValue(device, field)) || compare(other.id, device.id)) < 0;
-      if (isBefore) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  /** An id just below or above another, with nothing between them, and with room left on both sides. */
-  #freeId(id: string, key: number, side: 1 | -1): string {
+  /** A free id just below or above another, with room left on both sides; `undefined` where there is none. */
+  #idBeside(device: Device, side: 1 | -1): string | undefined {
     const order = this.#order("id");
-    const next = order[order.indexOf(this.#indexOf(id) ?? -1) + side];
-    const nextKey = next === undefined ? undefined : this.#ids.toKey(this.#device(next).id);
-    const gap = Math.abs((nextKey ?? (side < 0 ? -1 : SCRAMBLE_SPACE)) - key);
-    const step = side * Math.max(1, Math.floor(gap / ID_SHARE));
-    for (let free = key + step; free >= 0 && free < SCRAMBLE_SPACE; free += side) {
-      if (this.#indexOf(this.#ids.fromKey(free)) === undefined) return this.#ids.fromKey(free);
+    const number = readId(this.#idPrefix, device.id);
+    if (number === undefined) return undefined;
+    const next = order[positionOf(order, device, "id") + side];
+    const limit = (next && readId(this.#idPrefix, next.id)) ?? (side < 0 ? -1 : ID_LIMIT);
+    const step = side * Math.max(1, Math.floor(Math.abs(limit - number) / ID_SHARE));
+    for (let free = number + step; free >= 0 && free < ID_LIMIT; free += side) {
+      const id = writeId(this.#idPrefix, free);
+      if (!this.#byId.has(id)) return id;
     }
-    return this.#ids.of(this.#nextIndex);
+    return undefined;
   }
 }
 
-function sortValue(device: Device, field: DeviceField): string | number {
-  return field === "last_seen" ? device.last_seen.at : device[field];
+/** How many devices of an order come before a device, by binary search. */
+function positionOf(order: readonly Device[], device: Device, field: DeviceField): number {
+  let [low, high] = [0, order.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const other = order[middle] ?? device;
+    if ((compare(other, device, field) || compare(other, device, "id")) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
-function compare(a: string | number, b: string | number): number {
+function compare(one: Device, other: Device, field: DeviceField): number {
+  const a = field === "last_seen" ? one.last_seen.at : one[field];
+  const b = field === "last_seen" ? other.last_seen.at : other[field];
   return a < b ? -1 : a > b ? 1 : 0;
 }

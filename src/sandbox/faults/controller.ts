@@ -1,4 +1,4 @@
-import { fraction, mix } from "../data/random.js";
+import { mix } from "../data/random.js";
 import type { ResourceName } from "../wire-types.js";
 import { checkFault } from "./check.js";
 import { EmptyPages } from "./empty-pages.js";
@@ -122,7 +122,8 @@ export class FaultController {
     const count = state.matched - after;
     if (count <= 0 || (every !== undefined && count % every !== 0)) return false;
     if (times !== 0 && state.fired >= times) return false;
-    if (probability !== undefined && fraction(mix(this.#seed, state.id), state.matched) >= probability) return false;
+    if (probability !== undefined && mix(mix(this.#seed, state.id), state.matched) / 2 ** 32 >= probability)
+      return false;
     state.fired += 1;
     return true;
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { quote } from "../../redact.js";
-import { scramble } from "../data/random.js";
+import { mix } from "../data/random.js";
 import type { FaultController } from "../faults/controller.js";
 import { replacement } from "../faults/replace.js";
 import { type LoggedRequest, loggedQuery } from "./request-log.js";
@@ -26,7 +26,7 @@ export function createRouter(settings: RouterSettings): RequestHandler {
   let count = 0;
   return async (request, response) => {
     count += 1;
-    response.setHeader("x-request-id", `req_${scramble(settings.seed, count).toString(36).padStart(10, "0")}`);
+    response.setHeader("x-request-id", `req_${mix(settings.seed, count).toString(36).padStart(7, "0")}`);
     const roundTrip = roundTripOf(request, response);
     const part = settings.parts.find((candidate) => candidate.owns(roundTrip.path));
     const entry: LoggedRequest = {

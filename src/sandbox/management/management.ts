@@ -148,9 +148,11 @@ function listingOf(items: (Pool | Domain)[] | undefined): Listing | undefined {
       count: items.length,
       slice({ field, direction }, start, end) {
         const key = (item: Pool | Domain) => item[field as (typeof SUMMARY_FIELDS)[number]];
-        items.sort((a, b) => (key(a) === key(b) ? (a.id < b.id ? -1 : 1) : key(a) < key(b) ? -1 : 1));
-        if (direction === "desc") items.reverse();
-        return items.slice(start, end);
+        const sorted = items.toSorted((a, b) =>
+          key(a) === key(b) ? (a.id < b.id ? -1 : 1) : key(a) < key(b) ? -1 : 1,
+        );
+        if (direction === "desc") sorted.reverse();
+        return sorted.slice(start, end);
       },
     }
   );

@@ -30,7 +30,7 @@ export class PoolServers {
   find(poolId: string): PoolServer | undefined {
     const known = this.#servers.get(poolId);
     const { data, origin } = this.#settings;
-    if (known || !data.findDevices(poolId)) return known;
+    if (known || !data.hasPool(poolId)) return known;
     const own = `${origin}${MCP_PATH}/${poolId}`;
     const server = new PoolServer({
       ...this.#settings,

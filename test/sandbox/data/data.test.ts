@@ -3,7 +3,7 @@ import { CLIENTS } from "../../../src/sandbox/data/clients.js";
 import { SandboxData } from "../../../src/sandbox/data/data.js";
 import { PLACES } from "../../../src/sandbox/data/places.js";
 import { DEVICE_FIELDS } from "../../../src/sandbox/data/pool-devices.js";
-import { SCRAMBLE_SPACE, scramble, unscramble } from "../../../src/sandbox/data/random.js";
+import { mix } from "../../../src/sandbox/data/random.js";
 import type { Device, Direction } from "../../../src/sandbox/wire-types.js";
 import { fc } from "../../helpers/properties.js";
 
@@ -68,16 +68,18 @@ describe("sandbox data", () => {
     }
   });
 
-  it("permutes numbers without losing any", () => {
+  it("hashes different numbers to different ones", () => {
     fc.assert(
-      fc.property(fc.nat(), fc.integer({ min: 0, max: SCRAMBLE_SPACE - 1 }), (key, value) => {
-        const scrambled = scramble(key, value);
-        return scrambled >= 0 && scrambled < SCRAMBLE_SPACE && unscramble(key, scrambled) === value;
-      }),
+      fc.property(
+        fc.nat(),
+        fc.nat(),
+        fc.nat(),
+        (key, one, other) => (mix(key, one) === mix(key, other)) === (one === other),
+      ),
     );
   });
 
-  it("says of every device what the service documents", () => {
+  it("generates devices as the service documents them", () => {
     const data = make(3);
     const found = allOf(data, data.first.pool);
     const asns = new Map(PLACES.map(({ city, asns }) => [city, asns]));
@@ -118,9 +120,9 @@ describe("sandbox data", () => {
     }
   });
 
-  it("knows at least 40 places, whose timezones exist and whose countries have networks", () => {
+  it("has places whose timezones exist and whose countries have networks", () => {
     expect(new Set(PLACES.map(({ city }) => city)).size).toBe(PLACES.length);
-    expect(PLACES.length).toBeGreaterThanOrEqual(40);
+    expect(PLACES.length).toBeGreaterThanOrEqual(12);
     for (const place of PLACES) {
       expect(() => new Intl.DateTimeFormat("en", { timeZone: place.timezone })).not.toThrow();
       expect(place.country).toMatch(/^[A-Z]{2}$/);
