@@ -75,14 +75,14 @@ export type {
 } from "./oauth/login/login-method.js";
 export type { LoginStatus } from "./oauth/login/login-status.js";
 export type { PreparedLogin } from "./oauth/login/prepared-login.js";
-export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine/machine-grant.js";
 export {
   clientCredentialsTokens,
   type IdJagRequest,
   idJagAssertion,
   jwtBearerTokens,
-  type TokenWish,
+  type TokenParameters,
 } from "./oauth/machine/machine-tokens.js";
+export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine/types.js";
 export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";

@@ -12,7 +12,7 @@ import type { TokenOptions } from "./grant/token-options.js";
 import type { OAuthHttpOptions } from "./http/http.js";
 import type { TraceEntry } from "./http/trace.js";
 import type { LoginMethod } from "./login/login-method.js";
-import type { MachineGrant } from "./machine/machine-grant.js";
+import type { MachineGrant } from "./machine/types.js";
 import { parseScope } from "./token/scope.js";
 
 /** How an `AgentClient` works. */

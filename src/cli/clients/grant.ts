@@ -2,20 +2,21 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs
 import { AgentAuthError } from "../../errors.js";
 import { readPrivateKey } from "../../node/private-key.js";
 import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
-import type { MachineGrant } from "../../oauth/machine/machine-grant.js";
+import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
+import type { MachineGrant } from "../../oauth/machine/types.js";
 import { quote, shellWord } from "../../redact.js";
 import { readSecretFile } from "../config/secret-file.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext } from "../runtime/context.js";
 
-/** The client that the flags name, and the grant by which it gets its tokens where no person is to. */
+/** The client that the flags name, and its machine grant if they name one. */
 export interface GrantInputs {
   client?: PreRegisteredClient;
   grant?: MachineGrant;
 }
 
 /**
- * Reads what the flags name, secrets from files, standard input and the environment.
+ * Reads the secrets that the flags name from files, standard input and the environment.
  *
  * @throws `AgentAuthError` `usage` for flags that do not go together, `store_failed` for a file that others can read
  */
@@ -23,7 +24,7 @@ export async function readGrantInputs(flags: MachineGrantFlags, context: Command
   checkMachineGrantFlags(flags);
   if (flags.clientId === undefined) return {};
   const client = await clientOf(flags.clientId, flags, context);
-  const grant = await grantOf(flags, context);
+  const grant = flags.grant && (await READ_GRANT[flags.grant](flags, context));
   return { client, ...(grant && { grant }) };
 }
 
@@ -43,7 +44,7 @@ async function clientOf(
   return { clientId, privateKey: await readPrivateKey(text, { keyId, from }) };
 }
 
-/** What was typed is not repeated. */
+/** The error for a key on the command line; the message does not repeat it. */
 function keyTyped(): AgentAuthError {
   return new AgentAuthError(
     "usage",
@@ -52,34 +53,39 @@ function keyTyped(): AgentAuthError {
   );
 }
 
-async function grantOf(flags: MachineGrantFlags, context: CommandContext): Promise<MachineGrant | undefined> {
-  const { grant, assertionFile = "", idpTokenEndpoint = "", idpClientId = "" } = flags;
-  if (grant === undefined) return undefined;
-  if (grant === "client-credentials") return { type: "client_credentials" };
-  const hidden = (secret: string) => {
-    context.redactor.add(secret);
-    return secret;
-  };
-  if (grant === "jwt-bearer") {
-    return { type: "jwt_bearer", assertion: () => hidden(readAssertion(assertionFile)) };
-  }
-  const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
-  const idp = { tokenEndpoint: idpTokenEndpoint, clientId: idpClientId, clientSecret };
-  const given = flags.idTokenFile;
-  if (given !== undefined && given !== "-")
-    return { type: "id_jag", idToken: () => hidden(readSecretFile(given)), idp };
-  const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", context);
-  if (idToken === undefined) {
-    throw new AgentAuthError("usage", "--grant id-jag needs the id token of a person", {
-      class: "usage",
-      hint: "give it in AGENTAUTH_ID_TOKEN or with --id-token-file <file>",
-    });
-  }
-  return { type: "id_jag", idToken: () => idToken, idp };
+type ReadGrant = (flags: MachineGrantFlags, context: CommandContext) => Promise<MachineGrant>;
+
+const READ_GRANT: Readonly<Record<GrantFlag, ReadGrant>> = {
+  "client-credentials": async () => ({ type: "client_credentials" }),
+  "jwt-bearer": async ({ assertionFile = "" }, context) => ({
+    type: "jwt_bearer",
+    assertion: () => masked(readAssertion(assertionFile), context),
+  }),
+  "id-jag": async (flags, context) => {
+    const { idpTokenEndpoint = "", idpClientId = "", idTokenFile: file } = flags;
+    const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
+    const idp = { tokenEndpoint: idpTokenEndpoint, clientId: idpClientId, clientSecret };
+    if (file !== undefined && file !== "-")
+      return { type: "id_jag", idToken: () => masked(readSecretFile(file), context), idp };
+    const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", context);
+    if (idToken === undefined) {
+      throw new AgentAuthError("usage", "--grant id-jag requires the ID token of a user", {
+        class: "usage",
+        hint: "give it in AGENTAUTH_ID_TOKEN or with --id-token-file <file>",
+      });
+    }
+    return { type: "id_jag", idToken: () => idToken, idp };
+  },
+};
+
+/** The secret, which no output shows from now on. */
+function masked(secret: string, { redactor }: CommandContext): string {
+  redactor.add(secret);
+  return secret;
 }
 
 /**
- * A secret that a flag names a file for, else that of the environment; never shown from here on.
+ * Reads a secret from the file that a flag names, else from the environment. No output shows it from now on.
  *
  * @throws `AgentAuthError` `store_failed` for a file that others can read
  */
@@ -100,15 +106,15 @@ export async function secretOf<Name extends string>(
 const MAX_ASSERTION = 64 * 1024;
 
 /**
- * Reads an assertion as platforms write them for their workloads: readable by all who run there, often behind a link. It
- * lives for minutes, so that a file which others could write is what matters.
+ * Reads an assertion as platforms write it for their workloads: readable by all their processes, often behind a symbolic
+ * link. It is valid for minutes, so that the check is for files that others can write.
  */
 function readAssertion(path: string): string {
   const complain = (what: string, hint: string, cause?: unknown) =>
     new AgentAuthError("usage", `--assertion-file ${quote(path)} ${what}`, { class: "usage", hint, cause });
   let fd: number;
   try {
-    // A pipe that nobody writes to would block for ever.
+    // A pipe without a writer would block for ever.
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     throw complain("cannot be read", "name the file that your platform writes the assertion to", cause);

@@ -1,17 +1,15 @@
 import { type Command, Option } from "commander";
 import { AgentAuthError } from "../../errors.js";
+import { GRANT_FLAGS, type GrantFlag } from "../../oauth/machine/grant-strategies.js";
 
-/** The values of `--grant`. */
-export const GRANTS = ["client-credentials", "jwt-bearer", "id-jag"] as const;
-
-/** The flags of every command that a machine may run with a token of its own. */
+/** The flags of every command that can use a machine grant. */
 export interface MachineGrantFlags {
   clientId?: string;
   clientSecretFile?: string;
   privateKey?: string;
   keyId?: string;
   issuer?: string;
-  grant?: (typeof GRANTS)[number];
+  grant?: GrantFlag;
   assertionFile?: string;
   idpTokenEndpoint?: string;
   idpClientId?: string;
@@ -20,53 +18,56 @@ export interface MachineGrantFlags {
 }
 
 const CLIENT = "The client:";
-const MACHINE = "Without a person:";
+const MACHINE = "Machine grants:";
+
+/** The flags that belong to one grant: how each is typed, its help, and whether the grant requires it. */
+const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly (readonly [string, string, "required"?])[]>> = {
+  "client-credentials": [],
+  "jwt-bearer": [
+    ["--assertion-file <file>", "File with the assertion (jwt-bearer; read again on every use)", "required"],
+  ],
+  "id-jag": [
+    ["--idp-token-endpoint <url>", "Token endpoint of the identity provider (id-jag)", "required"],
+    ["--idp-client-id <id>", "Client ID there (id-jag; secret: AGENTAUTH_IDP_CLIENT_SECRET)", "required"],
+    ["--idp-client-secret-file <file>", "Read that client's secret from a file (- for stdin)"],
+    ["--id-token-file <file>", "Read the ID token from a file (id-jag; default: AGENTAUTH_ID_TOKEN; - for stdin)"],
+  ],
+};
 
 /** Adds the flags of {@link MachineGrantFlags}. */
 export function addMachineGrantFlags(command: Command): Command {
   const client = (flags: string, about: string) => new Option(flags, about).helpGroup(CLIENT);
   const machine = (flags: string, about: string) => new Option(flags, about).helpGroup(MACHINE);
-  return command
-    .addOption(client("--client-id <id>", "a client that the issuer knows; its secret in AGENTAUTH_CLIENT_SECRET"))
-    .addOption(client("--client-secret-file <file>", "or in a private file; - reads stdin"))
+  command
+    .addOption(client("--client-id <id>", "OAuth client ID (secret: AGENTAUTH_CLIENT_SECRET or --client-secret-file)"))
+    .addOption(client("--client-secret-file <file>", "Read the client secret from a file (- for stdin)"))
+    .addOption(client("--private-key <file>", "Private key for private_key_jwt, PEM or JWK (- for stdin)"))
+    .addOption(client("--key-id <id>", "Key ID of --private-key, if the issuer knows several keys"))
+    .addOption(client("--issuer <url>", "Expected issuer; credentials are bound to it (or AGENTAUTH_ISSUER)"))
     .addOption(
-      client("--private-key <file>", "what the client signs with instead of a secret, PEM or JWK; - reads stdin"),
-    )
-    .addOption(client("--key-id <id>", "the key's id, where the issuer knows several"))
-    .addOption(client("--issuer <url>", "the only issuer to use; credentials are bound to it (or AGENTAUTH_ISSUER)"))
-    .addOption(
-      machine("--grant <grant>", "how the token comes, for --client-id; never asks a person").choices([...GRANTS]),
-    )
-    .addOption(machine("--assertion-file <file>", "jwt-bearer: the assertion, read anew at each use"))
-    .addOption(machine("--idp-token-endpoint <url>", "id-jag: where the identity provider gives its word"))
-    .addOption(machine("--idp-client-id <id>", "id-jag: our client there; its secret in AGENTAUTH_IDP_CLIENT_SECRET"))
-    .addOption(machine("--idp-client-secret-file <file>", "or in a private file; - reads stdin"))
-    .addOption(machine("--id-token-file <file>", "id-jag: the id token, if not in AGENTAUTH_ID_TOKEN; - reads stdin"));
+      machine("--grant <grant>", "Get the token without a login (needs --client-id)").choices([...GRANT_FLAGS]),
+    );
+  for (const [flags, about] of Object.values(FLAGS_OF_GRANT).flat()) command.addOption(machine(flags, about));
+  return command;
 }
-
-type Name = keyof MachineGrantFlags;
 
 /** The flag of an option, as it is typed. */
 function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** What must be something where it is given: an unset variable of a shell would pass for it. */
-const NAMED = ["clientId", "keyId", "issuer", "idpClientId"] as const;
+/** The option of a flag, as the parser names it. */
+function optionOf(flags: string): keyof MachineGrantFlags {
+  return new Option(flags).attributeName() as keyof MachineGrantFlags;
+}
 
-/** What belongs to which grant. */
-const OF_GRANT: Readonly<Partial<Record<Name, MachineGrantFlags["grant"]>>> = {
-  assertionFile: "jwt-bearer",
-  idpTokenEndpoint: "id-jag",
-  idpClientId: "id-jag",
-  idpClientSecretFile: "id-jag",
-  idTokenFile: "id-jag",
-};
+/** Flags whose value must not be empty, as that of an unset shell variable is. */
+const NON_EMPTY = ["clientId", "keyId", "issuer", "idpClientId"] as const;
 
-/** What says how a person signs in, or as whom. */
-const OF_PEOPLE = ["accountHint", "clientMetadataUrl", "flow", "redirectHost", "redirectPort", "loginTimeout"] as const;
+/** Flags of an interactive login. */
+const OF_LOGIN = ["accountHint", "clientMetadataUrl", "flow", "redirectHost", "redirectPort", "loginTimeout"] as const;
 
-/** Files that may be standard input, which is there once. */
+/** Files that can be standard input, which only one of them can read. */
 const FROM_STDIN = [
   "clientSecretFile",
   "privateKey",
@@ -76,58 +77,57 @@ const FROM_STDIN = [
   "actorTokenFile",
 ] as const;
 
-type Given = MachineGrantFlags &
-  Partial<Record<(typeof OF_PEOPLE)[number] | (typeof FROM_STDIN)[number], unknown>> & {
+type CheckedFlags = MachineGrantFlags &
+  Partial<Record<(typeof OF_LOGIN)[number] | (typeof FROM_STDIN)[number], unknown>> & {
     login?: boolean;
   };
 
-/** The flag by which a secret is read from standard input; undefined where there is none. */
+/** The flag that reads a secret from standard input; undefined if there is none. */
 export function stdinFlag(flags: object): string | undefined {
-  const found = FROM_STDIN.find((name) => (flags as Given)[name] === "-");
+  const found = FROM_STDIN.find((name) => (flags as CheckedFlags)[name] === "-");
   return found && flagOf(found);
 }
 
 /**
- * Holds the flags about clients and grants against each other.
+ * Checks that the flags of clients and grants go together.
  *
- * @throws `AgentAuthError` `usage`, which names both flags that do not go together
+ * @throws `AgentAuthError` `usage`: the message names both flags
  */
-export function checkMachineGrantFlags(flags: Given): void {
+export function checkMachineGrantFlags(flags: CheckedFlags): void {
   const { grant } = flags;
-  const empty = NAMED.find((name) => flags[name] === "");
+  const empty = NON_EMPTY.find((name) => flags[name] === "");
   if (empty !== undefined) throw usage(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
-  for (const [name, wanted] of Object.entries(OF_GRANT)) {
-    if (flags[name as Name] !== undefined && grant !== wanted) throw apart(flagOf(name), `--grant ${wanted}`, grant);
+  for (const wanted of GRANT_FLAGS.filter((one) => one !== grant)) {
+    const found = FLAGS_OF_GRANT[wanted].map(([typed]) => optionOf(typed)).find((name) => flags[name] !== undefined);
+    if (found !== undefined) throw apart(flagOf(found), `--grant ${wanted}`, grant);
   }
   if (flags.keyId !== undefined && flags.privateKey === undefined) throw missing("--private-key <file>", "--key-id");
   if (flags.privateKey !== undefined && flags.clientSecretFile !== undefined)
-    throw contrary("--private-key", "--client-secret-file", "a client proves itself by a key or by a secret");
+    throw contrary("--private-key", "--client-secret-file", "a client authenticates with a key or with a secret");
   if (flags.privateKey !== undefined && flags.clientId === undefined)
     throw missing("--client-id <id>", "--private-key");
   const [first, second] = FROM_STDIN.filter((name) => flags[name] === "-").map(flagOf);
   if (first !== undefined && second !== undefined)
-    throw contrary(`${first} -`, `${second} -`, "standard input holds one secret");
+    throw contrary(`${first} -`, `${second} -`, "only one of them can read standard input");
   if (flags.assertionFile === "-")
-    throw contrary("--assertion-file", "-", "the assertion is read anew at each use, and standard input is there once");
+    throw contrary("--assertion-file", "-", "the assertion is read again on every use, and standard input only once");
   if (grant !== undefined) checkGrant(flags, grant);
 }
 
-function checkGrant(flags: Given, grant: NonNullable<MachineGrantFlags["grant"]>): void {
+function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
   const name = `--grant ${grant}`;
-  const ofPeople = OF_PEOPLE.find((one) => flags[one] !== undefined);
-  const why = "with a grant nobody signs in";
-  if (ofPeople !== undefined) throw contrary(name, flagOf(ofPeople), why);
+  const ofLogin = OF_LOGIN.find((one) => flags[one] !== undefined);
+  const why = "a machine grant has no interactive login";
+  if (ofLogin !== undefined) throw contrary(name, flagOf(ofLogin), why);
   if (flags.login === true) throw contrary(name, "--login", why);
   if (flags.clientId === undefined) throw missing("--client-id <id>", name);
-  if (grant === "jwt-bearer" && flags.assertionFile === undefined) throw missing("--assertion-file <file>", name);
-  if (grant !== "id-jag") return;
-  if (flags.idpTokenEndpoint === undefined) throw missing("--idp-token-endpoint <url>", name);
-  if (flags.idpClientId === undefined) throw missing("--idp-client-id <id>", name);
+  for (const [typed, , required] of FLAGS_OF_GRANT[grant])
+    if (required && flags[optionOf(typed)] === undefined) throw missing(typed, name);
 }
 
 function apart(flag: string, wanted: string, given: string | undefined): AgentAuthError {
   const found = given === undefined ? "without it" : `with --grant ${given}`;
-  return usage(`${flag} goes with ${wanted}, and does nothing ${found}`, `add ${wanted}, or leave ${flag} out`);
+  return usage(`${flag} goes with ${wanted}, and has no effect ${found}`, `add ${wanted}, or leave ${flag} out`);
 }
 
 function contrary(one: string, other: string, why: string): AgentAuthError {

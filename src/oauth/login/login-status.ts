@@ -1,4 +1,5 @@
 import { type Grant, hasEnded } from "../grant/grant.js";
+import { GRANT_STRATEGIES, type GrantFlag } from "../machine/grant-strategies.js";
 import { machineGrantOf } from "../machine/machine-grant.js";
 
 /** A login as `status` shows it: nothing in it is secret. */
@@ -9,8 +10,8 @@ export interface LoginStatus {
   server: string;
   /** The account that the login was asked for; null when none was named. */
   account: string | null;
-  /** How its tokens come: a person signed in, or a machine asks with this grant. */
-  grant: "sign-in" | "client-credentials" | "jwt-bearer" | "id-jag";
+  /** How its tokens are obtained: by a login of a user (`sign-in`), or by this machine grant. */
+  grant: "sign-in" | GrantFlag;
   /** How its tokens are used: those of type `DPoP` are bound to a key that is kept with them. */
   token_type: "Bearer" | "DPoP";
   /** What is sent as `resource`. */
@@ -37,13 +38,6 @@ export interface LoginStatus {
   stored_in: string;
 }
 
-const GRANTS = {
-  person: "sign-in",
-  client_credentials: "client-credentials",
-  jwt_bearer: "jwt-bearer",
-  id_jag: "id-jag",
-} as const;
-
 /** A grant without its secrets. */
 export function describeLogin(grant: Grant, now: number, location: string): LoginStatus {
   const { expiresAt, scope, refreshToken } = grant.tokens;
@@ -52,7 +46,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     profile: grant.profile,
     server: grant.server,
     account: grant.account ?? null,
-    grant: GRANTS[machine ?? "person"],
+    grant: machine === undefined ? "sign-in" : GRANT_STRATEGIES[machine].flag,
     token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
     resource: grant.resource,
     issuer: grant.issuer,

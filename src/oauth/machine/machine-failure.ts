@@ -1,29 +1,27 @@
 import { isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ClientRecord } from "../grant/grant.js";
-import type { MachineGrant } from "./machine-grant.js";
+import { strategyOf } from "./grant-strategies.js";
+import type { MachineGrant } from "./types.js";
 
-/** Who asked, and how. */
-export interface Asked {
+/** A grant and the client that requested it. */
+export interface RequestingClient {
   grant: MachineGrant;
   client: ClientRecord;
 }
 
-/** An issuer's verdict on a machine's request, with what helps. There is no person who could sign in instead. */
-export function machineFailure(thrown: unknown, asked: Asked): unknown {
+/** The issuer's error with a hint that fits the grant: no user could log in instead. */
+export function machineFailure(thrown: unknown, requested: RequestingClient): unknown {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined) return thrown;
-  const hint = hintFor(thrown.code, asked);
-  return hint === undefined ? thrown : withHint(thrown, hint);
+  const hint = strategyOf(requested.grant).explain?.(thrown.code, proofOf(requested.client));
+  const common = hint ?? hintFor(thrown.code, requested);
+  return common === undefined ? thrown : withHint(thrown, common);
 }
 
-function hintFor(code: string, { grant, client }: Asked): string | undefined {
+function hintFor(code: string, { grant, client }: RequestingClient): string | undefined {
   switch (code) {
     case "invalid_client":
-      return grant.type === "id_jag"
-        ? `check both clients: ${proofOf(client)}; and --idp-client-id with AGENTAUTH_IDP_CLIENT_SECRET`
-        : `check ${proofOf(client)}`;
-    case "invalid_grant":
-      return GRANT_HINTS[grant.type];
+      return `check ${proofOf(client)}`;
     case "unauthorized_client":
       return `the client ${quote(client.clientId)} has to be allowed the grant ${grant.type} at the issuer`;
     case "unsupported_grant_type":
@@ -36,13 +34,6 @@ function hintFor(code: string, { grant, client }: Asked): string | undefined {
       return undefined;
   }
 }
-
-const GRANT_HINTS: Readonly<Record<MachineGrant["type"], string | undefined>> = {
-  client_credentials: undefined,
-  jwt_bearer:
-    "the assertion has to be current, for this issuer, and of somebody whom it trusts: --assertion-file <file>",
-  id_jag: "sign in again at the identity provider, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
-};
 
 function proofOf({ clientId, authMethod }: ClientRecord): string {
   const name = `--client-id ${quote(clientId)}`;

@@ -13,32 +13,34 @@ import { scopeFor } from "../login/login-flow.js";
 import { union } from "../token/scope.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
+import { strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { machineFailure } from "./machine-failure.js";
-import { grantFlag, type IdentityProvider, type MachineGrant } from "./machine-grant.js";
+import { grantFlag } from "./machine-grant.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens } from "./machine-tokens.js";
+import type { IdentityProvider, MachineGrant } from "./types.js";
 
-/** What a request for a token of a machine depends on. */
+/** The dependencies of a token request with a machine grant. */
 export interface MachineContext {
   grant: MachineGrant;
   client: PreRegisteredClient;
-  /** Everything that discovery needs; what was lifted for the grant before stays lifted for its issuer. */
+  /** The dependencies of discovery; the exemptions of an earlier grant stay valid for its issuer. */
   loginContext(key: GrantKey, before: Grant | undefined): LoginContext;
-  /** How requests to an address leave that is nobody's but our user's word. */
+  /** The HTTP client for an address that comes from the user alone. */
   httpTo(address: string): OAuthHttp;
 }
 
-/** What one request is for. */
+/** The parameters of one request. */
 export interface MachineRequest {
   key: GrantKey;
-  /** The assertion or the id token, where the grant has one. */
+  /** The assertion or the id token, if the grant has one. */
   proof: string | undefined;
   /** Scopes, separated by blanks. */
   scope: string | undefined;
-  /** The scopes asked for before. */
+  /** The scopes of the previous request. */
   previousScope: string | undefined;
-  /** The challenge of the answer that led here, if there was one. */
+  /** The challenge that caused the request, if there was one. */
   challenge: BearerChallenge | undefined;
-  /** What is kept of an earlier request. */
+  /** The stored grant of an earlier request. */
   before: Grant | undefined;
   signal: AbortSignal;
 }
@@ -46,44 +48,44 @@ export interface MachineRequest {
 type Target = Omit<Grant, "tokens" | "signedInAt" | "refusals" | "generation" | "retired">;
 
 /**
- * Asks for a token: where an earlier one came from, else where discovery leads. What the issuer says no to is not asked
- * for again, and not by another grant; where there is no verdict, the server may have moved to another issuer.
+ * Requests a token: at the token endpoint of the earlier grant, else at the one that discovery finds. A rejection by the
+ * issuer is final. After any other failure discovery runs again, since the server may have moved to another issuer.
  */
 export async function requestMachineGrant(context: MachineContext, request: MachineRequest): Promise<Grant> {
   const { key, before, challenge, signal } = request;
   const login = context.loginContext(key, before);
   checkProof(context, login);
-  const known = challenge === undefined ? await heldTarget(context, login, request) : undefined;
-  if (known === undefined) return ask(context, login, await findTarget(context, login, request), request);
+  const known = challenge === undefined ? await checkedTarget(context, login, request) : undefined;
+  if (known === undefined) return send(context, login, await findTarget(context, login, request), request);
   try {
-    return await ask(context, login, known, request);
+    return await send(context, login, known, request);
   } catch (error) {
     if (!isAgentAuthError(error) || error.class === "auth" || error.class === "usage" || signal.aborted) throw error;
     const found = await findTarget(context, login, request).catch(onlyIfChanged);
     if (found === undefined || (found.issuer === known.issuer && found.endpoints.token === known.endpoints.token))
       throw error;
-    return ask(context, login, found, request);
+    return send(context, login, found, request);
   }
 }
 
-/** A token in a client's own name is only for one that proves itself (RFC 6749 section 4.4). */
+/** A grant without a proof requires client authentication (RFC 6749 section 4.4). */
 function checkProof({ grant, client }: MachineContext, { mutualTls }: LoginContext): void {
   const isProven = client.clientSecret !== undefined || client.privateKey !== undefined || mutualTls === true;
-  if (grant.type !== "client_credentials" || isProven) return;
+  if (strategyOf(grant).proof !== undefined || isProven) return;
   throw new AgentAuthError(
     "usage",
-    `the client ${quote(client.clientId)} has nothing to prove itself by, which ${grantFlag(grant.type)} is for`,
+    `the client ${quote(client.clientId)} has neither a secret nor a key, and ${grantFlag(grant.type)} requires one`,
     { class: "usage", hint: "give its secret in AGENTAUTH_CLIENT_SECRET, or its key with --private-key <file>" },
   );
 }
 
-/** That discovery fails as well says nothing new, unless it is that the server has changed sides. */
+/** A second failure in discovery adds nothing, unless the server now names another issuer. */
 function onlyIfChanged(error: unknown): undefined {
   if (isAgentAuthError(error) && error.code === "issuer_changed") throw error;
 }
 
-/** {@link knownTarget}, where the client is not bound to another issuer since. */
-async function heldTarget(
+/** {@link knownTarget}, unless the client was bound to another issuer in between. */
+async function checkedTarget(
   context: MachineContext,
   login: LoginContext,
   request: MachineRequest,
@@ -91,7 +93,7 @@ async function heldTarget(
   const known = knownTarget(context, request);
   if (known === undefined) return undefined;
   try {
-    await hold(context, login, known, request.signal);
+    await checkBinding(context, login, known, request.signal);
     return known;
   } catch (error) {
     if (!isAgentAuthError(error) || error.code !== "issuer_changed") throw error;
@@ -99,20 +101,20 @@ async function heldTarget(
   }
 }
 
-/** Holds the client to its issuer, before its secret, an assertion or an id token is sent anywhere. */
-function hold(
+/** Checks that the client belongs to the issuer, before its secret, an assertion or an id token is sent. */
+function checkBinding(
   { grant, client }: MachineContext,
   login: LoginContext,
   { issuer, server }: Pick<Target, "issuer" | "server">,
   signal: AbortSignal,
 ): Promise<void> {
-  const own = credentialOf(client);
-  const assertion = grant.type === "client_credentials" ? undefined : "the assertion";
-  const credential = own && assertion ? `${own} or ${assertion}` : (own ?? assertion);
+  const secret = credentialOf(client);
+  const assertion = strategyOf(grant).proof && "the assertion";
+  const credential = secret && assertion ? `${secret} or ${assertion}` : (secret ?? assertion);
   return holdToIssuer(login, { client, issuer, server, credential, byPerson: false, signal });
 }
 
-/** Where the token before this one came from, if the client can go there as it did then. */
+/** The source of the earlier token, if the client still authenticates in the same way. */
 function knownTarget({ client }: MachineContext, { before, scope }: MachineRequest): Target | undefined {
   if (before === undefined) return undefined;
   const { authMethod } = before.client;
@@ -133,9 +135,9 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
   const { key, challenge, signal } = request;
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
-  await hold(context, login, { issuer: issuer.issuer, server: found.server }, signal);
+  await checkBinding(context, login, { issuer: issuer.issuer, server: found.server }, signal);
   const client = preRegisteredClient({ ...login, client: context.client, server: issuer, isMachine: true });
-  // Nothing that outlives the token is given to a machine, which asks anew.
+  // A machine requests a new token at any time, so that it needs no refresh token.
   const scope = scopeFor(found, request).scope.filter((one) => one !== "offline_access");
   return {
     profile: key.profile,
@@ -157,7 +159,7 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
   };
 }
 
-async function ask(
+async function send(
   context: MachineContext,
   login: LoginContext,
   target: Target,
@@ -172,12 +174,12 @@ async function ask(
   try {
     const tokens = await tokensFor(context, call, { resource, scope }, request);
     login.trace({ ...entry, used: true, why: context.grant.type });
-    // A secret is given at every use, so that it need not be kept anywhere else.
-    const kept: ClientRecord = { ...client, clientSecret: undefined };
+    // The caller passes the secret on every use, so it is not stored.
+    const stored: ClientRecord = { ...client, clientSecret: undefined };
     const fresh = { signedInAt: tokens.obtainedAt, refusals: [], generation: 0, retired: undefined };
-    const made = { ...target, client: kept, tokens, ...fresh };
-    await bindUsedClient(login, made);
-    return made;
+    const created = { ...target, client: stored, tokens, ...fresh };
+    await bindUsedClient(login, created);
+    return created;
   } catch (thrown) {
     const error = machineFailure(thrown, { grant: context.grant, client });
     login.trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
@@ -185,20 +187,28 @@ async function ask(
   }
 }
 
-async function tokensFor(
+function tokensFor(
   { grant, httpTo }: MachineContext,
   call: TokenCall,
-  wish: { resource: string; scope: string | undefined },
+  parameters: { resource: string; scope: string | undefined },
   { proof = "" }: MachineRequest,
 ): Promise<GrantTokens> {
-  if (grant.type === "client_credentials") return clientCredentialsTokens(call, wish);
-  if (grant.type === "jwt_bearer") return jwtBearerTokens(call, { ...wish, assertion: proof });
-  const audience = call.issuer;
-  const { value } = await idJagAssertion(callTo(grant.idp, call, httpTo), { ...wish, idToken: proof, audience });
-  return jwtBearerTokens(call, { ...wish, assertion: value });
+  const steps: TokenSteps = {
+    clientCredentials: () => clientCredentialsTokens(call, parameters),
+    jwtBearer: (assertion) => jwtBearerTokens(call, { ...parameters, assertion }),
+    async idJag(idp, idToken) {
+      const { value } = await idJagAssertion(callTo(idp, call, httpTo), {
+        ...parameters,
+        idToken,
+        audience: call.issuer,
+      });
+      return value;
+    },
+  };
+  return strategyOf(grant).tokens(steps, proof, grant);
 }
 
-/** The request to the identity provider, which knows us by a client of its own. */
+/** The request to the identity provider, where another client is registered. */
 function callTo(idp: IdentityProvider, call: TokenCall, httpTo: MachineContext["httpTo"]): TokenCall {
   const { tokenEndpoint } = idp;
   checkEndpoint(tokenEndpoint, "the token endpoint of the identity provider", "--idp-token-endpoint <url>");

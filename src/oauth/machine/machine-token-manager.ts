@@ -9,56 +9,64 @@ import type { GrantKey, GrantStore } from "../grant/grant-store.js";
 import { HEARTBEAT_MS, isPeerFailure, rethrowRecentFailure } from "../grant/lease.js";
 import type { TokenOptions } from "../grant/token-options.js";
 import { union } from "../token/scope.js";
+import { strategyOf } from "./grant-strategies.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 
-/** What the keeper of a machine's grants depends on. */
+/** The dependencies of {@link MachineTokenManager}. */
 export interface MachineTokenManagerContext extends MachineContext {
   store: GrantStore;
   clock: { epoch(): number };
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-type Asking = Omit<MachineRequest, "before" | "signal"> & {
-  /** The grant that is not good enough, if there is one; a newer one does as well. */
+type TokenRequest = Omit<MachineRequest, "before" | "signal"> & {
+  /** The grant to replace, if there is one. A newer one ends the request. */
   seen: Grant | undefined;
-  /** Whether its server has refused it. */
+  /** Whether the server rejected it. */
   isRefused?: boolean;
-  /** Whether it is of no use, however long it still lives. */
-  isUrgent?: boolean;
+  /** Whether it is unusable even before it expires. */
+  isUnusable?: boolean;
   signal: AbortSignal | undefined;
 };
 type Refused = Parameters<FetchContext["replace"]>[1];
 
 const SAVE_TRIES = 5;
 
-/** The tokens of a machine grant: from the store, else asked for anew, by one process at a time and by no person. */
+/** Returns the tokens of a machine grant: the stored ones, else new ones, which one process at a time requests. */
 export class MachineTokenManager {
   readonly #context: MachineTokenManagerContext;
-  readonly #flights = new SingleFlight<Grant>();
+  readonly #requests = new SingleFlight<Grant>();
 
   constructor(context: MachineTokenManagerContext) {
     this.#context = context;
   }
 
-  /** What is kept of whom the grant speaks for now. */
+  /** The stored grant of the identity that the proof names now. */
   async find(key: GrantKey): Promise<Grant | undefined> {
     const { account } = await this.#identify();
     return this.#context.store.read({ ...key, account });
   }
 
-  /** A grant that is good for what is asked. */
-  async get(asked: GrantKey, options: TokenOptions): Promise<Grant> {
+  /** A grant that meets the options. */
+  async get(requested: GrantKey, options: TokenOptions): Promise<Grant> {
     const { clock } = this.#context;
     const { account, proof } = await this.#identify();
-    const key = { ...asked, account };
+    const key = { ...requested, account };
     const { scope, signal, minTtl } = options;
     const seen = await this.#read(key);
     const isGood = seen !== undefined && coversAll(seen, scope);
     if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl)) return seen;
     try {
-      const wish = { scope, previousScope: undefined, challenge: undefined };
-      return await this.#ask({ key, proof, ...wish, seen, isUrgent: !isGood || options.forceRefresh === true, signal });
+      const parameters = { scope, previousScope: undefined, challenge: undefined };
+      return await this.#requestOnce({
+        key,
+        proof,
+        ...parameters,
+        seen,
+        isUnusable: !isGood || options.forceRefresh === true,
+        signal,
+      });
     } catch (error) {
       if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isPeerFailure(error)) throw error;
       const { expiresAt } = seen.tokens;
@@ -72,11 +80,11 @@ export class MachineTokenManager {
     return this.get(key, options);
   }
 
-  /** A new grant in place of one that its server did not take: once for a refusal, once for scopes that it lacks. */
+  /** A new grant in place of one that its server rejected: once for the token, once for missing scopes. */
   async replace(refused: Grant, { scope, previousScope, challenge, signal }: Refused): Promise<Grant> {
     const { grant, store, clock } = this.#context;
     const lacksScope = challenge?.error === "insufficient_scope";
-    if (lacksScope && grant.type !== "client_credentials") throw missingScope(refused, scope);
+    if (lacksScope && strategyOf(grant).proof !== undefined) throw missingScope(refused, scope);
     if (!lacksScope) {
       const stored = await store.list();
       const ofIssuer = stored.filter(({ profile, issuer }) => profile === refused.profile && issuer === refused.issuer);
@@ -85,8 +93,8 @@ export class MachineTokenManager {
     const { account, proof } = await this.#identify();
     const key = { profile: refused.profile, server: refused.server, account };
     const seen = account === refused.account ? refused : undefined;
-    const wish = { scope, previousScope, challenge };
-    return this.#ask({ key, proof, ...wish, seen, isRefused: !lacksScope, isUrgent: true, signal });
+    const parameters = { scope, previousScope, challenge };
+    return this.#requestOnce({ key, proof, ...parameters, seen, isRefused: !lacksScope, isUnusable: true, signal });
   }
 
   #identify() {
@@ -94,7 +102,7 @@ export class MachineTokenManager {
     return identify(grant, client.clientId);
   }
 
-  /** What is kept, as far as it is of the issuer and for the resource that are meant. */
+  /** The stored grant, if it is of the expected issuer and for the expected resource. */
   async #read(key: GrantKey): Promise<Grant | undefined> {
     const { store, loginContext } = this.#context;
     const stored = await store.read(key);
@@ -104,16 +112,16 @@ export class MachineTokenManager {
     return isSame && fitsPolicy(stored, dpop) ? stored : undefined;
   }
 
-  /** Asks once for all who want the same at the same time, in this process and in any other. */
-  #ask(asking: Asking): Promise<Grant> {
-    const { key, scope } = asking;
+  /** Sends one request for all concurrent callers, in this process and in others. */
+  #requestOnce(request: TokenRequest): Promise<Grant> {
+    const { key, scope } = request;
     const name = JSON.stringify([key.profile, key.server, key.account, scope]);
-    return this.#flights.run(name, (signal) => this.#askAlone({ ...asking, signal }), asking.signal);
+    return this.#requests.run(name, (signal) => this.#requestUnderLease({ ...request, signal }), request.signal);
   }
 
-  #askAlone(asking: Asking & { signal: AbortSignal }): Promise<Grant> {
+  #requestUnderLease(request: TokenRequest & { signal: AbortSignal }): Promise<Grant> {
     const { store, clock, onProgress } = this.#context;
-    const { key, scope, seen, isUrgent, signal } = asking;
+    const { key, scope, seen, isUnusable, signal } = request;
     const newer = async () => {
       const stored = await this.#read(key);
       const isNewer = stored !== undefined && !(seen && isSame(stored, seen));
@@ -125,8 +133,8 @@ export class MachineTokenManager {
         const stored = await newer();
         if (stored && isFresh(stored, clock.epoch(), 0)) return stored;
         const now = clock.epoch();
-        rethrowRecentFailure(lease, now, isUrgent === true || !seen || hasEnded(seen.tokens, now));
-        return this.#request(asking);
+        rethrowRecentFailure(lease, now, isUnusable === true || !seen || hasEnded(seen.tokens, now));
+        return this.#send(request);
       },
       {
         duration: HEARTBEAT_MS,
@@ -134,24 +142,24 @@ export class MachineTokenManager {
         signal,
         until: newer,
         onWait: ({ pid }) => {
-          const text = `process ${pid ?? "?"} is asking for a token for ${key.server}; waiting for it`;
+          const text = `process ${pid ?? "?"} is requesting a token for ${key.server}; waiting for it`;
           onProgress?.({ about: "renewal", text });
         },
       },
     );
   }
 
-  async #request({ isRefused, isUrgent: _, ...asking }: Asking & { signal: AbortSignal }): Promise<Grant> {
+  async #send({ isRefused, isUnusable: _, ...request }: TokenRequest & { signal: AbortSignal }): Promise<Grant> {
     const { clock } = this.#context;
-    const before = await this.#read(asking.key);
-    const previousScope = union(before?.requestedScope, asking.previousScope);
-    const grant = await requestMachineGrant(this.#context, { ...asking, previousScope, before });
+    const before = await this.#read(request.key);
+    const previousScope = union(before?.requestedScope, request.previousScope);
+    const grant = await requestMachineGrant(this.#context, { ...request, previousScope, before });
     const refusals = before?.refusals ?? [];
-    return this.#keep(isRefused ? noteRefusal({ ...grant, refusals }, clock.epoch()) : { ...grant, refusals });
+    return this.#save(isRefused ? noteRefusal({ ...grant, refusals }, clock.epoch()) : { ...grant, refusals });
   }
 
-  /** A token that cannot be kept is as good as one that can: the next one who needs it asks again. */
-  async #keep(grant: Grant): Promise<Grant> {
+  /** A token that cannot be saved is returned all the same: the next caller requests another one. */
+  async #save(grant: Grant): Promise<Grant> {
     const { store, onProgress } = this.#context;
     let next = grant;
     try {
@@ -162,25 +170,25 @@ export class MachineTokenManager {
       }
     } catch (error) {
       if (!isAgentAuthError(error) || error.class !== "store") throw error;
-      const text = `the token for ${grant.server} cannot be kept in ${store.location}: ${error.message}`;
+      const text = `the token for ${grant.server} cannot be saved in ${store.location}: ${error.message}`;
       onProgress?.({ about: "sign-in", text });
     }
     return next;
   }
 }
 
-/** Whether the scopes wanted were granted, or asked for and left out: asking again would give no more. */
+/** Whether the scopes were granted, or requested and left out: another request would not add them. */
 function coversAll(grant: Grant, scope: string | undefined): boolean {
   const wanted = scope?.split(" ").filter(Boolean);
   if (coversScope(grant, wanted)) return true;
-  const asked = new Set(grant.requestedScope?.split(" "));
-  return wanted?.every((one) => asked.has(one)) ?? true;
+  const requested = new Set(grant.requestedScope?.split(" "));
+  return wanted?.every((one) => requested.has(one)) ?? true;
 }
 
 function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {
   return new AgentAuthError(
     "insufficient_scope",
-    `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not told which")}`,
+    `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not named")}`,
     { class: "auth", status: 403, hint: "ask for them: --scope <scopes>, if whoever made the assertion allows them" },
   );
 }
@@ -188,7 +196,7 @@ function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {
 function storm(grant: Grant): AgentAuthError {
   return new AgentAuthError(
     "renewal_storm",
-    `${quote(grant.server)} has refused three tokens within a minute, each of them new; it is not asked with another one`,
+    `${quote(grant.server)} rejected three new tokens within a minute; no other one is requested`,
     { class: "auth", hint: "wait a minute, and look at what the issuer lets this client do" },
   );
 }

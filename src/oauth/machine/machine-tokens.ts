@@ -7,8 +7,8 @@ import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import { readClaims } from "../token/jwt-claims.js";
 import { answerOf, prepare, type TokenCall, told } from "../token/token.js";
 
-/** What a token is to be good for. */
-export interface TokenWish {
+/** The resource and the scopes of a token request. */
+export interface TokenParameters {
   /** The protected resource (RFC 8707). */
   resource?: string | undefined;
   /** Scopes, separated by blanks. */
@@ -17,57 +17,57 @@ export interface TokenWish {
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/** The type of an identity assertion authorization grant, by which one server takes another's word for who somebody is. */
+/** The token type of an identity assertion authorization grant: one server asserts a user's identity to another. */
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_JAG_TYP = "oauth-id-jag+jwt";
 const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
 
 /**
- * Asks for a token in the client's own name (RFC 6749 section 4.4). Never repeated.
+ * Requests a token for the client itself (RFC 6749 section 4.4). Never retried.
  *
  * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, or a network error
  */
-export async function clientCredentialsTokens(call: TokenCall, wish: TokenWish = {}): Promise<GrantTokens> {
+export async function clientCredentialsTokens(call: TokenCall, parameters: TokenParameters = {}): Promise<GrantTokens> {
   const { as, client, auth, options } = prepare(call);
   return told(call, async () => {
-    const response = await oauth.clientCredentialsGrantRequest(as, client, auth, parametersOf(wish), options);
+    const response = await oauth.clientCredentialsGrantRequest(as, client, auth, parametersOf(parameters), options);
     const answer = await oauth.processClientCredentialsResponse(as, client, response);
-    return machineTokens(answerOf(call, response, answer), wish);
+    return machineTokens(answerOf(call, response, answer), parameters);
   });
 }
 
 /**
- * Asks for a token with an assertion of somebody whom the issuer trusts (RFC 7523 section 2.1). Never repeated.
+ * Requests a token with an assertion that the issuer trusts (RFC 7523 section 2.1). Never retried.
  *
- * @throws `AgentAuthError` `usage` for an assertion that is no JWT, `wrong_audience` for one that is for others, the issuer's own code such as `invalid_grant`,
- * `bad_token_answer`, or a network error
+ * @throws `AgentAuthError` `usage` for an assertion that is no JWT, `wrong_audience` for one with another audience, the
+ * issuer's own code such as `invalid_grant`, `bad_token_answer`, or a network error
  */
 export async function jwtBearerTokens(
   call: TokenCall,
-  { assertion, ...wish }: TokenWish & { assertion: string | Secret },
+  { assertion, ...parameters }: TokenParameters & { assertion: string | Secret },
 ): Promise<GrantTokens> {
   const text = checkAssertion(assertion, "the assertion");
   checkAudience(text, call);
   const { as, client, auth, options } = prepare(call);
   return told(call, async () => {
-    const parameters = { ...parametersOf(wish), assertion: text };
-    const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, parameters, options);
+    const body = { ...parametersOf(parameters), assertion: text };
+    const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, body, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response);
-    return machineTokens(answerOf(call, response, answer), wish);
+    return machineTokens(answerOf(call, response, answer), parameters);
   });
 }
 
-/** What an identity provider is asked to vouch for. */
-export interface IdJagRequest extends TokenWish {
-  /** The id token of the person, as the identity provider issued it. */
+/** The parameters of a request for an ID-JAG. */
+export interface IdJagRequest extends TokenParameters {
+  /** The id token of the user, as the identity provider issued it. */
   idToken: string | Secret;
   /** The issuer that the assertion is for. */
   audience: string;
 }
 
 /**
- * Asks an identity provider to vouch for a person at another issuer (RFC 8693, requested token type `id-jag`): the first
- * leg of enterprise-managed authorization. The second is {@link jwtBearerTokens} at that issuer.
+ * Requests an assertion of a user's identity for another issuer (RFC 8693, requested token type `id-jag`): the first leg
+ * of enterprise-managed authorization. The second is {@link jwtBearerTokens} at that issuer.
  *
  * @param call to the identity provider
  * @throws as {@link jwtBearerTokens}
@@ -75,35 +75,35 @@ export interface IdJagRequest extends TokenWish {
 export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Promise<ExchangedToken> {
   const { idToken, audience, resource, scope } = request;
   const subjectToken = checkAssertion(idToken, "the id token");
-  const wanted = { subjectToken, subjectTokenType: ID_TOKEN, requestedTokenType: ID_JAG, audience, resource, scope };
-  const issued = await exchangeTokens(call, wanted);
+  const exchange = { subjectToken, subjectTokenType: ID_TOKEN, requestedTokenType: ID_JAG, audience, resource, scope };
+  const issued = await exchangeTokens(call, exchange);
   const { header, claims } = readClaims(issued.value) ?? {};
   const complain = (field: string, value: unknown, rule: string) =>
     refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   if (header?.["typ"] !== ID_JAG_TYP) throw complain("typ of the ID-JAG", header?.["typ"], `must be "${ID_JAG_TYP}"`);
   const named = claims?.["aud"];
-  // For one issuer alone: another that it named as well could use it in our place.
+  // Any other issuer in the audience could use the assertion in our place.
   if (named !== audience && !(Array.isArray(named) && named.length === 1 && named[0] === audience)) {
     throw complain("aud of the ID-JAG", named, `must be "${audience}" alone, the issuer that it was asked for`);
   }
   return issued;
 }
 
-/** The parameters of a request that are the same for every grant. */
-function parametersOf({ resource, scope }: TokenWish): Record<string, string> {
+/** The form parameters that every grant has. */
+function parametersOf({ resource, scope }: TokenParameters): Record<string, string> {
   return {
     ...(resource !== undefined && { resource }),
     ...(scope !== undefined && scope !== "" && { scope }),
   };
 }
 
-/** A machine asks anew when its token has ended: whatever else came with the token is of no use to it, and not kept. */
-function machineTokens(answer: TokenAnswer, { scope }: TokenWish): GrantTokens {
+/** A machine requests a new token when its token expires, so that a refresh token or an id token is not stored. */
+function machineTokens(answer: TokenAnswer, { scope }: TokenParameters): GrantTokens {
   return tokensOf({ ...answer, refreshToken: undefined, idToken: undefined }, scope);
 }
 
 /**
- * An assertion for somebody else is not sent: the issuer could use it there (RFC 7523 section 3).
+ * An assertion with another audience is not sent: the issuer could use it there (RFC 7523 section 3).
  *
  * @throws `AgentAuthError` `wrong_audience`
  */
@@ -123,9 +123,9 @@ function checkAudience(assertion: string, { issuer, tokenEndpoint }: TokenCall):
   );
 }
 
-/** Never quoted: what is wrong with it is no reason to show it. */
-function checkAssertion(given: string | Secret, what: string): string {
-  const text = (given instanceof Secret ? given.reveal() : given).trim();
+/** Checks the shape of a JWT. The message never quotes it: it is a secret. */
+function checkAssertion(assertion: string | Secret, what: string): string {
+  const text = (assertion instanceof Secret ? assertion.reveal() : assertion).trim();
   if (/^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)) return text;
   const found = text === "" ? "is empty" : "is no JWT: three parts of base64url, with dots between them";
   throw new AgentAuthError("usage", `${what} ${found} (RFC 7519 section 3)`, {

@@ -35,7 +35,7 @@ describe("the flags of a machine", () => {
     [{ clientId: "c", privateKey: "k", clientSecretFile: "f" }, "--private-key", "--client-secret-file"],
     [{ grant: "client-credentials" }, "--grant client-credentials", "--client-id"],
     [{ grant: "jwt-bearer", clientId: "c" }, "--grant jwt-bearer", "--assertion-file"],
-    [{ grant: "jwt-bearer", clientId: "c", assertionFile: "-" }, "--assertion-file", "read anew"],
+    [{ grant: "jwt-bearer", clientId: "c", assertionFile: "-" }, "--assertion-file", "read again"],
     [{ grant: "id-jag", clientId: "c", idpClientId: "i" }, "--grant id-jag", "--idp-token-endpoint"],
     [{ grant: "id-jag", clientId: "c", idpTokenEndpoint: "u" }, "--grant id-jag", "--idp-client-id"],
     [{ ...ID_JAG, clientSecretFile: "-", idTokenFile: "-" }, "--client-secret-file -", "--id-token-file -"],

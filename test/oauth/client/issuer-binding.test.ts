@@ -3,7 +3,7 @@ import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { IssuerQuestion } from "../../../src/oauth/client/issuer-binding.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
-import type { MachineGrant } from "../../../src/oauth/machine/machine-grant.js";
+import type { MachineGrant } from "../../../src/oauth/machine/types.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";

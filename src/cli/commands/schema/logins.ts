@@ -1,12 +1,17 @@
 /** The schemas of what commands about logins and tokens print. */
 
+import { GRANT_FLAGS, GRANT_STRATEGIES } from "../../../oauth/machine/grant-strategies.js";
 import { address, flag, integer, type JsonSchema, listOf, oneOf, orNull, record, text, time } from "./json-schema.js";
+
+const GRANTS_ABOUT = Object.values(GRANT_STRATEGIES)
+  .map(({ flag: name, about }) => `${name}: ${about}`)
+  .join("; ");
 
 const LOGIN = {
   profile: text("the profile that it belongs to"),
   server: address("the MCP server"),
   account: orNull(text("the account that the login was asked for; null when none was named")),
-  grant: oneOf(["sign-in", "client-credentials", "jwt-bearer", "id-jag"], "how its tokens come"),
+  grant: oneOf(["sign-in", ...GRANT_FLAGS], `sign-in: a login of a user; ${GRANTS_ABOUT}`),
   token_type: oneOf(["Bearer", "DPoP"], "DPoP: bound to a key that is kept with it (RFC 9449)"),
   resource: text("the resource that the token is for, as it was sent"),
   issuer: address("the authorization server"),

@@ -1,0 +1,81 @@
+import type { GrantTokens } from "../grant/grant.js";
+import type { IdentityProvider, MachineGrant, MachineGrantOf, MachineGrantType } from "./types.js";
+
+/** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
+export interface TokenSteps {
+  /** RFC 6749 section 4.4. */
+  clientCredentials(): Promise<GrantTokens>;
+  /** RFC 7523 section 2.1. */
+  jwtBearer(assertion: string): Promise<GrantTokens>;
+  /** Exchanges an id token for an assertion (ID-JAG) at the identity provider that issued it. */
+  idJag(idp: IdentityProvider, idToken: string): Promise<string>;
+}
+
+/** What a grant is proven with. */
+export interface Proof {
+  /** The assertion or the id token. */
+  text: string;
+  /** Where it comes from, if the text alone does not say so. */
+  source: readonly string[];
+}
+
+/** Everything that differs from one type of machine grant to another. Methods, so that one type holds all of them. */
+export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType> {
+  readonly type: Type;
+  /** Its name on the command line and in `status`. */
+  readonly flag: string;
+  /** One line for the help and the schemas. */
+  readonly about: string;
+  /** Reads the proof; absent for a grant that only the client's own authentication proves. */
+  proof?(grant: MachineGrantOf<Type>): Promise<Proof>;
+  /** Gets the tokens. */
+  tokens(steps: TokenSteps, proof: string, grant: MachineGrantOf<Type>): Promise<GrantTokens>;
+  /** What helps against an error of the issuer, if that differs from other grants. */
+  explain?(code: string, clientProof: string): string | undefined;
+}
+
+/** The strategies of all machine grants: flags, completion, `status` and the schemas derive from this table. */
+export const GRANT_STRATEGIES = {
+  client_credentials: {
+    type: "client_credentials",
+    flag: "client-credentials",
+    about: "the client on its own behalf (RFC 6749 section 4.4)",
+    tokens: (steps) => steps.clientCredentials(),
+  },
+  jwt_bearer: {
+    type: "jwt_bearer",
+    flag: "jwt-bearer",
+    about: "an assertion that the issuer trusts (RFC 7523)",
+    proof: async ({ assertion }) => ({ text: await assertion(), source: [] }),
+    tokens: (steps, assertion) => steps.jwtBearer(assertion),
+    explain: (code) =>
+      code === "invalid_grant"
+        ? "the assertion has to be current, for this issuer, and of somebody whom it trusts: --assertion-file <file>"
+        : undefined,
+  },
+  id_jag: {
+    type: "id_jag",
+    flag: "id-jag",
+    about: "an id token of the company's identity provider (enterprise-managed authorization)",
+    proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
+    tokens: async (steps, idToken, { idp }) => steps.jwtBearer(await steps.idJag(idp, idToken)),
+    explain(code, clientProof) {
+      if (code === "invalid_client")
+        return `check both clients: ${clientProof}; and --idp-client-id with AGENTAUTH_IDP_CLIENT_SECRET`;
+      if (code === "invalid_grant")
+        return "sign in again at the identity provider, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file";
+      return undefined;
+    },
+  },
+} as const satisfies { [Type in MachineGrantType]: GrantStrategy<Type> };
+
+/** A value of `--grant`. */
+export type GrantFlag = (typeof GRANT_STRATEGIES)[MachineGrantType]["flag"];
+
+/** The values of `--grant`. */
+export const GRANT_FLAGS: readonly GrantFlag[] = Object.values(GRANT_STRATEGIES).map(({ flag }) => flag);
+
+/** The strategy of a grant. */
+export function strategyOf({ type }: Pick<MachineGrant, "type">): GrantStrategy {
+  return GRANT_STRATEGIES[type];
+}
