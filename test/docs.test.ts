@@ -100,6 +100,16 @@ describe("the README", () => {
   });
 });
 
+describe("the glossary", () => {
+  it("names files that are there, in alphabetical order of its terms", () => {
+    const rows = [...read("docs/glossary.md").matchAll(/^\| (.+?) \| .+ \| `(src\/.+)` \|$/gm)];
+    const terms = rows.map(([, term = ""]) => term.toLowerCase());
+    expect(terms.length).toBeGreaterThanOrEqual(30);
+    expect(terms).toEqual(terms.toSorted());
+    expect(rows.filter(([, , path = ""]) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
 describe.each(PAGES)("%s", (page) => {
   const text = read(page);
 
