@@ -129,8 +129,8 @@ module.exports = {
     ),
     forbid(
       "cli-commands-declared-by-program",
-      "only program.ts and the command above it import a command.ts",
-      { path: "^src/cli/", pathNot: ["^src/cli/program\\.ts$", "/command\\.ts$"] },
+      "only the list of commands and the command above it import a command.ts",
+      { path: "^src/cli/", pathNot: ["^src/cli/commands/all\\.gen\\.ts$", "/command\\.ts$"] },
       { path: "/command\\.ts$" },
     ),
     forbid(

@@ -1,5 +1,5 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
-// commands the manual page and docs/cli.md. With --check it writes nothing and fails where a file is not what it should be.
+// folders of the commands the list of them; from the commands the manual page and docs/cli.md. With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { cliPage } from "./generate/cli-page.mjs";
+import { commandListText } from "./generate/command-list.mjs";
 import { manPage } from "./generate/man-page.mjs";
 import { serviceSchemasText } from "./generate/service-schemas.mjs";
 import { shapesText } from "./generate/shapes.mjs";
@@ -14,6 +15,7 @@ import { readTree } from "./generate/tree.mjs";
 
 const CONTRACT = "openapi.yaml";
 const COMMANDS = "the command tree";
+const FOLDERS = "src/cli/commands";
 const TYPES = "src/api/schema.gen.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -23,6 +25,7 @@ const contract = parse(readFileSync(join(root, CONTRACT), "utf8"));
 settle("src/api/shapes.gen.ts", shapesText(contract, CONTRACT), CONTRACT);
 settle("src/cli/commands/schema/service.gen.ts", serviceSchemasText(contract, CONTRACT), CONTRACT);
 if (typesAreWrong()) complain(TYPES, CONTRACT);
+settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 const tree = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);

@@ -232,13 +232,16 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       { "src/cli/commands/x/run.ts": ["../../program.js"], "src/cli/program.ts": [] },
       { "src/cli/commands/x/run.ts": ["../../fast-path/a.js"], "src/cli/fast-path/a.ts": [] },
     ],
-    fine: { "src/cli/program.ts": ["./commands/x/command.js"], "src/cli/commands/x/command.ts": [] },
+    fine: { "src/cli/program.ts": ["./commands/all.gen.js"], "src/cli/commands/all.gen.ts": [] },
   },
   {
     rule: "cli-commands-declared-by-program",
-    broken: [{ "src/cli/execute.ts": ["./commands/x/command.js"], "src/cli/commands/x/command.ts": [] }],
+    broken: [
+      { "src/cli/execute.ts": ["./commands/x/command.js"], "src/cli/commands/x/command.ts": [] },
+      { "src/cli/program.ts": ["./commands/x/command.js"], "src/cli/commands/x/command.ts": [] },
+    ],
     fine: {
-      "src/cli/program.ts": ["./commands/x/command.js"],
+      "src/cli/commands/all.gen.ts": ["./x/command.js"],
       "src/cli/commands/x/command.ts": ["./y/command.js"],
       "src/cli/commands/x/y/command.ts": [],
     },

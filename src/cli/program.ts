@@ -2,35 +2,13 @@ import { Command, type Help } from "commander";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import { createCommandContext } from "./clients/context.js";
-import { declareApi } from "./commands/api/command.js";
-import { declareClient } from "./commands/client/command.js";
-import { declareCommands } from "./commands/commands/command.js";
-import { declareCompletion } from "./commands/completion/command.js";
-import { declareConfig } from "./commands/config/command.js";
-import { declareDemo } from "./commands/demo/command.js";
-import { declareDiscover } from "./commands/discover/command.js";
-import { declareDoctor } from "./commands/doctor/command.js";
-import { declareExchange } from "./commands/exchange/command.js";
-import { declareExec } from "./commands/exec/command.js";
-import { declareHelp } from "./commands/help/command.js";
-import { declareIntrospect } from "./commands/introspect/command.js";
-import { declareLists } from "./commands/list/command.js";
-import { declareLogin } from "./commands/login/command.js";
-import { declareLogout } from "./commands/logout/command.js";
-import { declareMcp } from "./commands/mcp/command.js";
-import { declareProfile } from "./commands/profile/command.js";
-import { declareReport } from "./commands/report/command.js";
-import { declareRequest } from "./commands/request/command.js";
-import { declareSandbox } from "./commands/sandbox/command.js";
-import { declareSchema } from "./commands/schema/command.js";
-import { declareStatus } from "./commands/status/command.js";
-import { declareToken } from "./commands/token/command.js";
-import { declareTree } from "./commands/tree/command.js";
+import { COMMANDS } from "./commands/all.gen.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";
 import { WIDEST_HELP } from "./fast-path/root-help.js";
 import { addGlobalFlags } from "./flags/global.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
+import { declareInOrder } from "./runtime/declaration.js";
 import { withHintFlags } from "./runtime/hint-flags.js";
 import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./runtime/secret-output-guard.js";
@@ -89,31 +67,7 @@ export function buildProgram(context: RunContext, asked: { text: string; error: 
           })) ?? 0;
       },
   };
-  declareDemo(registry);
-  declareToken(registry);
-  declareLogin(registry);
-  declareLogout(registry);
-  declareStatus(registry);
-  declareDiscover(registry);
-  declareIntrospect(registry);
-  declareRequest(registry);
-  declareExec(registry);
-  declareExchange(registry);
-  declareMcp(registry);
-  declareLists(registry);
-  declareReport(registry);
-  declareTree(registry);
-  declareApi(registry);
-  declareSandbox(registry);
-  declareConfig(registry);
-  declareProfile(registry);
-  declareClient(registry);
-  declareDoctor(registry);
-  declareHelp(registry);
-  declareCommands(registry);
-  declareSchema(registry);
-  declareCompletion(registry);
-  arrange(root);
+  declareInOrder(COMMANDS, registry);
   tellWhichCommand(root, "agentauth");
   return {
     root,
@@ -122,23 +76,6 @@ export function buildProgram(context: RunContext, asked: { text: string; error: 
       return exitCode;
     },
   };
-}
-
-/** What a newcomer needs comes first; a command that is not named here comes last under its heading. */
-const ORDER = [
-  ...["demo", "login", "token", "status", "logout", "exec", "request", "mcp", "exchange", "discover", "introspect"],
-  ...["devices", "pools", "domains", "tree", "api"],
-  ...["config", "profile", "client", "doctor", "sandbox", "help", "commands", "schema", "completion"],
-];
-
-/** Brings the commands into the order of the help. */
-function arrange(root: Command): void {
-  const place = (command: Command) => {
-    const at = ORDER.indexOf(command.name());
-    return at < 0 ? ORDER.length : at;
-  };
-  // The parser lists them, and their headings, in the order that they were declared in.
-  (root.commands as Command[]).sort((a, b) => place(a) - place(b));
 }
 
 /** Makes the parser's errors carry the command that they are about, so that its help can be named. */

@@ -1,12 +1,15 @@
 import { addOutputFlags } from "../../flags/output.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { ClientOptions } from "./run.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Settings:", order: 3, declare: declareClient };
+
 /** `client list|forget`. */
-export function declareClient(registry: Registry): void {
+function declareClient(registry: Registry): void {
   const group = registry.root
     .command("client")
-    .helpGroup("Settings:")
     .description("list and forget the issuers that clients are bound to")
     .addHelpText(
       "after",

@@ -1,13 +1,16 @@
 import { Argument } from "commander";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import { type CompletionOptions, SHELLS } from "./options.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Help:", order: 4, declare: declareCompletion };
+
 /** `completion <shell>`, and the hidden command that its scripts ask. */
-export function declareCompletion(registry: Registry): void {
+function declareCompletion(registry: Registry): void {
   const { root } = registry;
   root
     .command("completion")
-    .helpGroup("Help:")
     .description("print a script that completes commands, flags and values in your shell")
     .addArgument(new Argument("<shell>", "the shell").choices([...SHELLS]))
     .addHelpText(

@@ -1,16 +1,19 @@
 import { PROFILE_KEYS } from "../../config/file.js";
 import { addOutputFlags } from "../../flags/output.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { ConfigOptions } from "./options.js";
+
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Settings:", order: 1, declare: declareConfig };
 
 const KEY = "the setting; agentauth config --help has them all";
 
 /** `config get|set|unset|list|path`. */
-export function declareConfig(registry: Registry): void {
+function declareConfig(registry: Registry): void {
   const keys = Object.entries(PROFILE_KEYS).map(([key, { about }]) => `  ${key.padEnd(15)} ${about}`);
   const group = registry.root
     .command("config")
-    .helpGroup("Settings:")
     .description("read and change settings")
     .addHelpText("after", `\nSettings of a profile (--profile names it):\n${keys.join("\n")}`);
   const run = (verb: "get" | "set" | "unset" | "list" | "path", ...positional: ("key" | "value")[]) =>

@@ -1,20 +1,17 @@
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import { addOverrides } from "../../flags/policy.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
-const GROUP = "Tokens:";
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 9, declare: declareDiscover };
 
 /** `discover`. */
-export function declareDiscover(registry: Registry): void {
+function declareDiscover(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(
-    addOverrides(
-      root
-        .command("discover")
-        .helpGroup(GROUP)
-        .description("show how the issuer of an MCP server is found, step by step"),
-    ),
+    addOverrides(root.command("discover").description("show how the issuer of an MCP server is found, step by step")),
   )
     .argument("<mcp_url>", "the MCP server")
     .addHelpText(

@@ -1,18 +1,21 @@
 import { Option } from "commander";
 import { FORMATS } from "../../flags/formats.js";
 import { addOverrides } from "../../flags/policy.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { DoctorFlags } from "./options.js";
+
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Settings:", order: 4, declare: declareDoctor };
 
 const OUTPUT = "Output:";
 const SETTINGS = "Settings:";
 
 /** `doctor [mcp_url]`. It has no `--show-secrets`: what it prints is to be passed on. */
-export function declareDoctor(registry: Registry): void {
+function declareDoctor(registry: Registry): void {
   addOverrides(
     registry.root
       .command("doctor")
-      .helpGroup("Settings:")
       .description("check this machine, the settings and the store, and say where each setting comes from"),
   )
     .argument("[mcp_url]", "an MCP server: look for its issuer, and for a login there")

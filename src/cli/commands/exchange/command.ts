@@ -1,17 +1,20 @@
 import { Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import { EXCHANGE_FORMATS, type ExchangeFlags } from "./options.js";
+
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 8, declare: declareExchange };
 
 const EXCHANGE = "Exchange:";
 
 /** `exchange`. */
-export function declareExchange(registry: Registry): void {
+function declareExchange(registry: Registry): void {
   const option = (flags: string, about: string) => new Option(flags, about).helpGroup(EXCHANGE);
   const several = (value: string, all: string[] = []) => [...all, value];
   const command = registry.root
     .command("exchange")
-    .helpGroup("Tokens:")
     .description("exchange the token of an MCP server for one for somebody else");
   addAgentFlags(command, "sign-in")
     .argument("<mcp_url>", "the MCP server, whose issuer is asked")

@@ -1,9 +1,13 @@
 import { InvalidArgumentError, Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { ExecFlags } from "./options.js";
 import { parseTarget, type TokenTarget } from "./target.js";
+
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 5, declare: declareExec };
 
 const HELP = `
 The command is what comes after "--", word for word; no shell takes part. None of
@@ -28,11 +32,9 @@ Examples:
   $ agentauth exec https://mcp.example/mcp --as file:MCP_TOKEN_FILE -- node server.js`;
 
 /** `exec`. */
-export function declareExec(registry: Registry): void {
+function declareExec(registry: Registry): void {
   const { root, context } = registry;
-  const command = addAgentFlags(
-    root.command("exec").helpGroup("Tokens:").description("run a command with the token in its environment"),
-  )
+  const command = addAgentFlags(root.command("exec").description("run a command with the token in its environment"))
     .usage("<mcp_url> [options] -- <command> [args...]")
     .argument("<mcp_url>", "the MCP server")
     .argument("[command...]", "the command, after --")

@@ -1,17 +1,20 @@
 import type { Command } from "commander";
 import { AgentAuthError } from "../../../errors.js";
 import { quote } from "../../../redact.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import { suggest } from "../../runtime/suggest.js";
 import { seeHelp } from "../../runtime/usage-error.js";
 import { declareHelpTopics } from "./topics.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Help:", order: 1, declare: declareHelp };
+
 /** `help [command…]`: commander's own knows one level of commands, and takes every other word for no word at all. */
-export function declareHelp(registry: Registry): void {
+function declareHelp(registry: Registry): void {
   const { root } = registry;
   root
     .command("help")
-    .helpGroup("Help:")
     .description("show help for a command or a topic")
     .argument("[command...]", "a command such as devices list, or a topic")
     .addHelpText("after", "\nExamples:\n  $ agentauth help devices list\n  $ agentauth help exit-codes")

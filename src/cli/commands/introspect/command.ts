@@ -1,18 +1,19 @@
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
-const GROUP = "Tokens:";
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 10, declare: declareIntrospect };
+
 const ACCOUNT = "which account, where several are signed in at the server";
 
 /** `introspect`. */
-export function declareIntrospect(registry: Registry): void {
+function declareIntrospect(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(
-    addMachineGrantFlags(
-      root.command("introspect").helpGroup(GROUP).description("ask the issuer about the token that is kept"),
-    ),
+    addMachineGrantFlags(root.command("introspect").description("ask the issuer about the token that is kept")),
   )
     .argument("<mcp_url>", "the MCP server")
     .option("--account-hint <account>", ACCOUNT)

@@ -2,10 +2,27 @@ import { type Command, Option } from "commander";
 import { addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import type { ListKind } from "../../listing/kinds.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import { duration } from "./watch/duration.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Lists:", order: 1, declare: declareLists };
+
 const KINDS: readonly (ListKind & { about: string; of: string; examples: string })[] = [
+  {
+    noun: "devices",
+    scope: "pool",
+    about: "the devices of a pool",
+    of: "A device is an agent, a script or a browser that was seen in a pool.",
+    examples: `
+  $ agentauth devices list --pool <pool_id>
+  $ agentauth devices list --pool <pool_id> --sort last_seen:desc --limit 20
+  $ agentauth devices list --pool <pool_id> --status revoked -o csv > revoked.csv
+  $ agentauth devices list --pool <pool_id> -o ndjson --jq .last_seen.country_code
+  $ agentauth devices list --pool <pool_id> --watch
+  $ agentauth devices list --pool <pool_id> --watch=2s --until 'length > 0' --watch-timeout 5m`,
+  },
   {
     noun: "pools",
     scope: "domain",
@@ -24,27 +41,13 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   $ agentauth domains list --account <account_id>
   $ agentauth domains list --account <account_id> -o json`,
   },
-  {
-    noun: "devices",
-    scope: "pool",
-    about: "the devices of a pool",
-    of: "A device is an agent, a script or a browser that was seen in a pool.",
-    examples: `
-  $ agentauth devices list --pool <pool_id>
-  $ agentauth devices list --pool <pool_id> --sort last_seen:desc --limit 20
-  $ agentauth devices list --pool <pool_id> --status revoked -o csv > revoked.csv
-  $ agentauth devices list --pool <pool_id> -o ndjson --jq .last_seen.country_code
-  $ agentauth devices list --pool <pool_id> --watch
-  $ agentauth devices list --pool <pool_id> --watch=2s --until 'length > 0' --watch-timeout 5m`,
-  },
 ];
 
 /** `pools list`, `domains list`, `devices list` and `devices get`. */
-export function declareLists(registry: Registry): void {
+function declareLists(registry: Registry): void {
   for (const kind of KINDS) {
     const group = registry.root
       .command(kind.noun)
-      .helpGroup("Lists:")
       .description(`list ${kind.about}`)
       .addHelpText("after", `\n${kind.of}`);
     const list = addWatchFlags(addListFlags(group.command("list").description(`list ${kind.about}`)))

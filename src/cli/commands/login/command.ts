@@ -1,13 +1,15 @@
 import { Option } from "commander";
 import { addAgentFlags, type TokenFlags } from "../../flags/agent.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
-const GROUP = "Tokens:";
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 1, declare: declareLogin };
 
 /** `login`. */
-export function declareLogin(registry: Registry): void {
+function declareLogin(registry: Registry): void {
   const { root } = registry;
-  addAgentFlags(root.command("login").helpGroup(GROUP).description("sign in at an MCP server and keep the login"))
+  addAgentFlags(root.command("login").description("sign in at an MCP server and keep the login"))
     .argument("<mcp_url>", "the MCP server")
     .option("--no-wait", "print where to sign in, and end")
     .option("--wait <login_id>", "finish a login that --no-wait began")

@@ -1,13 +1,17 @@
 import type { Command } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import { declareMcpConfig } from "./config/command.js";
 import type { McpFlags, ProxyFlags } from "./options.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 7, declare: declareMcp };
+
 /** `mcp tools`, `mcp call`, `mcp proxy`, `mcp config`. */
-export function declareMcp(registry: Registry): void {
-  const group = registry.root.command("mcp").helpGroup("Tokens:").description("use an MCP server with its token");
+function declareMcp(registry: Registry): void {
+  const group = registry.root.command("mcp").description("use an MCP server with its token");
   declareTools(group, registry);
   declareCall(group, registry);
   declareProxy(group, registry);

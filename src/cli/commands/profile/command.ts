@@ -1,12 +1,15 @@
 import { addOutputFlags } from "../../flags/output.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { ProfileOptions } from "./run.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Settings:", order: 2, declare: declareProfile };
+
 /** `profile list|use|delete`. */
-export function declareProfile(registry: Registry): void {
+function declareProfile(registry: Registry): void {
   const group = registry.root
     .command("profile")
-    .helpGroup("Settings:")
     .description("list, choose and delete profiles")
     .addHelpText(
       "after",

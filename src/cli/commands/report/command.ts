@@ -1,15 +1,19 @@
 import { Option } from "commander";
 import { wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import { REPORT_FORMATS } from "./formats.js";
 import type { ReportFlags } from "./options.js";
+
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Lists:", order: 2, declare: declareReport };
 
 const OUTPUT = "Output:";
 const LIST = "List:";
 const FILTERS = "Filters:";
 
 /** `devices report`. It has no `--show-secrets`: what it prints is to be passed on. */
-export function declareReport({ root, action }: Registry): void {
+function declareReport({ root, action }: Registry): void {
   const group = root.commands.find((command) => command.name() === "devices");
   if (group === undefined) throw new TypeError("declareLists comes before declareReport");
   const flag = (name: string, about: string, heading: string) => new Option(name, about).helpGroup(heading);

@@ -1,15 +1,14 @@
 import { addAgentFlags } from "../../flags/agent.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { RequestFlags } from "./options.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 6, declare: declareRequest };
+
 /** `request`. */
-export function declareRequest(registry: Registry): void {
-  addAgentFlags(
-    registry.root
-      .command("request")
-      .helpGroup("Tokens:")
-      .description("send one HTTP request to an MCP server, with its token"),
-  )
+function declareRequest(registry: Registry): void {
+  addAgentFlags(registry.root.command("request").description("send one HTTP request to an MCP server, with its token"))
     .argument("<mcp_url>", "the MCP server")
     .option("-X, --method <verb>", "the method (default GET, with --data POST)")
     .option("-H, --header <name: value>", "a header; may be repeated", (header: string, all: string[] = []) => [

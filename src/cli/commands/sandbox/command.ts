@@ -1,13 +1,16 @@
 import { Option } from "commander";
 import { wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { SandboxCommandOptions } from "./options.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Sandbox:", order: 1, declare: declareSandbox };
+
 /** `sandbox start|status|stop|fault`. */
-export function declareSandbox(registry: Registry): void {
+function declareSandbox(registry: Registry): void {
   const group = registry.root
     .command("sandbox")
-    .helpGroup("Sandbox:")
     .description("run the whole service on this machine, with made-up data")
     .addHelpText(
       "after",

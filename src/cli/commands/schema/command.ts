@@ -1,13 +1,16 @@
 import { OUTPUT_TYPES } from "../../output/output-types.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { SchemaOptions } from "./run.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Help:", order: 3, declare: declareSchema };
+
 /** `schema [type]`: the JSON Schema of what is printed as JSON. */
-export function declareSchema(registry: Registry): void {
+function declareSchema(registry: Registry): void {
   const rows = Object.entries(OUTPUT_TYPES).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   registry.root
     .command("schema")
-    .helpGroup("Help:")
     .description("print the JSON Schema of what a command prints as JSON")
     .argument("[type]", "the type; without it the types are listed")
     .addHelpText(

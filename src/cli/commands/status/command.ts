@@ -1,16 +1,17 @@
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
-const GROUP = "Tokens:";
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 3, declare: declareStatus };
+
 const ACCOUNT = "which account, where several are signed in at the server";
 
 /** `status`. */
-export function declareStatus(registry: Registry): void {
+function declareStatus(registry: Registry): void {
   const { root } = registry;
-  addOutputFlags(
-    root.command("status").helpGroup(GROUP).description("show which logins are kept, where, and until when"),
-  )
+  addOutputFlags(root.command("status").description("show which logins are kept, where, and until when"))
     .argument("[mcp_url]", "the MCP server")
     .option("--all", "of every profile")
     .option("--account-hint <account>", ACCOUNT)

@@ -1,14 +1,16 @@
 import { Option } from "commander";
 import { addAgentFlags, TOKEN_FORMATS, type TokenFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
-const GROUP = "Tokens:";
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 2, declare: declareToken };
 
 /** `token`. */
-export function declareToken(registry: Registry): void {
+function declareToken(registry: Registry): void {
   const { root } = registry;
-  addAgentFlags(root.command("token").helpGroup(GROUP).description("print a bearer token for an MCP server"))
+  addAgentFlags(root.command("token").description("print a bearer token for an MCP server"))
     .argument("<mcp_url>", "the MCP server")
     .argument("[operation]", "with --format git or bazel: get, store or erase, as they add it to a helper's words")
     .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...TOKEN_FORMATS]))

@@ -1,16 +1,15 @@
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import { wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { TreeOptions } from "./run.js";
 
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Lists:", order: 3, declare: declareTree };
+
 /** `tree`. */
-export function declareTree(registry: Registry): void {
-  addOutputFlags(
-    registry.root
-      .command("tree")
-      .helpGroup("Lists:")
-      .description("show an account with its domains, pools and devices"),
-  )
+function declareTree(registry: Registry): void {
+  addOutputFlags(registry.root.command("tree").description("show an account with its domains, pools and devices"))
     .addOption(pagerOption())
     .option("--account <account_id>", "the account (default: the profile's)")
     .option(

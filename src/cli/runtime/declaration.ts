@@ -1,0 +1,25 @@
+import type { Registry } from "./registry.js";
+
+/** The headings of the list of commands, in the order of the help. */
+export const GROUPS = ["Start:", "Tokens:", "Lists:", "Settings:", "Sandbox:", "Help:"] as const;
+
+/** What a `command.ts` exports as `command`. */
+export interface CommandDeclaration {
+  /** The heading that the help lists its commands under. */
+  group: (typeof GROUPS)[number];
+  /** Its place under that heading: a lower number comes first. A subcommand of another command comes after that one. */
+  order: number;
+  /** Declares the commands. It is cheap: what a command needs to run is loaded when it runs. */
+  declare(registry: Registry): void;
+}
+
+/** Declares the commands in the order of the help, each under its heading. */
+export function declareInOrder(commands: readonly CommandDeclaration[], registry: Registry): void {
+  const groups: readonly string[] = GROUPS;
+  const place = ({ group, order }: CommandDeclaration) => groups.indexOf(group) * 1000 + order;
+  for (const { group, declare } of [...commands].sort((a, b) => place(a) - place(b))) {
+    const declared = registry.root.commands.length;
+    declare(registry);
+    for (const command of registry.root.commands.slice(declared)) command.helpGroup(group);
+  }
+}

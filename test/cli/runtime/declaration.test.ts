@@ -1,0 +1,31 @@
+import { existsSync, readdirSync } from "node:fs";
+import { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
+import { type CommandDeclaration, declareInOrder } from "../../../src/cli/runtime/declaration.js";
+import type { Registry } from "../../../src/cli/runtime/registry.js";
+
+const named = (name: string, group: CommandDeclaration["group"], order: number): CommandDeclaration => ({
+  group,
+  order,
+  declare: ({ root }) => void root.command(name),
+});
+
+describe("the commands", () => {
+  it("come in the order of the headings, and of their numbers below each", () => {
+    const root = new Command();
+    const commands = [named("c", "Help:", 1), named("b", "Tokens:", 10), named("a", "Tokens:", 9)];
+    declareInOrder(commands, { root } as Registry);
+    expect(root.commands.map((command) => [command.name(), command.helpGroup()])).toEqual([
+      ["a", "Tokens:"],
+      ["b", "Tokens:"],
+      ["c", "Help:"],
+    ]);
+  });
+
+  it("are all declared, each at a place that no other has", () => {
+    const folders = readdirSync("src/cli/commands").filter((name) => existsSync(`src/cli/commands/${name}/command.ts`));
+    expect(COMMANDS).toHaveLength(folders.length);
+    expect(new Set(COMMANDS.map(({ group, order }) => `${group} ${order}`)).size).toBe(COMMANDS.length);
+  });
+});
