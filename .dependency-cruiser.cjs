@@ -8,6 +8,9 @@ const RUNTIME = "^src/(sandbox|mcp|login|node|store)/";
 /** What needs Node; scripts/build.mjs bundles it with its packages. */
 const OF_NODE = ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(?!(memory|memory-leases)\\.ts$)"];
 
+/** Names writers, which are above it, and loads them only when they print. */
+const FORMATS = "^src/cli/flags/formats\\.ts$";
+
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {
   commander: "^src/cli/",
@@ -89,8 +92,14 @@ module.exports = {
     forbid(
       "cli-runtime-flags-above-io",
       "runtime/ and flags/ import one another and io/",
-      { path: "^src/cli/(runtime|flags)/" },
+      { path: "^src/cli/(runtime|flags)/", pathNot: FORMATS },
       { path: "^src/cli/(?!(runtime|flags|io)/)" },
+    ),
+    forbid(
+      "cli-formats-load-writers",
+      "the table of formats names writers of output/, which are loaded when they print",
+      { path: FORMATS },
+      { path: "^src/cli/(?!(runtime|flags|io)/)", dependencyTypesNot: ["dynamic-import", "type-only"] },
     ),
     forbid(
       "cli-config-output-below-clients",

@@ -1,5 +1,6 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
-// folders of the commands the list of them; from the commands the manual page and docs/cli.md. With --check it writes nothing and fails where a file is not what it should be.
+// folders of the commands the list of them; from the commands the manual page and docs/cli.md; from the output
+// formats their table in README.md. With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { cliPage } from "./generate/cli-page.mjs";
 import { commandListText } from "./generate/command-list.mjs";
+import { withFormats } from "./generate/formats.mjs";
 import { manPage } from "./generate/man-page.mjs";
 import { serviceSchemasText } from "./generate/service-schemas.mjs";
 import { shapesText } from "./generate/shapes.mjs";
@@ -26,9 +28,10 @@ settle("src/api/shapes.gen.ts", shapesText(contract, CONTRACT), CONTRACT);
 settle("src/cli/commands/schema/service.gen.ts", serviceSchemasText(contract, CONTRACT), CONTRACT);
 if (typesAreWrong()) complain(TYPES, CONTRACT);
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
-const tree = await readTree(root);
+const { tree, formats } = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);
+settle("README.md", withFormats(readFileSync(join(root, "README.md"), "utf8"), formats), "src/cli/flags/formats.ts");
 
 /** Writes a file, or compares it. */
 function settle(file, text, source) {

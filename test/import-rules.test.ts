@@ -165,12 +165,26 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     broken: [
       { "src/cli/runtime/a.ts": ["../config/b.js"], "src/cli/config/b.ts": [] },
       { "src/cli/flags/a.ts": ["../output/b.js"], "src/cli/output/b.ts": [] },
+      {
+        "src/cli/flags/a.ts": 'export const load = () => import("../output/b.js");\n',
+        "src/cli/output/b.ts": [],
+      },
       { "src/cli/flags/a.ts": ["../commands/x/b.js"], "src/cli/commands/x/b.ts": [] },
     ],
     fine: {
       "src/cli/runtime/a.ts": ["../flags/b.js", "../io/c.js"],
       "src/cli/flags/b.ts": ["../io/c.js"],
       "src/cli/io/c.ts": [],
+    },
+  },
+  {
+    rule: "cli-formats-load-writers",
+    broken: [{ "src/cli/flags/formats.ts": ["../output/b.js"], "src/cli/output/b.ts": [] }],
+    fine: {
+      "src/cli/flags/formats.ts":
+        'import type { B } from "../output/b.js";\nexport const load = (): Promise<B> => import("../output/c.js");\n',
+      "src/cli/output/b.ts": "export type B = object;\n",
+      "src/cli/output/c.ts": [],
     },
   },
   {

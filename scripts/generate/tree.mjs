@@ -1,4 +1,5 @@
-// The command tree of the sources: the program is bundled as far as declaring its commands needs it, and asked.
+// The command tree and the output formats of the sources: the program is bundled as far as declaring its commands needs
+// it, and asked.
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -6,12 +7,14 @@ import { build } from "esbuild";
 
 const ENTRY = `
 import { buildProgram } from "./src/cli/program.ts";
+import { OUTPUT_FORMATS } from "./src/cli/flags/formats.ts";
 import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";
 const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" });
 export const tree = describeProgram(root);
+export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => ({ name, about }));
 `;
 
-/** The commands as data. */
+/** The commands and the output formats as data: `{ tree, formats }`. */
 export async function readTree(root) {
   const folder = join(root, "node_modules", `.agentauth-tree-${process.pid}`);
   const outfile = join(folder, "program.mjs");
@@ -28,7 +31,7 @@ export async function readTree(root) {
       logLevel: "error",
       plugins: [{ name: "declared-only", setup: leaveOutWhatRuns }],
     });
-    return (await import(pathToFileURL(outfile).href)).tree;
+    return await import(pathToFileURL(outfile).href);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -399,7 +399,7 @@ describe("the generated files", () => {
 
   beforeAll(() => {
     copy = mkdtempSync(join(tmpdir(), "agentauth-contract-"));
-    for (const file of ["scripts/generate.mjs", "scripts/generate", "src", "openapi.yaml", "package.json"])
+    for (const file of ["scripts/generate.mjs", "scripts/generate", "src", "README.md", "openapi.yaml", "package.json"])
       cpSync(join(root, file), join(copy, file), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"), "junction");
     for (const file of files) rmSync(join(copy, file));

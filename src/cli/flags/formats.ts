@@ -1,7 +1,90 @@
-/** The output formats. */
+/** The output formats: the one table that help, flags, completion and the choice of a writer come from. */
 
-/** The values of `--output`. */
-export const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"] as const;
+import type { ObjectPrinter, Writer, WriterContext } from "../output/writer-types.js";
 
 /** One value of `--output`. */
-export type Format = (typeof FORMATS)[number];
+export interface OutputFormat {
+  /** What it looks like, for the help and the README. */
+  about: string;
+  /** The columns that it prints where `--columns` names none: the most important ones, or all that have a heading. */
+  columns: "main" | "all";
+  /** What an expression of `--jq` sees: the whole list, each item, or nothing, since the format refuses it. */
+  jq: "list" | "item" | "refused";
+  /** Loads the writer of lists. */
+  list(context: WriterContext): Promise<Writer>;
+  /** Loads what prints a single object. */
+  object(): Promise<ObjectPrinter>;
+}
+
+// Writers are above the flags, so they are loaded when they print: the rule of imports lets this file do no more.
+const table = () => import("../output/table.js");
+const plain = () => import("../output/plain.js");
+const json = () => import("../output/json.js");
+const csv = () => import("../output/csv.js");
+const yaml = () => import("../output/yaml.js");
+
+/** Every output format, by its name. */
+export const OUTPUT_FORMATS = {
+  table: {
+    about: "aligned columns that fit the terminal, relative times; the default on a terminal",
+    columns: "main",
+    jq: "list",
+    list: async (context) => (await table()).tableWriter(context, { fit: true }),
+    object: async () => (await table()).recordObject,
+  },
+  wide: {
+    about: "more columns, none left out",
+    columns: "all",
+    jq: "list",
+    list: async (context) => (await table()).tableWriter(context, { fit: false }),
+    object: async () => (await table()).recordObject,
+  },
+  plain: {
+    about: "tab-separated, nothing cut, RFC 3339 times; the default in a pipe",
+    columns: "main",
+    jq: "list",
+    list: async (context) => (await plain()).plainWriter(context),
+    object: async () => (await plain()).plainObject,
+  },
+  json: {
+    about: "one array (--json is the same); an interrupted list has no closing bracket",
+    columns: "main",
+    jq: "list",
+    list: async (context) => (await json()).jsonWriter(context),
+    object: async () => (await json()).jsonObject,
+  },
+  ndjson: {
+    about: "one object a line, as they come",
+    columns: "main",
+    jq: "item",
+    list: async (context) => (await json()).ndjsonWriter(context),
+    object: async () => (await json()).ndjsonObject,
+  },
+  csv: {
+    about: "RFC 4180; cells that a spreadsheet would run as a formula get a ' before them (--csv-raw leaves them)",
+    columns: "all",
+    jq: "refused",
+    list: async (context) => (await csv()).csvWriter(context),
+    object: async () => (await csv()).csvObject,
+  },
+  yaml: {
+    about: "a sequence of mappings",
+    columns: "main",
+    jq: "refused",
+    list: async (context) => (await yaml()).yamlWriter(context),
+    object: async () => (await yaml()).yamlObject,
+  },
+  id: {
+    about: "one identifier a line",
+    columns: "main",
+    jq: "refused",
+    list: async (context) => (await plain()).idWriter(context),
+    object: async () => (await plain()).idObject,
+  },
+} as const satisfies Readonly<Record<string, OutputFormat>>;
+
+/** The name of an output format. */
+export type Format = keyof typeof OUTPUT_FORMATS;
+
+/** The values of `--output`. */
+export const FORMATS = Object.keys(OUTPUT_FORMATS) as readonly Format[];

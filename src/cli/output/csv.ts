@@ -2,7 +2,7 @@
 
 import { escapeText } from "../../redact.js";
 import { type Column, cellText, readPath } from "./value.js";
-import type { Writer, WriterContext } from "./writer-types.js";
+import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
 /**
  * A header of paths, then a record an item. Text that a spreadsheet would run as a formula gets a `'` before it; apart
@@ -27,6 +27,15 @@ export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext
     end: () => print([]),
     async abort() {},
   };
+}
+
+/** A header of paths, then one record. */
+export function csvObject(_value: object, { io, reveal, header, csvRaw, fields }: ObjectContext): Promise<string> {
+  const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
+  const guard = csvRaw ? (text: string) => text : guardFormula;
+  const all = fields({ reveal });
+  const row = all.map(({ text, numeric }) => (numeric ? shown(text) : guard(shown(text))));
+  return toCsv(header ? [all.map(({ path }) => guard(shown(path))), row] : [row]);
 }
 
 // Spreadsheets skip blanks, quotes and what is invisible before they look for a formula, and take the full-width signs

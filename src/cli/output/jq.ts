@@ -2,7 +2,7 @@
 
 import { AgentAuthError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
-import type { Format } from "../flags/formats.js";
+import { type Format, OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
 import type { Writer, WriterContext } from "./writer-types.js";
@@ -76,7 +76,7 @@ export function jqFilter(
  * @throws {@link AgentAuthError} `usage`
  */
 export function refuseJqWith(format: Format): void {
-  if (format !== "csv" && format !== "yaml" && format !== "id") return;
+  if (OUTPUT_FORMATS[format].jq !== "refused") return;
   throw new AgentAuthError("usage", `--jq does not work with -o ${format}`, {
     class: "usage",
     hint: "use -o json (the expression sees the whole array) or -o ndjson (it sees each item)",

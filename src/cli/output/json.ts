@@ -1,7 +1,7 @@
 /** `-o json` and `-o ndjson`. */
 
 import { stringifyItems } from "./safe-json.js";
-import type { Writer, WriterContext } from "./writer-types.js";
+import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
 /**
  * One array, streamed: indented on a terminal, one item a line elsewhere. An aborted array stays open, so that no
@@ -38,4 +38,14 @@ export function ndjsonWriter({ io, paths, reveal }: WriterContext): Writer {
     async end() {},
     async abort() {},
   };
+}
+
+/** One object: indented on a terminal, on one line elsewhere. */
+export function jsonObject(value: object, { io, paths, reveal }: ObjectContext): string {
+  return `${stringifyItems([value], "", { reveal, paths, indent: io.stdout.isTTY ? 2 : undefined })}\n`;
+}
+
+/** One object on one line. */
+export function ndjsonObject(value: object, { paths, reveal }: ObjectContext): string {
+  return `${stringifyItems([value], "", { reveal, paths })}\n`;
 }

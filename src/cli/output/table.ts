@@ -6,7 +6,7 @@ import { type ColumnWish, fitColumns, growColumns } from "./fit.js";
 import { rowText, tableText } from "./layout.js";
 import { recordText } from "./records.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
-import type { Writer, WriterContext } from "./writer-types.js";
+import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
 /** Rows measured together. The first ones decide the widths. */
 const CHUNK = 200;
@@ -44,6 +44,14 @@ export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): 
     end: finish,
     abort: finish,
   };
+}
+
+/** One object as `key: value` lines. */
+export function recordObject(_value: object, context: ObjectContext): string {
+  return recordText(
+    context.fields(cellStyle(context)).map(({ path, text }) => [escapeText(path), shownCell(text)]),
+    context.io.stdout.colors.bold,
+  );
 }
 
 /** A cell of a table or a record: escaped, with `-` for no value. */

@@ -1,7 +1,7 @@
-/** What every writer of lists is, and what it knows. */
+/** What every writer of lists and every printer of a single object is, and what it knows. */
 
 import type { Io } from "../io/io.js";
-import type { Column } from "./value.js";
+import type { CellStyle, Column } from "./value.js";
 
 /** Prints a list, a page at a time. */
 export interface Writer {
@@ -30,4 +30,21 @@ export interface WriterContext {
   /** Whether the rows are few and known together, unlike those of a list of the service. */
   bounded: boolean;
   now: () => number;
+}
+
+/** The text of a single object. */
+export type ObjectPrinter = (value: object, context: ObjectContext) => string | Promise<string>;
+
+/** What a printer of a single object knows. */
+export interface ObjectContext extends Omit<WriterContext, "columns" | "bounded"> {
+  /** The object's fields as texts: those that `--columns` named, or every one that holds no others. */
+  fields(style: CellStyle): ObjectField[];
+}
+
+/** One field of a single object. */
+export interface ObjectField {
+  path: string;
+  text: string;
+  /** A number is never a formula. */
+  numeric: boolean;
 }

@@ -1,16 +1,11 @@
-/** The writers of lists, one for each `--output` format. */
+/** Chooses the writer of a list. */
 
-import type { Format } from "../flags/formats.js";
+import { type Format, OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
-import { csvWriter } from "./csv.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
-import { jsonWriter, ndjsonWriter } from "./json.js";
-import { idWriter, plainWriter } from "./plain.js";
-import { tableWriter } from "./table.js";
 import type { Writer, WriterContext } from "./writer-types.js";
-import { yamlWriter } from "./yaml.js";
 
 export { FORMATS, type Format } from "../flags/formats.js";
 export type { Writer } from "./writer-types.js";
@@ -41,10 +36,10 @@ export interface OutputOptions extends ColumnSet {
  */
 export function createWriter(format: Format, options: OutputOptions, io: Io): Writer {
   const selected = options.columnsFlag === undefined ? undefined : selectColumns(options.columnsFlag, options);
-  const wide = format === "wide" || format === "csv";
+  const all = OUTPUT_FORMATS[format].columns === "all";
   const context: WriterContext = {
     io,
-    columns: selected ?? (wide ? options.wideColumns : options.columns),
+    columns: selected ?? (all ? options.wideColumns : options.columns),
     paths: selected?.map(({ path }) => path),
     reveal: options.showSecrets === true,
     header: options.noHeader !== true,
@@ -52,24 +47,23 @@ export function createWriter(format: Format, options: OutputOptions, io: Io): Wr
     bounded: options.bounded === true,
     now: options.now ?? Date.now,
   };
-  const writer = options.jq === undefined ? WRITERS[format](context) : filtered(format, options.jq, context);
+  const writer = options.jq === undefined ? loaded(format, context) : filtered(format, options.jq, context);
   return { ...writer, abort: () => writer.abort().catch(ignorePipe) };
 }
 
-const WRITERS: Readonly<Record<Format, (context: WriterContext) => Writer>> = {
-  table: (context) => tableWriter(context, { fit: true }),
-  wide: (context) => tableWriter(context, { fit: false }),
-  plain: plainWriter,
-  json: jsonWriter,
-  ndjson: ndjsonWriter,
-  csv: csvWriter,
-  yaml: yamlWriter,
-  id: idWriter,
-};
+/** The writer of the table, loaded while the first page is fetched. */
+function loaded(format: Format, context: WriterContext): Writer {
+  const writer = OUTPUT_FORMATS[format].list(context);
+  return {
+    write: async (items) => (await writer).write(items),
+    end: async () => (await writer).end(),
+    abort: async () => (await writer).abort(),
+  };
+}
 
 function filtered(format: Format, expression: string, context: WriterContext): Writer {
   refuseJqWith(format);
-  return jqWriter(expression, { each: format === "ndjson" }, context);
+  return jqWriter(expression, { each: OUTPUT_FORMATS[format].jq === "item" }, context);
 }
 
 function ignorePipe(error: unknown): void {

@@ -2,7 +2,7 @@
 
 import type { ScalarTag, Tags } from "yaml";
 import { project, toPlain } from "./value.js";
-import type { Writer, WriterContext } from "./writer-types.js";
+import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
 /** Streams a sequence, item by item. */
 export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {
@@ -19,6 +19,11 @@ export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {
     },
     async abort() {},
   };
+}
+
+/** One mapping. */
+export function yamlObject(value: object, { paths, reveal }: ObjectContext): Promise<string> {
+  return toYaml(paths === undefined ? value : project(value, paths), reveal);
 }
 
 // A pile of more than eight marks would paint over its neighbours.

@@ -1,17 +1,7 @@
+import { OUTPUT_FORMATS } from "../../flags/formats.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
 import type { Registry } from "../../runtime/registry.js";
-
-const FORMATS: readonly (readonly [string, string])[] = [
-  ["table", "aligned columns that fit the terminal, relative times"],
-  ["wide", "aligned columns, more of them, never left out"],
-  ["plain", "tab-separated values, nothing cut, RFC 3339 times"],
-  ["json", "one array; an interrupted list is never a complete one"],
-  ["ndjson", "one object a line, as they come"],
-  ["csv", "RFC 4180, formulas disarmed (--csv-raw leaves them)"],
-  ["yaml", "a sequence of mappings"],
-  ["id", "one identifier a line"],
-];
 
 const AGENTS = `Where an AI agent runs agentauth, and nothing else is said:
   - lists, status and the like are printed as JSON, as with -o json; token is still the bare token
@@ -52,7 +42,12 @@ const TOPICS: readonly { name: string; about: string; text: () => string }[] = [
     about: "how it behaves where an AI agent runs it",
     text: () => AGENTS,
   },
-  { name: "formats", about: "the output formats", text: () => `Output formats (-o):\n${table(FORMATS)}` },
+  {
+    name: "formats",
+    about: "the output formats",
+    text: () =>
+      `Output formats (-o):\n${table(Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => [name, about]))}`,
+  },
 ];
 
 /** The topics of `help`: commands that are not listed among the commands. */

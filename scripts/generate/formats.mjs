@@ -1,0 +1,13 @@
+// The table of the output formats in README.md, between two comments.
+
+const START = "<!-- formats: written by npm run generate -->";
+const END = "<!-- /formats -->";
+
+/** A page with its table of formats as it should be. */
+export function withFormats(page, formats) {
+  const start = page.indexOf(START);
+  const end = page.indexOf(END);
+  if (start < 0 || end < start) throw new Error(`README.md has no "${START}" before "${END}"`);
+  const rows = formats.map(({ name, about }) => `| \`${name}\` | ${about.replace(/--[\w-]+/g, "`$&`")} |\n`);
+  return `${page.slice(0, start + START.length)}\n\n| \`-o\` | |\n|---|---|\n${rows.join("")}\n${page.slice(end)}`;
+}
