@@ -1,5 +1,6 @@
 // The JSON Schemas of pools, domains and devices as the command line prints them: what the service documents, without
 // the rules that it may break and that only --strict holds it to.
+import { print } from "./shapes.mjs";
 
 const NAMES = { pool: "Pool_Summary", domain: "Domain_Summary", device: "Device_Summary" };
 
@@ -7,7 +8,7 @@ const NAMES = { pool: "Pool_Summary", domain: "Domain_Summary", device: "Device_
 export function serviceSchemasText(contract, source) {
   const { schemas } = contract.components;
   const entries = Object.entries(NAMES).map(
-    ([name, key]) => `  ${name}: ${JSON.stringify(loosen(schemas[key], schemas), null, 2).replaceAll("\n", "\n  ")},\n`,
+    ([name, key]) => `  ${name}: ${print(loosen(schemas[key], schemas), "  ")},\n`,
   );
   return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const SERVICE_SCHEMAS = {\n${entries.join("")}} as const;\n`;
 }

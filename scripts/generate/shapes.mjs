@@ -77,8 +77,8 @@ function only(schema, keywords, at) {
   if (unknown !== undefined) throw new Error(`${at}: the table of shapes cannot carry "${unknown}"`);
 }
 
-/** One line a property. */
-function print({ properties, ...own }, indent) {
+/** A shape or a schema as source text, one line a property. */
+export function print({ properties, ...own }, indent) {
   const head = JSON.stringify(own);
   if (properties === undefined) return head;
   const inner = `${indent}  `;

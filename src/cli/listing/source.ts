@@ -12,7 +12,13 @@ import { suggest } from "../runtime/suggest.js";
 import type { DocumentedValues } from "./filters.js";
 import type { ListKind } from "./kinds.js";
 
-const DEVICE_SORT = SHAPES.deviceSorting.properties?.["field"]?.enum ?? [];
+/** The fields that a kind of list is known to be sorted by; the service does not say them of pools and domains. */
+export const SORT_FIELDS: Readonly<Record<ListKind["noun"], readonly string[]>> = {
+  pools: [],
+  domains: [],
+  devices: SHAPES.deviceSorting.properties?.["field"]?.enum ?? [],
+};
+
 const DEFAULT_CONCURRENCY = 4;
 
 /** The columns of each kind of list. */
@@ -77,11 +83,10 @@ export function parseSort(flag: string, noun: ListKind["noun"]): SortFlag {
   const complain = (hint: string) =>
     new AgentAuthError("usage", `--sort ${quote(flag)} is not an order`, { class: "usage", hint });
   if (field === "" || rest.length > 0) throw complain("give a field, with :asc or :desc behind it if you like");
-  if (noun === "devices" && !DEVICE_SORT.includes(field)) {
-    const meant = suggest(field, DEVICE_SORT);
-    throw complain(
-      `${meant === undefined ? "" : `did you mean ${meant}? `}devices are sorted by ${DEVICE_SORT.join(", ")}`,
-    );
+  const known = SORT_FIELDS[noun];
+  if (known.length > 0 && !known.includes(field)) {
+    const meant = suggest(field, known);
+    throw complain(`${meant === undefined ? "" : `did you mean ${meant}? `}${noun} are sorted by ${known.join(", ")}`);
   }
   if (direction === undefined) return { field };
   if (direction !== "asc" && direction !== "desc") throw complain("the direction is asc or desc");

@@ -1,6 +1,7 @@
 /** The columns of each list, and what `--columns` makes of them. */
 
 import { SHAPES, type Shape } from "../../api/shapes.js";
+import type { Device, Domain, Pool } from "../../api/types.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { suggest } from "../runtime/suggest.js";
@@ -18,44 +19,63 @@ export interface ColumnSet {
   nested?: readonly string[];
 }
 
-const NAMES: readonly Column[] = [
+/** A path to a field that the contract has: `id`, `last_seen.at`. */
+type PathOf<Item> = {
+  [Key in keyof Item & string]-?: Key | InnerPath<Key, NonNullable<Item[Key]>>;
+}[keyof Item & string];
+type InnerPath<Key extends string, Value> = Value extends readonly unknown[]
+  ? never
+  : Value extends object
+    ? `${Key}.${keyof Value & string}`
+    : never;
+type ColumnOf<Item> = Column & { path: PathOf<Item> };
+
+/** The columns of one kind of item, and the fields that the contract has beside them. */
+function columnSet<Item>(
+  shape: Shape,
+  columns: readonly ColumnOf<Item>[],
+  more: readonly ColumnOf<Item>[] = [],
+): ColumnSet {
+  const own = Object.keys(shape.properties ?? {});
+  const first = columns.map(({ path }): string => path).filter((path) => own.includes(path));
+  return {
+    columns,
+    wideColumns: [...columns, ...more],
+    fields: [...new Set([...first, ...own])],
+    nested: nestedPaths(shape),
+  };
+}
+
+const NAMES = [
   { path: "id", header: "ID" },
   { path: "title", header: "TITLE" },
   { path: "status", header: "STATUS" },
-];
-const NAME_FIELDS = ["id", "title", "status", "type", "account_id"];
-
-const POOL_COLUMNS: readonly Column[] = [...NAMES, { path: "domain_id", header: "DOMAIN" }];
+] as const;
 
 /** Pools: see `Pool_Summary`. */
-export const POOL: ColumnSet = {
-  columns: POOL_COLUMNS,
-  wideColumns: [
-    ...POOL_COLUMNS,
+export const POOL = columnSet<Pool>(
+  SHAPES.pool,
+  [...NAMES, { path: "domain_id", header: "DOMAIN" }],
+  [
     { path: "account_id", header: "ACCOUNT" },
     { path: "authentication_ruleset_nid", header: "RULESET" },
   ],
-  fields: [...NAME_FIELDS, "domain_id", "authentication_ruleset_nid"],
-};
-
-const DOMAIN_COLUMNS: readonly Column[] = [...NAMES, { path: "account_id", header: "ACCOUNT" }];
+);
 
 /** Domains: see `Domain_Summary`. */
-export const DOMAIN: ColumnSet = { columns: DOMAIN_COLUMNS, wideColumns: DOMAIN_COLUMNS, fields: NAME_FIELDS };
-
-const DEVICE_COLUMNS: readonly Column[] = [
-  ...NAMES,
-  { path: "session_type", header: "SESSION" },
-  { path: "last_seen.at", header: "LAST SEEN", kind: "time" },
-  { path: "last_seen.country_code", header: "COUNTRY" },
-  { path: "last_seen.city", header: "CITY" },
-];
+export const DOMAIN = columnSet<Domain>(SHAPES.domain, [...NAMES, { path: "account_id", header: "ACCOUNT" }]);
 
 /** Devices: see `Device_Summary`. */
-export const DEVICE: ColumnSet = {
-  columns: DEVICE_COLUMNS,
-  wideColumns: [
-    ...DEVICE_COLUMNS,
+export const DEVICE = columnSet<Device>(
+  SHAPES.device,
+  [
+    ...NAMES,
+    { path: "session_type", header: "SESSION" },
+    { path: "last_seen.at", header: "LAST SEEN", kind: "time" },
+    { path: "last_seen.country_code", header: "COUNTRY" },
+    { path: "last_seen.city", header: "CITY" },
+  ],
+  [
     { path: "first_seen.at", header: "FIRST SEEN", kind: "time" },
     { path: "pool_id", header: "POOL" },
     { path: "domain_id", header: "DOMAIN" },
@@ -68,9 +88,7 @@ export const DEVICE: ColumnSet = {
     { path: "dynamic_client_details.redirect_uris", header: "REDIRECT URIS", kind: "list" },
     { path: "last_seen.user_agent", header: "USER AGENT" },
   ],
-  fields: [...NAME_FIELDS, "domain_id", "pool_id", "session_type", "first_seen", "last_seen", "dynamic_client_details"],
-  nested: nestedPaths(SHAPES.device),
-};
+);
 
 function nestedPaths({ properties = {} }: Shape, prefix = ""): string[] {
   return Object.entries(properties).flatMap(([name, shape]) => {

@@ -3,6 +3,7 @@ import { MCP_HOSTS } from "../../clients/mcp-hosts.js";
 import { PROFILE_KEYS, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
 import { storeChoiceOf } from "../../config/store.js";
+import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
 import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -36,6 +37,7 @@ export async function knownValues(words: readonly string[], context: CommandCont
       pool: given([...written.map(({ pool }) => pool), sandbox?.pool_id]),
       "account-hint": given(logins.map(({ account }) => account)),
       browser: ["none"],
+      ...listValues(words),
     },
     operands: {
       mcp_url: given([...logins.map(({ server }) => server), sandbox?.mcp_url]),
@@ -47,6 +49,18 @@ export async function knownValues(words: readonly string[], context: CommandCont
       method: ["GET"],
     },
   };
+}
+
+/** What the contract has for the flags of a list: its fields, and the values of those that it documents. */
+function listValues(words: readonly string[]): KnownValues["flags"] {
+  const noun = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).find((one) => words.includes(one));
+  if (noun === undefined) return {};
+  const { fields, nested = [] } = COLUMNS[noun];
+  const { status = [], session_type = [] } = documentedValues(noun);
+  // A list of columns is one word: what is offered begins with those that are typed.
+  const typed = /^(?:--columns=)?(.*,)?/.exec(words.at(-1) ?? "")?.[1] ?? "";
+  const columns = [...new Set([...fields, ...nested])].map((path) => typed + path);
+  return { columns, sort: SORT_FIELDS[noun], status, "session-type": session_type };
 }
 
 async function storedLogins(
