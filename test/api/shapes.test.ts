@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { checkShape, SHAPES, type Shape } from "../../src/api/shapes.js";
 import { hideClientSecret, MASK } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";
@@ -15,24 +17,13 @@ const moment = {
   timezone: "Etc/UTC",
   user_agent: "ExampleAgent/1.0",
 };
-const device = {
-  account_id: "<account_id>",
-  domain_id: "<domain_id>",
-  pool_id: "<pool_id>",
-  id: "<device_id>",
-  dynamic_client_details: {
-    auth_profile: "mcp",
-    client_secret: "<CLIENT_SECRET>",
-    pkce_required: true,
-    redirect_uris: ["https://client.example/callback"],
-    title: "Example client",
-  },
+// The contract's own example, so that a field which is added to the contract needs no second one here.
+const contract = parse(readFileSync("openapi.yaml", "utf8"));
+const page = contract.paths["/api/v1/device"].get.responses["200"].content["application/json"].example;
+const device: Record<string, unknown> & { dynamic_client_details: object } = {
+  ...page.summaries[0],
   first_seen: moment,
   last_seen: moment,
-  session_type: "mcp",
-  status: "active",
-  title: "Example device",
-  type: "device",
 };
 const pool = {
   account_id: "<account_id>",
