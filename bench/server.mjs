@@ -1,5 +1,5 @@
 // The service that every side lists: a process of its own on loopback that answers from prepared pages, in the envelope
-// of the service and in those that the stripe and openai clients speak. It tells its port in its first line of output.
+// of the service and in those that the stripe and openai clients speak. It prints its port as its first line of output.
 //
 // Usage: node bench/server.mjs <items> [latency in ms]
 import { createServer } from "node:http";

@@ -1,2 +1,2 @@
-// Stands for the person's browser: opens the address and goes where it leads.
+// In place of the user's browser: opens the URL and follows its redirects.
 await (await fetch(process.argv[2])).text();

@@ -1,4 +1,4 @@
-// The client under test: the built CLI as a person would use it, told only what the scenario says a person must tell it.
+// The client under test: the built CLI as a user would run it, with the flags that the scenario requires.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const secretFile = (name, text) => {
   return path;
 };
 
-/** What says how a machine gets its token; everybody else signs in. */
+/** The flags of the machine grants; the other scenarios log in. */
 const machines = {
   "auth/client-credentials-basic": () => ["--grant", "client-credentials"],
   "auth/client-credentials-jwt": () => [
@@ -33,8 +33,8 @@ const machines = {
   ],
   "auth/wif-jwt-bearer": () => ["--grant", "jwt-bearer", "--assertion-file", secretFile("jwt", context.valid_jwt)],
 };
-const person = () => ["--login", "--browser", `"${process.execPath}" "${join(here, "browser.mjs")}"`];
-const flags = (machines[scenario] ?? person)();
+const login = () => ["--login", "--browser", `"${process.execPath}" "${join(here, "browser.mjs")}"`];
+const flags = (machines[scenario] ?? login)();
 if (scenario.startsWith("auth/2025-03-26")) flags.push("--legacy-discovery", "--allow-missing-pkce-metadata");
 if (scenario === "auth/basic-cimd" || scenario === "auth/offline-access-scope") {
   flags.push("--client-metadata-url", "https://conformance-test.local/client-metadata.json");
@@ -52,7 +52,7 @@ const run = (...args) =>
   spawnSync(process.execPath, [cli, "mcp", ...args], { env, stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
 
 try {
-  // Two processes, one login: the second uses what the first has kept.
+  // Two processes, one login: the second uses what the first has stored.
   process.exitCode = run("tools", ...flags, url) || run("call", ...flags, url, "test-tool");
 } finally {
   rmSync(home, { recursive: true, force: true });

@@ -13,13 +13,13 @@ const server = createResourceServer({
   authorizationServers: [issuer],
   requiredScopes: ["mcp"],
   scopesSupported: ["mcp", "reports:read"],
-  // Why a token was not taken is for the operator; the client is told that it was not.
+  // The reason of a rejection is for the operator; the client only learns that its token was rejected.
   log: ({ type, reason, detail }) => console.error(`${type}: ${reason ?? ""} ${detail}`),
 });
 
 function createMcp() {
   const mcp = new McpServer({ name: "example", version: "1.0.0" });
-  mcp.registerTool("whoami", { description: "Tells who is asking." }, ({ authInfo }) => ({
+  mcp.registerTool("whoami", { description: "Returns the caller." }, ({ authInfo }) => ({
     content: [{ type: "text", text: `${authInfo.extra.subject} by ${authInfo.clientId}` }],
   }));
   mcp.registerTool("report", { description: "Needs the scope reports:read." }, () => ({

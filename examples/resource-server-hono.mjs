@@ -1,4 +1,4 @@
-// A protected MCP server on Hono, with opaque tokens that the issuer is asked about.
+// A protected MCP server on Hono, with opaque tokens and introspection.
 //
 //   RESOURCE=http://127.0.0.1:3000/mcp ISSUER=https://auth.example/pool_1 CLIENT_ID=… CLIENT_SECRET=… \
 //     node examples/resource-server-hono.mjs
@@ -16,7 +16,7 @@ const server = createResourceServer({
 
 const mcp = createMcpHandler(({ authInfo }) => {
   const made = new McpServer({ name: "example", version: "1.0.0" });
-  made.registerTool("whoami", { description: "Tells who is asking." }, () => ({
+  made.registerTool("whoami", { description: "Returns the caller." }, () => ({
     content: [{ type: "text", text: `${authInfo.extra.subject} by ${authInfo.clientId}` }],
   }));
   return made;

@@ -4,13 +4,13 @@ import { createResourceServer } from "agentauth/resource-server";
 
 const mcp = createMcpHandler(({ authInfo }) => {
   const made = new McpServer({ name: "example", version: "1.0.0" });
-  made.registerTool("whoami", { description: "Tells who is asking." }, () => ({
+  made.registerTool("whoami", { description: "Returns the caller." }, () => ({
     content: [{ type: "text", text: `${authInfo.extra.subject} by ${authInfo.clientId}` }],
   }));
   return made;
 });
 
-// Made once, so that the issuer's keys are kept between requests.
+// Made once, so that the issuer's keys are cached between requests.
 let handle;
 
 export default {

@@ -1,4 +1,4 @@
-// A listing that breaks off tells where to go on: nothing is read twice, nothing is left out.
+// An interrupted listing reports the offset to resume at: no item is read twice or left out.
 import { isAgentAuthError, ManagementClient } from "agentauth";
 import { startSandbox } from "agentauth/sandbox";
 
@@ -14,7 +14,7 @@ for (;;) {
     break;
   } catch (error) {
     if (!isAgentAuthError(error) || !error.retryable || error.resume === undefined) throw error;
-    console.log(`${error.code} after ${ids.length} devices, going on at offset ${error.resume}`);
+    console.log(`${error.code} after ${ids.length} devices, resuming at offset ${error.resume}`);
     from = error.resume;
   }
 }

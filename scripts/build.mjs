@@ -14,7 +14,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-// Built aside and moved into place whole: a failed build leaves the last good one, and nobody sees half of one.
+// Built aside and moved into place whole: a failed build leaves the last good one, and no process sees half of one.
 const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
 
 const BUNDLE = {

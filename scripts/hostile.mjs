@@ -1,7 +1,7 @@
 // Puts every hostile input of test/hostile to the built command line and to the library, prints a row a case and the
 // count, and ends with 1 where one is not handled safely.
 //   npm run hostile                  --write puts the table into docs/security.md
-//                                    --long  tries 1,000 sign-ins under a flood of forged callbacks, not 20
+//                                    --long  tries 1,000 logins under a flood of forged callbacks, not 20
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { dirname, join } from "node:path";

@@ -1,5 +1,5 @@
 // Shows of every guard in scripts/mutations/ that a test fails when it is removed. Each mutation is made in a copy of the
-// project, the tests that should notice it are run there, and one that nobody notices is an error unless its table says
+// project, the tests that should notice it are run there, and one that no test notices is an error unless its table says
 // why there is nothing to notice. In a table, "#" names the file, "-" the text that is there once, "+" what takes its
 // place, "?" the tests and after a colon which of them, "=" why no test can tell the difference.
 //
@@ -100,7 +100,7 @@ async function run(copy, { tests, only }) {
   let text = "";
   child.stdout.on("data", (chunk) => (text += chunk));
   const status = await new Promise((resolve) => child.on("close", resolve));
-  // Code that waits for ever keeps the runner from telling of it.
+  // Code that never ends keeps the runner from reporting.
   const ran = /^ +Tests .*\d (failed|passed)/m.test(text) || Date.now() - begun >= TIMEOUT_MS;
   return { failed: ran && status !== 0, output: ran ? "" : "  (no test ran: a title that none has, or no code)" };
 }

@@ -26,11 +26,11 @@ install();
 const { startSandbox } = await import(pathToFileURL(join(root, "dist", "sandbox", "index.js")).href);
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
-for (const major of ["20", "22", "24", "26"]) await tell(`node ${major}`, runProgram(`node-${major}/bin/node`, []));
-await tell("bun", runProgram(".bin/bun", ["run"]));
-await tell("deno", runProgram(".bin/deno", DENO_FLAGS));
-await tell("chromium", runPage());
-await tell("size", measure());
+for (const major of ["20", "22", "24", "26"]) await report(`node ${major}`, runProgram(`node-${major}/bin/node`, []));
+await report("bun", runProgram(".bin/bun", ["run"]));
+await report("deno", runProgram(".bin/deno", DENO_FLAGS));
+await report("chromium", runPage());
+await report("size", measure());
 console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 const complete = counts.skipped === 0 || !process.argv.includes("--complete");
 process.exitCode = counts.failed === 0 && complete ? 0 : 1;
@@ -44,11 +44,11 @@ function install() {
   if (status !== 0) console.error("npm could not install every runtime: what is missing is skipped");
 }
 
-async function tell(name, running) {
+async function report(name, running) {
   try {
-    const { skipped, said } = await running;
+    const { skipped, message } = await running;
     counts[skipped ? "skipped" : "passed"] += 1;
-    console.log(`${skipped ? "SKIPPED" : "pass"}  ${name}: ${said}`);
+    console.log(`${skipped ? "SKIPPED" : "pass"}  ${name}: ${message}`);
   } catch (error) {
     counts.failed += 1;
     console.log(`FAIL  ${name}: ${error.message}`);
@@ -59,21 +59,21 @@ async function tell(name, running) {
 async function runProgram(path, flags) {
   const program = join(modules, path);
   const { status, stdout } = spawnSync(program, ["--version"], { encoding: "utf8" });
-  if (status !== 0) return { skipped: true, said: "it cannot be installed or started here" };
+  if (status !== 0) return { skipped: true, message: "it cannot be installed or started here" };
   const version = stdout.trim().split("\n")[0];
   return withSandbox(async (sandbox) => {
     const env = { ...process.env, RUNTIMES_SANDBOX: JSON.stringify(sandbox), DENO_NO_UPDATE_CHECK: "1" };
     const { status, output } = await capture(program, [...flags, suite], env);
     const result = /^\{"passed":.*\}$/m.exec(output)?.[0];
     if (status !== 0 || result === undefined) throw new Error(`${version} ended with ${status}\n${output}`);
-    return { said: `${version}, ${countOf(JSON.parse(result))} checks` };
+    return { message: `${version}, ${countOf(JSON.parse(result))} checks` };
   });
 }
 
 /** What a page can do of the suite, whose origin is the sandbox, since that answers no other. */
 async function runPage() {
   const executablePath = CHROMIUM.find(existsSync);
-  if (!executablePath) return { skipped: true, said: "it is not installed: apt-get install -y chromium" };
+  if (!executablePath) return { skipped: true, message: "it is not installed: apt-get install -y chromium" };
   const contents = `import { KEYS, MANAGEMENT, run } from ${JSON.stringify(suite)};
     globalThis.runSuite = (sandbox) => run({ ...MANAGEMENT, ...KEYS }, sandbox);`;
   const script = await bundle(contents);
@@ -87,7 +87,7 @@ async function runPage() {
       await page.addScriptTag({ content: script, type: "module" });
       await page.waitForFunction(() => globalThis.runSuite !== undefined);
       const result = await page.evaluate((given) => globalThis.runSuite(given), sandbox);
-      return { said: `${browser.version()}, ${countOf(result)} checks of what a page can do` };
+      return { message: `${browser.version()}, ${countOf(result)} checks of what a page can do` };
     });
   } finally {
     await browser.close();
@@ -106,9 +106,9 @@ async function measure() {
     `import { ManagementClient } from "agentauth"; globalThis.ManagementClient = ManagementClient;`,
   );
   const size = gzipSync(script, { level: 9 }).length;
-  const said = `ManagementClient takes ${script.length} bytes minified, ${size} gzipped; the limit is ${MAX_GZIPPED}`;
-  if (size > MAX_GZIPPED) throw new Error(said);
-  return { said };
+  const message = `ManagementClient takes ${script.length} bytes minified, ${size} gzipped; the limit is ${MAX_GZIPPED}`;
+  if (size > MAX_GZIPPED) throw new Error(message);
+  return { message };
 }
 
 async function bundle(contents) {

@@ -21,7 +21,7 @@ const scripts = dirname(fileURLToPath(import.meta.url));
 const root = dirname(scripts);
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const folder = mkdtempSync(join(tmpdir(), "agentauth-package-"));
-// What npm tells the scripts that it runs would point the npm below at this folder, not at the one it runs in.
+// The environment that npm sets for the scripts that it runs would point the npm below at this folder, not at the one it runs in.
 const inherited = Object.entries(process.env).filter(
   ([name]) => !/^npm_(package|lifecycle|command|config_(local_)?prefix)/.test(name),
 );

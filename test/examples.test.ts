@@ -30,9 +30,9 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
   async "resume-after-error.mjs"(name) {
     const lines = await run(name);
     expect(lines.slice(0, -1)).toEqual([
-      "connection_reset after 150 devices, going on at offset 150",
-      "connection_reset after 300 devices, going on at offset 300",
-      "connection_reset after 450 devices, going on at offset 450",
+      "connection_reset after 150 devices, resuming at offset 150",
+      "connection_reset after 300 devices, resuming at offset 300",
+      "connection_reset after 450 devices, resuming at offset 450",
     ]);
     expect(lines.at(-1)).toBe("500 devices, 500 of them different");
   },

@@ -10,7 +10,7 @@ export function median(values) {
 /**
  * Measures sides against the first of them.
  *
- * @param sides each with a name and a `measure()` that gives an object of numbers
+ * @param sides each with a name and a `measure()` that returns an object of numbers
  * @param rounds how often each is measured
  * @returns by side: `median(key)` over its rounds, and `ratio(key)`, the median of its ratios to the first side in the
  * same round
@@ -31,7 +31,7 @@ export async function compare(sides, rounds) {
   }));
 }
 
-/** Tells on a terminal how far it is. */
+/** Prints the progress on a terminal. */
 export function progress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}`);
 }

@@ -6,7 +6,7 @@ import { callback, ledToMetadata, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } fr
 const NAMES = ["client", "tokens", "verifier", "discovery"];
 
 /** Each thing in a file of its own, replaced whole, so that no reader sees half of one. */
-function keptIn(folder) {
+function filesIn(folder) {
   const path = (name) => join(folder, `${name}.json`);
   return {
     read(name) {
@@ -29,24 +29,24 @@ function keptIn(folder) {
 /** A racer with an official SDK, driven as its own transport drives it: on 401 `auth()`, then once more. */
 export function officialRacer({ auth, extractWWWAuthenticateParams }) {
   return (serverUrl, folder) => {
-    const kept = keptIn(folder);
+    const files = filesIn(folder);
     let asked;
     const provider = {
       redirectUrl: REDIRECT_URI,
       clientMetadata: OFFICIAL_CLIENT,
-      clientInformation: () => kept.read("client"),
-      saveClientInformation: (client) => kept.write("client", client),
-      tokens: () => kept.read("tokens"),
-      saveTokens: (tokens) => kept.write("tokens", tokens),
-      saveCodeVerifier: (verifier) => kept.write("verifier", verifier),
-      codeVerifier: () => kept.read("verifier"),
-      discoveryState: () => kept.read("discovery"),
-      saveDiscoveryState: (state) => kept.write("discovery", state),
+      clientInformation: () => files.read("client"),
+      saveClientInformation: (client) => files.write("client", client),
+      tokens: () => files.read("tokens"),
+      saveTokens: (tokens) => files.write("tokens", tokens),
+      saveCodeVerifier: (verifier) => files.write("verifier", verifier),
+      codeVerifier: () => files.read("verifier"),
+      discoveryState: () => files.read("discovery"),
+      saveDiscoveryState: (state) => files.write("discovery", state),
       redirectToAuthorization(url) {
         asked = url;
       },
       invalidateCredentials(scope) {
-        for (const name of NAMES) if (scope === "all" || scope === name) kept.remove(name);
+        for (const name of NAMES) if (scope === "all" || scope === name) files.remove(name);
       },
     };
     const send = () => {

@@ -1,10 +1,10 @@
 // The frame of a program that takes part in the refresh race: one request to an MCP server with what is stored.
 
 /**
- * Runs a racer: gets ready, waits until it is told to go, and prints whether it got an answer.
+ * Runs a racer: gets ready, waits for the start signal, and prints whether it got an answer.
  *
  * @param open gives, for the server's address and the folder of the login, `login()` and `call()`; the latter gives the
- * server's last answer, undefined where a person would have to sign in
+ * server's last answer, undefined where a user would have to log in
  */
 export async function racer(open) {
   const [role, serverUrl, folder] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// The frame of a program that lists: reads its arguments, checks what comes, tells how long the listing took.
+// The frame of a program that lists: reads its arguments, checks the items, prints how long the listing took.
 import { Checker } from "./check.mjs";
 
 /** The token that every side sends. */

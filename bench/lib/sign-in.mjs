@@ -1,6 +1,6 @@
-// What the sides that sign in do alike.
+// What the sides that log in share.
 
-/** Where nobody listens: the callback is read from the redirect. */
+/** A port without a listener: the callback is read from the redirect. */
 export const REDIRECT_URI = "http://127.0.0.1:49152/callback";
 
 /** A request that an MCP server answers without a session. */
@@ -10,14 +10,14 @@ export const TOOLS_LIST = {
   body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }),
 };
 
-/** Signs in where the sandbox asks nobody, and gives the parameters of the callback. */
+/** Logs in at a sandbox with automatic consent, and returns the parameters of the callback. */
 export async function callback(url) {
   const response = await fetch(url, { redirect: "manual" });
   await response.text();
   return new URL(response.headers.get("location") ?? "").searchParams;
 }
 
-/** A person who says yes at once, for our client. */
+/** A login method of our client, without a user. */
 export const login = {
   open: async () => ({
     redirectUri: REDIRECT_URI,

@@ -7,11 +7,11 @@ const STARTS = 10;
 
 /** Why starts cannot be measured here, or undefined. */
 export function missingShell() {
-  if (process.platform === "win32") return "it needs a POSIX shell, whose `times` tells the CPU of short processes";
+  if (process.platform === "win32") return "it needs a POSIX shell, whose `times` reports the CPU of short processes";
   return undefined;
 }
 
-/** A side that starts Node with some arguments. Nothing is preloaded, where it would weigh: the shell tells what its children took. */
+/** A side that starts Node with some arguments. Nothing is preloaded, since that would count too: the shell reports the CPU of its children. */
 export function starts(name, args, env) {
   const script = `i=0; while [ $i -lt ${STARTS} ]; do "$@" >/dev/null || exit 1; i=$((i+1)); done; times`;
   return {

@@ -1,7 +1,7 @@
 import { AgentClient, memoryStore } from "../../dist/index.js";
 import { login, TOOLS_LIST } from "../lib/sign-in.mjs";
 
-/** Our client, with a person who says yes at once. */
+/** Our client, with automatic consent. */
 export function open(mcpUrl) {
   const agent = new AgentClient({ store: memoryStore(), login });
   return {

@@ -40,7 +40,7 @@ function side(name, { open }) {
     async measure() {
       const sandbox = await startSandbox({ autoApprove: true, devices: 1 });
       try {
-        // The servers are made when they are first asked for; that is the sandbox's time and nobody's on trial.
+        // The sandbox creates its servers on first use: that time is not part of the measurement.
         await fetch(`${sandbox.authUrl(sandbox.ids.pool)}/jwks`);
         await fetch(sandbox.mcpUrl, { method: "POST" });
         sandbox.faults.add({ kind: "slow-headers", ms: LATENCY, times: 0 });

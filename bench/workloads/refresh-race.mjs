@@ -15,7 +15,7 @@ export const shows =
   "are replaced whole. It does not show machines that share a network drive.";
 
 const HOUR_MS = 3_600_000;
-/** The official SDKs tell on stderr what they do. */
+/** The official SDKs log to stderr. */
 const QUIET = { stdio: ["pipe", "pipe", "ignore"] };
 
 export async function measure({ quick }) {
@@ -69,7 +69,7 @@ function round(path, processes) {
         return answersOf(await Promise.all(Array.from({ length: count }, () => start(path, sandbox.mcpUrl, folder))));
       };
       const [code] = await once(spawn(process.execPath, [path, "login", sandbox.mcpUrl, folder], QUIET), "close");
-      if (code !== 0) throw new Error(`${path} did not sign in`);
+      if (code !== 0) throw new Error(`${path} did not log in`);
       const before = sandbox.requests.total;
       const answers = await go(processes);
       const requests = sandbox.requests.slice(before).filter(({ path: asked }) => asked.endsWith("/token")).length;

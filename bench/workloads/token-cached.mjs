@@ -10,7 +10,7 @@ export const title = "A token from the store";
 export const shows =
   "CPU of a process that prints a token which is stored and fresh, against `node -e 0` on the same Node. `--verbose` " +
   "is a flag that the quick way leaves to the whole program, which then does the same. It does not show a cold disk, " +
-  "nor a token that has to be renewed.";
+  "nor a token that has to be refreshed.";
 
 export function unavailable() {
   return missingShell() ?? missingCli();
@@ -19,7 +19,7 @@ export function unavailable() {
 export async function measure({ quick }) {
   const rounds = quick ? 3 : 11;
   const results = await withHome(async (env) => {
-    const token = [CLI, "token", await signIn(env.AGENTAUTH_HOME), "--no-login"];
+    const token = [CLI, "token", await storeLogin(env.AGENTAUTH_HOME), "--no-login"];
     return compare(
       [
         starts("node -e 0", ["-e", "0"], env),
@@ -33,8 +33,8 @@ export async function measure({ quick }) {
   return [startsTable(results, rounds, ["", "≤ 1.5×", "≤ 1.5×", ""])];
 }
 
-/** Leaves a login in a home and gives its server, which is gone by then: whoever asked it would fail. */
-async function signIn(home) {
+/** Stores a login in a home and returns the URL of its server, which is closed by then: any request would fail. */
+async function storeLogin(home) {
   const sandbox = await startSandbox({ autoApprove: true, devices: 1 });
   try {
     await new AgentClient({ store: fileStore(home), login }).token(sandbox.mcpUrl);

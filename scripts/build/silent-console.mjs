@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { transform } from "esbuild";
 
-/** Packages whose diagnostics nobody asked for. */
+/** Packages whose diagnostics must not be printed. */
 const SILENCED = [
   "@colors/colors",
   "@modelcontextprotocol/client",

@@ -1,4 +1,4 @@
-// What an agent does: signs in at an MCP server once, keeps the login in files, and asks with its token.
+// An agent: logs in at an MCP server once, stores the login in files, and sends requests with its token.
 import { strict as assert } from "node:assert";
 import { AgentClient, isAgentAuthError } from "agentauth";
 import { fileStore, terminalLogin } from "agentauth/node";

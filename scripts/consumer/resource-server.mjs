@@ -1,4 +1,4 @@
-// What an MCP server does that protects itself: it takes its issuer's token and no other, and tells where tokens come from.
+// A protected MCP server: it accepts tokens of its issuer only, and publishes its metadata.
 import { strict as assert } from "node:assert";
 import { createServer } from "node:http";
 import { createResourceServer } from "agentauth/resource-server";

@@ -1,4 +1,4 @@
-// What a test of somebody else's program does: the service on loopback, and the client against it.
+// A test of a user's program: the service on loopback, and the client against it.
 import { strict as assert } from "node:assert";
 import { ManagementClient } from "agentauth";
 import { startSandbox } from "agentauth/sandbox";

@@ -1,9 +1,9 @@
-// Flags as the pages tell them: those that many commands have are told once.
+// Flags as the pages list them: those that many commands have are listed once.
 
-/** In how many commands a flag must be, word for word, to be told once for all. */
+/** A flag that this many commands have, with the same text, is listed once. */
 const MANY = 3;
 
-/** Sorts the flags of every command into those told once, by their headings, and those told with the command. */
+/** Sorts the flags of every command into shared ones, by their headings, and those listed with the command. */
 export function shareFlags(tree) {
   const commands = leaves(tree.commands);
   const uses = new Map();

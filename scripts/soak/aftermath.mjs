@@ -1,14 +1,14 @@
 // What is left after a process was killed or stopped, and whether it is what may be left.
 import { must } from "./invariant.mjs";
 
-/** What a person is told who has lost a session to a killed process. */
+/** The cause in the error of a session that was lost to a killed process. */
 const CAUSE =
   /the renewal that began at \d{4}-\d\d-\d\dT[\d:.]+Z (was interrupted when its process ended|did not end in time)/;
 
 /**
- * Waits for those who go on, and judges. Either they have a new token and the store its generation, or the session is
- * lost: that is only right where the issuer had rotated and nothing was saved, and everybody is told so. Then somebody
- * signs in anew.
+ * Waits for the other processes and checks the outcome. Either they have a new token and the store its generation, or the
+ * session is lost: that is only right where the issuer had rotated and nothing was saved, and every process must report
+ * it. Then a new login follows.
  *
  * @returns whether a rotation was left unsaved, whether the session was lost, and then how many milliseconds after the
  * rotation the next request came
@@ -22,7 +22,7 @@ export async function settle(lane, { before, crew, calls }) {
   if (!stored.retired) {
     must(
       answers.every(({ token }) => token !== undefined),
-      () => `somebody got no token: ${found()}`,
+      () => `a process got no token: ${found()}`,
     );
     must(
       stored.generation === before.generation + 1,
@@ -40,8 +40,8 @@ export async function settle(lane, { before, crew, calls }) {
     answers.every(({ error }) => error?.code === "login_required" && CAUSE.test(error.message)),
     found,
   );
-  await lane.signIn();
+  await lane.login();
   const [next] = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch })));
-  must(next.token !== undefined, () => `no token after a new sign-in: ${JSON.stringify(next)}`);
+  must(next.token !== undefined, () => `no token after a new login: ${JSON.stringify(next)}`);
   return { exposed: true, lost: true, after: refused[0].at - rotated[0].at };
 }

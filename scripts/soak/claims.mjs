@@ -64,7 +64,7 @@ async function run({ size, say }) {
   });
 }
 
-/** Somebody dies, its claim is made to look otherwise, and the others have to get past it. */
+/** Kills a process, changes its claim, and checks that the other processes get past it. */
 async function leaveClaim(lane, trial) {
   lane.crew ??= await Promise.all([lane.worker(), lane.worker()]);
   const { crew } = lane;
@@ -87,7 +87,7 @@ function change(folder, changed) {
   const claims = readdirSync(folder)
     .filter((file) => file.endsWith(".claim"))
     .map((file) => ({ file, path: join(folder, file), claim: JSON.parse(readFileSync(join(folder, file), "utf8")) }))
-    // Those of sign-ins are kept for those who come next.
+    // Claims of logins remain for the next processes.
     .filter(({ claim }) => !claim.extend);
   must(claims.length === 1, () => `there should be one claim: ${claims.map(({ file }) => file)}`);
   const [{ file, path, claim }] = claims;

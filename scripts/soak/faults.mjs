@@ -85,14 +85,14 @@ function shares(trials, lanes) {
   );
 }
 
-/** Lets one fault strike again and again, then looks whether the login is as good as before. */
+/** Lets one fault strike repeatedly, then checks that the login still works. */
 async function strike(lane, { what, fault, detour, most }) {
   const count = { struck: 0, living: 0, errors: 0, renewed: 0, logouts: 0, browsers: 0 };
   const crew = [await lane.worker(), await lane.worker()];
   lane.ledger.clear();
   if (fault) lane.sandbox.faults.add({ ...fault, path: "token", ...timesOf(fault) });
   for (let round = 0; count.struck < most; round++) {
-    const calls = await askAged(lane, crew, { detour, isOver: round % 2 === 0 });
+    const calls = await askAged(lane, crew, { detour, isExpired: round % 2 === 0 });
     for (const call of calls) judge(what, count, call);
     count.struck = detour === undefined ? lane.ledger.struck().length : count.struck + calls.length;
   }
@@ -108,36 +108,36 @@ function timesOf({ kind }) {
   return kind.startsWith("reset-") || kind === "truncated-json" ? { probability: 0.6 } : { times: 0 };
 }
 
-async function askAged(lane, crew, { detour, isOver }) {
+async function askAged(lane, crew, { detour, isExpired }) {
   const { tokens } = await lane.grant();
-  if (isOver) lane.epoch = tokens.expiresAt + 1000;
+  if (isExpired) lane.epoch = tokens.expiresAt + 1000;
   // Close to the end, and good for another ten seconds.
   else lane.epoch = tokens.expiresAt - 10_000;
-  const living = isOver ? undefined : digest(tokens.accessToken.reveal());
+  const living = isExpired ? undefined : digest(tokens.accessToken.reveal());
   const answers = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch, detour })));
-  return answers.map((answer) => ({ answer, living, isOver }));
+  return answers.map((answer) => ({ answer, living, isExpired }));
 }
 
-function judge(what, count, { answer, living, isOver }) {
+function judge(what, count, { answer, living, isExpired }) {
   const { token, error, browsers } = answer;
-  const told = () => `${what}: ${JSON.stringify(answer)}`;
-  must(browsers === 0, () => `a browser was asked for: ${told()}`);
+  const found = () => `${what}: ${JSON.stringify(answer)}`;
+  must(browsers === 0, () => `a browser was asked for: ${found()}`);
   count.browsers += browsers;
   if (error) {
-    must(isOver, () => `an error although the token lives: ${told()}`);
+    must(isExpired, () => `an error although the token lives: ${found()}`);
     must(
       error.class !== "auth" && error.class !== "store" && error.code !== "thrown",
-      () => `a wrong error: ${told()}`,
+      () => `a wrong error: ${found()}`,
     );
     count.errors++;
   } else if (token === living) count.living++;
   else {
-    must(token !== undefined, () => `no answer: ${told()}`);
+    must(token !== undefined, () => `no answer: ${found()}`);
     count.renewed++;
   }
 }
 
-/** Whatever went wrong, the next renewal that is left alone must work. @returns how many logins were given up */
+/** The next refresh without a fault must work. @returns how many logins were lost */
 async function checkLogin(lane, crew, what) {
   const before = await lane.check();
   must(!before.retired, () => `${what}: the login was given up: ${before.retired.reason}`);
@@ -161,7 +161,7 @@ function rows(tally) {
   return [...kinds.map((kind, at) => [kind, ...sums[at]]), ["all", ...total]];
 }
 
-/** Takes connections and never says a word. */
+/** Accepts connections and never responds. */
 async function silentServer() {
   const sockets = new Set();
   const server = createServer((socket) => {

@@ -13,8 +13,8 @@ export function must(holds, text) {
 /**
  * Waits for a condition, however long the machine takes within reason.
  *
- * @param condition gives something truthy when it holds
- * @returns what it gave
+ * @param condition returns something truthy when it holds
+ * @returns this value
  */
 export async function until(condition, what, patience = 120_000) {
   const end = Date.now() + patience;

@@ -33,7 +33,7 @@ const SIZES = {
   long: { random: 1000, each: 20, lanes: 3 },
 };
 const GRACES = [5, 0];
-// A lost session is to be told, not to be mended by a browser.
+// A lost session must be reported, not replaced by a login in a browser.
 const options = { login: false };
 
 /** @returns the rows of its table */

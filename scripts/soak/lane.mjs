@@ -1,4 +1,4 @@
-// A lane: one issuer, one folder, one login, and processes that share it. Lanes run side by side without a word to each other.
+// A lane: one issuer, one folder, one login, and processes that share it. Lanes run side by side and share nothing.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const LIFE = 3600;
 const RECORD = /^[0-9a-f]{40}\.(\d+)\.json$/;
 
 /**
- * Opens a lane with somebody signed in.
+ * Opens a lane with a login.
  *
  * @param options.grace seconds in which the issuer takes a used refresh token once more
  * @param options.timeout milliseconds that a worker waits for an answer
@@ -30,7 +30,7 @@ export async function openLane({ grace = 0, timeout } = {}) {
   });
   const lane = new Lane(sandbox, mkdtempSync(join(tmpdir(), "agentauth-soak-")), timeout);
   try {
-    await lane.signIn();
+    await lane.login();
     return lane;
   } catch (error) {
     await lane.close();
@@ -38,7 +38,7 @@ export async function openLane({ grace = 0, timeout } = {}) {
   }
 }
 
-// Each makes keys and signs somebody in, all in this process: many at once would keep each other from answering.
+// Each generates keys and logs in, all in this process: many at once would block each other.
 let opening = Promise.resolve();
 
 function openInTurn(options) {
@@ -75,7 +75,7 @@ process.once("exit", () => {
 });
 
 class Lane {
-  /** The time as the workers are told it: it moves when a token is to be over. */
+  /** The time of the workers: it moves forward when a token is to expire. */
   epoch = Date.now() + LIFE * 1000;
   workers = new Set();
 
@@ -89,14 +89,14 @@ class Lane {
     this.store = fileStore(home);
   }
 
-  /** A person signs in anew, whatever is stored. */
-  async signIn() {
+  /** Logs in again, whatever is stored. */
+  async login() {
     const clock = { now: () => performance.now(), epoch: () => this.epoch, sleep: async () => {} };
-    await new AgentClient({ store: this.store, clock, login: person }).login(this.server);
+    await new AgentClient({ store: this.store, clock, login: loginMethod }).login(this.server);
     this.ledger.clear();
   }
 
-  /** Lets the stored access token be over for everybody who asks from here on. */
+  /** Makes the stored access token expired for every later request. */
   expire() {
     this.epoch += LIFE * 1000 + 1000;
   }
@@ -108,7 +108,7 @@ class Lane {
     return grants[0];
   }
 
-  /** Everything that lies in the store must be whole, also what nobody looks at any more. */
+  /** Every file of the store must be complete, including old generations. */
   async check() {
     const folder = join(this.home, "grants");
     for (const name of readdirSync(folder)) {
@@ -156,8 +156,8 @@ function isWhole(text, generation) {
   }
 }
 
-/** Somebody who signs in at once, without a browser. */
-const person = {
+/** A login method without a browser. */
+const loginMethod = {
   async open() {
     const redirectUri = "http://127.0.0.1:49152/callback";
     return {

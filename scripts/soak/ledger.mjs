@@ -16,8 +16,8 @@ export class Ledger {
   /** Every request for a renewal so far, also those that are still to be answered. */
   all() {
     const fresh = this.#requests.total - this.#read;
-    // The log forgets what is old; whoever asks often enough misses nothing.
-    if (fresh > this.#requests.length) throw new Error("the log was asked too late");
+    // The log drops old requests: callers must read it often enough.
+    if (fresh > this.#requests.length) throw new Error("the request log was read too late");
     // What a request asks for stands in its body, which may still be on its way: the path is known at once.
     if (fresh > 0) this.#entries.push(...this.#requests.slice(-fresh).filter(({ path }) => path.endsWith("/token")));
     this.#read = this.#requests.total;

@@ -1,8 +1,8 @@
-// Processes of other namespaces, as in containers: nobody can see whether they live.
+// Processes of other PID namespaces, as in containers: other processes cannot see whether they are alive.
 import { settle } from "./aftermath.mjs";
 import { must } from "./invariant.mjs";
 import { inLanes } from "./lane.mjs";
-import { begin, bringTo, judge, meanwhile, stopOnce } from "./standstill.mjs";
+import { begin, bringTo, judge, othersDo, stopOnce } from "./standstill.mjs";
 import { Tally } from "./tally.mjs";
 import { canHaveNamespaces } from "./workers.mjs";
 
@@ -28,7 +28,7 @@ const SIZES = { short: { each: 1, lanes: 6 }, long: { each: 15, lanes: 10 } };
 
 /** Why it cannot be run here; undefined where it can. */
 function unavailable() {
-  return canHaveNamespaces() ? undefined : "this machine lets nobody make PID namespaces (unshare --pid needs root)";
+  return canHaveNamespaces() ? undefined : "this machine does not allow PID namespaces (unshare --pid needs root)";
 }
 
 /** @returns the rows of its table */
@@ -47,7 +47,7 @@ async function run({ size, say }) {
   });
   return chosen.map((trial) => {
     const { n, twice, lost } = tally.of(trial.what);
-    return [trial.what, n, meanwhile(trial), twice, lost];
+    return [trial.what, n, othersDo(trial), twice, lost];
   });
 }
 

@@ -20,14 +20,14 @@ export class Stages {
   #go = () => {};
   #say;
 
-  /** @param say hears which stage was reached, where it was told to stand still */
+  /** @param say receives the stage at which the process stands still */
   constructor(say) {
     this.#say = say;
     for (const call of new Set(Object.values(DEADLY).map((one) => one.call))) this.#guard(call);
     syncBuiltinESMExports();
   }
 
-  /** What the next renewal is to do: stand still at the stage `still` until it is told to go on, send its own process a signal at `deadly`. */
+  /** Sets what the next refresh does: stand still at the stage `still` until `go()`, send its own process a signal at `deadly`. */
   arm({ still, deadly, signal = "SIGKILL" }) {
     this.#still = still;
     this.#signal = signal;

@@ -3,13 +3,13 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { must, until } from "./invariant.mjs";
 
-// A lost session is to be told, not to be mended by a browser.
+// A lost session must be reported, not replaced by a login in a browser.
 const options = { login: false };
 
 /**
- * Brings a process to its stage and stops it there until its lease is over; then lets it go on.
+ * Brings a process to its stage, stops it there until its lease expires, and then continues it.
  *
- * @param trial.mayTakeOver whether the others are to go on without it meanwhile; else they must wait
+ * @param trial.mayTakeOver whether the others continue without it while it is stopped; else they must wait
  */
 export async function stopOnce(lane, { victim, crew, trial }) {
   const before = await begin(lane);
@@ -29,8 +29,8 @@ export async function stopOnce(lane, { victim, crew, trial }) {
   return judge(lane, { before, answers, trial });
 }
 
-/** What the others do while the process does not, in a word. */
-export function meanwhile({ mayTakeOver, isSaved }) {
+/** What the other processes do while this one is stopped, in a word. */
+export function othersDo({ mayTakeOver, isSaved }) {
   return mayTakeOver ? "take over" : isSaved ? "go on" : "wait";
 }
 
@@ -54,15 +54,15 @@ export async function bringTo(lane, { victim, crew, trial }) {
   return { own, others };
 }
 
-/** Waits until the newest lease is over; nobody may have gone on without its holder. */
+/** Waits until the newest lease expires; no other process may have continued without its holder. */
 async function pastDeadline(lane, { others, trial }) {
   const sent = lane.ledger.all().length;
   let early;
   for (const other of others) other.then((answer) => (early ??= answer));
   const deadline = deadlineOf(lane);
   await until(() => bootClock() > deadline + 500, "the end of a lease");
-  must(trial.isSaved || !early, () => `${trial.what}: somebody went on: ${JSON.stringify(early)}`);
-  must(lane.ledger.all().length === sent, `${trial.what}: somebody asked the issuer meanwhile`);
+  must(trial.isSaved || !early, () => `${trial.what}: a process continued: ${JSON.stringify(early)}`);
+  must(lane.ledger.all().length === sent, `${trial.what}: a process sent a request to the issuer while it had to wait`);
 }
 
 function deadlineOf({ home }) {

@@ -1,6 +1,6 @@
 // Processes that stand still during a renewal for longer than their lease lasts, as under SIGSTOP, and then go on.
 import { inLanes } from "./lane.mjs";
-import { meanwhile, stopOnce } from "./standstill.mjs";
+import { othersDo, stopOnce } from "./standstill.mjs";
 import { Tally } from "./tally.mjs";
 
 /** The scenario. */
@@ -35,6 +35,6 @@ async function run({ size, say }) {
   });
   return TRIALS.map((trial) => {
     const { n, twice, lost } = tally.of(trial.what);
-    return [trial.what, n, meanwhile(trial), twice, lost];
+    return [trial.what, n, othersDo(trial), twice, lost];
   });
 }

@@ -1,6 +1,6 @@
-// One agent: a process with the built package, a store in files and nothing else. It asks for a token when it is told to,
-// and stands still or dies at the stage that it is told; that is all done from outside, through the options that
-// AgentClient and its store take, and by putting file system calls of this process behind a door.
+// One agent: a process with the built package, a store in files and nothing else. It requests a token on a message,
+// and stands still or dies at the stage that the message names. This works through the options of AgentClient and its
+// store, and by wrapping file system calls of this process.
 import { digest } from "./digest.mjs";
 import { AgentClient, fileStore, isAgentAuthError } from "./dist.mjs";
 import { Stages } from "./stages.mjs";
@@ -28,7 +28,7 @@ const agent = new AgentClient({
   },
 });
 
-/** The request as it is, at another address: a name that does not exist, a port where nobody listens. */
+/** The request as it is, at another address: a name that does not exist, a port without a listener. */
 function detoured(request) {
   const { pathname } = new URL(request.url);
   const { method, headers, body } = request;

@@ -35,30 +35,30 @@ export class Worker {
   #waiting = new Map();
   #stages = [];
   #nextId = 1;
-  #talk = "";
+  #output = "";
 
   constructor(settings, { namespace = false } = {}) {
     const command = [...(namespace ? OWN_NAMESPACE : []), process.execPath, PROGRAM, JSON.stringify(settings)];
     this.#child = spawn(command[0], command.slice(1), { stdio: ["ignore", "pipe", "pipe", "ipc"] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.on("data", (chunk) => {
-        this.#talk += chunk;
+        this.#output += chunk;
       });
     }
     alive.add(this);
     this.ended = new Promise((resolve) => this.#child.once("close", resolve)).then(() => this.#release());
     this.ready = new Promise((resolve, reject) => {
-      this.ended.then(() => reject(new Broken(`a worker did not start: ${this.#talk}`)));
+      this.ended.then(() => reject(new Broken(`a worker did not start: ${this.#output}`)));
       this.#child.once("message", () => resolve(namespace ? onlyChild(this.#child.pid) : this.#child.pid));
     }).then((pid) => {
       this.#pid = pid;
     });
-    this.#child.on("message", (message) => this.#hear(message));
-    // A message to a process that was just killed; its end is heard of otherwise.
+    this.#child.on("message", (message) => this.#receive(message));
+    // A message to a process that was just killed; `close` reports its end.
     this.#child.on("error", () => {});
   }
 
-  /** Asks for a token; gives its digest, or the error, or `gone` where the process ended first. */
+  /** Asks for a token; returns its digest, or the error, or `gone` where the process ended first. */
   ask(message) {
     const id = this.#nextId++;
     return new Promise((resolve) => {
@@ -67,7 +67,7 @@ export class Worker {
     });
   }
 
-  /** Asks again while it is told "not at this moment", as an agent does; not for ever. */
+  /** Asks again while the error class is "unavailable", as an agent does, up to `times` times. */
   async insist(message, times = 8) {
     const answer = await this.ask(message);
     if (answer.error?.class !== "unavailable" || times === 1) return answer;
@@ -114,7 +114,7 @@ export class Worker {
     if (this.#child.connected) this.#child.send(message, () => {});
   }
 
-  #hear(message) {
+  #receive(message) {
     if (message.kind === "at") return this.#stages.shift()?.(message.stage);
     if (message.kind !== "answer") return;
     this.#waiting.get(message.id)?.(message);

@@ -151,7 +151,7 @@ describe("a sandbox", () => {
     await expect(fetch(`${sandbox.origin}/health`)).rejects.toThrow();
   });
 
-  it("waits before management answers as long as it was told, and before no others", async () => {
+  it("delays management responses by the latency, and no others", async () => {
     await using sandbox = await startSandbox({ latency: 3_600_000 });
     await expect(ask(sandbox, devicesUrl(sandbox), { signal: AbortSignal.timeout(100) })).rejects.toThrow();
     expect((await fetch(`${sandbox.origin}/health`)).status).toBe(200);

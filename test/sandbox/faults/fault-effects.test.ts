@@ -55,7 +55,7 @@ describe("faults that replace the answer", () => {
     expect(await response.text()).toContain("<form");
   });
 
-  it("redirect: to where it was told", async () => {
+  it("redirect: to its location", async () => {
     const found = await withFault(service, { kind: "redirect", location: "https://evil.example/x" });
     expect([found.status, found.headers.get("location")]).toEqual([302, "https://evil.example/x"]);
     expect((await withFault(service, { kind: "redirect", location: "/", status: 307 })).status).toBe(307);
@@ -200,7 +200,7 @@ describe("faults of the list", () => {
 });
 
 describe("faults of the items", () => {
-  it("unknown-enum: values that nobody documented", async () => {
+  it("unknown-enum: undocumented values", async () => {
     const body = (await (await withFault(service, { kind: "unknown-enum" })).json()) as ListEnvelope<Device>;
     expect(body.summaries[0]).toMatchObject({ session_type: "quantum", status: "paused" });
     service.faults.add({ kind: "unknown-enum", path: "pool" });

@@ -36,7 +36,7 @@ describe("control endpoints", () => {
     expect((await ask(sandbox, devicesUrl(sandbox))).status).toBe(200);
   });
 
-  it("tell what was asked", async () => {
+  it("list the requests", async () => {
     await ask(sandbox, devicesUrl(sandbox, { offset: 7 }));
     const body = await (await control("GET", "/requests")).json();
     expect(body).toMatchObject({

@@ -57,7 +57,7 @@ export async function ask(
   return { status: response.status, nonce: response.headers.get("dpop-nonce"), body };
 }
 
-/** Calls the tool that tells who is asking. */
+/** Calls the tool that returns the caller. */
 export async function whoAmI(
   url: string,
   token: string | undefined,

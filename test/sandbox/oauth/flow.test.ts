@@ -287,7 +287,7 @@ describe("scopes", () => {
 });
 
 describe.each([false, true])("introspection, opaque: %s", (opaque) => {
-  it("tells what a token is", async () => {
+  it("returns the facts of a token", async () => {
     await start({ opaque });
     const session = await signIn(sandbox, { resource: sandbox.mcpUrl });
     expect(session.tokens.access_token.startsWith("eyJ")).toBe(!opaque);
@@ -311,7 +311,7 @@ describe.each([false, true])("introspection, opaque: %s", (opaque) => {
     expect(anonymous.status).toBeGreaterThanOrEqual(400);
   });
 
-  it("tells a public client of its own tokens only", async () => {
+  it("lets a public client introspect its own tokens only", async () => {
     await start({ opaque });
     const session = await signIn(sandbox);
     const stranger = await register(session.as, { token_endpoint_auth_method: "none" });
@@ -399,7 +399,7 @@ describe("devices", () => {
     return ((await response.json()) as { summaries: Record<string, unknown>[] }).summaries;
   };
 
-  it("appear in the list when somebody signs in, and are seen again at a refresh", async () => {
+  it("appear in the list after a login, and are seen again at a refresh", async () => {
     const now = 1_790_000_000_000;
     await start({ now: () => now });
     const before = await list();

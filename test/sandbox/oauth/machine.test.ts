@@ -134,7 +134,7 @@ describe("the identity provider", () => {
   const spend = (assertion = "", more: Record<string, string> = {}) =>
     token({ grant_type: JWT_BEARER, assertion, resource: sandbox.mcpUrl, ...more });
 
-  it("vouches for a person at an authorization server, once for each time it is asked", async () => {
+  it("vouches for a user at an authorization server, once for each time it is asked", async () => {
     const { body } = await vouch();
     expect(body).toMatchObject({ issued_token_type: `${TYPE}id-jag`, token_type: "N_A" });
     const spent = await spend(body["access_token"]);
@@ -157,7 +157,7 @@ describe("the identity provider", () => {
     expect((await vouch({}, basic(machine.idp.clientId, "wrong"))).status).toBe(401);
   });
 
-  it("gives its word for one client, one resource, and the scopes that were asked for", async () => {
+  it("issues an ID-JAG for one client, one resource, and the scopes that were asked for", async () => {
     const word = async () => (await vouch()).body["access_token"] ?? "";
     expect((await bearer(await word(), { resource: sandbox.mcpUrl })).body["error"]).toBe("invalid_grant");
     const other = `${sandbox.mcpUrl}/${sandbox.ids.pool}`;
@@ -167,7 +167,7 @@ describe("the identity provider", () => {
 });
 
 describe("machines", () => {
-  it("are not there where nobody asked for them, and nothing is said of them", async () => {
+  it("are not there without the option, and not advertised", async () => {
     const plain = await startSandbox({ devices: 0 });
     try {
       expect(plain.machine).toBeUndefined();

@@ -113,7 +113,7 @@ describe("the metadata of an MCP server", () => {
     }
   });
 
-  it("names scopes where it was told to", async () => {
+  it("names the scopes of the option", async () => {
     await start({ scopesSupported: ["mcp", "reports:read"] });
     const response = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`);
     expect(await response.json()).toMatchObject({ scopes_supported: ["mcp", "reports:read"] });

@@ -45,7 +45,7 @@ function expectSafe(page: Page): void {
 }
 
 describe("the pages", () => {
-  it("sign somebody in and ask whether to allow", async () => {
+  it("log a user in and ask for consent", async () => {
     const client = await register(as);
     const { begun, login, consent } = await toConsent(client, { resource: sandbox.mcpUrl, scope: "mcp reports:read" });
     for (const page of [login, consent]) {
@@ -99,7 +99,7 @@ describe("the pages", () => {
     expect(back.html).toContain("logged in as <strong>Carol Example");
   });
 
-  it("let nobody in without the browser's own cookies, or with somebody who does not exist", async () => {
+  it("log no user in without the browser's own cookies, or with an unknown user", async () => {
     const { url } = asPage(await browser.open((await begin(as, await register(as))).url));
     const stranger = new Browser(sandbox.origin);
     const stolen = asPage(await stranger.open(url, { account: "alice" }));
@@ -185,7 +185,7 @@ describe("signing out", () => {
     expect(again.html).toContain("Log in as");
   });
 
-  it("asks nothing where nobody is signed in, and goes where the client registered", async () => {
+  it("asks nothing where no user is logged in, and goes where the client registered", async () => {
     expect(asPage(await browser.open(as.end_session_endpoint ?? "")).html).toContain("Logged out");
     const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
     const url = new URL(as.end_session_endpoint ?? "");
@@ -231,7 +231,7 @@ describe("the device flow", () => {
     return { client, device, poll };
   }
 
-  it("lets somebody type the code", async () => {
+  it("lets the user type the code", async () => {
     await restart({ deviceFlow: true });
     const { device, poll } = await beginDevice();
     expect(await (await poll()).json()).toMatchObject({ error: "authorization_pending" });

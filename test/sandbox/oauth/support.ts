@@ -48,7 +48,7 @@ export interface Begun {
   state: string;
 }
 
-/** The address that somebody's browser is to open. */
+/** The URL that the browser opens. */
 export async function begin(
   as: oauth.AuthorizationServer,
   client: oauth.Client,
