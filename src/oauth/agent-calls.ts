@@ -21,7 +21,7 @@ export function callOf(
 }
 
 /** A request with the client that was given, at the issuer that a server names; undefined where none was given. */
-export async function callOfClient(
+export async function callForClient(
   context: LoginContext,
   mcpUrl: string,
   signal: AbortSignal | undefined,
@@ -31,7 +31,7 @@ export async function callOfClient(
   const { issuer: server, server: named } = await discoverIssuer(context, mcpUrl, undefined, signal);
   // The token to exchange is a credential as well.
   const credential = credentialOf(given) ?? "the token to exchange";
-  const use = { client: given, issuer: server.issuer, server: named, credential, byPerson: false, signal };
+  const use = { client: given, issuer: server.issuer, server: named, credential, isInteractive: false, signal };
   await holdToIssuer(context, use);
   const client = preRegisteredClient({ ...context, client: given, server, isMachine: true });
   const { issuer, tokenEndpoint } = server;

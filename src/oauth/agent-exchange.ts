@@ -11,7 +11,7 @@ import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./tok
 export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
   /** Default: the access token of the MCP server. It is never stored. */
   subjectToken?: string | Secret | undefined;
-  /** Whether a person may be asked to sign in for the server's own token. Default: whether the client has a way to. */
+  /** Whether the user may be asked to log in for the server's own token. Default: whether the client has a way to. */
   login?: boolean | undefined;
   /** Ends the exchange. */
   signal?: AbortSignal | undefined;
@@ -30,12 +30,12 @@ export interface ExchangeContext {
 
 /** An exchanged token is not given out any more when it ends within this time. */
 const MARGIN_MS = 60_000;
-const MAX_KEPT = 256;
+const MAX_CACHED = 256;
 
 /** Exchanges tokens, and remembers in this process what they were exchanged for. */
-export class Exchanges {
-  readonly #kept = new Map<string, ExchangedToken>();
-  readonly #flights = new SingleFlight<ExchangedToken>();
+export class ExchangeCache {
+  readonly #cached = new Map<string, ExchangedToken>();
+  readonly #inFlight = new SingleFlight<ExchangedToken>();
 
   /** @throws as `exchangeTokens`, and `login_required` where no client is known that could ask */
   async get(server: string, options: ExchangeOptions, context: ExchangeContext): Promise<ExchangedToken> {
@@ -45,25 +45,26 @@ export class Exchanges {
     if (call === undefined) throw noClient(server);
     const subject = grant ? grant.tokens.accessToken : subjectToken;
     const request: ExchangeRequest = { ...rest, subjectToken: subject ?? "" };
-    const name = await nameOf(call, request);
-    const kept = this.#kept.get(name);
+    const name = await cacheKeyOf(call, request);
+    const kept = this.#cached.get(name);
     if (kept?.expiresAt !== undefined && kept.expiresAt.getTime() - MARGIN_MS > context.clock.epoch()) return kept;
-    this.#kept.delete(name);
-    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(toldWhatHelps);
-    const token = await this.#flights.run(name, work, signal);
-    this.#keep(name, token);
+    this.#cached.delete(name);
+    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithHint);
+    const token = await this.#inFlight.run(name, work, signal);
+    this.#put(name, token);
     return token;
   }
 
-  #keep(name: string, token: ExchangedToken): void {
+  #put(name: string, token: ExchangedToken): void {
     if (token.expiresAt === undefined) return;
-    this.#kept.set(name, token);
-    if (this.#kept.size > MAX_KEPT) for (const oldest of this.#kept.keys()) return void this.#kept.delete(oldest);
+    this.#cached.set(name, token);
+    if (this.#cached.size > MAX_CACHED)
+      for (const oldest of this.#cached.keys()) return void this.#cached.delete(oldest);
   }
 }
 
 /** All that an exchanged token depends on, as one hash: the tokens themselves are not remembered. */
-function nameOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
+function cacheKeyOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
   const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType } = request;
   const plain = (token: string | Secret | undefined) => (token instanceof Secret ? token.reveal() : token);
   const tokens = [plain(subjectToken), subjectTokenType, plain(actorToken), actorTokenType, requestedTokenType];
@@ -81,7 +82,7 @@ const HINTS: Readonly<Record<string, string>> = {
     "the issuer does not exchange tokens; agentauth discover <mcp_url> shows which grants it names",
 };
 
-function toldWhatHelps(thrown: unknown): never {
+function rethrowWithHint(thrown: unknown): never {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined || !Object.hasOwn(HINTS, thrown.code)) throw thrown;
   throw withHint(thrown, HINTS[thrown.code]);
 }

@@ -6,15 +6,17 @@ import type { Nonces } from "./dpop/nonces.js";
 import type { Grant } from "./grant/grant.js";
 import { replayable } from "./http/replay.js";
 import { loginCommand } from "./login/login-command.js";
-import { union } from "./token/scope.js";
+import { unionScopes } from "./token/scope.js";
 
 /** What `fetch` needs of its agent. */
 export interface FetchContext {
   /** How requests with the token of a grant leave. */
   fetchFor(grant: Grant): typeof globalThis.fetch;
   grant(url: string, options: { signal?: AbortSignal | undefined }): Promise<Grant>;
-  renew(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
-  /** A new sign-in in place of a grant that the server did not take; whoever comes late gets what another one signed in. */
+  refresh(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
+  /**
+   * A new login in place of a grant that the server did not take; whoever comes late gets what another one logged in.
+   */
   replace(
     refused: Grant,
     request: {
@@ -25,15 +27,17 @@ export interface FetchContext {
     },
   ): Promise<Grant>;
   mayLogin: boolean;
-  /** Whether a person has just signed in because a server refused the grant before this one: once more will not help. */
-  cameOfRefusal(grant: Grant): boolean;
+  /**
+   * Whether the user has just logged in because a server refused the grant before this one: once more will not help.
+   */
+  followsRefusal(grant: Grant): boolean;
   /** What servers want to see in proofs, where tokens are bound to a key. */
   nonces: Nonces;
 }
 
 /**
- * Sends a request with the token of its server. Each remedy is tried once: a refused token is renewed, then replaced by
- * a new sign-in; missing scopes are asked for. What is refused after that is the answer.
+ * Sends a request with the token of its server. Each remedy is tried once: a refused token is refreshed, then replaced
+ * by a new login; missing scopes are asked for. What is refused after that is the answer.
  */
 export async function fetchWithToken(
   context: FetchContext,
@@ -55,23 +59,23 @@ export async function fetchWithToken(
     await response.body?.cancel().catch(() => undefined);
     replay.require();
     tried[remedy] = true;
-    const renewed = remedy === "renewal" ? await renewal(context, grant, signal) : undefined;
+    const renewed = remedy === "renewal" ? await tryRefresh(context, grant, signal) : undefined;
     if (remedy === "renewal" && renewed === undefined) tried.signIn = true;
     const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
-    const previousScope = remedy === "stepUp" ? scopesBefore(grant) : undefined;
+    const previousScope = remedy === "stepUp" ? previousScopes(grant) : undefined;
     grant =
       renewed ?? (await context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
   }
 }
 
 /** All scopes that were asked for or granted so far. */
-function scopesBefore(grant: Grant): string | undefined {
-  return union(grant.requestedScope, grant.tokens.scope);
+function previousScopes(grant: Grant): string | undefined {
+  return unionScopes(grant.requestedScope, grant.tokens.scope);
 }
 
 type Remedy = "renewal" | "signIn" | "stepUp";
 
-interface Refusal {
+interface RejectedRequest {
   response: Response;
   challenge: BearerChallenge | undefined;
   grant: Grant;
@@ -79,8 +83,8 @@ interface Refusal {
 }
 
 function remedyFor(
-  { response, challenge, grant, tried }: Refusal,
-  { mayLogin, cameOfRefusal }: Pick<FetchContext, "mayLogin" | "cameOfRefusal">,
+  { response, challenge, grant, tried }: RejectedRequest,
+  { mayLogin, followsRefusal: cameOfRefusal }: Pick<FetchContext, "mayLogin" | "followsRefusal">,
 ): Remedy | undefined {
   const isInVain = cameOfRefusal(grant);
   if (response.status === 401) {
@@ -88,7 +92,7 @@ function remedyFor(
     return mayLogin && !tried.signIn && !isInVain ? "signIn" : undefined;
   }
   if (response.status !== 403 || challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
-  const wasAsked = coversAsked(grant, challenge.scope);
+  const wasAsked = wasRequested(grant, challenge.scope);
   if (mayLogin && !(isInVain && wasAsked)) return "stepUp";
   const lacks = isInVain && wasAsked ? "still lacks scopes after a sign-in that was for them" : "lacks scopes";
   throw new AgentAuthError(
@@ -102,25 +106,25 @@ function remedyFor(
   );
 }
 
-/** Whether the scopes that are missing were asked for in the sign-in that gave this grant. */
-function coversAsked({ requestedScope }: Grant, missing: string | undefined): boolean {
+/** Whether the scopes that are missing were asked for in the login that gave this grant. */
+function wasRequested({ requestedScope }: Grant, missing: string | undefined): boolean {
   const asked = new Set(requestedScope?.split(" "));
   return (missing ?? "").split(" ").every((one) => one === "" || asked.has(one));
 }
 
 /** The command that asks for what was there and what is missing. */
 function stepUpCommand(grant: Grant, missing: string | undefined): string {
-  return loginCommand(grant, { scope: union(scopesBefore(grant), missing) });
+  return loginCommand(grant, { scope: unionScopes(previousScopes(grant), missing) });
 }
 
-/** A renewal that the issuer refuses leads to the next remedy. */
-async function renewal(
+/** A refresh that the issuer refuses leads to the next remedy. */
+async function tryRefresh(
   context: FetchContext,
   grant: Grant,
   signal: AbortSignal | undefined,
 ): Promise<Grant | undefined> {
   try {
-    return await context.renew(grant, signal);
+    return await context.refresh(grant, signal);
   } catch (error) {
     if (isAgentAuthError(error) && error.code === "login_required" && context.mayLogin) return undefined;
     throw error;

@@ -19,9 +19,9 @@ import { parseScope } from "./token/scope.js";
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {
   /** Where grants are kept. */
   store: GrantStore;
-  /** How a person signs in; without it nobody is ever asked, and a needed login is an error. */
+  /** How the user logs in; without it nobody is ever asked, and a needed login is an error. */
   login?: LoginMethod | undefined;
-  /** What the client is called where a person gives consent. Default "agentauth". */
+  /** What the client is called where the user gives consent. Default "agentauth". */
   clientName?: string | undefined;
   /**
    * What judges addresses by where their names lead, such as `nodeNetwork()` of `agentauth/node`; it takes the place of
@@ -33,8 +33,8 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   /** A client that the issuer already knows. */
   client?: PreRegisteredClient | undefined;
   /**
-   * How tokens come without a person, for the client that is named by `client`. Nobody is ever asked to sign in then, and
-   * what it gives is kept apart from the logins of people.
+   * How tokens come without the user, for the client that is named by `client`. Nobody is ever asked to log in then,
+   * and what it gives is kept apart from the logins of people.
    */
   grant?: MachineGrant | undefined;
   /** Whether requests to issuers show a client certificate, for which they may have other addresses (RFC 8705 section 5). */
@@ -49,18 +49,18 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   clientMetadataUrl?: string | undefined;
   /** Replaces the `resource` that the server's metadata names. */
   resource?: string | undefined;
-  /** How a person signs in. Default "browser". */
+  /** How the user logs in. Default "browser". */
   flow?: "browser" | "device" | undefined;
   /**
-   * Milliseconds that a person may take with the flow "device", however long its code is good. Default: what `login` says,
-   * else 300,000. In a browser it is `login` that waits.
+   * Milliseconds that the user may take with the flow "device", however long its code is good. Default: what `login`
+   * says, else 300,000. In a browser it is `login` that waits.
    */
   loginTimeoutMs?: number | undefined;
   /** Which account is meant. */
   loginHint?: string | undefined;
   /** Hears of every request of the flow and what became of its answer. */
   onTrace?: ((entry: TraceEntry) => void) | undefined;
-  /** Hears what goes on beyond single requests: whom it waits for, what is renewed. */
+  /** Hears what goes on beyond single requests: whom it waits for, what is refreshed. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 

@@ -2,6 +2,6 @@
 export interface Progress {
   /** What is going on. */
   about: "renewal" | "sign-in";
-  /** What it is, in words for a person. */
+  /** What it is, in words for the user. */
   text: string;
 }

@@ -1,8 +1,8 @@
 import { isAgentAuthError } from "../errors.js";
 import { bindMethods } from "../http/bind-methods.js";
 import { type Clock, systemClock } from "../http/deadline.js";
-import { type ClientCall, callOf, callOfClient } from "./agent-calls.js";
-import { type ExchangeOptions, Exchanges } from "./agent-exchange.js";
+import { type ClientCall, callForClient, callOf } from "./agent-calls.js";
+import { ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
 import {
   type AgentClientOptions,
@@ -13,7 +13,7 @@ import {
   expectedIssuer,
   type StatusOptions,
 } from "./agent-options.js";
-import { bindUsedClient, otherThanNamed } from "./client/issuer-binding.js";
+import { bindUsedClient, issuerMismatch } from "./client/issuer-binding.js";
 import { discover } from "./discovery/discovery.js";
 import { parseMcpUrl } from "./discovery/resource.js";
 import { Nonces } from "./dpop/nonces.js";
@@ -29,13 +29,13 @@ import { checkEndpointOrigins } from "./login/endpoint-origins.js";
 import { loginRequired } from "./login/login-command.js";
 import { type LoginContext, loginContextOf } from "./login/login-context.js";
 import {
+  checkClientIssuer,
   finishInSession,
-  holdClient,
-  keyIn,
+  grantKeyFor,
   knownRedirect,
   prepareLogin,
+  reportNewIssuer,
   scopeFor,
-  tellNewIssuer,
 } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import { describeLogin, type LoginStatus } from "./login/login-status.js";
@@ -49,8 +49,8 @@ import { type RemoteLogout, revokeRemotely } from "./token/revocation.js";
 export type { AgentClientOptions } from "./agent-options.js";
 
 /**
- * Gets bearer tokens for MCP servers: from the store, else by refresh, else by signing a person in. Its methods are bound:
- * `{ fetch: agent.fetch }` works.
+ * Gets bearer tokens for MCP servers: from the store, else by refresh, else by logging the user in. Its methods are
+ * bound: `{ fetch: agent.fetch }` works.
  *
  * @example
  * const agent = new AgentClient({ store: memoryStore(), login });
@@ -58,11 +58,11 @@ export type { AgentClientOptions } from "./agent-options.js";
  */
 export class AgentClient {
   readonly #options: AgentClientOptions;
-  readonly #ways: ConnectionPool;
+  readonly #connections: ConnectionPool;
   readonly #clock: Clock;
-  readonly #keeper: TokenManager;
+  readonly #tokenManager: TokenManager;
   readonly #machine: MachineTokenManager | undefined;
-  readonly #exchanges = new Exchanges();
+  readonly #exchanges = new ExchangeCache();
   readonly #nonces = new Nonces();
 
   constructor(options: AgentClientOptions) {
@@ -78,7 +78,7 @@ export class AgentClient {
     checkOptions(options);
     bindMethods(this, AgentClient.prototype);
     this.#options = options;
-    this.#ways = new ConnectionPool(options);
+    this.#connections = new ConnectionPool(options);
     this.#clock = options.clock ?? systemClock;
     const common = {
       store,
@@ -86,8 +86,8 @@ export class AgentClient {
       loginContext: (key: GrantKey, before: Grant | undefined) => this.#context(key, before),
       onProgress,
     };
-    const httpFor = (grant: Grant) => this.#ways.get(grant.server, grant).http;
-    this.#keeper = new TokenManager({
+    const httpFor = (grant: Grant) => this.#connections.get(grant.server, grant).http;
+    this.#tokenManager = new TokenManager({
       ...common,
       httpFor,
       timeoutMs: timeout,
@@ -96,7 +96,7 @@ export class AgentClient {
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
       nonces: this.#nonces,
     });
-    const httpTo = (address: string) => this.#ways.get(address).http;
+    const httpTo = (address: string) => this.#connections.get(address).http;
     this.#machine =
       options.grant && client && new MachineTokenManager({ ...common, grant: options.grant, client, httpTo });
   }
@@ -104,12 +104,12 @@ export class AgentClient {
   /**
    * A token for an MCP server that is good for `minTtl` more seconds.
    *
-   * @throws `AgentAuthError` class `auth` where a person is needed and there is none, `refused` where a peer broke a
+   * @throws `AgentAuthError` class `auth` where the user is needed and there is none, `refused` where a peer broke a
    * rule, `unavailable` where one did not answer
    */
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
     checkCall(options);
-    return new AccessToken(await (this.#machine ?? this.#keeper).get(this.#key(mcpUrl), options));
+    return new AccessToken(await (this.#machine ?? this.#tokenManager).get(this.#key(mcpUrl), options));
   }
 
   /**
@@ -121,22 +121,22 @@ export class AgentClient {
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCall(options);
     const key = this.#key(mcpUrl);
-    const keeper = this.#machine ?? this.#keeper;
+    const keeper = this.#machine ?? this.#tokenManager;
     return this.#exchanges.get(key.server, options, {
       clock: this.#clock,
       grant: (wish) => keeper.get(key, wish),
       callOf: (grant) => this.#callOf(grant),
       client: async (signal) => {
         const grant = await keeper.find(key);
-        if (grant) this.#expect(grant.issuer, grant.server);
-        return grant ? this.#callOf(grant) : callOfClient(this.#context(key, undefined), key.server, signal);
+        if (grant) this.#requireIssuer(grant.issuer, grant.server);
+        return grant ? this.#callOf(grant) : callForClient(this.#context(key, undefined), key.server, signal);
       },
     });
   }
 
   /**
-   * `fetch` with the token of the server it goes to. Refreshes before the token ends; on 401 refreshes once and asks once
-   * more; on 403 `insufficient_scope` signs in once for the scopes that are missing.
+   * `fetch` with the token of the server it goes to. Refreshes before the token ends; on 401 refreshes once and asks
+   * once more; on 403 `insufficient_scope` logs in once for the scopes that are missing.
    *
    * The token goes to the server that it is for and is never sent along to another origin.
    */
@@ -144,31 +144,31 @@ export class AgentClient {
     const machine = this.#machine;
     return fetchWithToken(
       {
-        fetchFor: (grant) => this.#ways.get(grant.server, grant).fetch,
-        grant: (url, options) => (machine ?? this.#keeper).toSend(this.#key(url), options),
-        renew: (grant, signal) => this.#keeper.refreshRefused(grant, signal),
+        fetchFor: (grant) => this.#connections.get(grant.server, grant).fetch,
+        grant: (url, options) => (machine ?? this.#tokenManager).toSend(this.#key(url), options),
+        refresh: (grant, signal) => this.#tokenManager.refreshRefused(grant, signal),
         replace: (refused, request) =>
-          machine?.replace(refused, request) ?? this.#keeper.login(refused, { ...request, refused }),
+          machine?.replace(refused, request) ?? this.#tokenManager.login(refused, { ...request, refused }),
         nonces: this.#nonces,
-        // A machine that has to ask anew does so where a person would sign in.
+        // A machine that has to ask again does so where the user would log in.
         mayLogin: machine !== undefined || this.#options.login !== undefined,
-        cameOfRefusal: (grant) => machine === undefined && this.#keeper.cameOfRefusal(grant),
+        followsRefusal: (grant) => machine === undefined && this.#tokenManager.followsRefusal(grant),
       },
       input,
       init,
     );
   }
 
-  /** Signs a person in, whatever is stored. */
+  /** Logs the user in, whatever is stored. */
   async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
     checkCall(options);
-    const key = this.#personKey(mcpUrl);
+    const key = this.#loginKey(mcpUrl);
     const seen = await this.#options.store.read(key);
-    return new AccessToken(await this.#keeper.login(key, { ...options, seen, explicit: true }));
+    return new AccessToken(await this.#tokenManager.login(key, { ...options, seen, explicit: true }));
   }
 
   /**
-   * The first half of a login in two steps: everything up to the address that a person has to open. What is given back
+   * The first half of a login in two steps: everything up to the address that the user has to open. What is given back
    * holds secrets and must be kept as privately as a token until {@link AgentClient.finishLogin}.
    *
    * @param redirectUri where the callback will be received; as a function it is told the address that the client is
@@ -180,21 +180,21 @@ export class AgentClient {
     options: Pick<TokenOptions, "scope" | "signal"> = {},
   ): Promise<PreparedLogin> {
     checkCall(options);
-    const key = this.#personKey(mcpUrl);
+    const key = this.#loginKey(mcpUrl);
     const asked = this.#context(key, await this.#options.store.read(key));
     const signal = options.signal ?? new AbortController().signal;
     const found = await discover(asked, mcpUrl, undefined, signal);
-    tellNewIssuer(asked, found);
+    reportNewIssuer(asked, found);
     const context = await checkEndpointOrigins(asked, found, {
       flow: "browser",
       method: this.#options.login,
       signal,
     });
-    await holdClient(context, found, signal);
+    await checkClientIssuer(context, found, signal);
     const wanted = scopeFor(found, { scope: options.scope });
     const resource = context.resource ?? found.resource?.resource ?? found.server;
     const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);
-    return withReservation(context.store, keyIn(context, found.server), async () => {
+    return withReservation(context.store, grantKeyFor(context, found.server), async () => {
       const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
       return prepareLogin(context, { found, ...wanted, resource, redirectUri: address, signal });
     });
@@ -209,7 +209,7 @@ export class AgentClient {
     session: LoginSession,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
-    this.#expect(login.issuer.issuer, login.server);
+    this.#requireIssuer(login.issuer.issuer, login.server);
     const contextOf = () => {
       const { server, overrides, issuer } = login;
       const endpoints = { token: issuer.tokenEndpoint };
@@ -234,9 +234,9 @@ export class AgentClient {
     const { account } = options;
     const key = this.#key(mcpUrl);
     const grant = await (account === undefined
-      ? (this.#machine ?? this.#keeper).find(key)
+      ? (this.#machine ?? this.#tokenManager).find(key)
       : this.#options.store.read({ ...key, account: account ?? undefined }));
-    if (!grant) return { removed: false, told: undefined };
+    if (!grant) return { removed: false, revoked: undefined };
     // A login of a time before bindings were stored is the only word on its client's issuer.
     await bindUsedClient(this.#context(key, grant), grant);
     await this.#options.store.remove(grant);
@@ -281,9 +281,9 @@ export class AgentClient {
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
     checkCall(options);
     const key = this.#key(mcpUrl);
-    const grant = await (this.#machine ?? this.#keeper).find(key);
+    const grant = await (this.#machine ?? this.#tokenManager).find(key);
     if (!grant) throw this.#machine ? noToken(key.server) : loginRequired(key, "nobody is signed in");
-    this.#expect(grant.issuer, grant.server);
+    this.#requireIssuer(grant.issuer, grant.server);
     const { client, privateKey, http } = this.#callOf(grant);
     return introspect({ ...grant, client }, http, options.signal, privateKey);
   }
@@ -294,27 +294,27 @@ export class AgentClient {
     trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
   ): LoginContext {
     const by = { clock: this.#clock, nonces: this.#nonces, profile: this.#profile(), trace };
-    return loginContextOf(this.#options, account, { ...this.#ways.get(server, remembered), ...by, remembered });
+    return loginContextOf(this.#options, account, { ...this.#connections.get(server, remembered), ...by, remembered });
   }
 
   #callOf(grant: Grant): ClientCall {
     const expected = expectedIssuer(this.#options) ?? grant.issuer;
     const client = expected === grant.issuer ? this.#options.client : undefined;
-    return callOf(grant, client, { clock: this.#clock, http: this.#ways.get(grant.server, grant).http });
+    return callOf(grant, client, { clock: this.#clock, http: this.#connections.get(grant.server, grant).http });
   }
 
   /** Refuses a login of another issuer than the one that the options name. */
-  #expect(issuer: string, from: string): void {
+  #requireIssuer(issuer: string, from: string): void {
     const expected = expectedIssuer(this.#options);
-    if (expected !== undefined && expected !== issuer) throw otherThanNamed(expected, [issuer], from);
+    if (expected !== undefined && expected !== issuer) throw issuerMismatch(expected, [issuer], from);
   }
 
   #profile(): string {
     return this.#options.profile ?? "default";
   }
 
-  /** The key of a login; a machine does not sign in. */
-  #personKey(mcpUrl: string): GrantKey {
+  /** The key of a login; a machine does not log in. */
+  #loginKey(mcpUrl: string): GrantKey {
     const key = this.#key(mcpUrl);
     if (this.#options.grant) throw noSignIn(this.#options.grant);
     if (isMachineAccount(key.account)) throw noPerson(key.account);

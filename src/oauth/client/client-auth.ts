@@ -59,7 +59,7 @@ interface KeyAlgorithm {
   namedCurve?: string;
 }
 
-const FITS: Readonly<Record<SigningAlgorithm, (key: KeyAlgorithm) => boolean>> = {
+const MATCHES_KEY: Readonly<Record<SigningAlgorithm, (key: KeyAlgorithm) => boolean>> = {
   RS256: ({ name, hash }) => name === "RSASSA-PKCS1-v1_5" && hash?.name === "SHA-256",
   PS256: ({ name, hash }) => name === "RSA-PSS" && hash?.name === "SHA-256",
   ES256: ({ name, namedCurve }) => name === "ECDSA" && namedCurve === "P-256",
@@ -70,8 +70,9 @@ const FITS: Readonly<Record<SigningAlgorithm, (key: KeyAlgorithm) => boolean>> =
 
 function checkKey(given: ClientKey): ClientKey {
   const { key, algorithm } = given;
-  if (!Object.hasOwn(FITS, algorithm)) throw new TypeError(`privateKey.algorithm ${quote(algorithm)} is not known`);
-  if (key.type !== "private" || !FITS[algorithm](key.algorithm)) {
+  if (!Object.hasOwn(MATCHES_KEY, algorithm))
+    throw new TypeError(`privateKey.algorithm ${quote(algorithm)} is not known`);
+  if (key.type !== "private" || !MATCHES_KEY[algorithm](key.algorithm)) {
     throw new TypeError(`privateKey.key must be a private key for ${algorithm}`);
   }
   return given;
@@ -89,15 +90,15 @@ function basic(secret: string): oauth.ClientAuth {
 }
 
 /** What an issuer takes that lists nothing (RFC 8414 section 2). */
-const UNLISTED: readonly string[] = ["client_secret_basic"];
+const DEFAULT_METHODS: readonly string[] = ["client_secret_basic"];
 /** Proof by the connection itself (RFC 8705 section 2): to the endpoint the client then says no more than its name. */
-const BY_CERTIFICATE = ["tls_client_auth", "self_signed_tls_client_auth"];
+const CERTIFICATE_METHODS = ["tls_client_auth", "self_signed_tls_client_auth"];
 
 /** The way in which a client proves itself, and what it is held against. */
 export interface MethodCheck {
   method: AuthMethod;
   /** Whether whoever registered the client said so, and not we. */
-  isGiven: boolean;
+  isConfigured: boolean;
   algorithm?: SigningAlgorithm | undefined;
   mutualTls?: boolean | undefined;
 }
@@ -108,13 +109,16 @@ export interface MethodCheck {
  *
  * @throws `AgentAuthError` `client_auth_unsupported`, which names the list
  */
-export function checkMethod(server: IssuerMetadata, { method, isGiven, algorithm, mutualTls }: MethodCheck): void {
+export function checkAuthMethod(
+  server: IssuerMetadata,
+  { method, isConfigured: isGiven, algorithm, mutualTls }: MethodCheck,
+): void {
   const { tokenEndpointAuthMethods: listed, tokenEndpointSigningAlgorithms: algorithms } = server;
   // Where nothing is listed, whoever registered the client knows better; and without proof there is nothing to list.
   const isFree = listed === undefined && (isGiven || method === "none");
-  const isMutual = mutualTls === true && method === "none" && listed?.some((one) => BY_CERTIFICATE.includes(one));
-  if (!isFree && !isMutual && !(listed ?? UNLISTED).includes(method)) {
-    const list = listed === undefined ? `nothing, which means ${UNLISTED.join(", ")}` : quote(listed.join(", "));
+  const isMutual = mutualTls === true && method === "none" && listed?.some((one) => CERTIFICATE_METHODS.includes(one));
+  if (!isFree && !isMutual && !(listed ?? DEFAULT_METHODS).includes(method)) {
+    const list = listed === undefined ? `nothing, which means ${DEFAULT_METHODS.join(", ")}` : quote(listed.join(", "));
     const rule = "token_endpoint_auth_methods_supported (RFC 8414 section 2)";
     throw unsupported(server, `of a client that proves itself by ${method}`, `${rule} lists ${list}`);
   }

@@ -8,7 +8,7 @@ import { isMachineAccount } from "../machine/machine-grant.js";
 import { type BoundBy, type ClientBinding, isSameBinding } from "./client-binding.js";
 import type { PreRegisteredClient } from "./pre-registered-client.js";
 
-/** What a person is asked before the secret of their client leaves for an issuer for the first time. */
+/** What the user is asked before the secret of their client leaves for an issuer for the first time. */
 export interface IssuerQuestion {
   /** The client. */
   clientId: string;
@@ -25,8 +25,8 @@ export interface IssuerTrust {
   /** Takes the issuer that the server names, where the client is bound to none yet, and binds the client to it. */
   trustNamedIssuer?: boolean | undefined;
   /**
-   * Asks the person who logs in with a secret or a key whether the issuer is the client's own. Without it such a login
-   * is refused where no issuer is known.
+   * Asks the user who logs in with a secret or a key whether the issuer is the client's own. Without it such a login is
+   * refused where no issuer is known.
    */
   confirmIssuer?: ((question: IssuerQuestion, signal: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
@@ -49,8 +49,8 @@ export interface ClientUse {
   server: string;
   /** What would be sent there, in words; undefined for a client that sends nothing secret. */
   credential: string | undefined;
-  /** Whether a person logs in, who can be asked. */
-  byPerson: boolean;
+  /** Whether the user logs in, who can be asked. */
+  isInteractive: boolean;
   signal: AbortSignal | undefined;
 }
 
@@ -72,24 +72,24 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
   const { client, issuer, credential } = use;
   const { trust, store, profile } = context;
   if (trust.issuer !== undefined) {
-    if (trust.issuer !== issuer) throw otherThanNamed(trust.issuer, [issuer], use.server);
-    return credential === undefined ? undefined : bindOrSay(context, use, "issuer");
+    if (trust.issuer !== issuer) throw issuerMismatch(trust.issuer, [issuer], use.server);
+    return credential === undefined ? undefined : bindOrReport(context, use, "issuer");
   }
   const bound = await store.readBinding({ profile, clientId: client.clientId });
-  if (bound !== undefined && bound.issuer !== issuer) throw foreignClient(client.clientId, bound.issuer, issuer);
+  if (bound !== undefined && bound.issuer !== issuer) throw issuerChanged(client.clientId, bound.issuer, issuer);
   if (bound !== undefined && (credential === undefined || bound.boundBy !== "use")) return undefined;
   const earlier = bound === undefined ? await earlierLogins(context, client.clientId) : [];
   const [first] = earlier;
   if (first !== undefined && earlier.every((grant) => grant.issuer !== issuer))
-    throw foreignClient(client.clientId, first.issuer, issuer);
+    throw issuerChanged(client.clientId, first.issuer, issuer);
   if (credential === undefined) return undefined;
-  if (earlier.some((grant) => grant.issuer === issuer && wasTrusted(grant))) {
+  if (earlier.some((grant) => grant.issuer === issuer && showsTrust(grant))) {
     // Several issuers can only be of a user's own naming, and one record could not hold them.
     const isOnly = earlier.every((grant) => grant.issuer === issuer);
-    return isOnly ? bindOrSay(context, use, "earlier-login") : undefined;
+    return isOnly ? bindOrReport(context, use, "earlier-login") : undefined;
   }
   if (trust.trustNamedIssuer) return bind(context, use, "trust-named-issuer");
-  const { confirmIssuer } = use.byPerson ? trust : { confirmIssuer: undefined };
+  const { confirmIssuer } = use.isInteractive ? trust : { confirmIssuer: undefined };
   if (confirmIssuer === undefined) throw unbound(profile, use);
   const { clientId } = client;
   if (!(await confirmIssuer({ clientId, issuer, server: use.server }, use.signal))) throw unbound(profile, use);
@@ -102,15 +102,15 @@ export async function bindUsedClient(context: Omit<BindingContext, "trust">, gra
   const { store, profile, clock } = context;
   if (client.source !== "pre-registered") return;
   const key = { profile, clientId: client.clientId };
-  await quietly(context, key.clientId, async () => {
+  await reportStoreFailure(context, key.clientId, async () => {
     if ((await store.readBinding(key)) !== undefined) return;
-    const boundBy = wasTrusted(grant) ? "earlier-login" : "use";
+    const boundBy = showsTrust(grant) ? "earlier-login" : "use";
     await store.saveBinding({ ...key, issuer, boundBy, boundAt: clock.epoch() }, undefined);
   });
 }
 
 /** Whether a login shows that a user trusted its issuer with a credential of the client. */
-function wasTrusted({ client, account }: Pick<Grant, "client" | "account">): boolean {
+function showsTrust({ client, account }: Pick<Grant, "client" | "account">): boolean {
   return client.authMethod !== "none" || isMachineAccount(account);
 }
 
@@ -122,7 +122,7 @@ async function earlierLogins({ store, profile }: BindingContext, clientId: strin
   });
 }
 
-/** Binds a client; another process may have bound it meanwhile, and its word counts then. */
+/** Binds a client; another process may have bound it in the meantime, and its word counts then. */
 async function bind(context: BindingContext, { client, issuer }: ClientUse, boundBy: BoundBy): Promise<void> {
   const { store, profile, clock } = context;
   const { clientId } = client;
@@ -131,15 +131,15 @@ async function bind(context: BindingContext, { client, issuer }: ClientUse, boun
   const binding: ClientBinding = { profile, clientId, issuer, boundBy, boundAt: clock.epoch() };
   const stored = await store.saveBinding(binding, before);
   if (isSameBinding(stored, binding) || stored.issuer === issuer) return;
-  throw foreignClient(clientId, stored.issuer, issuer);
+  throw issuerChanged(clientId, stored.issuer, issuer);
 }
 
 /** Binds a client whose issuer is known anyway: a store that cannot be written is then no reason to refuse. */
-function bindOrSay(context: BindingContext, use: ClientUse, boundBy: BoundBy): Promise<void> {
-  return quietly(context, use.client.clientId, () => bind(context, use, boundBy));
+function bindOrReport(context: BindingContext, use: ClientUse, boundBy: BoundBy): Promise<void> {
+  return reportStoreFailure(context, use.client.clientId, () => bind(context, use, boundBy));
 }
 
-async function quietly(
+async function reportStoreFailure(
   { store, onProgress }: Pick<BindingContext, "store" | "onProgress">,
   clientId: string,
   work: () => Promise<void>,
@@ -154,7 +154,7 @@ async function quietly(
 }
 
 /** The error for a client that is bound to another issuer than the one that the server names. */
-function foreignClient(clientId: string, own: string, issuer: string): AgentAuthError {
+function issuerChanged(clientId: string, own: string, issuer: string): AgentAuthError {
   return new AgentAuthError(
     "issuer_changed",
     `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
@@ -170,7 +170,7 @@ function foreignClient(clientId: string, own: string, issuer: string): AgentAuth
  *
  * @param named what the server names
  */
-export function otherThanNamed(issuer: string, named: readonly string[], from: string): AgentAuthError {
+export function issuerMismatch(issuer: string, named: readonly string[], from: string): AgentAuthError {
   const value = named.length === 1 ? named[0] : named;
   const rule = `must name ${quote(issuer)}, the issuer that --issuer, AGENTAUTH_ISSUER or the profile names`;
   return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule });

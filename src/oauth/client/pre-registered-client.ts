@@ -1,7 +1,7 @@
 import { Secret } from "../../redact.js";
 import type { IssuerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
-import { type ClientKey, checkMethod } from "./client-auth.js";
+import { type ClientKey, checkAuthMethod } from "./client-auth.js";
 
 /** A client that somebody registered with the issuer beforehand. */
 export interface PreRegisteredClient {
@@ -14,8 +14,9 @@ export interface PreRegisteredClient {
   /** Default: `private_key_jwt` with a key, the first of Basic and Post that the issuer lists with a secret, else `none`. */
   authMethod?: AuthMethod | undefined;
   /**
-   * The issuer that it belongs to; used with no other. Without it the issuer that the client is bound to counts. A client
-   * with a secret or a key that is bound to none is not used, unless a person confirms the issuer that the server names.
+   * The issuer that it belongs to; used with no other. Without it the issuer that the client is bound to counts. A
+   * client with a secret or a key that is bound to none is not used, unless the user confirms the issuer that the
+   * server names.
    */
   issuer?: string | undefined;
 }
@@ -46,7 +47,7 @@ export function preRegisteredClient(known: PreRegisteredClientContext): ClientRe
   const authMethod = client.authMethod ?? defaultMethod(client, server);
   if (authMethod === "private_key_jwt" || known.isMachine) {
     const isGiven = client.authMethod !== undefined;
-    checkMethod(server, { method: authMethod, isGiven, algorithm: privateKey?.algorithm, mutualTls });
+    checkAuthMethod(server, { method: authMethod, isConfigured: isGiven, algorithm: privateKey?.algorithm, mutualTls });
   }
   const base = { issuer: server.issuer, redirectUri: undefined, secretExpiresAt: undefined } as const;
   return { ...base, clientId, clientSecret: secretOf(client), authMethod, source: "pre-registered" };
@@ -58,13 +59,13 @@ function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server
 }
 
 /** What a client can be that we register ourselves. */
-export const SUPPORTED: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
+export const SUPPORTED_METHODS: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
 
 /** The way to authenticate that the issuer lists; Basic where it lists nothing (RFC 8414 section 2). */
 export function preferredMethod(server: IssuerMetadata): AuthMethod {
   const listed = server.tokenEndpointAuthMethods;
   if (!listed) return "client_secret_basic";
-  return SUPPORTED.find((method) => listed.includes(method)) ?? "client_secret_basic";
+  return SUPPORTED_METHODS.find((method) => listed.includes(method)) ?? "client_secret_basic";
 }
 
 /** The client with its secret sent the other way, where the issuer lists that one too and nobody said which it is. */

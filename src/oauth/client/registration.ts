@@ -10,7 +10,12 @@ import { HEARTBEAT_MS } from "../grant/lease.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
 import { oauthError } from "../token/oauth-error.js";
-import { type PreRegisteredClient, preferredMethod, preRegisteredClient, SUPPORTED } from "./pre-registered-client.js";
+import {
+  type PreRegisteredClient,
+  preferredMethod,
+  preRegisteredClient,
+  SUPPORTED_METHODS,
+} from "./pre-registered-client.js";
 
 /** What getting a client depends on. */
 export interface Registration {
@@ -35,7 +40,7 @@ export interface Registration {
 
 const DAY_MS = 24 * 3_600_000;
 /** So many clients are registered at an issuer within a day, however often it forgets them. */
-const MAX_A_DAY = 3;
+const MAX_PER_DAY = 3;
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /**
@@ -55,11 +60,14 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const form = redirectForm(redirectUri);
   const known = await store.readClient(server.issuer, form);
   if (known && isUsable(known, now)) return known;
-  return alone(registration, form, async () => {
+  return exclusively(registration, form, async () => {
     // Whoever was alone with it before may have registered what we came for.
     const made = await store.readClient(server.issuer, form);
     if (made && isUsable(made, now)) return made;
-    const client = { ...(await register(registration)), registeredAt: [...(made ? ofToday(made, now) : []), now] };
+    const client = {
+      ...(await register(registration)),
+      registeredAt: [...(made ? registrationsToday(made, now) : []), now],
+    };
     await store.saveClient(client, form);
     return client;
   });
@@ -72,14 +80,14 @@ export async function refuseClient(
   form: string,
 ): Promise<void> {
   const { store } = registration;
-  await alone({ ...registration, server: client }, form, async () => {
+  await exclusively({ ...registration, server: client }, form, async () => {
     const known = await store.readClient(client.issuer, form);
     if (known?.clientId === client.clientId) await store.saveClient({ ...known, isRefused: true }, form);
   });
 }
 
 /** Runs what changes the client of an issuer, in one process at a time. */
-function alone<T>(
+function exclusively<T>(
   { store, server, signal }: Pick<Registration, "store" | "signal"> & { server: { issuer: string } },
   form: string,
   work: () => Promise<T>,
@@ -89,19 +97,19 @@ function alone<T>(
 
 /** Whether a client can be used: one that is no longer good is, where too many came after one another already. */
 function isUsable(client: ClientRecord, now: number): boolean {
-  return isEnough(client, now) || !(client.isRefused || endsSoon(client, now));
+  return isLimitReached(client, now) || !(client.isRefused || expiresSoon(client, now));
 }
 
 /**
  * Whether no further client is registered at the issuer today. An issuer on this machine is restarted by whoever works
  * on it, and forgets its clients as often.
  */
-function isEnough(client: ClientRecord, now: number): boolean {
-  return ofToday(client, now).length >= MAX_A_DAY && !isLoopbackHost(new URL(client.issuer).hostname);
+function isLimitReached(client: ClientRecord, now: number): boolean {
+  return registrationsToday(client, now).length >= MAX_PER_DAY && !isLoopbackHost(new URL(client.issuer).hostname);
 }
 
 /** When clients were registered in the place of this one within the last day, this one among them. */
-function ofToday({ registeredAt = [] }: ClientRecord, now: number): number[] {
+function registrationsToday({ registeredAt = [] }: ClientRecord, now: number): number[] {
   return registeredAt.filter((at) => at <= now && now - at < DAY_MS);
 }
 
@@ -119,7 +127,7 @@ export function redirectForm(redirectUri: string): string {
   return url.href;
 }
 
-function endsSoon(client: ClientRecord, now: number): boolean {
+function expiresSoon(client: ClientRecord, now: number): boolean {
   return client.secretExpiresAt !== undefined && client.secretExpiresAt - now < 60_000;
 }
 
@@ -223,8 +231,8 @@ function checkAnswer(
   }
   // The answer decides, whatever was asked for (RFC 7591 section 3.2.1).
   const method = answer["token_endpoint_auth_method"] ?? (secret ? asked : "none");
-  if (!SUPPORTED.includes(method as AuthMethod)) {
-    throw complain("token_endpoint_auth_method", method, `must be one of ${SUPPORTED.join(", ")}`);
+  if (!SUPPORTED_METHODS.includes(method as AuthMethod)) {
+    throw complain("token_endpoint_auth_method", method, `must be one of ${SUPPORTED_METHODS.join(", ")}`);
   }
   if (method !== "none" && !secret) throw complain("client_secret", undefined, `is needed for ${String(method)}`);
   return {

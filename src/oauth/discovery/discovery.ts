@@ -3,7 +3,7 @@ import { follow, untilAborted } from "../../http/deadline.js";
 import { networkError } from "../../http/network-error.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
-import { otherThanNamed } from "../client/issuer-binding.js";
+import { issuerMismatch } from "../client/issuer-binding.js";
 import type { Grant } from "../grant/grant.js";
 import type { ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -14,7 +14,7 @@ import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./types.js";
 
-/** The rules that a person may lift for a server, each by a flag of the same name. */
+/** The rules that the user may lift for a server, each by a flag of the same name. */
 export interface Overrides {
   /** Go on where the server does not say that it does PKCE; S256 is sent all the same. */
   allowMissingPkceMetadata?: boolean | undefined;
@@ -32,7 +32,7 @@ export interface Overrides {
   /** Let the resource be the very address that was asked, not a parent of it. */
   strictResource?: boolean | undefined;
   /**
-   * Take no issuer that has endpoints elsewhere than at its own origin: what a person brings back from its page is then
+   * Take no issuer that has endpoints elsewhere than at its own origin: what the user brings back from its page is then
    * sent to nobody else.
    */
   sameOriginEndpoints?: boolean | undefined;
@@ -46,12 +46,12 @@ export interface DiscoveryContext extends ServerConnection {
   expectedIssuer?: string | undefined;
   /** Whether our requests to issuers show a client certificate. */
   mutualTls?: boolean | undefined;
-  /** A login at the server that a person lifted rules for: they stay lifted for its issuer. */
+  /** A login at the server that the user lifted rules for: they stay lifted for its issuer. */
   remembered: Pick<Grant, "issuer" | "overrides"> | undefined;
   trace: (entry: TraceEntry) => void;
 }
 
-const LIFTED = [
+const STORED_OVERRIDES = [
   "allowMissingPkceMetadata",
   "allowCrossOriginMetadata",
   "allowCrossOriginEndpoints",
@@ -59,16 +59,16 @@ const LIFTED = [
   "legacyDiscovery",
 ] as const satisfies readonly (keyof Overrides)[];
 
-/** The rules that are lifted for an issuer: by whoever calls, or by the person at an earlier login. */
-export function liftedFor(issuer: string, { overrides, remembered }: LiftContext): string[] {
+/** The rules that are lifted for an issuer: by whoever calls, or by the user at an earlier login. */
+export function overridesFor(issuer: string, { overrides, remembered }: OverrideContext): string[] {
   const before = remembered?.issuer === issuer ? remembered.overrides : [];
-  return LIFTED.filter((name) => overrides[name] === true || before.includes(name));
+  return STORED_OVERRIDES.filter((name) => overrides[name] === true || before.includes(name));
 }
 
-type LiftContext = Pick<DiscoveryContext, "overrides" | "remembered">;
+type OverrideContext = Pick<DiscoveryContext, "overrides" | "remembered">;
 
 // Asked for without a session: it is enough to be asked for a token, and some servers greet everybody.
-const PROVOCATION = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+const CHALLENGE_BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
 
 /**
  * Asks the MCP server without a token, as any client does first, to be told what is missing.
@@ -76,7 +76,7 @@ const PROVOCATION = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list"
  * @returns the challenge; undefined when the answer has none
  * @throws `AgentAuthError` a network error
  */
-async function provoke(
+async function requestChallenge(
   context: DiscoveryContext,
   mcpUrl: string,
   signal?: AbortSignal,
@@ -91,7 +91,7 @@ async function provoke(
     const request = context.fetch(mcpUrl, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
-      body: PROVOCATION,
+      body: CHALLENGE_BODY,
       redirect: "manual",
       signal: call.signal,
     });
@@ -130,21 +130,21 @@ export function discover(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered> {
-  return inTime(mcpUrl, signal, (own) => find(context, findServerMetadata, { mcpUrl, challenge, signal: own }));
+  return withDeadline(mcpUrl, signal, (own) => find(context, findServerMetadata, { mcpUrl, challenge, signal: own }));
 }
 
-/** {@link discover} for a client that needs nobody to sign in: the issuer needs no more than a token endpoint. */
+/** {@link discover} for a client that needs nobody to log in: the issuer needs no more than a token endpoint. */
 export function discoverIssuer(
   context: DiscoveryContext,
   mcpUrl: string,
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered<IssuerMetadata>> {
-  return inTime(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
+  return withDeadline(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
 }
 
 /** The outcome of discovery within its deadline. */
-async function inTime<T>(
+async function withDeadline<T>(
   mcpUrl: string,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
@@ -177,17 +177,17 @@ async function find<T extends IssuerMetadata>(
 ): Promise<Discovered<T | ServerMetadata>> {
   const { url, resource: server } = parseMcpUrl(mcpUrl);
   const { overrides, http, trace } = context;
-  const met = challenge ?? (await provoke(context, url, signal));
+  const met = challenge ?? (await requestChallenge(context, url, signal));
   // A token that was refused may have been so because the issuer is another now.
   if (challenge) http.forgetDocuments();
   const policy = {
     bounds: await untilAborted(context.addressPolicy(), signal),
-    crossOriginMetadata: overrides.allowCrossOriginMetadata === true || remembersCrossOrigin(context),
+    crossOriginMetadata: overrides.allowCrossOriginMetadata === true || hasCrossOriginOverride(context),
     strictResource: overrides.strictResource === true,
   };
   const policyOf = (issuer: string) => ({
     bounds: policy.bounds,
-    missingPkceMetadata: liftedFor(issuer, context).includes("allowMissingPkceMetadata"),
+    missingPkceMetadata: overridesFor(issuer, context).includes("allowMissingPkceMetadata"),
     sameOriginEndpoints: overrides.sameOriginEndpoints === true,
   });
   const named = met?.resourceMetadata ?? [];
@@ -200,7 +200,7 @@ async function find<T extends IssuerMetadata>(
   }
   const { origin } = new URL(url);
   expectIssuer(context, [origin], url);
-  if (!liftedFor(origin, context).includes("legacyDiscovery")) {
+  if (!overridesFor(origin, context).includes("legacyDiscovery")) {
     throw new AgentAuthError("no_resource_metadata", `${quote(url)} does not say who gives tokens for it (RFC 9728)`, {
       class: "refused",
       hint: "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
@@ -212,7 +212,7 @@ async function find<T extends IssuerMetadata>(
   return { server, challenge: met, resource: undefined, issuer };
 }
 
-function remembersCrossOrigin({ remembered }: LiftContext): boolean {
+function hasCrossOriginOverride({ remembered }: OverrideContext): boolean {
   return remembered?.overrides.includes("allowCrossOriginMetadata") === true;
 }
 
@@ -243,7 +243,7 @@ function candidatesFor(
 /** The issuers that a server names, or of them the one that the user takes. */
 function expectIssuer({ expectedIssuer }: DiscoveryContext, named: readonly string[], from: string): readonly string[] {
   if (expectedIssuer === undefined) return named;
-  if (!named.includes(expectedIssuer)) throw otherThanNamed(expectedIssuer, named, from);
+  if (!named.includes(expectedIssuer)) throw issuerMismatch(expectedIssuer, named, from);
   return [expectedIssuer];
 }
 

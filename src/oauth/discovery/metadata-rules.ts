@@ -27,8 +27,8 @@ function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
   };
 }
 
-/** The metadata of a server at which a person is to sign in. */
-export function checkForPeople(document: Members, url: string, discovery: ServerDiscovery): ServerMetadata {
+/** The metadata of a server at which the user is to log in. */
+export function checkServerMetadata(document: Members, url: string, discovery: ServerDiscovery): ServerMetadata {
   checkIssuer(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
   const responseTypes = list("response_types_supported");
@@ -44,7 +44,7 @@ export function checkForPeople(document: Members, url: string, discovery: Server
   }
   checkPkce(document, url, list("code_challenge_methods_supported"), discovery);
   const authorizationEndpoint = address("authorization_endpoint");
-  const metadata = checkMetadata(document, url, discovery);
+  const metadata = checkIssuerMetadata(document, url, discovery);
   if (authorizationEndpoint === undefined)
     throw complain("authorization_endpoint", "is needed to sign in (RFC 8414 section 2)");
   checkQuery(authorizationEndpoint, url);
@@ -56,7 +56,7 @@ export function checkForPeople(document: Members, url: string, discovery: Server
 
 function checkIssuer({ issuer: value }: Members, url: string, { issuer }: ServerDiscovery): void {
   if (value === issuer) return;
-  const rule = `must be exactly ${quote(issuer)}${differenceOf(value, issuer)} (RFC 8414 section 3.3)`;
+  const rule = `must be exactly ${quote(issuer)}${describeDifference(value, issuer)} (RFC 8414 section 3.3)`;
   throw refused("issuer_mismatch", { field: "issuer", value, from: url, rule });
 }
 
@@ -77,7 +77,7 @@ function checkPkce(
 }
 
 /** What is the same for people and for machines. */
-export function checkMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
+export function checkIssuerMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
   checkIssuer(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
   const aliases = discovery.mutualTls ? document["mtls_endpoint_aliases"] : undefined;
@@ -121,8 +121,8 @@ function parseLenient(scopes: unknown, url: string): readonly string[] {
 }
 
 /**
- * For whoever wants no issuer with endpoints elsewhere (`sameOriginEndpoints`): RFC 8414 allows them, but an issuer that
- * names the sign-in page of another gets its codes (RFC 9700 section 4.4).
+ * For whoever wants no issuer with endpoints elsewhere (`sameOriginEndpoints`): RFC 8414 allows them, but an issuer
+ * that names the login page of another gets its codes (RFC 9700 section 4.4).
  *
  * @throws `AgentAuthError` `bad_server_metadata`
  */
@@ -144,7 +144,7 @@ function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
   }
 }
 
-const OUR_PARAMETERS = [
+const REQUEST_PARAMETERS = [
   "response_type",
   "client_id",
   "redirect_uri",
@@ -158,7 +158,7 @@ const OUR_PARAMETERS = [
 
 /** A parameter of ours that is already in the endpoint's query would be there twice, and which one counts is anybody's guess. */
 function checkQuery(endpoint: string, url: string): void {
-  const taken = OUR_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
+  const taken = REQUEST_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
   if (taken === undefined) return;
   throw refused("bad_server_metadata", {
     field: "authorization_endpoint",
@@ -169,7 +169,7 @@ function checkQuery(endpoint: string, url: string): void {
 }
 
 /** Names the small differences that eyes pass over. */
-function differenceOf(found: unknown, wanted: string): string {
+function describeDifference(found: unknown, wanted: string): string {
   if (typeof found !== "string") return "";
   if (`${found}/` === wanted || found === `${wanted}/`) return "; they differ by a slash at the end";
   if (found.toLowerCase() === wanted.toLowerCase()) return "; they differ in upper and lower case";

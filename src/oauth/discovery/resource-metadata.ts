@@ -98,7 +98,7 @@ async function readCandidate(url: string, discovery: ResourceDiscovery): Promise
     }
     const metadata = checkMetadata(strictObject(reply), url, discovery);
     const isParent = !coversServer(new URL(metadata.resource), new URL(discovery.mcpUrl), true);
-    const own = isParent && isNamedRoot(url, discovery) ? await readOwn(discovery) : undefined;
+    const own = isParent && isNamedRoot(url, discovery) ? await readOwnDocument(discovery) : undefined;
     const why = own
       ? "the server has a document of its own"
       : isParent
@@ -127,7 +127,7 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
       field: "resource",
       value: resource,
       from: url,
-      rule: `must be ${mcpUrl}${whereElse(identityOnly, policy)} (RFC 9728 section 3.3)`,
+      rule: `must be ${mcpUrl}${alternativeText(identityOnly, policy)} (RFC 9728 section 3.3)`,
     });
   }
   if (!Array.isArray(servers) || servers.length === 0) {
@@ -165,7 +165,7 @@ function isIdentityOnly(url: string, { mcpUrl, policy }: ResourceDiscovery): boo
   return policy.strictResource || !wellKnownAddresses(mcpUrl).includes(new URL(url).href);
 }
 
-function whereElse(identityOnly: boolean, { strictResource }: ResourceDiscovery["policy"]): string {
+function alternativeText(identityOnly: boolean, { strictResource }: ResourceDiscovery["policy"]): string {
   if (!identityOnly) return " or a parent of it";
   return strictResource ? "" : " where the document is not at a well-known address of it";
 }
@@ -176,7 +176,7 @@ function isNamedRoot(url: string, { named, mcpUrl }: ResourceDiscovery): boolean
 }
 
 /** A challenge does not put the document of the whole origin in place of the one that the origin has for the server. */
-function readOwn(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+function readOwnDocument(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
   return readCandidate(resourceMetadataAddress(discovery.mcpUrl), discovery);
 }
 

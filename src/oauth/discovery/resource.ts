@@ -2,7 +2,7 @@ import { isLoopbackHost } from "../../http/address.js";
 import { quote } from "../../redact.js";
 
 /**
- * Reads the address of an MCP server as a person or a program gives it.
+ * Reads the address of an MCP server as the user or a program gives it.
  *
  * @returns the canonical resource (RFC 8707 section 2, MCP authorization): lower-case scheme and host, no fragment, and
  * no slash where the path is empty

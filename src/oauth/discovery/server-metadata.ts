@@ -3,7 +3,7 @@ import { strictObject } from "../../http/strict-object.js";
 import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";
-import { checkForPeople, checkMetadata, type Members } from "./metadata-rules.js";
+import { checkIssuerMetadata, checkServerMetadata, type Members } from "./metadata-rules.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 import type { IssuerMetadata, ServerMetadata } from "./types.js";
 
@@ -15,15 +15,15 @@ import type { IssuerMetadata, ServerMetadata } from "./types.js";
  * network error where no address gave a usable document and one did not answer
  */
 export function findServerMetadata(discovery: ServerDiscovery): Promise<ServerMetadata> {
-  return findMetadata(discovery, checkForPeople);
+  return findMetadata(discovery, checkServerMetadata);
 }
 
 /**
- * {@link findServerMetadata} for a client that gets its tokens from the token endpoint alone: what only a sign-in needs
+ * {@link findServerMetadata} for a client that gets its tokens from the token endpoint alone: what only a login needs
  * need not be there.
  */
 export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMetadata> {
-  return findMetadata(discovery, checkMetadata);
+  return findMetadata(discovery, checkIssuerMetadata);
 }
 
 type Check<T extends IssuerMetadata> = (document: Members, url: string, discovery: ServerDiscovery) => T;
@@ -60,11 +60,11 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
       }
     }
   }
-  throw worst(failures, discovery.issuer);
+  throw mostInformative(failures, discovery.issuer);
 }
 
 /** A refusal tells more than an address where nothing is, and a silent address leaves the matter open. */
-function worst(failures: readonly unknown[], issuer: string): unknown {
+function mostInformative(failures: readonly unknown[], issuer: string): unknown {
   const errors = failures.filter(isAgentAuthError);
   const other = failures.find((failure) => !isAgentAuthError(failure));
   return (

@@ -36,9 +36,9 @@ export interface IssuerMetadata {
   url: string;
 }
 
-/** The metadata of a server at which a person can sign in. */
+/** The metadata of a server at which the user can log in. */
 export interface ServerMetadata extends IssuerMetadata {
-  /** Where a person signs in. */
+  /** Where the user logs in. */
   authorizationEndpoint: string;
 }
 

@@ -15,12 +15,12 @@ export async function sendWithToken(
   const token = grant.tokens.accessToken.reveal();
   const prover = proverFor(grant, nonces);
   // fetch takes the token along inside the origin only.
-  if (!prover && saysNothing(replay)) return send(...replay.next({ authorization: `Bearer ${token}` }));
-  return sendInside(send, replay, { token, prover });
+  if (!prover && hasOnlyPublicHeaders(replay)) return send(...replay.next({ authorization: `Bearer ${token}` }));
+  return sendWithinOrigin(send, replay, { token, prover });
 }
 
 /** Headers in which nothing is told that is not for every server. */
-const OPEN_HEADERS: ReadonlySet<string> = new Set([
+const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
   "accept-language",
@@ -33,17 +33,17 @@ const OPEN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a request, but for its token, may be seen by any server that this one redirects to. */
-function saysNothing(replay: Replay): boolean {
+function hasOnlyPublicHeaders(replay: Replay): boolean {
   if (replay.method !== "GET" && replay.method !== "HEAD") return false;
   const [, { headers }] = replay.next({});
-  return [...new Headers(headers).keys()].every((name) => name === "authorization" || OPEN_HEADERS.has(name));
+  return [...new Headers(headers).keys()].every((name) => name === "authorization" || PUBLIC_HEADERS.has(name));
 }
 
 /**
  * Follows redirects inside the origin alone: what a request says is for its server. A proof is for one address, so that
  * every hop needs its own. A server that wants a nonce of its own in it (RFC 9449 section 9) is given that once.
  */
-async function sendInside(
+async function sendWithinOrigin(
   send: typeof globalThis.fetch,
   replay: Replay,
   { token, prover }: { token: string; prover: Prover | undefined },
@@ -64,8 +64,8 @@ async function sendInside(
     if (target !== undefined) {
       url = target;
       hop++;
-      // Another request may have been told the nonce meanwhile.
-    } else if (prover && !hasNonce && wantsNonce(response) && prover.nonces.get(url) !== before) hasNonce = true;
+      // Another request may have been told the nonce in the meantime.
+    } else if (prover && !hasNonce && isNonceChallenge(response) && prover.nonces.get(url) !== before) hasNonce = true;
     else return response;
     await response.body?.cancel().catch(() => undefined);
     replay.require();
@@ -81,6 +81,6 @@ async function credentials(
   return { authorization: `DPoP ${token}`, dpop: await prover.proof(request, token) };
 }
 
-function wantsNonce(response: Response): boolean {
+function isNonceChallenge(response: Response): boolean {
   return response.status === 401 && bearerChallenge(response.headers)?.error === "use_dpop_nonce";
 }

@@ -3,7 +3,7 @@ import { Secret } from "../../redact.js";
 /** How a client proves itself at the token endpoint (RFC 7591 section 2). */
 export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
 
-/** A client of one issuer: who the agent is, not who the person is. */
+/** A client of one issuer: who the agent is, not who the user is. */
 export interface ClientRecord {
   /** The issuer that knows it. */
   readonly issuer: string;
@@ -43,7 +43,7 @@ export interface GrantEndpoints {
 export interface GrantTokens {
   /** The token that the MCP server takes. */
   readonly accessToken: Secret;
-  /** What renews it, where the issuer gave one. */
+  /** What refreshes it, where the issuer gave one. */
   readonly refreshToken: Secret | undefined;
   /** The OpenID Connect id token, where the issuer gave one. */
   readonly idToken: Secret | undefined;
@@ -86,15 +86,15 @@ export interface Grant {
   readonly client: ClientRecord;
   /** The scopes that were asked for. */
   readonly requestedScope: string | undefined;
-  /** The rules that a person lifted for this issuer, by the names of the client's options. */
+  /** The rules that the user lifted for this issuer, by the names of the client's options. */
   readonly overrides: readonly string[];
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
   readonly proofKey?: Secret | undefined;
   /** The tokens of the last answer. */
   readonly tokens: GrantTokens;
-  /** Unix milliseconds at which the person signed in; every generation of one login has the same. */
+  /** Unix milliseconds at which the user logged in; every generation of one login has the same. */
   readonly signedInAt: number;
-  /** Unix milliseconds of the last renewals that a server's refusal led to, oldest first. */
+  /** Unix milliseconds of the last refreshes that a server's refusal led to, oldest first. */
   readonly refusals: readonly number[];
   /** Counts up by one with every change that is stored: a token answer, a mark. */
   readonly generation: number;
@@ -152,22 +152,22 @@ export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
 }
 
 const MINUTE_MS = 60_000;
-const REFUSALS_A_MINUTE = 3;
+const MAX_REFUSALS_PER_MINUTE = 3;
 
-/** The grant with a renewal noted that its server's refusal leads to; only what still counts is kept. */
+/** The grant with a refresh noted that its server's refusal leads to; only what still counts is kept. */
 export function noteRefusal(grant: Grant, now: number): Grant {
   return { ...grant, refusals: [...grant.refusals.filter((at) => now - at < MINUTE_MS && at <= now), now] };
 }
 
 /**
- * Whether the servers of an issuer refuse its tokens as fast as it renews them. Renewing once more would not help, and a
- * client that goes on like that is a storm.
+ * Whether the servers of an issuer refuse its tokens as fast as it refreshes them. Refreshing once more would not help,
+ * and a client that goes on like that is a storm.
  *
  * @param grants the grants of one issuer
  */
 export function isStorm(grants: readonly Grant[], now: number): boolean {
   const recent = grants.flatMap(({ refusals }) => refusals.filter((at) => now - at < MINUTE_MS && at <= now));
-  return recent.length >= REFUSALS_A_MINUTE;
+  return recent.length >= MAX_REFUSALS_PER_MINUTE;
 }
 
 /** The grant, marked as over. */
@@ -181,7 +181,7 @@ export function tokenGeneration({ lostRefresh, generation }: Grant): number {
 }
 
 /** Whether two grants hold the same tokens. A login after a logout counts its generations from the start again. */
-export function isSame(one: Grant, other: Grant): boolean {
+export function hasSameTokens(one: Grant, other: Grant): boolean {
   return tokenGeneration(one) === tokenGeneration(other) && one.signedInAt === other.signedInAt;
 }
 
@@ -192,7 +192,7 @@ const CLOCK_SLACK_MS = 60_000;
  * Whether the access token has ended by its own word. One that came in what is now the future was dated by a clock that
  * was wrong, so that nothing is known of its end.
  */
-export function hasEnded({ expiresAt, obtainedAt }: GrantTokens, now: number): boolean {
+export function hasExpired({ expiresAt, obtainedAt }: GrantTokens, now: number): boolean {
   return expiresAt !== undefined && (expiresAt <= now || now < obtainedAt - CLOCK_SLACK_MS);
 }
 
@@ -205,7 +205,7 @@ const DEFAULT_MIN_TTL_S = 60;
  * token whose end is not known is fresh until the server says no.
  */
 export function isFresh(grant: Grant, now: number, minTtl: number | undefined): boolean {
-  if (grant.retired || hasEnded(grant.tokens, now)) return false;
+  if (grant.retired || hasExpired(grant.tokens, now)) return false;
   const { expiresAt, obtainedAt } = grant.tokens;
   if (expiresAt === undefined) return true;
   const share = minTtl === undefined ? 0.5 : 0.9;

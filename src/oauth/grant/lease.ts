@@ -2,7 +2,7 @@ import { AgentAuthError, type AgentAuthErrorJson } from "../../errors.js";
 
 /** The right to do something that must not be done twice at once, held for a time. */
 export interface Lease {
-  /** Milliseconds that are left; 0 when it is over, whatever stopped the clock of this process meanwhile. */
+  /** Milliseconds that are left; 0 when it is over, whatever stopped the clock of this process in the meantime. */
   left(): number;
   /**
    * Says that what follows must not happen twice. From here on nobody takes the lease over while this process is known
@@ -40,7 +40,7 @@ export interface PreviousAttempt {
 export interface LeaseOptions<T> {
   /** Milliseconds that the work may take. A holder of which nothing else is known is given up after that. */
   duration: number;
-  /** Lets the lease last as long as its holder goes on saying that it lives: for work that waits for a person. */
+  /** Lets the lease last as long as its holder goes on saying that it lives: for work that waits for the user. */
   extend?: boolean;
   /** The name is of no use once the work has succeeded, so that no trace need be kept. */
   once?: boolean;
@@ -63,20 +63,20 @@ export function failureOf(json: AgentAuthErrorJson): AgentAuthError {
   return new AgentAuthError(code, message, { ...options, requestId, retryAfter });
 }
 
-const OF_OTHERS: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth", "store"]);
+const PEER_CLASSES: ReadonlySet<string> = new Set(["unavailable", "remote", "refused", "auth", "store"]);
 
 /**
  * Whether asking for a newer token failed by the issuer, by what stands before it, or by a store that can only be read:
  * none of these ends a token that still lives.
  */
 export function isPeerFailure(error: AgentAuthError): boolean {
-  return OF_OTHERS.has(error.class);
+  return PEER_CLASSES.has(error.class);
 }
 
 /** How long an issuer may keep us from asking again. */
-const MAX_PATIENCE_MS = 5 * 60_000;
+const MAX_RETRY_AFTER_MS = 5 * 60_000;
 /** How long an issuer that did not answer is left alone where there is no hurry. */
-const PAUSE_MS = 10_000;
+const RETRY_PAUSE_MS = 10_000;
 
 /**
  * Ends this attempt with the failure of the one before it where asking again would only add to the load: whoever waited
@@ -89,8 +89,9 @@ const PAUSE_MS = 10_000;
 export function rethrowRecentFailure(lease: Lease, now: number, isUrgent: boolean): void {
   const { failure, endedAt } = lease.before ?? {};
   if (failure?.class !== "unavailable" || failure.code === "lease_lost") return;
-  const asked = Math.min((failure.retry_after ?? 0) * 1000, MAX_PATIENCE_MS);
-  const isEarly = endedAt !== undefined && now >= endedAt && now < endedAt + Math.max(asked, isUrgent ? 0 : PAUSE_MS);
+  const asked = Math.min((failure.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS);
+  const isEarly =
+    endedAt !== undefined && now >= endedAt && now < endedAt + Math.max(asked, isUrgent ? 0 : RETRY_PAUSE_MS);
   if (!lease.waited && !isEarly) return;
   // It stays the failure of the attempt that did ask, and the time since then is what counts.
   lease.rollback();

@@ -1,14 +1,14 @@
 import type { AgentAuthError } from "../../errors.js";
-import { type Grant, hasEnded, tokenGeneration } from "./grant.js";
+import { type Grant, hasExpired, tokenGeneration } from "./grant.js";
 import type { PreviousAttempt } from "./lease.js";
 
 // The request may have arrived, and its answer with the new tokens be lost.
-const AMBIGUOUS = new Set(["timeout", "connection_reset", "bad_json"]);
-const LOST = new Set([...AMBIGUOUS, "grant_not_saved"]);
+const AMBIGUOUS_CODES = new Set(["timeout", "connection_reset", "bad_json"]);
+const LOST_CODES = new Set([...AMBIGUOUS_CODES, "grant_not_saved"]);
 
 /** Whether a token request ended in a way that leaves open whether the issuer has answered it with new tokens. */
 export function isLostAnswer(error: AgentAuthError): boolean {
-  return AMBIGUOUS.has(error.code) && error.class === "unavailable";
+  return AMBIGUOUS_CODES.has(error.code) && error.class === "unavailable";
 }
 
 /**
@@ -22,19 +22,19 @@ export function markLost(grant: Grant, code: string, at: number): Grant {
 
 /** Whether the access token is to be used until it expires, since a second refresh could end the session. */
 export function isLastToken(grant: Grant, now: number): boolean {
-  return grant.lostRefresh !== undefined && !grant.retired && !hasEnded(grant.tokens, now);
+  return grant.lostRefresh !== undefined && !grant.retired && !hasExpired(grant.tokens, now);
 }
 
 /** Whether the refresh token was sent before, and nothing is known of its answer. */
-export function mayBeUsed(before: PreviousAttempt | undefined): before is PreviousAttempt {
+export function mayHaveBeenUsed(before: PreviousAttempt | undefined): before is PreviousAttempt {
   if (!before?.committed) return false;
-  return before.ended !== "released" || LOST.has(before.failure?.code ?? "");
+  return before.ended !== "released" || LOST_CODES.has(before.failure?.code ?? "");
 }
 
 /** Why a refresh token may have been used before, for the message of its refusal; empty where nothing says so. */
-export function whyUsed(repeated: boolean, before: PreviousAttempt | undefined, { lostRefresh }: Grant): string {
+export function describeLoss(repeated: boolean, before: PreviousAttempt | undefined, { lostRefresh }: Grant): string {
   if (repeated) return "; its first answer was lost on the way";
-  if (!mayBeUsed(before)) {
+  if (!mayHaveBeenUsed(before)) {
     if (lostRefresh === undefined) return "";
     return `; the answer to the renewal of ${new Date(lostRefresh.at).toISOString()} was lost (${lostRefresh.code})`;
   }

@@ -11,8 +11,8 @@ import { revokeRemotely } from "../token/revocation.js";
 import { refreshTokens } from "../token/token.js";
 import {
   type Grant,
-  hasEnded,
-  isSame,
+  hasExpired,
+  hasSameTokens,
   mergeAnswer,
   noteRefusal,
   retire,
@@ -21,7 +21,7 @@ import {
 } from "./grant.js";
 import type { GrantStore, Reservation } from "./grant-store.js";
 import { type Lease, leaseLost, rethrowRecentFailure } from "./lease.js";
-import { isLastToken, isLostAnswer, markLost, mayBeUsed, whyUsed } from "./lost-refresh.js";
+import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
 
 /** What a refresh depends on. */
@@ -35,23 +35,25 @@ export interface RefreshContext {
   privateKey?: ClientKey | undefined;
   /** What issuers want to see in proofs, for grants that are bound to a key. */
   nonces: Nonces;
-  /** Grants that were renewed but could not be saved, by the token before them: the only copy of what the issuer gave. */
+  /**
+   * Grants that were refreshed but could not be saved, by the token before them: the only copy of what the issuer gave.
+   */
   unsaved: Map<string, Grant>;
   /** Hears what becomes of the refresh. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 // The issuer's word that the grant itself is over. Everything else may pass, and loses nobody a session.
-const VERDICTS = new Set(["invalid_grant", "invalid_client"]);
-const SECOND_TRY_MS = 5000;
+const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client"]);
+const RETRY_TIMEOUT_MS = 5000;
 /** What is left of a lease for saving; nothing is sent any more within it. */
 const SAVING_MS = 5000;
 const SAVE_PAUSES_MS = [100, 400, 1500];
 
-/** Why a grant is to be renewed. */
+/** Why a grant is to be refreshed. */
 export interface RefreshReason {
   isRefused: boolean;
-  isUrgent: boolean;
+  isForced: boolean;
 }
 
 /**
@@ -68,30 +70,30 @@ export interface RefreshReason {
 export async function refreshGrant(
   context: RefreshContext,
   seen: Grant,
-  { isRefused, isUrgent }: RefreshReason,
+  { isRefused, isForced: isUrgent }: RefreshReason,
   signal: AbortSignal | undefined,
 ): Promise<Grant> {
   const { store, clock } = context;
   const newer = async () => {
     const stored = await store.read(seen);
-    return stored && !isSame(stored, seen) && !stored.retired ? stored : undefined;
+    return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
   };
-  const duration = context.timeoutMs + SECOND_TRY_MS + SAVING_MS;
+  const duration = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
   return store.lease(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
     async (lease) => {
       const current = await store.read(seen);
       if (!current) throw loginRequired(seen, "it was signed out meanwhile");
-      const held = heldFor(context, current);
-      if (held) return withReservation(store, current, (room) => keep(context, room, current, held));
+      const held = unsavedFor(context, current);
+      if (held) return withReservation(store, current, (room) => saveNext(context, room, current, held));
       if (current.retired) throw loginRequired(current, current.retired.reason);
-      if (!isSame(current, seen)) return current;
+      if (!hasSameTokens(current, seen)) return current;
       if (!isUrgent && isLastToken(current, clock.epoch())) return current;
       if (current.tokens.refreshToken === undefined)
         throw loginRequired(current, "the token has expired, and there is no refresh token");
-      rethrowRecentFailure(lease, clock.epoch(), isUrgent || hasEnded(current.tokens, clock.epoch()));
+      rethrowRecentFailure(lease, clock.epoch(), isUrgent || hasExpired(current.tokens, clock.epoch()));
       const before = isRefused ? noteRefusal(current, clock.epoch()) : current;
-      return renew(context, before, lease, { isRefused, isUrgent });
+      return refreshUnderLease(context, before, lease, { isRefused, isForced: isUrgent });
     },
     {
       duration,
@@ -99,33 +101,33 @@ export async function refreshGrant(
       patience: 2 * duration,
       signal,
       until: newer,
-      onWait: ({ pid }) => tell(context, `process ${pid ?? "?"} is renewing this token; waiting for its result`),
+      onWait: ({ pid }) => report(context, `process ${pid ?? "?"} is renewing this token; waiting for its result`),
     },
   );
 }
 
-function renew(context: RefreshContext, current: Grant, lease: Lease, why: RefreshReason): Promise<Grant> {
-  const lives = () => !why.isRefused && !hasEnded(current.tokens, context.clock.epoch());
+function refreshUnderLease(context: RefreshContext, current: Grant, lease: Lease, why: RefreshReason): Promise<Grant> {
+  const lives = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
   // Room on the disk comes first: tokens that cannot be kept must not be fetched.
   return withReservation(context.store, current, async (room) => {
-    if (!why.isUrgent && lives() && mayBeUsed(lease.before)) {
+    if (!why.isForced && lives() && mayHaveBeenUsed(lease.before)) {
       // Sent by a process that died or could not save: the second send waits until it is the only way left.
-      return mark(context, room, current, lease.before?.failure?.code ?? "interrupted");
+      return storeLostMark(context, room, current, lease.before?.failure?.code ?? "interrupted");
     }
     await lease.commit();
-    const asked = await ask(context, current, lease, lives);
-    if ("answer" in asked) return keep(context, room, current, mergeAnswer(current, asked.answer));
+    const asked = await sendRefresh(context, current, lease, lives);
+    if ("answer" in asked) return saveNext(context, room, current, mergeAnswer(current, asked.answer));
     if ("lost" in asked) {
-      await mark(context, room, current, asked.lost.code);
+      await storeLostMark(context, room, current, asked.lost.code);
       throw asked.lost;
     }
-    return refusedRenewal(context, room, current, asked.verdict, whyUsed(asked.repeated, lease.before, current));
+    return handleRefusal(context, room, current, asked.verdict, describeLoss(asked.repeated, lease.before, current));
   });
 }
 
 /** Stores that the answer to a refresh was lost. Where that fails, the trace of the lease still says so. */
-async function mark(context: RefreshContext, room: Reservation, current: Grant, code: string): Promise<Grant> {
-  tell(
+async function storeLostMark(context: RefreshContext, room: Reservation, current: Grant, code: string): Promise<Grant> {
+  report(
     context,
     `the answer to the refresh of the token for ${current.server} was lost (${code}): the stored token is used until it expires, then the refresh is tried again`,
   );
@@ -138,13 +140,19 @@ async function mark(context: RefreshContext, room: Reservation, current: Grant, 
   }
 }
 
-/** What the issuer gave for a grant and could not be saved; in its place by now, if that was marked as over meanwhile. */
-export function heldFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: Grant): Grant | undefined {
+/**
+ * What the issuer gave for a grant and could not be saved; in its place by now, if that was marked as over in the
+ * meantime.
+ */
+export function unsavedFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: Grant): Grant | undefined {
   const held = unsaved.get(current.tokens.accessToken.reveal());
   return held?.signedInAt === current.signedInAt ? { ...held, generation: current.generation + 1 } : undefined;
 }
 
-type Asked = { answer: TokenAnswer } | { verdict: AgentAuthError; repeated: boolean } | { lost: AgentAuthError };
+type RefreshOutcome =
+  | { answer: TokenAnswer }
+  | { verdict: AgentAuthError; repeated: boolean }
+  | { lost: AgentAuthError };
 
 /**
  * Sends the refresh token. Where the answer was lost on the way and the access token is of no use any more, sends it
@@ -152,25 +160,30 @@ type Asked = { answer: TokenAnswer } | { verdict: AgentAuthError; repeated: bool
  * again, and with any other one nothing is lost by it that was not lost already. While the access token lives there is
  * something to lose: an issuer that detects reuse ends the session, and the access token with it.
  */
-async function ask(context: RefreshContext, current: Grant, lease: Lease, lives: () => boolean): Promise<Asked> {
+async function sendRefresh(
+  context: RefreshContext,
+  current: Grant,
+  lease: Lease,
+  lives: () => boolean,
+): Promise<RefreshOutcome> {
   let repeated = false;
   for (;;) {
     try {
-      return { answer: await post(context, current, lease, repeated ? SECOND_TRY_MS : context.timeoutMs) };
+      return { answer: await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs) };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
-      if (VERDICTS.has(error.code) && error.class === "auth") return { verdict: error, repeated };
+      if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
       const isLost = isLostAnswer(error);
       if (isLost && lives()) return { lost: error };
       if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
-      tell(context, `the answer to the renewal was lost (${error.code}); asking once more`);
+      report(context, `the answer to the renewal was lost (${error.code}); asking once more`);
       repeated = true;
     }
   }
 }
 
 /** One token request, sent only while the lease is ours and answered before it ends. */
-async function post(context: RefreshContext, current: Grant, lease: Lease, time: number): Promise<TokenAnswer> {
+async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, time: number): Promise<TokenAnswer> {
   const { issuer, client, endpoints } = current;
   const url = endpoints.token;
   const limit = Math.min(time, lease.left() - SAVING_MS);
@@ -184,7 +197,7 @@ async function post(context: RefreshContext, current: Grant, lease: Lease, time:
   const beforeSend = () => {
     if (lease.left() <= SAVING_MS) throw leaseLost();
   };
-  tell(context, `renewing the token of ${current.server} at ${url}`);
+  report(context, `renewing the token of ${current.server} at ${url}`);
   try {
     const { http, clock, privateKey } = context;
     const prover = proverFor(current, context.nonces);
@@ -196,7 +209,7 @@ async function post(context: RefreshContext, current: Grant, lease: Lease, time:
 }
 
 /** The issuer said no. That counts unless somebody else was given newer tokens; then theirs are taken. */
-async function refusedRenewal(
+async function handleRefusal(
   context: RefreshContext,
   room: Reservation,
   current: Grant,
@@ -206,7 +219,7 @@ async function refusedRenewal(
   const { store, clock } = context;
   const reason = `the issuer refused to renew it: ${verdict.code}${lost}`;
   if (await room.save(retire(current, reason, clock.epoch()), current.generation)) {
-    tell(context, reason);
+    report(context, reason);
     throw loginRequired(current, reason, { cause: verdict });
   }
   const stored = await store.read(current);
@@ -214,26 +227,26 @@ async function refusedRenewal(
   throw loginRequired(current, stored?.retired?.reason ?? "it was signed out meanwhile", { cause: verdict });
 }
 
-function tell({ onProgress }: RefreshContext, text: string): void {
+function report({ onProgress }: RefreshContext, text: string): void {
   onProgress?.({ about: "renewal", text });
 }
 
 /** Saves the next generation. Until that worked it is held here: asking the issuer again would end the session. */
-async function keep(context: RefreshContext, room: Reservation, current: Grant, next: Grant): Promise<Grant> {
+async function saveNext(context: RefreshContext, room: Reservation, current: Grant, next: Grant): Promise<Grant> {
   const { store, unsaved } = context;
   const before = current.tokens.accessToken.reveal();
   unsaved.set(before, next);
-  const saved = await saveStubbornly(context, room, next, current.generation);
+  const saved = await saveWithRetries(context, room, next, current.generation);
   unsaved.delete(before);
   if (saved) return next;
   const stored = await store.read(current);
   if (!stored) {
-    // Whoever signed out could only revoke the tokens before these ones.
+    // Whoever logged out could only revoke the tokens before these ones.
     await revokeRemotely(next, context.http, undefined, context.privateKey);
     throw loginRequired(next, "it was signed out meanwhile");
   }
-  // Somebody signed in, or renewed it too: theirs is the newer word.
-  if (!stored.retired && !isSame(stored, current)) return stored;
+  // Somebody logged in, or refreshed it too: theirs is the newer word.
+  if (!stored.retired && !hasSameTokens(stored, current)) return stored;
   // Another process took our silence for the end, or the answer for lost. Its mark is on the tokens that these replace.
   const revived = { ...next, generation: stored.generation + 1 };
   if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
@@ -241,7 +254,7 @@ async function keep(context: RefreshContext, room: Reservation, current: Grant, 
 }
 
 /** The room was there a moment ago, so that what stands in the way of the save may go away again. */
-async function saveStubbornly(
+async function saveWithRetries(
   { clock, store }: RefreshContext,
   room: Reservation,
   next: Grant,

@@ -2,7 +2,7 @@ import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 
 /**
  * Holds room for one save while something is under way that cannot be had twice, such as tokens that the issuer gives
- * once, or a person's time.
+ * once, or the user's time.
  *
  * @throws `AgentAuthError` class `store`, before the work is begun, where nothing could be kept
  */

@@ -6,13 +6,13 @@ import type { OAuthHttp } from "../http/http.js";
 import { loginCommand, loginRequired } from "../login/login-command.js";
 import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "../login/shared-login.js";
 import { isMachineAccount, noPerson } from "../machine/machine-grant.js";
-import { union } from "../token/scope.js";
-import { coversScope, type Grant, isFresh, isSame, isStorm } from "./grant.js";
+import { unionScopes } from "../token/scope.js";
+import { coversScope, type Grant, hasSameTokens, isFresh, isStorm } from "./grant.js";
 import { type GrantRequirements, unmetRequirement } from "./grant-requirements.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { isPeerFailure } from "./lease.js";
 import { isLastToken } from "./lost-refresh.js";
-import { heldFor, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
+import { type RefreshContext, type RefreshReason, refreshGrant, unsavedFor } from "./refresh.js";
 import type { TokenOptions } from "./token-options.js";
 
 /** What the keeper of grants depends on. */
@@ -27,18 +27,18 @@ export interface TokenManagerContext
   httpFor(grant: Grant): OAuthHttp;
 }
 
-/** How long a sign-in that did not help is not asked for again. */
-const IN_VAIN_MS = 5 * 60_000;
+/** How long a login that did not help is not asked for again. */
+const REPEAT_LOGIN_MS = 5 * 60_000;
 
-/** Decides, for every request for a token, whether the stored grant does, must be renewed, or needs a person. */
+/** Decides, for every request for a token, whether the stored grant does, must be refreshed, or needs the user. */
 export class TokenManager {
   readonly #context: TokenManagerContext;
-  readonly #flights = new SingleFlight<Grant>();
+  readonly #inFlight = new SingleFlight<Grant>();
   readonly #unsaved = new Map<string, Grant>();
-  // Servers whose token is being replaced by a sign-in, with the grant that they refused.
+  // Servers whose token is being replaced by a login, with the grant that they refused.
   readonly #replacing = new Map<string, Grant>();
 
-  // Sign-ins that took the place of a grant which a server had refused, by when they were and what came of them.
+  // Logins that took the place of a grant which a server had refused, by when they were and what came of them.
   readonly #replaced = new Map<string, { at: number; grant: Grant }>();
 
   constructor(context: TokenManagerContext) {
@@ -57,7 +57,7 @@ export class TokenManager {
     });
     if (one && others.length > 0) throw ambiguous(key, [one, ...others]);
     // It may be of another account at this server: nobody is to be taken for somebody else by a file that broke.
-    if (one && unusable[0]) throw unclear(key, one, unusable[0]);
+    if (one && unusable[0]) throw perhapsAmbiguous(key, one, unusable[0]);
     return one;
   }
 
@@ -66,10 +66,10 @@ export class TokenManager {
     const { clock, method, requirements: wish } = this.#context;
     const wanted = options.scope?.split(" ").filter(Boolean);
     const grant = await this.find(key);
-    const isOver = grant?.retired !== undefined && heldFor({ unsaved: this.#unsaved }, grant) === undefined;
+    const isOver = grant?.retired !== undefined && unsavedFor({ unsaved: this.#unsaved }, grant) === undefined;
     if (grant && !isOver && coversScope(grant, wanted) && unmetRequirement(grant, wish) === undefined) {
       if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl)) return grant;
-      const isHeld = heldFor({ unsaved: this.#unsaved }, grant) !== undefined;
+      const isHeld = unsavedFor({ unsaved: this.#unsaved }, grant) !== undefined;
       if (!options.forceRefresh && !isHeld && isLastToken(grant, clock.epoch())) return grant;
       if (grant.tokens.refreshToken) {
         const renewed = await this.#refreshOrUse(grant, options);
@@ -78,41 +78,41 @@ export class TokenManager {
     }
     if (isMachineAccount(key.account)) throw noPerson(key.account);
     if (options.login === false || method === undefined) {
-      // A sign-in for what is wanted alone would lose what was granted before.
-      const scope = wanted?.length ? union(grant?.requestedScope, options.scope) : undefined;
+      // A login for what is wanted alone would lose what was granted before.
+      const scope = wanted?.length ? unionScopes(grant?.requestedScope, options.scope) : undefined;
       throw loginRequired(grant ?? key, whyLogin(grant, wanted, wish), { scope, dpop: wish.dpop });
     }
     return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
 
-  /** A grant for a request; a token that its server has refused is not sent again while a person signs in anew. */
+  /** A grant for a request; a token that its server has refused is not sent again while the user logs in again. */
   async toSend(key: GrantKey, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
     const grant = await this.get(key, options);
-    const refused = this.#replacing.get(nameOf(grant));
-    return refused && isSame(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
+    const refused = this.#replacing.get(lockNameOf(grant));
+    return refused && hasSameTokens(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
   }
 
-  /** Renews a grant whose token a server has refused; not when renewing has just been tried and did not help. */
+  /** Refreshes a grant whose token a server has refused; not when refreshing has just been tried and did not help. */
   async refreshRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
-    await this.#brake(grant);
-    return this.#refreshOnce(grant, { isRefused: true, isUrgent: true }, signal);
+    await this.#rejectStorm(grant);
+    return this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal);
   }
 
-  /** Ends what would be asked of an issuer, or of a person, again and again. */
-  async #brake(grant: Grant): Promise<void> {
+  /** Ends what would be asked of an issuer, or of the user, again and again. */
+  async #rejectStorm(grant: Grant): Promise<void> {
     const { store, clock } = this.#context;
     const stored = await store.list();
     const ofIssuer = stored.filter(({ profile, issuer }) => profile === grant.profile && issuer === grant.issuer);
     if (isStorm(ofIssuer, clock.epoch())) throw storm(grant);
   }
 
-  /** Signs a person in; all who ask for the same at the same time get the one result. */
+  /** Logs the user in; all who ask for the same at the same time get the one result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
     const { scope, refused } = request;
     if (isMachineAccount(key.account)) throw noPerson(key.account);
-    const name = nameOf(key);
+    const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
-      if (refused) await this.#brake(refused);
+      if (refused) await this.#rejectStorm(refused);
       if (refused && scope === undefined) this.#replacing.set(name, refused);
       try {
         const grant = await sharedLogin(this.#context, { ...request, key, signal });
@@ -122,21 +122,23 @@ export class TokenManager {
         this.#replacing.delete(name);
       }
     };
-    return this.#flights.run(`login ${name} ${scope ?? ""}`, work, request.signal);
+    return this.#inFlight.run(`login ${name} ${scope ?? ""}`, work, request.signal);
   }
 
-  /** Whether a grant came of a sign-in that a refusal led to, so short a time ago that a person would be asked in vain. */
-  cameOfRefusal(grant: Grant): boolean {
-    const last = this.#replaced.get(nameOf(grant));
-    if (last === undefined || this.#context.clock.epoch() - last.at >= IN_VAIN_MS) return false;
+  /**
+   * Whether a grant came of a login that a refusal led to, so short a time ago that the user would be asked in vain.
+   */
+  followsRefusal(grant: Grant): boolean {
+    const last = this.#replaced.get(lockNameOf(grant));
+    if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
     return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
   }
 
-  /** Renews; where the issuer gives none, a token that still lives is better than nothing. Undefined: sign in. */
+  /** Refreshes; where the issuer gives none, a token that still lives is better than nothing. Undefined: log in. */
   async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
     try {
       const isUrgent = options.forceRefresh === true;
-      return await this.#refreshOnce(grant, { isRefused: false, isUrgent }, options.signal);
+      return await this.#refreshOnce(grant, { isRefused: false, isForced: isUrgent }, options.signal);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       const { tokens } = grant;
@@ -154,11 +156,11 @@ export class TokenManager {
   #refreshOnce(grant: Grant, why: RefreshReason, signal: AbortSignal | undefined): Promise<Grant> {
     const context = { ...this.#context, http: this.#context.httpFor(grant), unsaved: this.#unsaved };
     const work = (within: AbortSignal) => refreshGrant(context, grant, why, within);
-    return this.#flights.run(`refresh ${nameOf(grant)}`, work, signal);
+    return this.#inFlight.run(`refresh ${lockNameOf(grant)}`, work, signal);
   }
 }
 
-function nameOf({ profile, server, account }: GrantKey): string {
+function lockNameOf({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
@@ -180,7 +182,7 @@ function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
   );
 }
 
-function unclear(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {
+function perhapsAmbiguous(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {
   return new AgentAuthError(
     "account_ambiguous",
     `${quote(account ?? "")} is signed in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`,

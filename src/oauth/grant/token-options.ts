@@ -6,7 +6,7 @@ export interface TokenOptions {
   minTtl?: number | undefined;
   /** Gets a new token even if the one at hand is good. */
   forceRefresh?: boolean | undefined;
-  /** Whether a person may be asked to sign in. Default: whether the client has a way to. */
+  /** Whether the user may be asked to log in. Default: whether the client has a way to. */
   login?: boolean | undefined;
   /** Ends the waiting of this caller. */
   signal?: AbortSignal | undefined;

@@ -60,7 +60,7 @@ export class OAuthHttp {
     return reply;
   }
 
-  /** Reads every document anew from here on: what a server refused, or a login failed with, may have changed. */
+  /** Reads every document again from here on: what a server refused, or a login failed with, may have changed. */
   forgetDocuments(): void {
     this.#documents.clear();
   }
@@ -72,17 +72,17 @@ export class OAuthHttp {
 
   /**
    * The `fetch` for oauth4webapi: one request, never repeated, its answer strictly read and brought to the form that the
-   * specifications give it (see {@link readAnswer}).
+   * specifications give it (see {@link normalizeResponse}).
    *
    * @param beforeSend called right before the request leaves; what it throws keeps it from leaving
    * @param prover proves that we have the key that the tokens are to be bound to (RFC 9449 section 5)
-   * @param forgiving leaves out what is wrong beside the tokens (see {@link forgive})
+   * @param forgiving leaves out what is wrong beside the tokens (see {@link dropInvalidMembers})
    */
   fetcher({
     signal,
     beforeSend,
     prover,
-    forgiving,
+    lenient: forgiving,
   }: FetcherOptions): (url: string, init: FetcherInit) => Promise<Response> {
     return async (url, init) => {
       const headers = new Headers(init.headers);
@@ -94,10 +94,10 @@ export class OAuthHttp {
       const sent = secretsIn(headers, body);
       beforeSend?.();
       try {
-        const reply = await this.#once(request, signal).catch(cutShort);
+        const reply = await this.#once(request, signal).catch(rethrowTruncated);
         prover?.nonces.learn(url, reply.response.headers);
-        const answer = readAnswer(uncompressed(reply), forgiving === true);
-        sentBefore.set(answer, sent);
+        const answer = normalizeResponse(uncompressed(reply), forgiving === true);
+        secretsByResponse.set(answer, sent);
         return answer;
       } catch (error) {
         throw isAgentAuthError(error) ? maskError(error, (text) => sent.redact(text)) : error;
@@ -135,11 +135,11 @@ function secretsIn(headers: Headers, body: unknown): Redactor {
   return secrets;
 }
 
-const sentBefore = new WeakMap<Response, Redactor>();
+const secretsByResponse = new WeakMap<Response, Redactor>();
 
 /** Masks what a server that was told secrets may have put into its answer. */
-export function secretsToldTo(answer: unknown): Redactor {
-  return (answer instanceof Response ? sentBefore.get(answer) : undefined) ?? new Redactor();
+export function secretsSentBefore(answer: unknown): Redactor {
+  return (answer instanceof Response ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
 }
 
 /** The queries of this flow carry `id_token_hint` and `state`: nothing for a trace. */
@@ -148,11 +148,11 @@ function withoutQueries(onEvent: OAuthHttpOptions["onEvent"]): OAuthHttpOptions[
 }
 
 /** An answer that broke off says nothing, neither yes nor no. */
-function cutShort(error: unknown): never {
-  throw isAgentAuthError(error) && error.code === "bad_json" && error.retryable ? asSilence(error) : error;
+function rethrowTruncated(error: unknown): never {
+  throw isAgentAuthError(error) && error.code === "bad_json" && error.retryable ? asUnavailable(error) : error;
 }
 
-function asSilence(error: AgentAuthError): AgentAuthError {
+function asUnavailable(error: AgentAuthError): AgentAuthError {
   const { code, message, status, url, hint } = error;
   return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, cause: error });
 }
@@ -161,7 +161,7 @@ interface FetcherOptions {
   signal: AbortSignal | undefined;
   beforeSend?: (() => void) | undefined;
   prover?: Prover | undefined;
-  forgiving?: boolean | undefined;
+  lenient?: boolean | undefined;
 }
 
 interface FetcherInit {
@@ -175,14 +175,14 @@ interface FetcherInit {
  * judged by the same rules: form-encoded bodies (before RFC 6749 was final they were usual), errors with status 200,
  * `expires_in` as a string of digits, a secret without its end.
  */
-function readAnswer(reply: BufferedResponse, forgiving: boolean): Response {
+function normalizeResponse(reply: BufferedResponse, forgiving: boolean): Response {
   const { response, text } = reply;
-  if (text === "") return rebuilt(response.status, response, null);
+  if (text === "") return withBody(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
-  const members = isForm ? formMembers(reply) : readOrPass(reply);
-  if (members === undefined) return rebuilt(response.status, response, text);
-  for (const name of OPTIONAL) if (members[name] === null) delete members[name];
-  if (forgiving) forgive(members);
+  const members = isForm ? formMembers(reply) : membersOf(reply);
+  if (members === undefined) return withBody(response.status, response, text);
+  for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
+  if (forgiving) dropInvalidMembers(members);
   const life = members["expires_in"];
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
@@ -197,23 +197,23 @@ function readAnswer(reply: BufferedResponse, forgiving: boolean): Response {
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
   const saysError = typeof members["error"] === "string";
   const failedQuietly = response.ok && saysError && members["access_token"] === undefined;
-  const said = rebuilt(failedQuietly ? 400 : response.status, response, JSON.stringify(members), "application/json");
+  const said = withBody(failedQuietly ? 400 : response.status, response, JSON.stringify(members), "application/json");
   // The body says which error it is; a challenge beside it says only how to authenticate (RFC 6749 section 5.2).
   if (saysError) said.headers.delete("www-authenticate");
   return said;
 }
 
 // What may be left out is by many a server written out as null.
-const OPTIONAL = ["expires_in", "refresh_token", "id_token", "scope"];
+const OPTIONAL_MEMBERS = ["expires_in", "refresh_token", "id_token", "scope"];
 
 /** Where the id token of a forgiven answer stands: nothing judges it, so that it decides nothing. */
-export const UNJUDGED_ID_TOKEN = "id_token (not judged)";
+export const UNVERIFIED_ID_TOKEN = "id_token (not judged)";
 
 /**
- * Takes out of the answer to a renewal what is wrong beside the access token. The issuer has taken the old refresh token
- * by then, so that an answer which is refused would end the session.
+ * Takes out of the answer to a refresh what is wrong beside the access token. The issuer has taken the old refresh
+ * token by then, so that an answer which is refused would end the session.
  */
-function forgive(members: Record<string, unknown>): void {
+function dropInvalidMembers(members: Record<string, unknown>): void {
   const { expires_in: life, refresh_token: refreshToken, id_token: idToken, scope } = members;
   const seconds = typeof life === "string" && life.trim() !== "" ? Number(life) : life;
   if (typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds)) members["expires_in"] = seconds;
@@ -221,7 +221,7 @@ function forgive(members: Record<string, unknown>): void {
   if (!isToken(refreshToken)) delete members["refresh_token"];
   if (typeof scope !== "string") delete members["scope"];
   delete members["id_token"];
-  if (isToken(idToken)) members[UNJUDGED_ID_TOKEN] = idToken;
+  if (isToken(idToken)) members[UNVERIFIED_ID_TOKEN] = idToken;
 }
 
 const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
@@ -243,17 +243,17 @@ function formMembers({ text, url }: BufferedResponse): Record<string, unknown> {
 }
 
 /** A failure's body helps when it is JSON, and is nobody's business when it is not. */
-function readOrPass(reply: BufferedResponse): Record<string, unknown> | undefined {
+function membersOf(reply: BufferedResponse): Record<string, unknown> | undefined {
   try {
     return strictObject(reply);
   } catch (error) {
     if (!reply.response.ok) return undefined;
     // A page in place of an answer comes from something that stands between: the server itself said nothing.
-    throw isAgentAuthError(error) && error.code === "bad_content_type" ? asSilence(error) : error;
+    throw isAgentAuthError(error) && error.code === "bad_content_type" ? asUnavailable(error) : error;
   }
 }
 
-function rebuilt(status: number, response: Response, body: string | null, type?: string): Response {
+function withBody(status: number, response: Response, body: string | null, type?: string): Response {
   const headers = new Headers(response.headers);
   headers.delete("content-length");
   if (type !== undefined) headers.set("content-type", type);

@@ -15,7 +15,7 @@ export interface Replay {
 }
 
 /** Methods that `fetch` writes in upper case. */
-const USUAL = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
+const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
 
 /** What `fetch` was called with, for more than one use. */
 export function replayable(input: string | URL | Request, init: RequestInit): Replay {
@@ -27,7 +27,7 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
   const redirect = init.redirect ?? request?.redirect ?? "follow";
   return {
     url: request?.url ?? String(input),
-    method: USUAL.has(method.toUpperCase()) ? method.toUpperCase() : method,
+    method: UPPER_CASED.has(method.toUpperCase()) ? method.toUpperCase() : method,
     redirect,
     next(more, over = {}, url) {
       const headers = new Headers(init.headers ?? request?.headers);

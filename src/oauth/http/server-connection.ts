@@ -36,7 +36,7 @@ export interface ConnectionOptions extends OAuthHttpOptions {
 /** The ways of one client. Servers of one origin share theirs, with its connections and documents, and no others do. */
 export class ConnectionPool {
   readonly #options: ConnectionOptions;
-  readonly #known = new Map<string, ServerConnection>();
+  readonly #connections = new Map<string, ServerConnection>();
   readonly #http: OAuthHttp;
 
   constructor(options: ConnectionOptions) {
@@ -47,22 +47,22 @@ export class ConnectionPool {
   /**
    * The way to a server.
    *
-   * @param grant a login there: what a person lifted for it stays lifted for its issuer
+   * @param grant a login there: what the user lifted for it stays lifted for its issuer
    * @throws `AgentAuthError` `bad_address` for a server at an address where nothing is ever sent
    */
   get(server: string, grant?: Remembered): ServerConnection {
     const url = new URL(server);
     if (classifyHost(url.hostname) === "forbidden") throw forbidden(server);
-    const lifted = this.#options.allowPrivateNetwork ? "all" : hostsOf(grant);
+    const lifted = this.#options.allowPrivateNetwork ? "all" : exemptHosts(grant);
     const name = JSON.stringify([url.origin, lifted === "all" ? lifted : [...lifted].sort()]);
-    const known = this.#known.get(name);
+    const known = this.#connections.get(name);
     if (known) return known;
-    const way = this.#make(url, lifted);
-    this.#known.set(name, way);
+    const way = this.#connect(url, lifted);
+    this.#connections.set(name, way);
     return way;
   }
 
-  #make(server: URL, lifted: Exemptions): ServerConnection {
+  #connect(server: URL, lifted: Exemptions): ServerConnection {
     const { network, fetch } = this.#options;
     const literal = classifyHost(server.hostname);
     if (!network) {
@@ -82,8 +82,8 @@ export class ConnectionPool {
   }
 }
 
-/** The hosts of an issuer for which a person has lifted the rule. */
-function hostsOf(grant: Remembered | undefined): ReadonlySet<string> {
+/** The hosts of an issuer for which the user has lifted the rule. */
+function exemptHosts(grant: Remembered | undefined): ReadonlySet<string> {
   if (!grant?.overrides.includes("allowPrivateNetwork")) return new Set();
   const addresses = [grant.issuer, ...Object.values(grant.endpoints)];
   return new Set(addresses.flatMap((address) => (address === undefined ? [] : new URL(address).hostname)));

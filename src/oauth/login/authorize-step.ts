@@ -7,7 +7,7 @@ import type { LoginSession } from "./login-method.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 import { withScopeHint } from "./token-step.js";
 
-/** The request that a login sends a person off with. */
+/** The request that a login sends the user off with. */
 export async function authorizationOf(
   { loginHint, nonces }: Pick<LoginContext, "loginHint" | "nonces">,
   login: Omit<PreparedLogin, "pending">,
@@ -19,7 +19,7 @@ export async function authorizationOf(
 }
 
 /**
- * Sends the person off and judges the callback. Scopes that nobody asked for are left out in a second request where the
+ * Sends the user off and judges the callback. Scopes that nobody asked for are left out in a second request where the
  * issuer, whatever it lists, does not like those of the first.
  */
 export async function authorize(
@@ -40,21 +40,21 @@ export async function authorize(
   try {
     return { login, parameters: checkCallback(pending, answered) };
   } catch (error) {
-    if (!isTooMuch(error, addedScope)) throw withScopeHint(error, context, login);
+    if (!isScopeRefusal(error, addedScope)) throw withScopeHint(error, context, login);
   }
-  tellLess(context, login);
-  const less = { ...login, ...withoutAdded(login) };
+  reportReducedScope(context, login);
+  const less = { ...login, ...withoutAddedScope(login) };
   const again = { ...less, pending: await authorizationOf(context, less, pending.redirectUri) };
   return authorize(context, again, session, signal);
 }
 
 /** Whether an issuer refused scopes of which we can do without some. */
-export function isTooMuch(error: unknown, addedScope: readonly string[]): boolean {
+export function isScopeRefusal(error: unknown, addedScope: readonly string[]): boolean {
   return isAgentAuthError(error) && error.code === "invalid_scope" && addedScope.length > 0;
 }
 
 /** The scopes of a login without those that nobody asked for. */
-export function withoutAdded({ scope, addedScope }: Pick<PreparedLogin, "scope" | "addedScope">): {
+export function withoutAddedScope({ scope, addedScope }: Pick<PreparedLogin, "scope" | "addedScope">): {
   scope: readonly string[];
   addedScope: readonly string[];
 } {
@@ -62,7 +62,7 @@ export function withoutAdded({ scope, addedScope }: Pick<PreparedLogin, "scope" 
 }
 
 /** Says which scopes are left out. */
-export function tellLess(
+export function reportReducedScope(
   { onProgress }: Pick<LoginContext, "onProgress">,
   { issuer, addedScope }: Pick<PreparedLogin, "issuer" | "addedScope">,
 ): void {

@@ -5,22 +5,22 @@ import { obtainClient } from "../client/registration.js";
 import type { Discovered } from "../discovery/types.js";
 import type { Prover } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
-import { answerOf, prepare, type TokenCall, told } from "../token/token.js";
-import { isTooMuch, tellLess, withoutAdded } from "./authorize-step.js";
+import { answerOf, prepare, type TokenCall, withOAuthErrors } from "../token/token.js";
+import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authorize-step.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import { timeoutError } from "./login-timeout.js";
-import { isRefusal, unlessRefused, withScopeHint } from "./token-step.js";
+import { isInvalidClient, withClientRefusal, withScopeHint } from "./token-step.js";
 
-const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+const DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 // Nobody is sent back in this flow; a registration wants an address all the same.
-const REDIRECT = "http://127.0.0.1/device";
+const PLACEHOLDER_REDIRECT = "http://127.0.0.1/device";
 
 /** Seconds between two questions where the issuer names none (RFC 8628 section 3.2), and the bounds of what it names. */
 const INTERVAL_S = 5;
 const MIN_INTERVAL_S = 1;
 const MAX_INTERVAL_S = 60;
 /** Seconds that are added each time the issuer asks for it (RFC 8628 section 3.5). */
-const SLOWER_S = 5;
+const SLOW_DOWN_S = 5;
 /** Seconds; a code for longer than that is nobody's intention. */
 const MAX_LIFE_S = 24 * 3600;
 
@@ -37,15 +37,15 @@ interface DeviceLogin {
 }
 
 /** A login whose code the issuer has given. */
-interface Begun {
+interface StartedDeviceLogin {
   call: TokenCall;
   scope: readonly string[];
   device: oauth.DeviceAuthorizationResponse;
 }
 
 /**
- * Signs a person in on another device (RFC 8628): shows a code and asks the issuer, no more often than it allows, until
- * the person is done, the code has ended, or the time for a sign-in is over.
+ * Logs the user in on another device (RFC 8628): shows a code and asks the issuer, no more often than it allows, until
+ * the user is done, the code has ended, or the time for a login is over.
  *
  * @throws `AgentAuthError` `no_device_flow`, `access_denied`, `expired_token`, `timeout`
  */
@@ -63,28 +63,38 @@ export async function deviceLogin(
     });
   }
   const { signal } = request;
-  const registration = { ...context, server: issuer, redirectUri: REDIRECT, moreGrants: [GRANT], signal };
-  const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<Begun> => {
+  const registration = {
+    ...context,
+    server: issuer,
+    redirectUri: PLACEHOLDER_REDIRECT,
+    moreGrants: [DEVICE_CODE_GRANT],
+    signal,
+  };
+  const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<StartedDeviceLogin> => {
     const { scope } = wanted;
     const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
     const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
     const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
-    const by = { client, form: REDIRECT, signal };
+    const by = { client, form: PLACEHOLDER_REDIRECT, signal };
     try {
-      return { call, scope, device: await unlessRefused(context, by, () => begin(call, endpoint, parameters)) };
+      return {
+        call,
+        scope,
+        device: await withClientRefusal(context, by, () => requestDeviceCode(call, endpoint, parameters)),
+      };
     } catch (error) {
       const { server } = found;
-      if (!isTooMuch(error, wanted.addedScope)) {
+      if (!isScopeRefusal(error, wanted.addedScope)) {
         throw withScopeHint(error, context, { server, scope, account: context.loginHint });
       }
-      tellLess(context, { ...wanted, issuer });
-      return start(withoutAdded(wanted));
+      reportReducedScope(context, { ...wanted, issuer });
+      return start(withoutAddedScope(wanted));
     }
   };
-  const known = await context.store.readClient(issuer.issuer, REDIRECT);
+  const known = await context.store.readClient(issuer.issuer, PLACEHOLDER_REDIRECT);
   const { call, device, scope } = await start(login).catch((error: unknown) => {
     // One that was registered in another login may be forgotten by now.
-    if (known === undefined || !isRefusal(error)) throw error;
+    if (known === undefined || !isInvalidClient(error)) throw error;
     return start(login);
   });
   const patience = context.loginTimeoutMs / 1000;
@@ -99,29 +109,33 @@ export async function deviceLogin(
     expiresIn: Math.min(life, patience),
   });
   const answer = await poll(context, {
-    ask: () => askOnce({ ...call, prover }, device.device_code, resource),
+    request: () => requestToken({ ...call, prover }, device.device_code, resource),
     interval: device.interval ?? INTERVAL_S,
     seconds: Math.min(life, patience),
-    over: () => (patience < life ? timeoutError(found.server, patience) : tooLate()),
+    timeoutError: () => (patience < life ? timeoutError(found.server, patience) : codeExpired()),
     signal,
   });
   return { client: call.client, answer, scope };
 }
 
 /** Asks for a code (RFC 8628 section 3.1). */
-function begin(call: TokenCall & { client: ClientRecord }, endpoint: string, parameters: Record<string, string>) {
+function requestDeviceCode(
+  call: TokenCall & { client: ClientRecord },
+  endpoint: string,
+  parameters: Record<string, string>,
+) {
   const { as, client, auth, options } = prepare(call);
   const server = { ...as, device_authorization_endpoint: endpoint };
-  return told({ tokenEndpoint: endpoint }, async () => {
+  return withOAuthErrors({ tokenEndpoint: endpoint }, async () => {
     const response = await oauth.deviceAuthorizationRequest(server, client, auth, parameters, options);
     return oauth.processDeviceAuthorizationResponse(server, client, response);
   });
 }
 
-/** Asks once whether the person is done (RFC 8628 section 3.4). */
-async function askOnce(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
+/** Asks once whether the user is done (RFC 8628 section 3.4). */
+async function requestToken(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
   const { as, client, auth, options } = prepare(call);
-  return told(call, async () => {
+  return withOAuthErrors(call, async () => {
     const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
       ...options,
       additionalParameters: { resource },
@@ -131,18 +145,21 @@ async function askOnce(call: TokenCall, deviceCode: string, resource: string): P
 }
 
 interface Polling {
-  ask: () => Promise<TokenAnswer>;
+  request: () => Promise<TokenAnswer>;
   /** Seconds between two questions, as the issuer wants it. */
   interval: number;
   /** Seconds until it is given up. */
   seconds: number;
   /** The error of giving up. */
-  over: () => AgentAuthError;
+  timeoutError: () => AgentAuthError;
   signal: AbortSignal;
 }
 
 /** Asks until there is an answer. An issuer that is not there is asked less and less often (RFC 8628 section 3.5). */
-async function poll({ clock }: LoginContext, { ask, seconds, over, signal, ...asked }: Polling): Promise<TokenAnswer> {
+async function poll(
+  { clock }: LoginContext,
+  { request: ask, seconds, timeoutError: over, signal, ...asked }: Polling,
+): Promise<TokenAnswer> {
   const endsAt = clock.now() + seconds * 1000;
   let interval = Math.min(Math.max(asked.interval, MIN_INTERVAL_S), MAX_INTERVAL_S);
   let pause = interval;
@@ -155,19 +172,19 @@ async function poll({ clock }: LoginContext, { ask, seconds, over, signal, ...as
       return await ask();
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
-      if (error.code === "slow_down") interval += SLOWER_S;
+      if (error.code === "slow_down") interval += SLOW_DOWN_S;
       if (error.code === "slow_down" || error.code === "authorization_pending") pause = interval;
-      else if (error.class === "unavailable") pause = Math.max(slower(pause), error.retryAfter ?? 0);
+      else if (error.class === "unavailable") pause = Math.max(nextPause(pause), error.retryAfter ?? 0);
       else throw error;
     }
   }
 }
 
-function slower(pause: number): number {
-  return Math.max(pause, Math.min(Math.max(pause * 2, pause + SLOWER_S), MAX_INTERVAL_S));
+function nextPause(pause: number): number {
+  return Math.max(pause, Math.min(Math.max(pause * 2, pause + SLOW_DOWN_S), MAX_INTERVAL_S));
 }
 
-function tooLate(): AgentAuthError {
+function codeExpired(): AgentAuthError {
   return new AgentAuthError("expired_token", "nobody entered the code in time", {
     class: "auth",
     hint: "begin the sign-in again",

@@ -1,6 +1,6 @@
 import { follow, untilAborted } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
-import { liftedFor } from "../discovery/discovery.js";
+import { overridesFor } from "../discovery/discovery.js";
 import type { Discovered, ServerMetadata } from "../discovery/types.js";
 import type { LoginContext } from "./login-context.js";
 import type { LoginMethod } from "./login-method.js";
@@ -30,7 +30,7 @@ export async function checkEndpointOrigins(
 ): Promise<LoginContext> {
   const first = firstEndpoint(issuer, flow);
   if (first === undefined || new URL(first.address).origin === new URL(issuer.tokenEndpoint).origin) return context;
-  if (liftedFor(issuer.issuer, context).includes("allowCrossOriginEndpoints")) return context;
+  if (overridesFor(issuer.issuer, context).includes("allowCrossOriginEndpoints")) return context;
   const prompt = {
     resource: server,
     issuer: issuer.issuer,

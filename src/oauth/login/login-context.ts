@@ -32,7 +32,7 @@ export interface LoginContext extends DiscoveryContext {
   /** Replaces the `resource` that the metadata names. */
   resource: string | undefined;
   flow: "browser" | "device";
-  /** Milliseconds that a person may take. */
+  /** Milliseconds that the user may take. */
   loginTimeoutMs: number;
   loginHint: string | undefined;
   /** Unix milliseconds of what servers refused lately, where that is what led to this login. */

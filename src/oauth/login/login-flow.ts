@@ -2,13 +2,13 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { isForgotten, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
-import { discover, liftedFor } from "../discovery/discovery.js";
+import { discover, overridesFor } from "../discovery/discovery.js";
 import type { Discovered, IssuerMetadata } from "../discovery/types.js";
 import { newProofKey, proverFor } from "../dpop/dpop.js";
 import { type Grant, type TokenAnswer, tokensOf } from "../grant/grant.js";
 import type { GrantKey, GrantStore, Reservation } from "../grant/grant-store.js";
 import { withReservation } from "../grant/reservation.js";
-import { beyond, chooseScope, parseScope } from "../token/scope.js";
+import { chooseScope, parseScope, scopesBeyond } from "../token/scope.js";
 import { authorizationOf, authorize } from "./authorize-step.js";
 import { deviceLogin } from "./device.js";
 import { checkEndpointOrigins } from "./endpoint-origins.js";
@@ -17,23 +17,23 @@ import type { LoginSession } from "./login-method.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { tokensOfLogin } from "./token-step.js";
 
-/** Signs a person in and keeps what comes of it. The grant is stored and read back before anybody is told. */
+/** Logs the user in and keeps what comes of it. The grant is stored and read back before anybody is told. */
 export async function loginWith(asked: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
   const found = await discover(asked, request.mcpUrl, request.challenge, signal);
-  tellNewIssuer(asked, found);
+  reportNewIssuer(asked, found);
   const context = await checkEndpointOrigins(asked, found, { flow: asked.flow, method, signal });
-  await holdClient(context, found, signal);
+  await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
-  return withReservation(context.store, keyIn(context, found.server), async (room) => {
+  return withReservation(context.store, grantKeyFor(context, found.server), async (room) => {
     if (context.flow === "device") {
       const proofKey = await newProofKey(context.dpop, found);
       const prover = proverFor({ proofKey }, context.nonces);
       const { client, answer, scope } = await deviceLogin(context, { found, ...wanted, resource, request, prover });
-      const overrides = liftedFor(found.issuer.issuer, context);
+      const overrides = overridesFor(found.issuer.issuer, context);
       const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides, proofKey };
-      return keep(context, room, grantOf(context, login, answer));
+      return saveGrant(context, room, grantOf(context, login, answer));
     }
     const { issuer } = found.issuer;
     const preferredRedirectUri = await knownRedirect(context.store, issuer);
@@ -56,26 +56,33 @@ export function finishInSession(
   return inSession(session, async () => {
     // The account was settled when the login began, whatever this client would ask for.
     const context = { ...contextOf(), loginHint: login.account };
-    const key = keyIn(context, login.server);
+    const key = grantKeyFor(context, login.server);
     return withReservation(context.store, key, (room) => completeLogin(context, login, { session, room, signal }));
   });
 }
 
 /** Holds the pre-registered client of a login to its issuer, before anything of it is sent. */
-export async function holdClient(
+export async function checkClientIssuer(
   context: LoginContext,
   { server, issuer: { issuer } }: Discovered,
   signal: AbortSignal,
 ): Promise<void> {
   const { preRegistered: client } = context;
   if (client === undefined) return;
-  await holdToIssuer(context, { client, issuer, server, credential: credentialOf(client), byPerson: true, signal });
+  await holdToIssuer(context, {
+    client,
+    issuer,
+    server,
+    credential: credentialOf(client),
+    isInteractive: true,
+    signal,
+  });
 }
 
 /** Tells a session exactly once how the work in it has ended, of a failure of whatever kind as well. */
 async function inSession(session: LoginSession, work: () => Promise<Grant>): Promise<Grant> {
   const grant = await work().catch(async (error: unknown) => {
-    await session.close({ ok: false, error: isAgentAuthError(error) ? error : internal(error) });
+    await session.close({ ok: false, error: isAgentAuthError(error) ? error : internalError(error) });
     throw error;
   });
   await session.close({ ok: true });
@@ -83,7 +90,7 @@ async function inSession(session: LoginSession, work: () => Promise<Grant>): Pro
 }
 
 /** The login that a context is about. */
-export function keyIn({ profile, loginHint }: LoginContext, server: string): GrantKey {
+export function grantKeyFor({ profile, loginHint }: LoginContext, server: string): GrantKey {
   return { profile, server, account: loginHint };
 }
 
@@ -93,7 +100,7 @@ interface Completion {
   signal: AbortSignal;
 }
 
-/** Sends the person off, judges the callback, trades its code, and keeps the grant. */
+/** Sends the user off, judges the callback, trades its code, and keeps the grant. */
 async function completeLogin(
   context: LoginContext,
   login: PreparedLogin,
@@ -101,11 +108,13 @@ async function completeLogin(
 ): Promise<Grant> {
   const authorized = await authorize(context, login, session, signal);
   const { client, answer } = await tokensOfLogin(context, authorized, signal);
-  return keep(context, room, grantOf(context, { ...authorized.login, client }, answer));
+  return saveGrant(context, room, grantOf(context, { ...authorized.login, client }, answer));
 }
 
-/** Says that a server has changed the authorization server that somebody was signed in at (MCP Authorization, SEP-2352). */
-export function tellNewIssuer(
+/**
+ * Says that a server has changed the authorization server that somebody was logged in at (MCP Authorization, SEP-2352).
+ */
+export function reportNewIssuer(
   { remembered, onProgress }: LoginContext,
   { server, issuer }: Discovered<IssuerMetadata>,
 ): void {
@@ -149,7 +158,7 @@ interface Preparation {
   signal: AbortSignal;
 }
 
-/** A client and the request to sign in with it; a client that the issuer has forgotten is replaced once. */
+/** A client and the request to log in with it; a client that the issuer has forgotten is replaced once. */
 export async function prepareLogin(context: LoginContext, preparation: Preparation): Promise<PreparedLogin> {
   const { found, scope, addedScope, resource, redirectUri, signal } = preparation;
   const form = redirectForm(redirectUri);
@@ -173,7 +182,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
       scope,
       addedScope,
       resource,
-      overrides: liftedFor(issuer, context),
+      overrides: overridesFor(issuer, context),
       proofKey,
     };
     return { ...login, pending: await authorizationOf(context, login, redirectUri) };
@@ -229,7 +238,7 @@ function grantOf(
 const SAVE_TRIES = 5;
 
 /** Stores a new grant over whatever is there, and reads it back: a login that was not kept is not a login. */
-async function keep(context: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
+async function saveGrant(context: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
   const { store, onProgress } = context;
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
     const stored = await store.read(grant);
@@ -243,8 +252,8 @@ async function keep(context: LoginContext, room: Reservation, grant: Grant): Pro
     const back = await store.read(grant);
     if (back && back.generation >= next.generation) {
       await bindUsedClient(context, next);
-      const more = beyond(grant.requestedScope, grant.tokens.scope);
-      if (more.length > 0) onProgress?.({ about: "sign-in", text: wider(grant, more) });
+      const more = scopesBeyond(grant.requestedScope, grant.tokens.scope);
+      if (more.length > 0) onProgress?.({ about: "sign-in", text: widerScopeWarning(grant, more) });
       return back;
     }
     break;
@@ -259,11 +268,11 @@ async function keep(context: LoginContext, room: Reservation, grant: Grant): Pro
   );
 }
 
-function wider({ issuer, requestedScope }: Grant, more: readonly string[]): string {
+function widerScopeWarning({ issuer, requestedScope }: Grant, more: readonly string[]): string {
   const asked = `the token may do more than was asked for: ${quote(issuer)} granted ${quote(more.join(" "))}`;
   return `warning: ${asked} beside ${quote(requestedScope)} (RFC 6749 section 3.3)`;
 }
 
-function internal(cause: unknown): AgentAuthError {
+function internalError(cause: unknown): AgentAuthError {
   return new AgentAuthError("internal_error", "the sign-in failed", { class: "internal", cause });
 }

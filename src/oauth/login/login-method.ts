@@ -1,11 +1,11 @@
 import type { AgentAuthError } from "../../errors.js";
 
 /**
- * How a person finishes a login. `agentauth/node` has the ways of a terminal (browser with a loopback listener, paste);
+ * How the user finishes a login. `agentauth/node` has the ways of a terminal (browser with a loopback listener, paste);
  * a program with an interface of its own gives its own.
  */
 export interface LoginMethod {
-  /** Milliseconds that a person may take. A device login is given up then; any other ends by itself. */
+  /** Milliseconds that the user may take. A device login is given up then; any other ends by itself. */
   readonly loginTimeoutMs?: number | undefined;
   /** Makes ready to receive the callback, before anything is registered or shown. */
   open(request: LoginOpen): Promise<LoginSession>;
@@ -15,7 +15,9 @@ export interface LoginMethod {
    * `allowCrossOriginEndpoints` is set.
    */
   confirmEndpoints?(prompt: EndpointsPrompt): Promise<boolean>;
-  /** Shows a person the code of a device login (RFC 8628 section 3.3) and returns at once. Without it, no device login. */
+  /**
+   * Shows the user the code of a device login (RFC 8628 section 3.3) and returns at once. Without it, no device login.
+   */
   showDeviceCode?(prompt: DevicePrompt): Promise<void>;
 }
 
@@ -50,23 +52,23 @@ export interface LoginOpen {
 
 /** A login that is ready to receive its callback. */
 export interface LoginSession {
-  /** Where the authorization server sends the person back to. */
+  /** Where the authorization server sends the user back to. */
   readonly redirectUri: string;
   /**
-   * Sends the person to the authorization server and waits for the callback.
+   * Sends the user to the authorization server and waits for the callback.
    *
    * Only a callback with the right `state` counts; every other request is answered and changes nothing. Whether the
-   * answer can be trusted beyond that is decided by the caller. It may be called once more, where the answer was a no to
-   * scopes that can be left out: the browser that brought it is sent on then, if it still waits.
+   * answer can be trusted beyond that is decided by the caller. It may be called once more, where the answer was a no
+   * to scopes that can be left out: the browser that brought it is sent on then, if it still waits.
    *
    * @returns the parameters of the callback
    */
   authorize(request: AuthorizePrompt): Promise<URLSearchParams>;
-  /** Tells the person how it ended, then closes everything. Called exactly once, also after a failure. */
+  /** Tells the user how it ended, then closes everything. Called exactly once, also after a failure. */
   close(outcome: LoginOutcome): Promise<void>;
 }
 
-/** What a person needs to sign in. */
+/** What the user needs to log in. */
 export interface AuthorizePrompt {
   /** The address to open; https, or http on this machine. */
   url: string;
@@ -78,7 +80,7 @@ export interface AuthorizePrompt {
    */
   allowBareCode: boolean;
   /**
-   * Where the code will be sent. A person should hear of it where its origin is not that of `url`, and be warned unless
+   * Where the code will be sent. The user should hear of it where its origin is not that of `url`, and be warned unless
    * `promisesIss`: whoever is there may be after the code of an issuer that knows nothing of it.
    */
   tokenEndpoint?: string | undefined;
@@ -91,7 +93,7 @@ export interface AuthorizePrompt {
 /** How a login ended. */
 export type LoginOutcome = { ok: true } | { ok: false; error: AgentAuthError };
 
-/** What a person needs for a device login. */
+/** What the user needs for a device login. */
 export interface DevicePrompt {
   /** The address to visit. */
   verificationUri: string;
@@ -99,6 +101,6 @@ export interface DevicePrompt {
   verificationUriComplete: string | undefined;
   /** The code to type. */
   userCode: string;
-  /** Seconds until nobody asks for the token any more: the code has ended, or the time for a sign-in is over. */
+  /** Seconds until nobody asks for the token any more: the code has ended, or the time for a login is over. */
   expiresIn: number;
 }

@@ -1,4 +1,4 @@
-import { type Grant, hasEnded } from "../grant/grant.js";
+import { type Grant, hasExpired } from "../grant/grant.js";
 import { GRANT_STRATEGIES, type GrantFlag } from "../machine/grant-strategies.js";
 import { machineGrantOf } from "../machine/machine-grant.js";
 
@@ -28,7 +28,7 @@ export interface LoginStatus {
   signed_in_at: string;
   /** `over` when the issuer said that the grant has ended. */
   state: "valid" | "expired" | "over";
-  /** Whether it can be renewed without a person. */
+  /** Whether it can be refreshed without the user. */
   refreshable: boolean;
   /** RFC 3339, where the answer to the last refresh was lost on the way; the token is used until it expires. Else null. */
   refresh_lost_at: string | null;
@@ -54,8 +54,8 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     scope: scope ?? null,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     signed_in_at: new Date(grant.signedInAt).toISOString(),
-    state: grant.retired ? "over" : hasEnded(grant.tokens, now) ? "expired" : "valid",
-    // A machine asks anew, with what it was given to ask with.
+    state: grant.retired ? "over" : hasExpired(grant.tokens, now) ? "expired" : "valid",
+    // A machine asks again, with what it was given to ask with.
     refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
     refresh_lost_at: grant.lostRefresh === undefined ? null : new Date(grant.lostRefresh.at).toISOString(),
     reason: grant.retired?.reason ?? null,

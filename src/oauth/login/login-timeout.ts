@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { shellWord } from "../../redact.js";
 
-/** Milliseconds that a person may take to sign in, where nobody says otherwise. */
+/** Milliseconds that the user may take to log in, where nobody says otherwise. */
 export const DEFAULT_LOGIN_TIMEOUT_MS = 300_000;
 
 /** Nobody came back. */

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
-import { coversScope, type Grant, isSame, noteRefusal } from "../grant/grant.js";
+import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../grant/grant.js";
 import { unmetRequirement } from "../grant/grant-requirements.js";
 import type { GrantKey } from "../grant/grant-store.js";
 import { failureOf, HEARTBEAT_MS, type Lease } from "../grant/lease.js";
@@ -11,16 +11,16 @@ import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
 
-/** What signing a person in depends on. */
+/** What logging the user in depends on. */
 export interface SharedLoginContext {
-  /** How a person signs in; undefined where nobody may be asked. */
+  /** How the user logs in; undefined where nobody may be asked. */
   method: LoginMethod | undefined;
-  /** Everything else that a login needs; what a person lifted for the login before stays lifted for its issuer. */
+  /** Everything else that a login needs; what the user lifted for the login before stays lifted for its issuer. */
   loginContext(key: GrantKey, before: Grant | undefined): LoginContext;
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** What one sign-in is for. */
+/** What one login is for. */
 export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;
@@ -31,16 +31,16 @@ export interface SharedLoginRequest {
   seen?: Grant | undefined;
   /** The same where its server did not take it. */
   refused?: Grant;
-  /** Whether a person asked for it, rather than a program that found it needed. */
+  /** Whether the user asked for it, rather than a program that found it needed. */
   explicit?: boolean;
   signal?: AbortSignal | undefined;
 }
 
-/** How long a sign-in that a person turned down is not asked for again by programs. */
-const TURNED_DOWN_MS = 5 * 60_000;
+/** How long a login that the user turned down is not asked for again by programs. */
+const DECLINED_MS = 5 * 60_000;
 
 /**
- * Signs a person in: one at a time for all processes that share the store. Those that come while one is on its way wait
+ * Logs the user in: one at a time for all processes that share the store. Those that come while one is on its way wait
  * for its result, so that no more than one browser opens.
  */
 export function sharedLogin(
@@ -56,19 +56,19 @@ export function sharedLogin(
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
   const wanted = scope?.split(" ").filter(Boolean);
-  // What somebody else signed in since the grant that is not good enough was read.
+  // What somebody else logged in since the grant that is not good enough was read.
   const newer = async () => {
     const stored = await store.read(key);
     if (!stored || stored.retired || !coversScope(stored, wanted) || unmetRequirement(stored, login)) return undefined;
-    return before && isSame(stored, before) ? undefined : stored;
+    return before && hasSameTokens(stored, before) ? undefined : stored;
   };
   return store.lease(
     `login ${profile} ${server} ${account ?? ""}`,
     async (lease) => {
-      // A store that cannot be read is found out before a person is troubled.
+      // A store that cannot be read is found out before the user is troubled.
       const stored = await newer();
       if (stored && (lease.waited || !explicit)) return stored;
-      turnedDown(lease, { key, explicit: explicit === true, now: clock.epoch() });
+      rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch() });
       const { previousScope, challenge } = request;
       try {
         return await loginWith(login, { mcpUrl: server, method, scope, previousScope, challenge, signal });
@@ -90,19 +90,19 @@ export function sharedLogin(
   );
 }
 
-interface Asking {
+interface LoginAttempt {
   key: GrantKey;
   explicit: boolean;
   now: number;
 }
 
-/** A person who said no, or did not come, is not asked again at once by every program that would like a token. */
-function turnedDown(lease: Lease, { key, explicit, now }: Asking): void {
+/** The user who said no, or did not come, is not asked again at once by every program that would like a token. */
+function rethrowDeclined(lease: Lease, { key, explicit, now }: LoginAttempt): void {
   const { failure, endedAt } = lease.before ?? {};
   if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
-  const isRemembered = failure.class === "auth" && now - endedAt <= TURNED_DOWN_MS && now >= endedAt;
+  const isRemembered = failure.class === "auth" && now - endedAt <= DECLINED_MS && now >= endedAt;
   if (!lease.waited && (explicit || !isRemembered)) return;
-  // It stays the failure of the attempt in which a person was asked, and the time since then is what counts.
+  // It stays the failure of the attempt in which the user was asked, and the time since then is what counts.
   lease.rollback();
   if (lease.waited) throw failureOf(failure);
   throw new AgentAuthError(

@@ -32,11 +32,11 @@ export async function tokensOfLogin(
     return { client: by, answer: await exchangeCode(call, { parameters, redirectUri, verifier, resource }) };
   };
   const form = redirectForm(redirectUri);
-  return unlessRefused(context, { client, form, signal }, async () => {
+  return withClientRefusal(context, { client, form, signal }, async () => {
     try {
       return await exchange(client);
     } catch (error) {
-      const other = isRefusal(error) ? alternateAuthMethod(client, issuer, context.preRegistered) : undefined;
+      const other = isInvalidClient(error) ? alternateAuthMethod(client, issuer, context.preRegistered) : undefined;
       if (other === undefined) throw error;
       const tokens = await exchange(other);
       if (client.source === "dynamic") await context.store.saveClient(other, form);
@@ -54,7 +54,7 @@ export interface LoginClient {
 }
 
 /** Does what a client is needed for; one that we registered and the issuer does not take is not used again. */
-export async function unlessRefused<T>(
+export async function withClientRefusal<T>(
   { store }: Pick<LoginContext, "store">,
   { client, form, signal }: LoginClient,
   work: () => Promise<T>,
@@ -62,18 +62,20 @@ export async function unlessRefused<T>(
   try {
     return await work();
   } catch (error) {
-    if (!isRefusal(error) || client.source !== "dynamic") throw error;
+    if (!isInvalidClient(error) || client.source !== "dynamic") throw error;
     await refuseClient({ store, signal }, client, form);
     throw withHint(error, "sign in again: another client is registered for that");
   }
 }
 
 /** Whether an issuer says that it does not know a client, or not with this proof (RFC 6749 section 5.2). */
-export function isRefusal(error: unknown): error is AgentAuthError {
+export function isInvalidClient(error: unknown): error is AgentAuthError {
   return isAgentAuthError(error) && error.code === "invalid_client";
 }
 
-/** A failed sign-in with the command that asks for fewer scopes, where the issuer did not like those that were asked for. */
+/**
+ * A failed login with the command that asks for fewer scopes, where the issuer did not like those that were asked for.
+ */
 export function withScopeHint(
   error: unknown,
   { profile }: Pick<LoginContext, "profile">,

@@ -3,14 +3,14 @@ import { quote } from "../../redact.js";
 import { bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { type PreRegisteredClient, preRegisteredClient, secretOf } from "../client/pre-registered-client.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
-import { discoverIssuer, liftedFor } from "../discovery/discovery.js";
+import { discoverIssuer, overridesFor } from "../discovery/discovery.js";
 import { newProofKey, proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, Grant, GrantTokens } from "../grant/grant.js";
 import type { GrantKey } from "../grant/grant-store.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { LoginContext } from "../login/login-context.js";
 import { scopeFor } from "../login/login-flow.js";
-import { union } from "../token/scope.js";
+import { unionScopes } from "../token/scope.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
 import { strategyOf, type TokenSteps } from "./grant-strategies.js";
@@ -111,7 +111,7 @@ function checkBinding(
   const secret = credentialOf(client);
   const assertion = strategyOf(grant).proof && "the assertion";
   const credential = secret && assertion ? `${secret} or ${assertion}` : (secret ?? assertion);
-  return holdToIssuer(login, { client, issuer, server, credential, byPerson: false, signal });
+  return holdToIssuer(login, { client, issuer, server, credential, isInteractive: false, signal });
 }
 
 /** The source of the earlier token, if the client still authenticates in the same way. */
@@ -119,15 +119,15 @@ function knownTarget({ client }: MachineContext, { before, scope }: MachineReque
   if (before === undefined) return undefined;
   const { authMethod } = before.client;
   const byKey = authMethod === "private_key_jwt";
-  const isSame =
+  const hasSameTokens =
     byKey === (client.privateKey !== undefined) &&
     (authMethod === "none") === (client.privateKey === undefined && client.clientSecret === undefined) &&
     (client.authMethod ?? authMethod) === authMethod;
-  if (!isSame) return undefined;
+  if (!hasSameTokens) return undefined;
   return {
     ...before,
     client: { ...before.client, clientSecret: secretOf(client) },
-    requestedScope: union(before.requestedScope, scope),
+    requestedScope: unionScopes(before.requestedScope, scope),
   };
 }
 
@@ -154,7 +154,7 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
     },
     client,
     requestedScope: scope.length > 0 ? scope.join(" ") : undefined,
-    overrides: liftedFor(issuer.issuer, login),
+    overrides: overridesFor(issuer.issuer, login),
     proofKey: await newProofKey(login.dpop, found),
   };
 }

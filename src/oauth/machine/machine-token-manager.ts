@@ -4,11 +4,11 @@ import { quote } from "../../redact.js";
 import type { FetchContext } from "../agent-fetch.js";
 import type { Progress } from "../agent-progress.js";
 import { fitsPolicy } from "../dpop/dpop.js";
-import { coversScope, type Grant, hasEnded, isFresh, isSame, isStorm, noteRefusal } from "../grant/grant.js";
+import { coversScope, type Grant, hasExpired, hasSameTokens, isFresh, isStorm, noteRefusal } from "../grant/grant.js";
 import type { GrantKey, GrantStore } from "../grant/grant-store.js";
 import { HEARTBEAT_MS, isPeerFailure, rethrowRecentFailure } from "../grant/lease.js";
 import type { TokenOptions } from "../grant/token-options.js";
-import { union } from "../token/scope.js";
+import { unionScopes } from "../token/scope.js";
 import { strategyOf } from "./grant-strategies.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
@@ -108,8 +108,8 @@ export class MachineTokenManager {
     const stored = await store.read(key);
     if (stored === undefined || stored.retired) return undefined;
     const { resource = stored.resource, dpop, expectedIssuer = stored.issuer } = loginContext(key, stored);
-    const isSame = stored.resource === resource && stored.issuer === expectedIssuer;
-    return isSame && fitsPolicy(stored, dpop) ? stored : undefined;
+    const hasSameTokens = stored.resource === resource && stored.issuer === expectedIssuer;
+    return hasSameTokens && fitsPolicy(stored, dpop) ? stored : undefined;
   }
 
   /** Sends one request for all concurrent callers, in this process and in others. */
@@ -124,7 +124,7 @@ export class MachineTokenManager {
     const { key, scope, seen, isUnusable, signal } = request;
     const newer = async () => {
       const stored = await this.#read(key);
-      const isNewer = stored !== undefined && !(seen && isSame(stored, seen));
+      const isNewer = stored !== undefined && !(seen && hasSameTokens(stored, seen));
       return isNewer && coversAll(stored, scope) ? stored : undefined;
     };
     return store.lease(
@@ -133,7 +133,7 @@ export class MachineTokenManager {
         const stored = await newer();
         if (stored && isFresh(stored, clock.epoch(), 0)) return stored;
         const now = clock.epoch();
-        rethrowRecentFailure(lease, now, isUnusable === true || !seen || hasEnded(seen.tokens, now));
+        rethrowRecentFailure(lease, now, isUnusable === true || !seen || hasExpired(seen.tokens, now));
         return this.#send(request);
       },
       {
@@ -152,7 +152,7 @@ export class MachineTokenManager {
   async #send({ isRefused, isUnusable: _, ...request }: TokenRequest & { signal: AbortSignal }): Promise<Grant> {
     const { clock } = this.#context;
     const before = await this.#read(request.key);
-    const previousScope = union(before?.requestedScope, request.previousScope);
+    const previousScope = unionScopes(before?.requestedScope, request.previousScope);
     const grant = await requestMachineGrant(this.#context, { ...request, previousScope, before });
     const refusals = before?.refusals ?? [];
     return this.#save(isRefused ? noteRefusal({ ...grant, refusals }, clock.epoch()) : { ...grant, refusals });

@@ -5,7 +5,7 @@ import { quote, Secret } from "../../redact.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "../grant/grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import { readClaims } from "../token/jwt-claims.js";
-import { answerOf, prepare, type TokenCall, told } from "../token/token.js";
+import { answerOf, prepare, type TokenCall, withOAuthErrors } from "../token/token.js";
 
 /** The resource and the scopes of a token request. */
 export interface TokenParameters {

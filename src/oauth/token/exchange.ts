@@ -3,7 +3,7 @@ import { refused } from "../../http/refuse.js";
 import { MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../grant/grant.js";
 import { readClaims } from "./jwt-claims.js";
-import { answerOf, prepare, type TokenCall, told } from "./token.js";
+import { answerOf, prepare, type TokenCall, withOAuthErrors } from "./token.js";
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const TYPE = "urn:ietf:params:oauth:token-type:";
@@ -74,7 +74,7 @@ export class ExchangedToken {
 export async function exchangeTokens(call: TokenCall, request: ExchangeRequest): Promise<ExchangedToken> {
   const { as, client, auth, options } = prepare(call);
   const parameters = parametersOf(request);
-  return told(call, async () => {
+  return withOAuthErrors(call, async () => {
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, TOKEN_EXCHANGE, parameters, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, {
       recognizedTokenTypes: { n_a: () => {} },

@@ -5,7 +5,7 @@ import { Redactor } from "../../redact.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { Grant } from "../grant/grant.js";
 import type { OAuthHttp } from "../http/http.js";
-import { prepare, told } from "./token.js";
+import { prepare, withOAuthErrors } from "./token.js";
 
 /** What the issuer says of a token (RFC 7662 section 2.2). */
 export type Introspection = { active: boolean } & Record<string, unknown>;
@@ -40,7 +40,7 @@ export async function introspect(
     const answer = await oauth.processIntrospectionResponse(server, client, response);
     return masked(answer, secretsOf(grant)) as Introspection;
   };
-  return told({ tokenEndpoint: url }, ask);
+  return withOAuthErrors({ tokenEndpoint: url }, ask);
 }
 
 function secretsOf({ tokens, client }: Grant): Redactor {

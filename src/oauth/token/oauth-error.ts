@@ -3,7 +3,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { systemClock } from "../../http/deadline.js";
 import { retryAfter } from "../../http/retry.js";
 import { escapeText, MASK, quote, Redactor } from "../../redact.js";
-import { secretsToldTo } from "../http/http.js";
+import { secretsSentBefore } from "../http/http.js";
 
 const AUTH_ERRORS = new Set([
   "invalid_grant",
@@ -18,12 +18,19 @@ const AUTH_ERRORS = new Set([
 ]);
 
 /** Codes that say of our own part what no issuer can know: an issuer's word must not pass for them. */
-const OURS = new Set(["timeout", "connection_reset", "bad_json", "grant_not_saved", "lease_lost", "renewal_storm"]);
+const RESERVED_CODES = new Set([
+  "timeout",
+  "connection_reset",
+  "bad_json",
+  "grant_not_saved",
+  "lease_lost",
+  "renewal_storm",
+]);
 const MAX_CODE = 64;
 
 /** An issuer's code as ours, if it is one. */
 function codeOf(said: string): string {
-  return said.length > MAX_CODE || OURS.has(said) ? "http_error" : said;
+  return said.length > MAX_CODE || RESERVED_CODES.has(said) ? "http_error" : said;
 }
 
 /**
@@ -36,16 +43,16 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
   if (isAgentAuthError(thrown)) return thrown;
   if (thrown instanceof oauth.ResponseBodyError) {
     const { status } = thrown;
-    const redactor = secretsToldTo(thrown.response);
+    const redactor = secretsSentBefore(thrown.response);
     for (const secret of known) redactor.add(secret);
     const said = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
     const error = codeOf(said);
     const passing = status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
-    return new AgentAuthError(error, `${url} answered ${quote(said, 60)}${saidBy(thrown, redactor)}`, {
+    return new AgentAuthError(error, `${url} answered ${quote(said, 60)}${descriptionOf(thrown, redactor)}`, {
       class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
       status,
       url,
-      retryAfter: passing ? askedToWait(thrown.response) : undefined,
+      retryAfter: passing ? retryAfterSeconds(thrown.response) : undefined,
       // A proof says when it was made.
       hint:
         error === "invalid_dpop_proof"
@@ -63,7 +70,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
       class: passing ? "unavailable" : "auth",
       status,
       url,
-      retryAfter: passing ? askedToWait(thrown.response) : undefined,
+      retryAfter: passing ? retryAfterSeconds(thrown.response) : undefined,
     });
   }
   if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
@@ -75,7 +82,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
         class: "unavailable",
         status,
         url,
-        retryAfter: askedToWait(response),
+        retryAfter: retryAfterSeconds(response),
       });
     }
     // All else was read strictly before it came here.
@@ -85,7 +92,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const http = status !== undefined && status >= 400;
     return new AgentAuthError(
       http ? "http_error" : "bad_token_answer",
-      `${url}: ${http ? `HTTP ${status}` : escapeText(secretsToldTo(response).redact(thrown.message))}`,
+      `${url}: ${http ? `HTTP ${status}` : escapeText(secretsSentBefore(response).redact(thrown.message))}`,
       {
         class: http ? "remote" : "refused",
         status,
@@ -98,21 +105,28 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
 }
 
 /** Seconds. */
-function askedToWait({ headers }: Response): number | undefined {
+function retryAfterSeconds({ headers }: Response): number | undefined {
   const wait = retryAfter(headers, systemClock.epoch());
   return wait === undefined ? undefined : Math.ceil(wait / 1000);
 }
 
 function authorizationError(thrown: oauth.AuthorizationResponseError, url: string): AgentAuthError {
   const { error } = thrown;
-  return new AgentAuthError(error, `the sign-in ended with ${quote(error, 60)}${saidBy(thrown, new Redactor())}`, {
-    class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
-    url,
-    // Without the cause: it holds the callback's parameters.
-  });
+  return new AgentAuthError(
+    error,
+    `the sign-in ended with ${quote(error, 60)}${descriptionOf(thrown, new Redactor())}`,
+    {
+      class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
+      url,
+      // Without the cause: it holds the callback's parameters.
+    },
+  );
 }
 
 /** The server's own words, harmless and cut. */
-function saidBy({ error_description: description }: { error_description?: unknown }, redactor: Redactor): string {
+function descriptionOf(
+  { error_description: description }: { error_description?: unknown },
+  redactor: Redactor,
+): string {
   return typeof description === "string" ? `: ${escapeText(redactor.redact(description)).slice(0, 300)}` : "";
 }

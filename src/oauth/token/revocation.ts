@@ -4,12 +4,12 @@ import { follow } from "../../http/deadline.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { Grant } from "../grant/grant.js";
 import type { OAuthHttp } from "../http/http.js";
-import { prepare, type TokenCall, told } from "./token.js";
+import { prepare, type TokenCall, withOAuthErrors } from "./token.js";
 
 /** What became of a grant at its issuer. */
 export interface RemoteLogout {
   /** Whether the issuer was told, and took it; undefined when it has no way to be told. */
-  told: boolean | undefined;
+  revoked: boolean | undefined;
   /** Why it was not. */
   error?: unknown;
 }
@@ -37,17 +37,17 @@ export async function revokeRemotely(
   try {
     if (revocation !== undefined) {
       await revoke(grant, revocation, { http, signal, privateKey });
-      return { told: true };
+      return { revoked: true };
     }
-    if (endSession === undefined) return { told: undefined };
+    if (endSession === undefined) return { revoked: undefined };
     const url = new URL(endSession);
     const idToken = grant.tokens.idToken?.reveal();
     if (idToken !== undefined) url.searchParams.set("id_token_hint", idToken);
     url.searchParams.set("client_id", grant.client.clientId);
     const { status } = await http.probe(url.href, signal);
-    return { told: status < 400 };
+    return { revoked: status < 400 };
   } catch (error) {
-    return { told: false, error };
+    return { revoked: false, error };
   } finally {
     call.release();
   }
@@ -77,5 +77,5 @@ async function revokeToken(
     const response = await oauth.revocationRequest({ ...as, revocation_endpoint: url }, client, auth, token, options);
     await oauth.processRevocationResponse(response);
   };
-  await told({ tokenEndpoint: url }, ask);
+  await withOAuthErrors({ tokenEndpoint: url }, ask);
 }

@@ -20,13 +20,13 @@ export function parseScope(value: unknown, field: string, from: string): string[
 }
 
 /** Scopes, separated by blanks, once each in the order they come; undefined where there are none. */
-export function union(...scopes: readonly (string | undefined)[]): string | undefined {
+export function unionScopes(...scopes: readonly (string | undefined)[]): string | undefined {
   const all = new Set(scopes.flatMap((scope) => scope?.split(" ").filter(Boolean) ?? []));
   return all.size === 0 ? undefined : [...all].join(" ");
 }
 
 /** The scopes that were granted beyond those asked for; none where nothing was asked for. */
-export function beyond(asked: string | undefined, granted: string | undefined): string[] {
+export function scopesBeyond(asked: string | undefined, granted: string | undefined): string[] {
   if (asked === undefined || granted === undefined) return [];
   const wanted = new Set(asked.split(" "));
   return granted.split(" ").filter((scope) => scope !== "" && !wanted.has(scope));

@@ -7,7 +7,7 @@ import type { Secret } from "../../redact.js";
 import { type ClientKey, clientAuth } from "../client/client-auth.js";
 import type { Prover } from "../dpop/dpop.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../grant/grant.js";
-import { isToken, type OAuthHttp, UNJUDGED_ID_TOKEN } from "../http/http.js";
+import { isToken, type OAuthHttp, UNVERIFIED_ID_TOKEN } from "../http/http.js";
 import { oauthError } from "./oauth-error.js";
 
 /** What a request to the token endpoint is made with. */
@@ -44,7 +44,7 @@ export interface CodeExchange {
 /** Trades a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). Never repeated. */
 export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
   const { as, client, auth, options } = prepare(call);
-  return told(call, async () => {
+  return withOAuthErrors(call, async () => {
     const response = await oauth.authorizationCodeGrantRequest(
       as,
       client,
@@ -59,12 +59,12 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
     );
     return answerOf(call, response, await oauth.processAuthorizationCodeResponse(as, client, response));
   }).catch((error: unknown) => {
-    throw lostOnTheWay(error);
+    throw asLoginFailure(error);
   });
 }
 
-/** A code is good for one request: where that one got no answer the code may be used up, and only a new sign-in helps. */
-function lostOnTheWay(error: unknown): unknown {
+/** A code is good for one request: where that one got no answer the code may be used up, and only a new login helps. */
+function asLoginFailure(error: unknown): unknown {
   if (!isAgentAuthError(error) || (error.code !== "timeout" && error.code !== "connection_reset")) return error;
   return new AgentAuthError(error.code, `${error.message}; the sign-in cannot be continued`, {
     class: "auth",
@@ -79,7 +79,7 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
   const { as, client, auth, options } = prepare({ ...call, forgiving: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
-  return told(call, async () => {
+  return withOAuthErrors(call, async () => {
     const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
       ...options,
       additionalParameters: { resource: grant.resource },
@@ -146,10 +146,10 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
   return {
     accessToken: token("access_token", access_token) ?? "",
     refreshToken: token("refresh_token", refresh_token),
-    idToken: id_token ?? (answer[UNJUDGED_ID_TOKEN] as string | undefined),
+    idToken: id_token ?? (answer[UNVERIFIED_ID_TOKEN] as string | undefined),
     expiresIn: expires_in,
     scope: typeof scope === "string" ? scope : undefined,
-    at: closeTo(date, call.clock.epoch()),
+    at: issuedAt(date, call.clock.epoch()),
   };
 }
 
@@ -157,7 +157,7 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
  * When the answer was made, on our clock. The issuer's `Date` is as good as ours where they nearly agree; where they do
  * not, one of them is wrong, and only ours will be looked at again.
  */
-function closeTo(date: number, now: number): number {
+function issuedAt(date: number, now: number): number {
   return Number.isFinite(date) && Math.abs(date - now) < 5000 ? Math.min(date, now) : now;
 }
 
@@ -166,7 +166,7 @@ function closeTo(date: number, now: number): number {
  *
  * @param known secrets that the server knows without having been told them in this request
  */
-export async function told<T>(
+export async function withOAuthErrors<T>(
   call: Pick<TokenCall, "tokenEndpoint" | "prover">,
   work: () => Promise<T>,
   known: readonly string[] = [],

@@ -519,11 +519,11 @@ describe("machines and people", () => {
         { grant: "client-credentials", refreshable: true },
       ]),
     );
-    expect(await machine().logout(mcp.url)).toMatchObject({ removed: true, told: true });
+    expect(await machine().logout(mcp.url)).toMatchObject({ removed: true, revoked: true });
     expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
     await machine().token(mcp.url);
     const account = "grant:client_credentials:machine";
-    expect(await scene.agent().logout(mcp.url, { account })).toMatchObject({ removed: true, told: false });
+    expect(await scene.agent().logout(mcp.url, { account })).toMatchObject({ removed: true, revoked: false });
     expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
   });
 

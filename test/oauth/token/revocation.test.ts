@@ -17,7 +17,7 @@ async function signedIn(without: string[] = []): Promise<Scene> {
 describe("signing out", () => {
   it("revokes the refresh token, then the access token, as the client that got them", async () => {
     const { agent, mcp, issuer, store } = await signedIn();
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, told: true });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
     const requests = issuer.to("/pool/revoke");
     expect(requests.map(({ body }) => new URLSearchParams(body).get("token"))).toEqual(["refresh-as-1", "access-as-1"]);
     for (const { headers } of requests) expect(headers.authorization).toMatch(/^Basic /);
@@ -31,14 +31,14 @@ describe("signing out", () => {
       body.includes("token=refresh")
         ? { status: 200, text: "" }
         : { status: 400, json: { error: "unsupported_token_type" } };
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, told: true });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
     expect(issuer.to("/pool/revoke")).toHaveLength(2);
   });
 
   it("says so where the access token lives on", async () => {
     const { agent, mcp, issuer } = await signedIn();
     issuer.routes["/pool/revoke"] = ({ body }) => ({ status: body.includes("token=refresh") ? 200 : 503, text: "" });
-    expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, told: false });
+    expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, revoked: false });
   });
 
   it("revokes the access token where there is no other", async () => {
@@ -57,7 +57,7 @@ describe("signing out", () => {
       endpoints: { ...endpoints, revocation: undefined, endSession: `${issuer.issuer}/end_session?a=b` },
       tokens: { ...tokens, idToken: new Secret("the-id-token") },
     });
-    expect(await revokeRemotely(grant, new OAuthHttp({}), SIGNAL)).toEqual({ told: true });
+    expect(await revokeRemotely(grant, new OAuthHttp({}), SIGNAL)).toEqual({ revoked: true });
     const request = new URL(issuer.to("/pool/end_session")[0]?.url ?? "", issuer.origin);
     expect(Object.fromEntries(request.searchParams)).toEqual({
       a: "b",
@@ -69,13 +69,13 @@ describe("signing out", () => {
   it("does not follow where the end-session endpoint leads", async () => {
     const { agent, mcp, issuer } = await signedIn(["revocation_endpoint"]);
     issuer.routes["/pool/end_session"] = { status: 302, headers: { location: "/bye" }, text: "" };
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, told: true });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
     expect(issuer.to("/bye")).toEqual([]);
   });
 
   it("says that the issuer was not told where it has no way to be", async () => {
     const { agent, mcp } = await signedIn(["revocation_endpoint", "end_session_endpoint"]);
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, told: undefined });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: undefined });
   });
 
   it.each<[string, Reply]>([
@@ -89,7 +89,7 @@ describe("signing out", () => {
     ] as const) {
       const { agent, mcp, issuer, store } = await signedIn([...without]);
       issuer.routes[path] = reply;
-      expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, told: false });
+      expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, revoked: false });
       expect(await store.list()).toEqual([]);
     }
   });
@@ -112,13 +112,13 @@ describe("signing out", () => {
       controller.abort();
       return silence;
     };
-    expect(await agent().logout(mcp.url, { signal: controller.signal })).toMatchObject({ removed: true, told: false });
+    expect(await agent().logout(mcp.url, { signal: controller.signal })).toMatchObject({ removed: true, revoked: false });
     expect(await store.list()).toEqual([]);
   });
 
   it("does nothing where nobody is signed in", async () => {
     const { agent, mcp, issuer } = await startScene();
-    expect(await agent().logout(mcp.url)).toEqual({ removed: false, told: undefined });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: false, revoked: undefined });
     expect(issuer.requests).toEqual([]);
   });
 });

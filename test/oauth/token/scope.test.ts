@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { beyond, chooseScope, parseScope, type ScopeSources } from "../../../src/oauth/token/scope.js";
+import { chooseScope, parseScope, type ScopeSources, scopesBeyond } from "../../../src/oauth/token/scope.js";
 import { startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
 
@@ -51,7 +51,7 @@ describe("what was granted beyond what was asked for", () => {
     ["a", undefined, []],
     [undefined, "a b", []],
   ])("is found for %j and %j", (asked, granted, more) => {
-    expect(beyond(asked, granted)).toEqual(more);
+    expect(scopesBeyond(asked, granted)).toEqual(more);
   });
 
   it.each(["browser", "device"] as const)("is said once after a sign-in (%s), and kept as granted", async (flow) => {

@@ -140,7 +140,7 @@ class Demo {
     await this.#say(await callWhoami(agent, mcpUrl, signal));
     await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
     await this.#title("Signed out", `agentauth logout ${shellWord(mcpUrl)}`);
-    const { removed, told } = await agent.logout(mcpUrl, { signal });
+    const { removed, revoked: told } = await agent.logout(mcpUrl, { signal });
     await this.#say(
       `${removed ? "The login is forgotten here" : "There was no login"}${told ? ", and its issuer was told." : "."}`,
     );

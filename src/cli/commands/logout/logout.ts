@@ -44,7 +44,7 @@ export async function logout(
   profile: string,
   { io, signal, redactor }: CommandContext,
 ): Promise<LogoutResult> {
-  const { removed, told, error } = await agent.logout(server, { account, signal });
+  const { removed, revoked: told, error } = await agent.logout(server, { account, signal });
   const why = told === false ? redactor.redact(reasonOf(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
   if (!removed) io.say(`nobody was signed in at ${where}`);

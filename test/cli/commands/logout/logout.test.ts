@@ -17,20 +17,30 @@ const store = (message: string) => new AgentAuthError("store_failed", message, {
 
 describe("signing out of one server", () => {
   it.each<[string, Outcome, RegExp, object]>([
-    ["the issuer takes it", { removed: true, told: true }, /^signed out of S\n$/, { told: true, error: null }],
-    ["it cannot be told", { removed: true, told: undefined }, /has no way to be told\n$/, { told: null, error: null }],
-    ["nobody was signed in", { removed: false, told: undefined }, /^nobody was signed in at S\n$/, { removed: false }],
+    ["the issuer takes it", { removed: true, revoked: true }, /^signed out of S\n$/, { revoked: true, error: null }],
+    [
+      "it cannot be told",
+      { removed: true, revoked: undefined },
+      /has no way to be told\n$/,
+      { told: null, error: null },
+    ],
+    [
+      "nobody was signed in",
+      { removed: false, revoked: undefined },
+      /^nobody was signed in at S\n$/,
+      { removed: false },
+    ],
     [
       "the issuer fails",
-      { removed: true, told: false },
+      { removed: true, revoked: false },
       /^warning: signed out of S here; its issuer could not be told \(it answered with an error\), so /,
-      { removed: true, told: false, error: "it answered with an error" },
+      { removed: true, revoked: false, error: "it answered with an error" },
     ],
     [
       "the issuer says something hostile",
-      { removed: true, told: false, error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }) },
+      { removed: true, revoked: false, error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }) },
       /\(no \\e\[31m\)/,
-      { told: false },
+      { revoked: false },
     ],
   ])("says so where %s", async (_what, outcome, said, expected) => {
     const context = memoryContext();
@@ -42,7 +52,7 @@ describe("signing out of one server", () => {
   it("gives a reason in few words, without secrets", async () => {
     const context = memoryContext();
     const error = new AgentAuthError("http_error", `refresh_token=hush-hush ${"x".repeat(500)}`, { class: "remote" });
-    await logout(agentThat({ S: { removed: true, told: false, error } }), { server: "S" }, "default", context);
+    await logout(agentThat({ S: { removed: true, revoked: false, error } }), { server: "S" }, "default", context);
     expect(context.io.err()).not.toContain("hush-hush");
     expect(context.io.err().length).toBeLessThan(320);
   });
@@ -56,7 +66,7 @@ describe("signing out of one server", () => {
 describe("signing out of all", () => {
   it("goes on after a failure, tells each, and ends with one error", async () => {
     const context = memoryContext();
-    const agent = agentThat({ A: store("A is locked"), B: { removed: true, told: true }, C: store("C is locked") });
+    const agent = agentThat({ A: store("A is locked"), B: { removed: true, revoked: true }, C: store("C is locked") });
     const { outs, failure } = await logoutOfAll(
       agent,
       [{ server: "A" }, { server: "B" }, { server: "C" }],
@@ -78,7 +88,7 @@ describe("signing out of all", () => {
 
   it("is no failure where only an issuer could not be told", async () => {
     const context = memoryContext();
-    const agent = agentThat({ A: { removed: true, told: false }, B: { removed: true, told: true } });
+    const agent = agentThat({ A: { removed: true, revoked: false }, B: { removed: true, revoked: true } });
     const { failure } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", context);
     expect(failure).toBeUndefined();
     expect(context.io.err()).toContain("1 of 2 issuers could not be told\n");
@@ -93,7 +103,7 @@ describe("signing out of all", () => {
       async logout(server) {
         if (server === "A") await gate;
         else release();
-        return { removed: true, told: true };
+        return { removed: true, revoked: true };
       },
     };
     const { outs } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", memoryContext());
