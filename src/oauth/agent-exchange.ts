@@ -7,37 +7,40 @@ import type { Grant } from "./grant/grant.js";
 import { sha256 } from "./machine/machine-grant.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
 
-/** What `agent.exchange` asks for: as {@link ExchangeRequest}, with the server's own access token where none is given. */
+/**
+ * Options of `agent.exchange`: an {@link ExchangeRequest} whose subject token defaults to the server's own access
+ * token.
+ */
 export interface ExchangeOptions extends Omit<ExchangeRequest, "subjectToken"> {
   /** Default: the access token of the MCP server. It is never stored. */
   subjectToken?: string | Secret | undefined;
-  /** Whether the user may be asked to log in for the server's own token. Default: whether the client has a way to. */
+  /** Whether to log in if the server's own token needs it. Default: true if the client has a `login` method. */
   login?: boolean | undefined;
-  /** Ends the exchange. */
+  /** Aborts the exchange. */
   signal?: AbortSignal | undefined;
 }
 
-/** What an exchange needs of its agent. */
+/** What an exchange needs from its agent. */
 export interface ExchangeContext {
   clock: Pick<Clock, "epoch">;
-  /** The server's own grant, good for use. */
+  /** The server's own grant, ready for use. */
   grant(options: Pick<ExchangeOptions, "login" | "signal">): Promise<Grant>;
-  /** Who asks at the server's issuer, where the token does not come from there; undefined where no client is known. */
+  /** The client at the server's issuer, for a token from elsewhere; undefined if no client is known. */
   client(signal: AbortSignal | undefined): Promise<ClientCall | undefined>;
-  /** How a request with the client of a grant is made. */
+  /** A request by the client of a grant. */
   callOf(grant: Grant): ClientCall;
 }
 
-/** An exchanged token is not given out any more when it ends within this time. */
+/** A cached token is not returned if it expires within this time. */
 const MARGIN_MS = 60_000;
 const MAX_CACHED = 256;
 
-/** Exchanges tokens, and remembers in this process what they were exchanged for. */
+/** Exchanges tokens and caches the results in memory. */
 export class ExchangeCache {
   readonly #cached = new Map<string, ExchangedToken>();
   readonly #inFlight = new SingleFlight<ExchangedToken>();
 
-  /** @throws as `exchangeTokens`, and `login_required` where no client is known that could ask */
+  /** @throws as `exchangeTokens`, and `login_required` if no client is known */
   async get(server: string, options: ExchangeOptions, context: ExchangeContext): Promise<ExchangedToken> {
     const { subjectToken, login, signal, ...rest } = options;
     const grant = subjectToken === undefined ? await context.grant({ login, signal }) : undefined;
@@ -45,32 +48,33 @@ export class ExchangeCache {
     if (call === undefined) throw noClient(server);
     const subject = grant ? grant.tokens.accessToken : subjectToken;
     const request: ExchangeRequest = { ...rest, subjectToken: subject ?? "" };
-    const name = await cacheKeyOf(call, request);
-    const kept = this.#cached.get(name);
-    if (kept?.expiresAt !== undefined && kept.expiresAt.getTime() - MARGIN_MS > context.clock.epoch()) return kept;
-    this.#cached.delete(name);
+    const key = await cacheKeyOf(call, request);
+    const cached = this.#cached.get(key);
+    if (cached?.expiresAt !== undefined && cached.expiresAt.getTime() - MARGIN_MS > context.clock.epoch())
+      return cached;
+    this.#cached.delete(key);
     const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithHint);
-    const token = await this.#inFlight.run(name, work, signal);
-    this.#put(name, token);
+    const token = await this.#inFlight.run(key, work, signal);
+    this.#put(key, token);
     return token;
   }
 
-  #put(name: string, token: ExchangedToken): void {
+  #put(key: string, token: ExchangedToken): void {
     if (token.expiresAt === undefined) return;
-    this.#cached.set(name, token);
+    this.#cached.set(key, token);
     if (this.#cached.size > MAX_CACHED)
       for (const oldest of this.#cached.keys()) return void this.#cached.delete(oldest);
   }
 }
 
-/** All that an exchanged token depends on, as one hash: the tokens themselves are not remembered. */
+/** Hash of everything that an exchanged token depends on, so that the cache does not hold the input tokens. */
 function cacheKeyOf(call: ClientCall, request: ExchangeRequest): Promise<string> {
   const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType } = request;
   const plain = (token: string | Secret | undefined) => (token instanceof Secret ? token.reveal() : token);
   const tokens = [plain(subjectToken), subjectTokenType, plain(actorToken), actorTokenType, requestedTokenType];
-  const wanted = [request.audience, request.resource, request.scope];
-  // JSON would write what is not there as it writes null.
-  const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...wanted];
+  const target = [request.audience, request.resource, request.scope];
+  // JSON would serialize undefined as null.
+  const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...target];
   return sha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
 }
 
@@ -90,7 +94,7 @@ function rethrowWithHint(thrown: unknown): never {
 function noClient(server: string): AgentAuthError {
   return new AgentAuthError(
     "login_required",
-    `an exchange at the issuer of ${quote(server)} needs a client that it knows, and nobody has signed in there yet`,
+    `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`,
     { class: "auth", hint: `name one with --client-id, or sign in first: agentauth login ${shellWord(server)}` },
   );
 }

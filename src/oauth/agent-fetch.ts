@@ -8,15 +8,13 @@ import { replayable } from "./http/replay.js";
 import { loginCommand } from "./login/login-command.js";
 import { unionScopes } from "./token/scope.js";
 
-/** What `fetch` needs of its agent. */
+/** What `fetch` needs from its agent. */
 export interface FetchContext {
-  /** How requests with the token of a grant leave. */
+  /** The `fetch` for requests with the token of a grant. */
   fetchFor(grant: Grant): typeof globalThis.fetch;
   grant(url: string, options: { signal?: AbortSignal | undefined }): Promise<Grant>;
   refresh(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
-  /**
-   * A new login in place of a grant that the server did not take; whoever comes late gets what another one logged in.
-   */
+  /** Logs in again after the server rejected a grant; concurrent callers share the result. */
   replace(
     refused: Grant,
     request: {
@@ -27,17 +25,15 @@ export interface FetchContext {
     },
   ): Promise<Grant>;
   mayLogin: boolean;
-  /**
-   * Whether the user has just logged in because a server refused the grant before this one: once more will not help.
-   */
+  /** Whether the grant comes from a recent login after a rejection: another login would not help. */
   followsRefusal(grant: Grant): boolean;
-  /** What servers want to see in proofs, where tokens are bound to a key. */
+  /** DPoP nonces of the servers. */
   nonces: Nonces;
 }
 
 /**
- * Sends a request with the token of its server. Each remedy is tried once: a refused token is refreshed, then replaced
- * by a new login; missing scopes are asked for. What is refused after that is the answer.
+ * Sends a request with the token of its server. Each remedy is tried once: a rejected token is refreshed, then replaced
+ * by a new login; missing scopes are requested. If the server still rejects the request, its response is returned.
  */
 export async function fetchWithToken(
   context: FetchContext,
@@ -48,10 +44,10 @@ export async function fetchWithToken(
   const replay = replayable(input, init);
   const { url } = replay;
   let grant = await context.grant(url, { signal });
-  const tried = { renewal: false, signIn: false, stepUp: false };
+  const tried = { refresh: false, login: false, stepUp: false };
   for (;;) {
     const response = await sendWithToken(context.fetchFor(grant), replay, grant, context.nonces);
-    // What another server said after a redirect is no verdict on this server's token.
+    // The response of another server after a redirect says nothing about this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);
     const remedy = remedyFor({ response, challenge, grant, tried }, context);
@@ -59,21 +55,21 @@ export async function fetchWithToken(
     await response.body?.cancel().catch(() => undefined);
     replay.require();
     tried[remedy] = true;
-    const renewed = remedy === "renewal" ? await tryRefresh(context, grant, signal) : undefined;
-    if (remedy === "renewal" && renewed === undefined) tried.signIn = true;
+    const refreshed = remedy === "refresh" ? await tryRefresh(context, grant, signal) : undefined;
+    if (remedy === "refresh" && refreshed === undefined) tried.login = true;
     const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
     const previousScope = remedy === "stepUp" ? previousScopes(grant) : undefined;
     grant =
-      renewed ?? (await context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
+      refreshed ?? (await context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
   }
 }
 
-/** All scopes that were asked for or granted so far. */
+/** All scopes requested or granted so far. */
 function previousScopes(grant: Grant): string | undefined {
   return unionScopes(grant.requestedScope, grant.tokens.scope);
 }
 
-type Remedy = "renewal" | "signIn" | "stepUp";
+type Remedy = "refresh" | "login" | "stepUp";
 
 interface RejectedRequest {
   response: Response;
@@ -84,20 +80,20 @@ interface RejectedRequest {
 
 function remedyFor(
   { response, challenge, grant, tried }: RejectedRequest,
-  { mayLogin, followsRefusal: cameOfRefusal }: Pick<FetchContext, "mayLogin" | "followsRefusal">,
+  { mayLogin, followsRefusal }: Pick<FetchContext, "mayLogin" | "followsRefusal">,
 ): Remedy | undefined {
-  const isInVain = cameOfRefusal(grant);
+  const isFutile = followsRefusal(grant);
   if (response.status === 401) {
-    if (!tried.renewal && !tried.signIn && grant.tokens.refreshToken !== undefined) return "renewal";
-    return mayLogin && !tried.signIn && !isInVain ? "signIn" : undefined;
+    if (!tried.refresh && !tried.login && grant.tokens.refreshToken !== undefined) return "refresh";
+    return mayLogin && !tried.login && !isFutile ? "login" : undefined;
   }
   if (response.status !== 403 || challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
-  const wasAsked = wasRequested(grant, challenge.scope);
-  if (mayLogin && !(isInVain && wasAsked)) return "stepUp";
-  const lacks = isInVain && wasAsked ? "still lacks scopes after a sign-in that was for them" : "lacks scopes";
+  const isRepeated = wasRequested(grant, challenge.scope);
+  if (mayLogin && !(isFutile && isRepeated)) return "stepUp";
+  const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";
   throw new AgentAuthError(
     "insufficient_scope",
-    `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "not told which")}`,
+    `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`,
     {
       class: "auth",
       status: 403,
@@ -106,18 +102,18 @@ function remedyFor(
   );
 }
 
-/** Whether the scopes that are missing were asked for in the login that gave this grant. */
+/** Whether the login of this grant already requested the missing scopes. */
 function wasRequested({ requestedScope }: Grant, missing: string | undefined): boolean {
-  const asked = new Set(requestedScope?.split(" "));
-  return (missing ?? "").split(" ").every((one) => one === "" || asked.has(one));
+  const requested = new Set(requestedScope?.split(" "));
+  return (missing ?? "").split(" ").every((one) => one === "" || requested.has(one));
 }
 
-/** The command that asks for what was there and what is missing. */
+/** The command that requests the previous scopes and the missing ones. */
 function stepUpCommand(grant: Grant, missing: string | undefined): string {
   return loginCommand(grant, { scope: unionScopes(previousScopes(grant), missing) });
 }
 
-/** A refresh that the issuer refuses leads to the next remedy. */
+/** Refreshes; undefined if the issuer refuses, so that the caller tries the next remedy. */
 async function tryRefresh(
   context: FetchContext,
   grant: Grant,

@@ -17,32 +17,34 @@ import { parseScope } from "./token/scope.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {
-  /** Where grants are kept. */
+  /** Where grants are stored. */
   store: GrantStore;
-  /** How the user logs in; without it nobody is ever asked, and a needed login is an error. */
+  /** How the user logs in. Without it, a call that needs a login fails. */
   login?: LoginMethod | undefined;
-  /** What the client is called where the user gives consent. Default "agentauth". */
+  /** Client name on the consent page. Default "agentauth". */
   clientName?: string | undefined;
   /**
-   * What judges addresses by where their names lead, such as `nodeNetwork()` of `agentauth/node`; it takes the place of
-   * `fetch`. Without it an address is judged by how it is written.
+   * Classifies addresses after DNS resolution, such as `nodeNetwork()` of `agentauth/node`; replaces `fetch`. Without
+   * it addresses are classified by their text alone.
    */
   network?: Network | undefined;
-  /** Keeps several accounts apart. Default "default". */
+  /** Namespace of the stored logins. Default "default". */
   profile?: string | undefined;
-  /** A client that the issuer already knows. */
+  /** A client that is registered with the issuer already. */
   client?: PreRegisteredClient | undefined;
   /**
-   * How tokens come without the user, for the client that is named by `client`. Nobody is ever asked to log in then,
-   * and what it gives is kept apart from the logins of people.
+   * Machine grant for the client named by `client`. No user is asked to log in, and its tokens are stored apart from
+   * the logins of users.
    */
   grant?: MachineGrant | undefined;
-  /** Whether requests to issuers show a client certificate, for which they may have other addresses (RFC 8705 section 5). */
+  /**
+   * Whether requests to issuers present a client certificate; selects their mTLS endpoint aliases (RFC 8705 section 5).
+   */
   mutualTls?: boolean | undefined;
   /**
-   * Whether tokens are bound to a key of this client (RFC 9449), so that whoever steals one cannot use it. Such a token is
-   * good with {@link AgentClient.fetch} alone, which proves the key at every request. Default "auto": where the server
-   * takes no others, and its issuer can.
+   * Whether tokens are bound to a key of this client (RFC 9449), so that a stolen token is useless. Such a token works
+   * with {@link AgentClient.fetch} only, which sends a proof of the key with every request. Default "auto": bound if
+   * the server accepts no other tokens and its issuer supports DPoP.
    */
   dpop?: DpopPolicy | undefined;
   /** The https address of this client's metadata document. */
@@ -52,35 +54,35 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   /** How the user logs in. Default "browser". */
   flow?: "browser" | "device" | undefined;
   /**
-   * Milliseconds that the user may take with the flow "device", however long its code is good. Default: what `login`
-   * says, else 300,000. In a browser it is `login` that waits.
+   * Milliseconds for the user to finish the flow "device", even if its code is valid for longer. Default: that of
+   * `login`, else 300,000. In the flow "browser", `login` sets the limit.
    */
   loginTimeoutMs?: number | undefined;
-  /** Which account is meant. */
+  /** The account to log in with. */
   loginHint?: string | undefined;
-  /** Hears of every request of the flow and what became of its answer. */
+  /** Called for every request of the flow, with its outcome. */
   onTrace?: ((entry: TraceEntry) => void) | undefined;
-  /** Hears what goes on beyond single requests: whom it waits for, what is refreshed. */
+  /** Called for progress beyond single requests, such as a refresh or waiting for another process. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** Milliseconds for a request of the flow. */
+/** Default milliseconds for each request of the flow. */
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
-/** A program that contradicts itself is told so before anything is asked. */
+/** Rejects contradictory options before any request. */
 export function checkOptions(options: AgentClientOptions): void {
   const { store, grant, client, loginHint, dpop, loginTimeoutMs: loginTimeout } = options;
-  if (typeof store?.read !== "function") throw new TypeError("store is needed: where logins are kept");
+  if (typeof store?.read !== "function") throw new TypeError("store is required: where logins are stored");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
     throw new TypeError('dpop must be "off", "auto" or "required"');
   if (loginTimeout !== undefined && !(loginTimeout > 0))
     throw new TypeError("loginTimeoutMs must be a number of milliseconds above 0");
-  const issuers = new Set([options.issuer, client?.issuer, grant?.issuer].filter((one) => one !== undefined));
-  if (issuers.size > 1)
+  const distinctIssuers = new Set([options.issuer, client?.issuer, grant?.issuer].filter((one) => one !== undefined));
+  if (distinctIssuers.size > 1)
     throw new TypeError("issuer, client.issuer and grant.issuer must be the same where they are set");
   if (grant === undefined) return;
-  if (client === undefined) throw new TypeError("grant needs a client that the issuer knows: give client.clientId");
-  if (loginHint !== undefined) throw new TypeError("grant and loginHint do not go together: a machine is no account");
+  if (client === undefined) throw new TypeError("grant requires a registered client: set client.clientId");
+  if (loginHint !== undefined) throw new TypeError("grant and loginHint exclude each other: a machine has no account");
 }
 
 /** The one issuer that the options name. */
@@ -89,10 +91,10 @@ export function expectedIssuer({ issuer, client, grant }: AgentClientOptions): s
 }
 
 /**
- * Refuses what a call can never be right with, before anything is asked.
+ * Rejects invalid options of a call before any request.
  *
- * @throws `TypeError` for a number that is none, `AgentAuthError` `usage` for scopes that are none, `aborted` where the
- * signal has fired already
+ * @throws `TypeError` for an invalid number, `AgentAuthError` `usage` for invalid scopes, `aborted` if the signal has
+ * fired already
  */
 export function checkCall({ minTtl, scope, signal }: Pick<TokenOptions, "minTtl" | "scope" | "signal">): void {
   if (minTtl !== undefined && !(minTtl >= 0)) throw new TypeError("minTtl must be a number of seconds, 0 or more");
@@ -110,20 +112,20 @@ function checkScope(scope: string): void {
   }
 }
 
-/** Everything that discovery did and found. */
+/** The requests and the result of discovery. */
 export interface DiscoveryReport {
-  /** What was found; undefined when it failed. */
+  /** The result; undefined if discovery failed. */
   found: Discovered | undefined;
-  /** Every request, in order, and what became of its answer. */
+  /** Every request in order, with its outcome. */
   trace: readonly TraceEntry[];
-  /** Why it failed; undefined when it did not. */
+  /** The failure; undefined on success. */
   error: AgentAuthError | undefined;
 }
 
-/** What `AgentClient.status` tells. */
+/** Options of `AgentClient.status`. */
 export interface StatusOptions extends Pick<TokenOptions, "signal"> {
-  /** Whether of every profile. */
+  /** Include every profile. */
   all?: boolean;
-  /** Hears of each login that is stored and cannot be read. */
+  /** Called for each stored login that cannot be read. */
   onUnusable?: (error: AgentAuthError) => void;
 }

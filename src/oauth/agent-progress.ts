@@ -1,7 +1,7 @@
-/** What goes on beyond single requests, in words for people. */
+/** Progress beyond single requests, as text for the user. */
 export interface Progress {
-  /** What is going on. */
+  /** The operation. */
   about: "renewal" | "sign-in";
-  /** What it is, in words for the user. */
+  /** The text for the user. */
   text: string;
 }

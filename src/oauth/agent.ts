@@ -49,8 +49,8 @@ import { type RemoteLogout, revokeRemotely } from "./token/revocation.js";
 export type { AgentClientOptions } from "./agent-options.js";
 
 /**
- * Gets bearer tokens for MCP servers: from the store, else by refresh, else by logging the user in. Its methods are
- * bound: `{ fetch: agent.fetch }` works.
+ * Gets bearer tokens for MCP servers: uses the stored token, refreshes it, or logs the user in. Its methods are bound:
+ * `{ fetch: agent.fetch }` works.
  *
  * @example
  * const agent = new AgentClient({ store: memoryStore(), login });
@@ -102,10 +102,10 @@ export class AgentClient {
   }
 
   /**
-   * A token for an MCP server that is good for `minTtl` more seconds.
+   * A token for an MCP server that is valid for at least `minTtl` more seconds.
    *
-   * @throws `AgentAuthError` class `auth` where the user is needed and there is none, `refused` where a peer broke a
-   * rule, `unavailable` where one did not answer
+   * @throws `AgentAuthError` class `auth` if a login is needed and not possible, `refused` if a peer broke a rule,
+   * `unavailable` if a peer did not answer
    */
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
     checkCall(options);
@@ -113,21 +113,21 @@ export class AgentClient {
   }
 
   /**
-   * A token for somebody else in exchange for one (RFC 8693), from the issuer of an MCP server. It is remembered in this
-   * process while it lives.
+   * Exchanges a token for one with another audience (RFC 8693) at the issuer of an MCP server. The result is cached in
+   * memory until it expires.
    *
    * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, and as {@link AgentClient.token}
    */
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCall(options);
     const key = this.#key(mcpUrl);
-    const keeper = this.#machine ?? this.#tokenManager;
+    const tokenManager = this.#machine ?? this.#tokenManager;
     return this.#exchanges.get(key.server, options, {
       clock: this.#clock,
-      grant: (wish) => keeper.get(key, wish),
+      grant: (requested) => tokenManager.get(key, requested),
       callOf: (grant) => this.#callOf(grant),
       client: async (signal) => {
-        const grant = await keeper.find(key);
+        const grant = await tokenManager.find(key);
         if (grant) this.#requireIssuer(grant.issuer, grant.server);
         return grant ? this.#callOf(grant) : callForClient(this.#context(key, undefined), key.server, signal);
       },
@@ -135,10 +135,10 @@ export class AgentClient {
   }
 
   /**
-   * `fetch` with the token of the server it goes to. Refreshes before the token ends; on 401 refreshes once and asks
-   * once more; on 403 `insufficient_scope` logs in once for the scopes that are missing.
+   * `fetch` with the token of its server. Refreshes the token before it expires; on 401 refreshes and retries once; on
+   * 403 `insufficient_scope` logs in once for the missing scopes.
    *
-   * The token goes to the server that it is for and is never sent along to another origin.
+   * The token is sent to its own server only, never to another origin.
    */
   fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     const machine = this.#machine;
@@ -150,7 +150,7 @@ export class AgentClient {
         replace: (refused, request) =>
           machine?.replace(refused, request) ?? this.#tokenManager.login(refused, { ...request, refused }),
         nonces: this.#nonces,
-        // A machine that has to ask again does so where the user would log in.
+        // A machine requests a new token where the user would log in.
         mayLogin: machine !== undefined || this.#options.login !== undefined,
         followsRefusal: (grant) => machine === undefined && this.#tokenManager.followsRefusal(grant),
       },
@@ -159,7 +159,7 @@ export class AgentClient {
     );
   }
 
-  /** Logs the user in, whatever is stored. */
+  /** Logs the user in, even if a valid token is stored. */
   async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
     checkCall(options);
     const key = this.#loginKey(mcpUrl);
@@ -168,11 +168,11 @@ export class AgentClient {
   }
 
   /**
-   * The first half of a login in two steps: everything up to the address that the user has to open. What is given back
-   * holds secrets and must be kept as privately as a token until {@link AgentClient.finishLogin}.
+   * The first half of a login in two steps: everything up to the address that the user opens. The result holds secrets:
+   * store it as securely as a token until {@link AgentClient.finishLogin}.
    *
-   * @param redirectUri where the callback will be received; as a function it is told the address that the client is
-   * registered with, if it is, for servers that take no other
+   * @param redirectUri where the callback will be received; a function gets the redirect address of an earlier
+   * registration, if there is one, for servers that accept no other
    */
   async beginLogin(
     mcpUrl: string,
@@ -181,11 +181,11 @@ export class AgentClient {
   ): Promise<PreparedLogin> {
     checkCall(options);
     const key = this.#loginKey(mcpUrl);
-    const asked = this.#context(key, await this.#options.store.read(key));
+    const requested = this.#context(key, await this.#options.store.read(key));
     const signal = options.signal ?? new AbortController().signal;
-    const found = await discover(asked, mcpUrl, undefined, signal);
-    reportNewIssuer(asked, found);
-    const context = await checkEndpointOrigins(asked, found, {
+    const found = await discover(requested, mcpUrl, undefined, signal);
+    reportNewIssuer(requested, found);
+    const context = await checkEndpointOrigins(requested, found, {
       flow: "browser",
       method: this.#options.login,
       signal,
@@ -201,8 +201,8 @@ export class AgentClient {
   }
 
   /**
-   * The second half: waits for the callback in a session that is open at the redirect address, and keeps the grant for
-   * the account that the login began with, whatever account this client is for.
+   * The second half: waits for the callback in a session that is open at the redirect address, and stores the grant for
+   * the account that the login began with, even if this client is for another account.
    */
   async finishLogin(
     login: PreparedLogin,
@@ -220,11 +220,11 @@ export class AgentClient {
   }
 
   /**
-   * Forgets the login at a server, then tells the issuer, for at most five seconds.
+   * Removes the login at a server, then revokes its tokens at the issuer, for at most five seconds.
    *
-   * @param options `account` is whose login it is: null for exactly the one without an account, as `status` lists it;
-   * left out, the one that a token would be taken from
-   * @returns whether there was a login, and what the issuer said
+   * @param options `account` selects the login: null for the one without an account, as `status` lists it; if left out,
+   * the one that {@link AgentClient.token} would use
+   * @returns whether there was a login, and the result of the revocation
    */
   async logout(
     mcpUrl: string,
@@ -237,7 +237,7 @@ export class AgentClient {
       ? (this.#machine ?? this.#tokenManager).find(key)
       : this.#options.store.read({ ...key, account: account ?? undefined }));
     if (!grant) return { removed: false, revoked: undefined };
-    // A login of a time before bindings were stored is the only word on its client's issuer.
+    // A login from before bindings were stored is the only record of its client's issuer.
     await bindUsedClient(this.#context(key, grant), grant);
     await this.#options.store.remove(grant);
     const { client, privateKey, http } = this.#callOf(grant);
@@ -245,15 +245,15 @@ export class AgentClient {
   }
 
   /**
-   * What is stored, of this profile unless `all` is set: nothing secret.
+   * The stored logins of this profile, or of every profile with `all`, without secrets.
    *
-   * @param options `onUnusable` hears of what is stored and cannot be read, of whomever it is
+   * @param options `onUnusable` is called for stored logins that cannot be read, of any profile
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCall(options);
     const { store, loginHint } = this.#options;
     const key = mcpUrl === undefined ? undefined : this.#key(mcpUrl);
-    // One that cannot be used is an error where it is the one that is asked for.
+    // A login that cannot be read is an error if it is the requested one.
     if (key) await store.read(key);
     const grants = await store.list(options.onUnusable);
     return grants
@@ -262,12 +262,12 @@ export class AgentClient {
       .map((grant) => describeLogin(grant, this.#clock.epoch(), store.location));
   }
 
-  /** Goes through discovery and tells every request, also when it fails. Signs nobody in, registers nothing. */
+  /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */
   async discover(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
     const trace: TraceEntry[] = [];
     try {
       const key = this.#key(mcpUrl);
-      // A store that cannot be read is no reason to show nothing.
+      // Discovery works without a readable store.
       const remembered = await this.#options.store.read(key).catch(() => undefined);
       const context = this.#context(key, remembered, (entry) => trace.push(entry));
       return { found: await discover(context, mcpUrl, undefined, options.signal), trace, error: undefined };
@@ -277,12 +277,12 @@ export class AgentClient {
     }
   }
 
-  /** What the issuer says of the stored token (RFC 7662). */
+  /** Introspects the stored token at its issuer (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
     checkCall(options);
     const key = this.#key(mcpUrl);
     const grant = await (this.#machine ?? this.#tokenManager).find(key);
-    if (!grant) throw this.#machine ? noToken(key.server) : loginRequired(key, "nobody is signed in");
+    if (!grant) throw this.#machine ? noToken(key.server) : loginRequired(key, "not logged in");
     this.#requireIssuer(grant.issuer, grant.server);
     const { client, privateKey, http } = this.#callOf(grant);
     return introspect({ ...grant, client }, http, options.signal, privateKey);
@@ -293,8 +293,8 @@ export class AgentClient {
     remembered: Remembered | undefined,
     trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
   ): LoginContext {
-    const by = { clock: this.#clock, nonces: this.#nonces, profile: this.#profile(), trace };
-    return loginContextOf(this.#options, account, { ...this.#connections.get(server, remembered), ...by, remembered });
+    const own = { clock: this.#clock, nonces: this.#nonces, profile: this.#profile(), trace };
+    return loginContextOf(this.#options, account, { ...this.#connections.get(server, remembered), ...own, remembered });
   }
 
   #callOf(grant: Grant): ClientCall {
@@ -303,7 +303,7 @@ export class AgentClient {
     return callOf(grant, client, { clock: this.#clock, http: this.#connections.get(grant.server, grant).http });
   }
 
-  /** Refuses a login of another issuer than the one that the options name. */
+  /** Rejects a login of another issuer than the one in the options. */
   #requireIssuer(issuer: string, from: string): void {
     const expected = expectedIssuer(this.#options);
     if (expected !== undefined && expected !== issuer) throw issuerMismatch(expected, [issuer], from);
@@ -313,7 +313,7 @@ export class AgentClient {
     return this.#options.profile ?? "default";
   }
 
-  /** The key of a login; a machine does not log in. */
+  /** The key of a user's login; throws for machine grants. */
   #loginKey(mcpUrl: string): GrantKey {
     const key = this.#key(mcpUrl);
     if (this.#options.grant) throw noSignIn(this.#options.grant);

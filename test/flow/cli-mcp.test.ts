@@ -24,7 +24,7 @@ describe("agentauth discover", () => {
     expect(code).toBe(0);
     expect(linesOf(trace).map((line) => /^[+-] ([a-z ]+): (?:GET|POST) http/.exec(line)?.[1])).toEqual(steps);
     expect(linesOf(trace).filter((line) => line.startsWith("-"))).toEqual([
-      expect.stringMatching(/\/\.well-known\/oauth-authorization-server\/pool_\w+ 404: there is no document here$/),
+      expect.stringMatching(/\/\.well-known\/oauth-authorization-server\/pool_\w+ 404: no document here$/),
     ]);
     const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
     expect(facts).toContain(`\nissuer       ${issuer}\n`);

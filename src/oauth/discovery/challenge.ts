@@ -2,7 +2,7 @@
 export interface Challenge {
   /** The scheme in lower case, such as `bearer`. */
   readonly scheme: string;
-  /** Parameters by lower-case name, each with its values in the order they came; a well-formed challenge has one each. */
+  /** Parameters by lower-case name, each with its values in order; a well-formed challenge has one value each. */
   readonly params: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -11,15 +11,15 @@ const TOKEN68 = /[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))/y;
 const SPACE = /[ \t]*/y;
 const EQUALS = /[ \t]*=[ \t]*/y;
 const QUOTED = /"((?:[^"\\]|\\.)*)"/sy;
-// Not a token, as RFC 9110 wants: addresses arrive without quotes, or in single ones, from real servers.
+// Wider than an RFC 9110 token: real servers send addresses without quotes, or in single quotes.
 const BARE_VALUE = /'([^']*)'|([^\s,"]+)/y;
 const MAX_LENGTH = 64 * 1024;
 
 /**
  * Reads every challenge of a `WWW-Authenticate` field; repeated fields arrive joined by commas and read the same.
  *
- * Commas inside quotes, several schemes, blanks around `=` and parameters in any order are all read as RFC 9110 has
- * them. What cannot be read is passed over up to the next comma, and nothing of it is used.
+ * Commas inside quotes, several schemes, blanks around `=` and parameters in any order are read as in RFC 9110. Text
+ * that cannot be parsed is skipped up to the next comma.
  */
 export function parseChallenges(field: string): Challenge[] {
   if (field.length > MAX_LENGTH) return [];
@@ -58,7 +58,7 @@ export function parseChallenges(field: string): Challenge[] {
     challenges.push({ scheme: name.toLowerCase(), params });
     const before = at;
     match(SPACE);
-    // A scheme may carry one opaque value in place of parameters; nothing we use does.
+    // A scheme may have one opaque value (token68) instead of parameters; the schemes used here do not.
     if (at > before) match(TOKEN68);
   }
   return challenges;
@@ -73,19 +73,19 @@ function afterComma(field: string, at: number): number {
   return comma < 0 ? field.length : comma;
 }
 
-/** What a Bearer challenge says (RFC 6750 section 3, RFC 9728 section 5.1). */
+/** A parsed Bearer challenge (RFC 6750 section 3, RFC 9728 section 5.1). */
 export interface BearerChallenge {
-  /** Addresses of the resource metadata, in the order given; more than one is the server's mistake. */
+  /** Addresses of the resource metadata, in order; more than one is the server's mistake. */
   readonly resourceMetadata: readonly string[];
   /** The scopes that the request needs. */
   readonly scope: string | undefined;
   /** `invalid_token`, `insufficient_scope`, … */
   readonly error: string | undefined;
-  /** The schemes that the server takes, among `bearer` and `dpop` (RFC 9449 section 7.1). */
+  /** The schemes that the server accepts, of `bearer` and `dpop` (RFC 9449 section 7.1). */
   readonly schemes: readonly string[];
 }
 
-/** The Bearer (or DPoP) challenges of an answer in one, or undefined when it has none. */
+/** The Bearer and DPoP challenges of a response, merged; undefined if there are none. */
 export function bearerChallenge(headers: Headers): BearerChallenge | undefined {
   const challenges = parseChallenges(headers.get("www-authenticate") ?? "").filter(
     ({ scheme }) => scheme === "bearer" || scheme === "dpop",

@@ -14,27 +14,24 @@ import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./types.js";
 
-/** The rules that the user may lift for a server, each by a flag of the same name. */
+/** Security checks that the user may disable or tighten for a server, each by a flag of the same name. */
 export interface Overrides {
-  /** Go on where the server does not say that it does PKCE; S256 is sent all the same. */
+  /** Accept a server whose metadata do not list PKCE S256; S256 is sent all the same. */
   allowMissingPkceMetadata?: boolean | undefined;
-  /** Follow a `resource_metadata` address to another origin than the MCP server's. */
+  /** Follow a `resource_metadata` address on another origin than the MCP server's. */
   allowCrossOriginMetadata?: boolean | undefined;
   /**
-   * Log in at an issuer whose authorization and token endpoints have different origins, though it does not promise `iss`
-   * (RFC 9207). A `login` with `confirmEndpoints` asks the user instead.
+   * Log in at an issuer whose authorization and token endpoints have different origins, although it does not promise
+   * `iss` (RFC 9207). A `login` with `confirmEndpoints` asks the user instead.
    */
   allowCrossOriginEndpoints?: boolean | undefined;
-  /** Take a server without metadata for one of the revision 2025-03-26: its origin is the issuer. */
+  /** Treat a server without metadata as one of the revision 2025-03-26: its origin is the issuer. */
   legacyDiscovery?: boolean | undefined;
-  /** Let a server elsewhere lead to addresses of this machine and of private networks; never to link-local ones. */
+  /** Allow a public server to name loopback and private addresses; link-local ones are never allowed. */
   allowPrivateNetwork?: boolean | undefined;
-  /** Let the resource be the very address that was asked, not a parent of it. */
+  /** Require the resource to be exactly the MCP server's address, not a parent of it. */
   strictResource?: boolean | undefined;
-  /**
-   * Take no issuer that has endpoints elsewhere than at its own origin: what the user brings back from its page is then
-   * sent to nobody else.
-   */
+  /** Require all endpoints of the issuer to share its origin, so that the code from its page is not sent elsewhere. */
   sameOriginEndpoints?: boolean | undefined;
 }
 
@@ -42,11 +39,11 @@ export interface Overrides {
 export interface DiscoveryContext extends ServerConnection {
   timeoutMs: number;
   overrides: Overrides;
-  /** The one issuer that the user takes, whatever a server names. */
+  /** The only issuer to accept, even if a server names others. */
   expectedIssuer?: string | undefined;
-  /** Whether our requests to issuers show a client certificate. */
+  /** Whether requests to issuers present a client certificate. */
   mutualTls?: boolean | undefined;
-  /** A login at the server that the user lifted rules for: they stay lifted for its issuer. */
+  /** An earlier login at the server: its overrides remain in force for its issuer. */
   remembered: Pick<Grant, "issuer" | "overrides"> | undefined;
   trace: (entry: TraceEntry) => void;
 }
@@ -59,7 +56,7 @@ const STORED_OVERRIDES = [
   "legacyDiscovery",
 ] as const satisfies readonly (keyof Overrides)[];
 
-/** The rules that are lifted for an issuer: by whoever calls, or by the user at an earlier login. */
+/** The overrides in force for an issuer: those of this call and those stored with the earlier login. */
 export function overridesFor(issuer: string, { overrides, remembered }: OverrideContext): string[] {
   const before = remembered?.issuer === issuer ? remembered.overrides : [];
   return STORED_OVERRIDES.filter((name) => overrides[name] === true || before.includes(name));
@@ -67,13 +64,13 @@ export function overridesFor(issuer: string, { overrides, remembered }: Override
 
 type OverrideContext = Pick<DiscoveryContext, "overrides" | "remembered">;
 
-// Asked for without a session: it is enough to be asked for a token, and some servers greet everybody.
+// Sent without a session: only the challenge matters, and some servers accept `initialize` without a token.
 const CHALLENGE_BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
 
 /**
- * Asks the MCP server without a token, as any client does first, to be told what is missing.
+ * Sends a request without a token to the MCP server, to get its challenge.
  *
- * @returns the challenge; undefined when the answer has none
+ * @returns the challenge; undefined if the response has none
  * @throws `AgentAuthError` a network error
  */
 async function requestChallenge(
@@ -96,11 +93,13 @@ async function requestChallenge(
       signal: call.signal,
     });
     const response = await untilAborted(request, call.signal);
-    // Only the headers are of interest, and a stream would never end by itself.
+    // Only the headers matter, and an event stream would not end.
     await response.body?.cancel().catch(() => undefined);
     const challenge =
       response.status === 401 || response.status === 403 ? bearerChallenge(response.headers) : undefined;
-    const why = challenge ? "it asks for a bearer token" : "it does not ask for a bearer token explicitly";
+    const why = challenge
+      ? "the server requires a bearer token"
+      : "the server does not explicitly require a bearer token";
     context.trace({ ...entry, status: response.status, used: challenge !== undefined, why });
     return challenge;
   } catch (thrown) {
@@ -113,16 +112,16 @@ async function requestChallenge(
   }
 }
 
-/** For all of discovery: each request has its own limit, and a server that names many documents has many of those. */
+/** For the whole of discovery: a server that names many documents gets the limit of a request many times. */
 const DISCOVERY_DEADLINE_MS = 30_000;
 
 /**
- * Finds out who gives tokens for an MCP server: challenge, resource metadata (RFC 9728), server metadata (RFC 8414).
- * From the resource metadata on the MCP server itself is asked for nothing more.
+ * Finds the authorization server of an MCP server: challenge, resource metadata (RFC 9728), server metadata (RFC 8414).
+ * After the resource metadata, no request goes to the MCP server.
  *
- * @param challenge the challenge of an answer that was already received; without it the server is asked
- * @throws `AgentAuthError` of class `refused` where a rule was broken, `unavailable` where a peer did not answer, or where
- * it took more than 30 s in all (`timeout`)
+ * @param challenge the challenge of a response that was already received; without it the server is asked for one
+ * @throws `AgentAuthError` of class `refused` if a peer broke a rule, `unavailable` if a peer did not answer or
+ * discovery took more than 30 s (`timeout`)
  */
 export function discover(
   context: DiscoveryContext,
@@ -133,7 +132,7 @@ export function discover(
   return withDeadline(mcpUrl, signal, (own) => find(context, findServerMetadata, { mcpUrl, challenge, signal: own }));
 }
 
-/** {@link discover} for a client that needs nobody to log in: the issuer needs no more than a token endpoint. */
+/** {@link discover} for a machine grant: the issuer needs a token endpoint only. */
 export function discoverIssuer(
   context: DiscoveryContext,
   mcpUrl: string,
@@ -143,14 +142,14 @@ export function discoverIssuer(
   return withDeadline(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
 }
 
-/** The outcome of discovery within its deadline. */
+/** Runs discovery within its deadline. */
 async function withDeadline<T>(
   mcpUrl: string,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const seconds = DISCOVERY_DEADLINE_MS / 1000;
-  const message = `discovery for ${quote(mcpUrl)} did not end in ${seconds} s`;
+  const message = `discovery for ${quote(mcpUrl)} did not finish in ${seconds} s`;
   const hint = "agentauth discover shows every address that was asked";
   const call = follow(
     signal,
@@ -177,8 +176,8 @@ async function find<T extends IssuerMetadata>(
 ): Promise<Discovered<T | ServerMetadata>> {
   const { url, resource: server } = parseMcpUrl(mcpUrl);
   const { overrides, http, trace } = context;
-  const met = challenge ?? (await requestChallenge(context, url, signal));
-  // A token that was refused may have been so because the issuer is another now.
+  const received = challenge ?? (await requestChallenge(context, url, signal));
+  // The token may have been rejected because the server has a new issuer.
   if (challenge) http.forgetDocuments();
   const policy = {
     bounds: await untilAborted(context.addressPolicy(), signal),
@@ -190,18 +189,18 @@ async function find<T extends IssuerMetadata>(
     missingPkceMetadata: overridesFor(issuer, context).includes("allowMissingPkceMetadata"),
     sameOriginEndpoints: overrides.sameOriginEndpoints === true,
   });
-  const named = met?.resourceMetadata ?? [];
+  const named = received?.resourceMetadata ?? [];
   const resource = await findResourceMetadata({ http, mcpUrl: url, named, policy, trace, signal });
   if (resource) {
     const issuer = await firstUsable(candidatesFor(context, url, resource), (candidate) =>
       read({ http, issuer: candidate, policy: policyOf(candidate), mutualTls: context.mutualTls, trace, signal }),
     );
-    return { server, challenge: met, resource, issuer };
+    return { server, challenge: received, resource, issuer };
   }
   const { origin } = new URL(url);
   expectIssuer(context, [origin], url);
   if (!overridesFor(origin, context).includes("legacyDiscovery")) {
-    throw new AgentAuthError("no_resource_metadata", `${quote(url)} does not say who gives tokens for it (RFC 9728)`, {
+    throw new AgentAuthError("no_resource_metadata", `${quote(url)} names no authorization server (RFC 9728)`, {
       class: "refused",
       hint: "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
     });
@@ -209,7 +208,7 @@ async function find<T extends IssuerMetadata>(
   const issuer = await legacyIssuer(url, () =>
     read({ http, issuer: origin, policy: policyOf(origin), mutualTls: context.mutualTls, trace, signal }),
   );
-  return { server, challenge: met, resource: undefined, issuer };
+  return { server, challenge: received, resource: undefined, issuer };
 }
 
 function hasCrossOriginOverride({ remembered }: OverrideContext): boolean {
@@ -217,8 +216,8 @@ function hasCrossOriginOverride({ remembered }: OverrideContext): boolean {
 }
 
 /**
- * The issuers that may be asked. Metadata on another origin were allowed at an earlier login for the issuer that they
- * named then, and for no other: they are as good as anything that whoever has that origin today wants to say.
+ * The issuers that may be used. An earlier login allowed metadata on another origin for the issuer that they named
+ * then, and for no other: that origin may have a new owner today.
  */
 function candidatesFor(
   context: DiscoveryContext,
@@ -235,12 +234,12 @@ function candidatesFor(
     field: "authorization_servers",
     value: authorizationServers,
     from: url,
-    rule: `must name ${quote(remembered?.issuer)}, the issuer for which metadata on another origin were allowed before (RFC 9728 section 7.3)`,
+    rule: `must name ${quote(remembered?.issuer)}, the issuer for which an earlier login allowed metadata on another origin (RFC 9728 section 7.3)`,
     override: "--allow-cross-origin-metadata",
   });
 }
 
-/** The issuers that a server names, or of them the one that the user takes. */
+/** The issuers that a server names, or the expected one of them. */
 function expectIssuer({ expectedIssuer }: DiscoveryContext, named: readonly string[], from: string): readonly string[] {
   if (expectedIssuer === undefined) return named;
   if (!named.includes(expectedIssuer)) throw issuerMismatch(expectedIssuer, named, from);
@@ -253,7 +252,7 @@ async function firstUsable<T>(candidates: readonly string[], read: (candidate: s
     try {
       return await read(candidate);
     } catch (error) {
-      // One that is merely down may be the right one: going to the next would be a choice that nobody made.
+      // An issuer that is down may be the right one: using the next one would be a guess.
       if (!isAgentAuthError(error) || error.class !== "refused") throw error;
       first ??= error;
     }

@@ -6,10 +6,10 @@ import { parseScope } from "../token/scope.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 import type { IssuerMetadata, ServerMetadata } from "./types.js";
 
-/** A metadata document as it came. */
+/** A metadata document before its checks. */
 export type Members = Record<string, unknown>;
 
-/** What both kinds of checks read a document with. */
+/** Field readers for both kinds of checks. */
 function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
   const complain = (field: string, rule: string, override?: string) =>
     refused("bad_server_metadata", { field, value: document[field], from: url, rule, override });
@@ -27,7 +27,7 @@ function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
   };
 }
 
-/** The metadata of a server at which the user is to log in. */
+/** Checks the metadata of a server that users log in at. */
 export function checkServerMetadata(document: Members, url: string, discovery: ServerDiscovery): ServerMetadata {
   checkIssuer(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
@@ -46,7 +46,7 @@ export function checkServerMetadata(document: Members, url: string, discovery: S
   const authorizationEndpoint = address("authorization_endpoint");
   const metadata = checkIssuerMetadata(document, url, discovery);
   if (authorizationEndpoint === undefined)
-    throw complain("authorization_endpoint", "is needed to sign in (RFC 8414 section 2)");
+    throw complain("authorization_endpoint", "is required for a login (RFC 8414 section 2)");
   checkQuery(authorizationEndpoint, url);
   const { issuer, ...rest } = metadata;
   const whole = { issuer, authorizationEndpoint, ...rest };
@@ -71,12 +71,12 @@ function checkPkce(
     field: "code_challenge_methods_supported",
     value: document["code_challenge_methods_supported"],
     from: url,
-    rule: 'must include "S256", or the login could be stolen on its way (MCP authorization, Authorization Code Protection)',
+    rule: 'must include "S256", or the authorization code could be intercepted (MCP authorization, Authorization Code Protection)',
     ...(methods === undefined && { override: "--allow-missing-pkce-metadata" }),
   });
 }
 
-/** What is the same for people and for machines. */
+/** Checks what both logins and machine grants need. */
 export function checkIssuerMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
   checkIssuer(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
@@ -86,7 +86,7 @@ export function checkIssuerMetadata(document: Members, url: string, discovery: S
   const endpoint = (field: string) =>
     (aliases && address(field, aliases, `mtls_endpoint_aliases.${field}`)) ?? address(field);
   const tokenEndpoint = endpoint("token_endpoint");
-  if (tokenEndpoint === undefined) throw complain("token_endpoint", "is needed to get a token (RFC 8414 section 2)");
+  if (tokenEndpoint === undefined) throw complain("token_endpoint", "is required to get a token (RFC 8414 section 2)");
   const scopes = document["scopes_supported"];
   const metadata = {
     issuer: discovery.issuer,
@@ -111,7 +111,9 @@ export function checkIssuerMetadata(document: Members, url: string, discovery: S
   return metadata;
 }
 
-/** A server may list more scopes than anybody asks for; only `offline_access` among them matters here. */
+/**
+ * Reads `offline_access` alone: a server may list more scopes than `parseScope` accepts, and no other one matters here.
+ */
 function parseLenient(scopes: unknown, url: string): readonly string[] {
   return parseScope(
     (scopes as unknown[]).filter((scope) => scope === "offline_access"),
@@ -121,8 +123,8 @@ function parseLenient(scopes: unknown, url: string): readonly string[] {
 }
 
 /**
- * For whoever wants no issuer with endpoints elsewhere (`sameOriginEndpoints`): RFC 8414 allows them, but an issuer
- * that names the login page of another gets its codes (RFC 9700 section 4.4).
+ * Requires all endpoints at the issuer's origin (`sameOriginEndpoints`): RFC 8414 allows others, but an issuer that
+ * names the login page of another one gets its codes (RFC 9700 section 4.4).
  *
  * @throws `AgentAuthError` `bad_server_metadata`
  */
@@ -156,7 +158,7 @@ const REQUEST_PARAMETERS = [
   "dpop_jkt",
 ];
 
-/** A parameter of ours that is already in the endpoint's query would be there twice, and which one counts is anybody's guess. */
+/** Rejects an endpoint whose query has one of our parameters: servers differ in which of two values they use. */
 function checkQuery(endpoint: string, url: string): void {
   const taken = REQUEST_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
   if (taken === undefined) return;
@@ -164,11 +166,11 @@ function checkQuery(endpoint: string, url: string): void {
     field: "authorization_endpoint",
     value: endpoint,
     from: url,
-    rule: `must not bring a ${taken} parameter of its own (RFC 6749 section 3.1)`,
+    rule: `must not contain the parameter ${taken} (RFC 6749 section 3.1)`,
   });
 }
 
-/** Names the small differences that eyes pass over. */
+/** Describes a difference that is easy to overlook. */
 function describeDifference(found: unknown, wanted: string): string {
   if (typeof found !== "string") return "";
   if (`${found}/` === wanted || found === `${wanted}/`) return "; they differ by a slash at the end";

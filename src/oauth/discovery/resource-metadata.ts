@@ -10,7 +10,7 @@ import { parseScope } from "../token/scope.js";
 import { coversServer } from "./resource.js";
 import type { ResourceMetadata } from "./types.js";
 
-/** What finding the resource metadata depends on. */
+/** Input of {@link findResourceMetadata}. */
 export interface ResourceDiscovery {
   http: OAuthHttp;
   /** The MCP server's address. */
@@ -23,30 +23,31 @@ export interface ResourceDiscovery {
 }
 
 const MAX_ISSUERS = 16;
-/** More addresses than this in one challenge are no mistake of a server's any more, but a way to make us ask and ask. */
+/** More addresses than this in one challenge are an attempt to make us send many requests. */
 const MAX_NAMED = 8;
 
-/** Where the metadata of a resource lies when nobody says: before the path, then at the root (RFC 9728 section 3.1). */
+/** Default addresses of the resource metadata: before the path, then at the root (RFC 9728 section 3.1). */
 export function wellKnownAddresses(mcpUrl: string): string[] {
   return [...new Set([mcpUrl, new URL(mcpUrl).origin].map(resourceMetadataAddress))];
 }
 
 /**
- * Finds the resource metadata: at the first eight addresses that the challenge named, else at the well-known ones. An
- * answer that says there is nothing leads to the next address; one that says nothing at all (5xx, no answer) does not,
- * since the next address may be trusted for something else.
+ * Finds the resource metadata: at the first eight addresses that the challenge named, else at the well-known ones. A
+ * response that says "no document" leads to the next address; a failure (5xx, no response) does not, because the next
+ * address may have another trust rule.
  *
- * @returns undefined when there is no metadata anywhere
+ * @returns undefined if no address has metadata
  * @throws `AgentAuthError` `bad_resource_metadata`, `resource_mismatch`, `bad_address`, or a network error
  */
 export async function findResourceMetadata(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
   const named = discovery.named.map((url) => checkNamed(url, discovery)).slice(0, MAX_NAMED);
   let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
-  // A server that names an address where there is nothing may still have the document where it belongs.
+  // A server that names an address without a document may still have one at the well-known address.
   if (named.length > 0) candidates = [...new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)])];
   let first: unknown;
   for (const url of candidates) {
-    // After a document that broke a rule only the others that the challenge named are asked, not the next rule of trust.
+    // After a document that broke a rule, only other addresses from the challenge are tried: the well-known ones have
+    // another trust rule.
     if (first !== undefined && !named.includes(url)) break;
     try {
       const found = await readCandidate(url, discovery);
@@ -78,7 +79,7 @@ function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): 
       field: "resource_metadata",
       value,
       from,
-      rule: "must be on the MCP server's own origin (RFC 9728 section 7.3)",
+      rule: "must be on the MCP server's origin (RFC 9728 section 7.3)",
       override: "--allow-cross-origin-metadata",
     });
   }
@@ -93,22 +94,18 @@ async function readCandidate(url: string, discovery: ResourceDiscovery): Promise
     const { status } = reply;
     if (status >= 500 || status === 429) throw serverFailure(url, status);
     if (!reply.response.ok) {
-      trace({ ...entry, status, used: false, why: "there is no document here" });
+      trace({ ...entry, status, used: false, why: "no document here" });
       return undefined;
     }
     const metadata = checkMetadata(strictObject(reply), url, discovery);
     const isParent = !coversServer(new URL(metadata.resource), new URL(discovery.mcpUrl), true);
     const own = isParent && isNamedRoot(url, discovery) ? await readOwnDocument(discovery) : undefined;
-    const why = own
-      ? "the server has a document of its own"
-      : isParent
-        ? parentText(metadata)
-        : "it describes this server";
+    const why = own ? "the server has its own document" : isParent ? parentText(metadata) : "it describes this server";
     trace({ ...entry, status, used: own === undefined, why });
     return own ?? metadata;
   } catch (error) {
     trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
-    // A page where a document was expected is a server that answers everything with its front page.
+    // A page in place of a document comes from a server that returns its front page for every path.
     const page = error instanceof AgentAuthError && error.code === "bad_content_type" && !isUnavailable(error);
     if (page && !discovery.named.includes(url)) return undefined;
     throw error;
@@ -157,9 +154,9 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
 }
 
 /**
- * Whether a document may name nothing but the very server that was asked (RFC 9728 section 3.3). A parent of it is taken
- * only from the well-known addresses, which belong to the origin: a server that has no more than a path of a shared host
- * would otherwise get tokens that are good at its neighbours.
+ * Whether a document must name exactly the server that was asked (RFC 9728 section 3.3). A parent of it is accepted
+ * only from the well-known addresses, which the origin controls: a server on a path of a shared host would otherwise
+ * get tokens that are valid for its neighbours.
  */
 function isIdentityOnly(url: string, { mcpUrl, policy }: ResourceDiscovery): boolean {
   return policy.strictResource || !wellKnownAddresses(mcpUrl).includes(new URL(url).href);
@@ -170,12 +167,12 @@ function alternativeText(identityOnly: boolean, { strictResource }: ResourceDisc
   return strictResource ? "" : " where the document is not at a well-known address of it";
 }
 
-/** Whether a challenge named the well-known address of the origin, where the server has another one. */
+/** Whether the challenge named the well-known address of the origin although the server has another one. */
 function isNamedRoot(url: string, { named, mcpUrl }: ResourceDiscovery): boolean {
   return named.includes(url) && new URL(url).href !== resourceMetadataAddress(mcpUrl);
 }
 
-/** A challenge does not put the document of the whole origin in place of the one that the origin has for the server. */
+/** The document of the server itself, which takes precedence over that of the whole origin. */
 function readOwnDocument(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
   return readCandidate(resourceMetadataAddress(discovery.mcpUrl), discovery);
 }

@@ -2,11 +2,11 @@ import { isLoopbackHost } from "../../http/address.js";
 import { quote } from "../../redact.js";
 
 /**
- * Reads the address of an MCP server as the user or a program gives it.
+ * Parses the address of an MCP server.
  *
  * @returns the canonical resource (RFC 8707 section 2, MCP authorization): lower-case scheme and host, no fragment, and
  * no slash where the path is empty
- * @throws `TypeError` that names the value and the rule
+ * @throws `TypeError` with the value and the rule
  */
 export function parseMcpUrl(value: string): { url: string; resource: string; loopback: boolean } {
   const complain = (rule: string) => new TypeError(`the MCP server's address ${quote(value)} ${rule}`);
@@ -18,7 +18,7 @@ export function parseMcpUrl(value: string): { url: string; resource: string; loo
   const loopback = isLoopbackHost(url.hostname);
   if (url.protocol === "http:" && !loopback) throw complain("must begin with https:// (http:// only for this machine)");
   url.hash = "";
-  // An empty query is written with its mark until it is set.
+  // Setting an empty query removes its "?".
   if (url.search === "") url.search = "";
   return { url: url.href, resource: canonical(url), loopback };
 }
@@ -31,7 +31,7 @@ function canonical(url: URL): string {
  * Whether a resource named by metadata covers the server that was asked: the same address, or a parent of it at a
  * segment boundary (`/mcp` covers `/mcp/tools`, not `/mcp2`).
  *
- * @param identityOnly whether nothing but the same address will do, with or without the slash of an empty path
+ * @param identityOnly whether the addresses must be the same, except for the slash of an empty path
  */
 export function coversServer(resource: URL, server: URL, identityOnly: boolean): boolean {
   if (resource.origin !== server.origin) return false;

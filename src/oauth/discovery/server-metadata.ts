@@ -8,19 +8,19 @@ import type { ServerDiscovery } from "./server-discovery.js";
 import type { IssuerMetadata, ServerMetadata } from "./types.js";
 
 /**
- * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that is of this very
- * issuer and holds what a login needs is used, alone: documents are never merged.
+ * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that names
+ * exactly this issuer and has what a login needs is used. Documents are never merged.
  *
  * @throws `AgentAuthError` `issuer_mismatch`, `bad_server_metadata`, `pkce_unsupported`, `no_server_metadata`, or a
- * network error where no address gave a usable document and one did not answer
+ * network error if no address has a usable document and one did not answer
  */
 export function findServerMetadata(discovery: ServerDiscovery): Promise<ServerMetadata> {
   return findMetadata(discovery, checkServerMetadata);
 }
 
 /**
- * {@link findServerMetadata} for a client that gets its tokens from the token endpoint alone: what only a login needs
- * need not be there.
+ * {@link findServerMetadata} for a client that uses the token endpoint only: fields that only a login needs are
+ * optional.
  */
 export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMetadata> {
   return findMetadata(discovery, checkIssuerMetadata);
@@ -42,11 +42,11 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
           url,
           status,
           used: true,
-          why: "it is the issuer's own",
+          why: "it names the issuer",
         });
         for (const spare of answers.slice(index + 1)) {
           if (spare.status !== "fulfilled" || !spare.value) continue;
-          const why = "another document comes before it";
+          const why = "another document takes precedence";
           discovery.trace({
             step: "server metadata",
             method: "GET",
@@ -63,7 +63,10 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
   throw mostInformative(failures, discovery.issuer);
 }
 
-/** A refusal tells more than an address where nothing is, and a silent address leaves the matter open. */
+/**
+ * The most informative failure: no response leaves the result open, and a broken rule says more than a missing
+ * document.
+ */
 function mostInformative(failures: readonly unknown[], issuer: string): unknown {
   const errors = failures.filter(isAgentAuthError);
   const other = failures.find((failure) => !isAgentAuthError(failure));
@@ -103,7 +106,7 @@ async function readCandidate<T extends IssuerMetadata>(
     status = reply.status;
     if (status >= 500 || status === 429) throw serverFailure(url, status);
     if (!reply.response.ok) {
-      trace({ ...entry, status, used: false, why: "there is no document here" });
+      trace({ ...entry, status, used: false, why: "no document here" });
       return undefined;
     }
     return { url, status, metadata: check(strictObject(reply), url, discovery) };

@@ -1,10 +1,10 @@
 import type { BearerChallenge } from "./challenge.js";
 
-/** What an authorization server says of itself (RFC 8414 section 2), as far as it is used, every address checked. */
+/** Metadata of an authorization server (RFC 8414 section 2): the fields in use, with every address checked. */
 export interface IssuerMetadata {
   /** The issuer identifier (RFC 8414 section 2). */
   issuer: string;
-  /** Where tokens are asked for. */
+  /** The token endpoint. */
   tokenEndpoint: string;
   /** Where clients register (RFC 7591). */
   registrationEndpoint: string | undefined;
@@ -22,27 +22,27 @@ export interface IssuerMetadata {
   scopesSupported: readonly string[] | undefined;
   /** The grants that it names. */
   grantTypesSupported: readonly string[] | undefined;
-  /** How clients may prove themselves at the token endpoint. */
+  /** How clients may authenticate at the token endpoint. */
   tokenEndpointAuthMethods: readonly string[] | undefined;
-  /** What clients may sign the assertions with that they prove themselves by. */
+  /** Signing algorithms for client assertions. */
   tokenEndpointSigningAlgorithms?: readonly string[] | undefined;
-  /** What proofs may be signed with that tokens are bound to a key by (RFC 9449 section 5.1). */
+  /** Signing algorithms for DPoP proofs (RFC 9449 section 5.1). */
   dpopSigningAlgorithms?: readonly string[] | undefined;
   /** Whether it promises `iss` in its authorization responses (RFC 9207). */
   promisesIss: boolean;
-  /** Whether client ids may be addresses of client metadata documents. */
+  /** Whether a client id may be the address of a client metadata document. */
   takesClientIdDocuments: boolean;
   /** Where the document was found. */
   url: string;
 }
 
-/** The metadata of a server at which the user can log in. */
+/** The metadata of a server that users can log in at. */
 export interface ServerMetadata extends IssuerMetadata {
   /** Where the user logs in. */
   authorizationEndpoint: string;
 }
 
-/** What a protected resource says of itself (RFC 9728 section 2), as far as it is used. */
+/** Metadata of a protected resource (RFC 9728 section 2): the fields in use. */
 export interface ResourceMetadata {
   /** Byte for byte what is sent as `resource`. */
   resource: string;
@@ -50,17 +50,17 @@ export interface ResourceMetadata {
   authorizationServers: readonly string[];
   /** The scopes that it names. */
   scopesSupported: readonly string[] | undefined;
-  /** Whether it takes no tokens but those that are bound to a key (RFC 9449). */
+  /** Whether it accepts only tokens that are bound to a key (RFC 9449). */
   dpopRequired: boolean;
   /** Where the document was found. */
   url: string;
 }
 
-/** What was found out about a protected server. */
+/** The result of discovery. */
 export interface Discovered<T extends IssuerMetadata = ServerMetadata> {
   /** The MCP server, canonical. */
   server: string;
-  /** What the server answered to a request without a token. */
+  /** The server's challenge to a request without a token. */
   challenge: BearerChallenge | undefined;
   /** The server's metadata; undefined for a server that has none (2025-03-26). */
   resource: ResourceMetadata | undefined;

@@ -36,7 +36,7 @@ const challenges: HostileCase[] = [
       mcp.challenge = undefined;
       delete mcp.routes[PRM];
     },
-    says: ["does not say who gives tokens for it (RFC 9728)", "--legacy-discovery"],
+    says: ["names no authorization server (RFC 9728)", "--legacy-discovery"],
     requests: SEARCHED,
   },
   {

@@ -313,8 +313,8 @@ const endpoints: HostileCase[] = [
     ["implicit"],
     "authorization_code",
   ),
-  bad("M10a", "token_endpoint missing", "token_endpoint", undefined, "is needed to get a token (RFC 8414 section 2)"),
-  bad("M10b", "authorization_endpoint missing", "authorization_endpoint", undefined, "is needed to sign in"),
+  bad("M10a", "token_endpoint missing", "token_endpoint", undefined, "is required to get a token (RFC 8414 section 2)"),
+  bad("M10b", "authorization_endpoint missing", "authorization_endpoint", undefined, "is required for a login"),
   bad("M15a", "token_endpoint with file:", "token_endpoint", "file:///etc/passwd", "must be an https address"),
   bad("M15b", "token_endpoint that is a list", "token_endpoint", ["https://as.example"], "must be an absolute URL"),
   bad(

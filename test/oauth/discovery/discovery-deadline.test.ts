@@ -87,7 +87,7 @@ describe("the whole of discovery", () => {
     const slow = { mcp: delayed(14_000, challenge), prm: delayed(14_000, describeMcp), as: drip };
     const { code, kind, message, seconds } = await discover(slow);
     expect([code, kind, seconds]).toEqual(["timeout", "unavailable", 30]);
-    expect(message).toBe(`discovery for ${JSON.stringify(MCP)} did not end in 30 s`);
+    expect(message).toBe(`discovery for ${JSON.stringify(MCP)} did not finish in 30 s`);
   });
 
   it("ends within 30 s where every address of the issuer drips", async () => {

@@ -236,7 +236,7 @@ describe("what the resource metadata may say", () => {
       expect(resource).toBe(mcp.url);
       expect(steps).toEqual([
         { path: mcp.wellKnown, used: true, why: "it describes this server" },
-        { path: ROOT, used: false, why: "the server has a document of its own" },
+        { path: ROOT, used: false, why: "the server has its own document" },
       ]);
       const other = await named(ROOT, (origin) => origin, own({ resource: `${mcp.origin}/b` }));
       expect(other.error).toMatchObject({ class: "refused" });

@@ -83,6 +83,6 @@ describe("a call that can never be right", () => {
 
   it("is refused without a store", async () => {
     const { agent } = await startScene();
-    expect(() => agent({ store: undefined as never })).toThrow(/store is needed/);
+    expect(() => agent({ store: undefined as never })).toThrow(/store is required/);
   });
 });

@@ -112,7 +112,10 @@ describe("signing out", () => {
       controller.abort();
       return silence;
     };
-    expect(await agent().logout(mcp.url, { signal: controller.signal })).toMatchObject({ removed: true, revoked: false });
+    expect(await agent().logout(mcp.url, { signal: controller.signal })).toMatchObject({
+      removed: true,
+      revoked: false,
+    });
     expect(await store.list()).toEqual([]);
   });
 
