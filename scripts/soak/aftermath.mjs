@@ -3,7 +3,7 @@ import { must } from "./invariant.mjs";
 
 /** The cause in the error of a session that was lost to a killed process. */
 const CAUSE =
-  /the renewal that began at \d{4}-\d\d-\d\dT[\d:.]+Z (was interrupted when its process ended|did not end in time)/;
+  /the refresh that began at \d{4}-\d\d-\d\dT[\d:.]+Z (was interrupted when its process ended|did not finish in time)/;
 
 /**
  * Waits for the other processes and checks the outcome. Either they have a new token and the store its generation, or the

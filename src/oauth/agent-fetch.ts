@@ -6,7 +6,7 @@ import type { Nonces } from "./dpop/nonces.js";
 import type { Grant } from "./grant/grant.js";
 import { replayable } from "./http/replay.js";
 import { loginCommand } from "./login/login-command.js";
-import { unionScopes } from "./token/scope.js";
+import { splitScope, unionScopes } from "./token/scope.js";
 
 /** What `fetch` needs from its agent. */
 export interface FetchContext {
@@ -104,8 +104,8 @@ function remedyFor(
 
 /** Whether the login of this grant already requested the missing scopes. */
 function wasRequested({ requestedScope }: Grant, missing: string | undefined): boolean {
-  const requested = new Set(requestedScope?.split(" "));
-  return (missing ?? "").split(" ").every((one) => one === "" || requested.has(one));
+  const requested = new Set(splitScope(requestedScope));
+  return splitScope(missing).every((scope) => requested.has(scope));
 }
 
 /** The command that requests the previous scopes and the missing ones. */

@@ -1,7 +1,7 @@
 /** Progress beyond single requests, as text for the user. */
 export interface Progress {
   /** The operation. */
-  about: "renewal" | "sign-in";
+  about: "refresh" | "login";
   /** The text for the user. */
   text: string;
 }

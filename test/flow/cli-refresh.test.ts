@@ -29,7 +29,7 @@ describe("agentauth token, when the token has ended", () => {
     await user.signIn();
     await user.age(-10);
     const { stdout, stderr } = await user.run(["token", desk.url, "-v"]);
-    expect(stderr).toMatch(/renewing the token of http:\S+ at http:\S+\/token/);
+    expect(stderr).toMatch(/refreshing the token for http:\S+ at http:\S+\/token/);
     const { tokens } = await user.grant();
     for (const secret of [stdout.trim(), tokens.refreshToken?.reveal() ?? "?"]) expect(stderr).not.toContain(secret);
   });
@@ -56,7 +56,7 @@ describe("agentauth token, when the token has ended", () => {
     desk.sandbox.faults.add({ kind: "reset-after", path: "token", times: 1 });
     const { code, stdout, stderr } = await user.run(["token", desk.url]);
     expect([code, stdout]).toEqual([4, ""]);
-    expect(stderr).toContain("invalid_grant; its first answer was lost on the way");
+    expect(stderr).toContain("invalid_grant; the response to the first attempt was lost");
     expect(stderr).toContain(`agentauth login ${desk.url}`);
   });
 

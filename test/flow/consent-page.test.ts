@@ -77,7 +77,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     for (const name of names) await press(name);
     await page.getByRole("heading", { name: "The sign-in was refused" }).waitFor();
     expect(await ended()).toBe(4);
-    expect(said()).toMatch(/^error: the sign-in ended with "access_denied"/m);
+    expect(said()).toMatch(/^error: the login failed with "access_denied"/m);
     expect(await me.grants()).toEqual([]);
     expect(new URL(page.url()).search).toBe("");
   });

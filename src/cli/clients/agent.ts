@@ -61,7 +61,7 @@ export async function createAgentClient(
     sameOriginEndpoints: flags.sameOriginEndpoints,
     onTrace: trace,
     onEvent: eventLogger(http),
-    onProgress: ({ about, text }) => (about === "sign-in" ? io.say(text) : io.verbose(text)),
+    onProgress: ({ about, text }) => (about === "login" ? io.say(text) : io.verbose(text)),
   });
 }
 

@@ -149,7 +149,7 @@ async function reportStoreFailure(
   } catch (error) {
     if (!isAgentAuthError(error) || error.class !== "store") throw error;
     const text = `the issuer of the client ${quote(clientId)} cannot be stored in ${store.location}: ${error.message}`;
-    onProgress?.({ about: "sign-in", text });
+    onProgress?.({ about: "login", text });
   }
 }
 

@@ -1,22 +1,24 @@
 import { MASK } from "../../redact.js";
 import type { Grant } from "./grant.js";
 
-/** A token for one MCP server. It does not print: only {@link AccessToken.value} gives it. */
+/** A token for one MCP server. Printing it shows a mask: only {@link AccessToken.value} returns the token. */
 export class AccessToken {
   readonly #value: string;
   /** The MCP server that it is for, canonical. */
   readonly server: string;
-  /** The account that the login was asked for; undefined when none was named. */
+  /** The account that the login requested; undefined if none was named. */
   readonly account: string | undefined;
-  /** How it is used: a `DPoP` token is good only with a proof of its key at every request, which `agent.fetch` sends. */
+  /**
+   * The token type: a `DPoP` token is valid only with a proof of its key in every request, which `agent.fetch` sends.
+   */
   readonly tokenType: "Bearer" | "DPoP";
-  /** What it was bound to (RFC 8707), as the issuer was told. */
+  /** The `resource` that was sent to the issuer (RFC 8707). */
   readonly resource: string;
   /** Who issued it. */
   readonly issuer: string;
-  /** When it ends; undefined when the issuer did not say. */
+  /** When it expires; undefined if the issuer did not say. */
   readonly expiresAt: Date | undefined;
-  /** The scopes granted; undefined when neither asked for nor told. */
+  /** The scopes granted; undefined if neither requested nor returned. */
   readonly scope: string | undefined;
 
   constructor(grant: Grant) {
@@ -35,7 +37,7 @@ export class AccessToken {
     return this.#value;
   }
 
-  /** A mask: a token that slips into a text is not shown. */
+  /** A mask, so that a token in a text is not shown. */
   toString(): string {
     return MASK;
   }

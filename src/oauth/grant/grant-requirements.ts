@@ -3,19 +3,19 @@ import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
 import type { Grant } from "./grant.js";
 
-/** What a login has to be like for a program that says so; one that says nothing takes what there is. */
+/** What a stored grant must meet to be used. */
 export interface GrantRequirements {
-  /** Whether its tokens are bound to a key. */
+  /** Whether its tokens must be bound to a key. */
   dpop: DpopPolicy;
-  /** For which resource they are, in place of the one that the server names. */
+  /** The resource of its tokens, in place of the one that the server names. */
   resource: string | undefined;
-  /** The one issuer that they may come from. */
+  /** The only issuer to accept. */
   expectedIssuer?: string | undefined;
-  /** The client that they were given to. */
+  /** The client that the tokens must be issued to. */
   preRegistered: PreRegisteredClient | undefined;
 }
 
-/** Why a login is not the one that is wished for; undefined where it is. */
+/** Why a grant does not meet the requirements; undefined if it does. */
 export function unmetRequirement(
   grant: Grant,
   { dpop, resource, expectedIssuer, preRegistered }: GrantRequirements,
@@ -26,6 +26,6 @@ export function unmetRequirement(
     return `the token comes from the issuer ${quote(grant.issuer)}`;
   const { clientId } = grant.client;
   if (preRegistered !== undefined && preRegistered.clientId !== clientId)
-    return `the token was given to the client ${quote(clientId)}`;
+    return `the token was issued to the client ${quote(clientId)}`;
   return undefined;
 }

@@ -1,9 +1,10 @@
 import { Secret } from "../../redact.js";
+import { splitScope } from "../token/scope.js";
 
-/** How a client proves itself at the token endpoint (RFC 7591 section 2). */
+/** How a client authenticates at the token endpoint (RFC 7591 section 2). */
 export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
 
-/** A client of one issuer: who the agent is, not who the user is. */
+/** A client of one issuer: identifies the agent, not the user. */
 export interface ClientRecord {
   /** The issuer that knows it. */
   readonly issuer: string;
@@ -11,17 +12,17 @@ export interface ClientRecord {
   readonly clientId: string;
   /** Its secret; undefined for a public client. */
   readonly clientSecret: Secret | undefined;
-  /** Unix milliseconds at which the secret ends; undefined for never. */
+  /** Unix milliseconds at which the secret expires; undefined for never. */
   readonly secretExpiresAt: number | undefined;
-  /** How it proves itself. */
+  /** How it authenticates. */
   readonly authMethod: AuthMethod;
-  /** How the issuer came to know it. */
+  /** How it was registered. */
   readonly source: "pre-registered" | "metadata-document" | "dynamic";
   /** The redirect address it was registered with, or last used. */
   readonly redirectUri: string | undefined;
-  /** Unix milliseconds of the registrations in its place within the last day, of one that was registered by us. */
+  /** Unix milliseconds of this and earlier registrations within the last day, for a client registered by us. */
   readonly registeredAt?: readonly number[];
-  /** Whether the issuer no longer takes it: another one is registered in its place. */
+  /** Whether the issuer rejects it: another client is to be registered in its place. */
   readonly isRefused?: boolean;
 }
 
@@ -43,68 +44,68 @@ export interface GrantEndpoints {
 export interface GrantTokens {
   /** The token that the MCP server takes. */
   readonly accessToken: Secret;
-  /** What refreshes it, where the issuer gave one. */
+  /** The refresh token, if the issuer returned one. */
   readonly refreshToken: Secret | undefined;
-  /** The OpenID Connect id token, where the issuer gave one. */
+  /** The OpenID Connect id token, if the issuer returned one. */
   readonly idToken: Secret | undefined;
-  /** Unix milliseconds by the issuer's clock as it was read here; undefined when it did not say. */
+  /** Unix milliseconds at which the access token expires; undefined if the issuer did not say. */
   readonly expiresAt: number | undefined;
   /** Unix milliseconds at which the access token was received. */
   readonly obtainedAt: number;
-  /** The scopes granted; undefined when neither asked for nor told. */
+  /** The scopes granted; undefined if neither requested nor returned. */
   readonly scope: string | undefined;
 }
 
-/** A refresh that was sent and whose answer did not arrive: the issuer may have taken the refresh token for used. */
+/** A refresh whose response was lost: the issuer may consider the refresh token used. */
 export interface LostRefresh {
   /** Unix milliseconds at which the loss was noticed. */
   readonly at: number;
-  /** The code of the error that took the place of the answer. */
+  /** The code of the error that the refresh failed with. */
   readonly code: string;
-  /** The generation that the tokens came with: the marked grant still has those. */
+  /** The generation of the tokens, which the marked grant still has. */
   readonly generation: number;
 }
 
 /**
- * What a finished login leaves behind. It is built once and never changed: every later request is built from it, so that
- * none can forget the resource, the client or the way it authenticates.
+ * The result of a finished login. It is immutable, and every later request is built from it, so that none can omit the
+ * resource, the client or its authentication method.
  */
 export interface Grant {
   /** The profile that the login belongs to. */
   readonly profile: string;
   /** The MCP server, canonical. */
   readonly server: string;
-  /** The account that the login was asked for, where one was named. */
+  /** The account that the login requested, if one was named. */
   readonly account: string | undefined;
-  /** What is sent as `resource`, byte for byte as the metadata has it. */
+  /** The `resource` parameter, byte for byte as in the metadata. */
   readonly resource: string;
-  /** The authorization server that gave the tokens. */
+  /** The authorization server that issued the tokens. */
   readonly issuer: string;
   /** Addresses of the issuer. */
   readonly endpoints: GrantEndpoints;
-  /** The client that the tokens were given to. */
+  /** The client that the tokens were issued to. */
   readonly client: ClientRecord;
-  /** The scopes that were asked for. */
+  /** The scopes that were requested. */
   readonly requestedScope: string | undefined;
-  /** The rules that the user lifted for this issuer, by the names of the client's options. */
+  /** The checks that the user disabled for this issuer, by the names of the client's options. */
   readonly overrides: readonly string[];
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
   readonly proofKey?: Secret | undefined;
-  /** The tokens of the last answer. */
+  /** The tokens of the last token response. */
   readonly tokens: GrantTokens;
-  /** Unix milliseconds at which the user logged in; every generation of one login has the same. */
+  /** Unix milliseconds of the login; the same in every generation of it. */
   readonly signedInAt: number;
-  /** Unix milliseconds of the last refreshes that a server's refusal led to, oldest first. */
+  /** Unix milliseconds of the last refreshes after a server rejected the token, oldest first. */
   readonly refusals: readonly number[];
-  /** Counts up by one with every change that is stored: a token answer, a mark. */
+  /** Incremented with every stored change: a token response, a mark. */
   readonly generation: number;
-  /** Set when the answer to a refresh was lost on the way; the next answer removes it. */
+  /** Set if the response to a refresh was lost; the next response removes it. */
   readonly lostRefresh?: LostRefresh | undefined;
-  /** Set when the issuer said that the grant is over. Nothing is deleted: a later login replaces it. */
+  /** Set if the issuer rejected the grant. Nothing is deleted: a later login replaces it. */
   readonly retired: { readonly at: number; readonly reason: string } | undefined;
 }
 
-/** What a token endpoint answered, already checked for form. */
+/** A token response whose form has been checked. */
 export interface TokenAnswer {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
@@ -112,13 +113,13 @@ export interface TokenAnswer {
   /** Seconds. */
   readonly expiresIn: number | undefined;
   readonly scope: string | undefined;
-  /** Unix milliseconds by the answer's own `Date`, else by our clock. */
+  /** Unix milliseconds: the `Date` of the response, else our clock. */
   readonly at: number;
 }
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 
-/** The tokens of a first answer. */
+/** The tokens of the first token response. */
 export function tokensOf(answer: TokenAnswer, requestedScope: string | undefined): GrantTokens {
   return {
     accessToken: new Secret(answer.accessToken),
@@ -126,14 +127,14 @@ export function tokensOf(answer: TokenAnswer, requestedScope: string | undefined
     idToken: answer.idToken === undefined ? undefined : new Secret(answer.idToken),
     expiresAt: answer.expiresIn === undefined ? undefined : answer.at + Math.min(answer.expiresIn * 1000, YEAR_MS),
     obtainedAt: answer.at,
-    // What is not told is what was asked for (RFC 6749 section 5.1).
+    // A response without a scope grants the requested one (RFC 6749 section 5.1).
     scope: answer.scope ?? requestedScope,
   };
 }
 
 /**
- * Merges the answer to a refresh into a grant: the only place that knows how a token answer changes one. A refresh
- * token, an id token or a scope that the answer leaves out stays as it was (RFC 6749 section 6).
+ * Merges the response to a refresh into a grant: the only place that decides how a token response changes one. A
+ * refresh token, an id token or a scope that the response omits stays as it was (RFC 6749 section 6).
  */
 export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
   const { tokens } = grant;
@@ -154,14 +155,14 @@ export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
 const MINUTE_MS = 60_000;
 const MAX_REFUSALS_PER_MINUTE = 3;
 
-/** The grant with a refresh noted that its server's refusal leads to; only what still counts is kept. */
+/** The grant with one more refresh after a rejection; entries older than a minute are dropped. */
 export function noteRefusal(grant: Grant, now: number): Grant {
   return { ...grant, refusals: [...grant.refusals.filter((at) => now - at < MINUTE_MS && at <= now), now] };
 }
 
 /**
- * Whether the servers of an issuer refuse its tokens as fast as it refreshes them. Refreshing once more would not help,
- * and a client that goes on like that is a storm.
+ * Whether the servers of an issuer reject its tokens as fast as it refreshes them, so that another refresh would not
+ * help.
  *
  * @param grants the grants of one issuer
  */
@@ -170,39 +171,39 @@ export function isStorm(grants: readonly Grant[], now: number): boolean {
   return recent.length >= MAX_REFUSALS_PER_MINUTE;
 }
 
-/** The grant, marked as over. */
+/** The grant, marked as rejected by its issuer. */
 export function retire(grant: Grant, reason: string, at: number): Grant {
   return { ...grant, generation: grant.generation + 1, lostRefresh: undefined, retired: { at, reason } };
 }
 
-/** The generation that the tokens of a grant came with; a mark on them counts up the grant's own. */
+/** The generation of a grant's tokens; a mark on them increments only the generation of the grant. */
 export function tokenGeneration({ lostRefresh, generation }: Grant): number {
   return lostRefresh?.generation ?? generation;
 }
 
-/** Whether two grants hold the same tokens. A login after a logout counts its generations from the start again. */
+/** Whether two grants hold the same tokens. A login after a logout restarts the generations. */
 export function hasSameTokens(one: Grant, other: Grant): boolean {
   return tokenGeneration(one) === tokenGeneration(other) && one.signedInAt === other.signedInAt;
 }
 
-/** How far the clock of this machine may go back without being taken for another one. */
+/** How far the clock of this machine may go back before its earlier times count as wrong. */
 const CLOCK_SLACK_MS = 60_000;
 
 /**
- * Whether the access token has ended by its own word. One that came in what is now the future was dated by a clock that
- * was wrong, so that nothing is known of its end.
+ * Whether the access token has expired. If it was received in what is now the future, the clock was wrong and its
+ * expiry is unknown: it counts as expired.
  */
 export function hasExpired({ expiresAt, obtainedAt }: GrantTokens, now: number): boolean {
   return expiresAt !== undefined && (expiresAt <= now || now < obtainedAt - CLOCK_SLACK_MS);
 }
 
-/** Seconds that a token must still live where nobody says for how long it is needed. */
+/** Default minimum remaining lifetime in seconds. */
 const DEFAULT_MIN_TTL_S = 60;
 
 /**
- * Whether the access token can be used for `minTtl` more seconds. A token whose life is shorter than that would never be
- * fresh: what is asked for counts up to nine tenths of its life, and where nothing is asked for a half of it will do. A
- * token whose end is not known is fresh until the server says no.
+ * Whether the access token is valid for `minTtl` more seconds. So that a short-lived token can be fresh at all,
+ * `minTtl` counts up to nine tenths of its lifetime, and the default up to half of it. A token without a known expiry
+ * is fresh until the server rejects it.
  */
 export function isFresh(grant: Grant, now: number, minTtl: number | undefined): boolean {
   if (grant.retired || hasExpired(grant.tokens, now)) return false;
@@ -213,9 +214,9 @@ export function isFresh(grant: Grant, now: number, minTtl: number | undefined): 
   return expiresAt - now > wanted;
 }
 
-/** Whether the scopes granted include all of those wanted. */
+/** Whether the granted scopes include all of those in `wanted`. */
 export function coversScope(grant: Grant, wanted: readonly string[] | undefined): boolean {
   if (!wanted || wanted.length === 0) return true;
-  const granted = new Set((grant.tokens.scope ?? "").split(" "));
+  const granted = new Set(splitScope(grant.tokens.scope));
   return wanted.every((scope) => granted.has(scope));
 }

@@ -24,7 +24,7 @@ import { type Lease, leaseLost, rethrowRecentFailure } from "./lease.js";
 import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
 
-/** What a refresh depends on. */
+/** What a refresh needs. */
 export interface RefreshContext {
   store: GrantStore;
   http: OAuthHttp;
@@ -33,20 +33,18 @@ export interface RefreshContext {
   timeoutMs: number;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
-  /** What issuers want to see in proofs, for grants that are bound to a key. */
+  /** DPoP nonces of the issuers. */
   nonces: Nonces;
-  /**
-   * Grants that were refreshed but could not be saved, by the token before them: the only copy of what the issuer gave.
-   */
+  /** Refreshed grants that could not be saved, by the previous access token: the only copy of the new tokens. */
   unsaved: Map<string, Grant>;
-  /** Hears what becomes of the refresh. */
+  /** Called with the progress of the refresh. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-// The issuer's word that the grant itself is over. Everything else may pass, and loses nobody a session.
+// The issuer's codes that reject the grant itself. Any other failure may be temporary and does not end the session.
 const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client"]);
 const RETRY_TIMEOUT_MS = 5000;
-/** What is left of a lease for saving; nothing is sent any more within it. */
+/** The part of a lease that is reserved for saving; no request is sent in it. */
 const SAVING_MS = 5000;
 const SAVE_PAUSES_MS = [100, 400, 1500];
 
@@ -57,20 +55,21 @@ export interface RefreshReason {
 }
 
 /**
- * Gets the next generation of a grant: under the store's lease, from what is stored by then, saved before it is used.
+ * Refreshes a grant: under the store's lease, from the stored grant, saved before it is used.
  *
- * Whoever comes second finds the work done and takes its result. A refusal counts only when the store still holds the
- * grant that was refused; then it is marked as over, and kept.
+ * A second caller gets the result of the first. A rejection by the issuer counts only if the store still holds the same
+ * grant, which is then marked and stays stored.
  *
- * @param seen the grant that is no longer good enough
- * @param why whether its server has refused it, rather than its time being over; whether it is of no use to the caller,
- * however long it still lives
- * @throws `AgentAuthError` `login_required` where the grant is over, class `store`, or a network error that loses nothing
+ * @param seen the grant to refresh
+ * @param why whether its server rejected the token; whether the caller does not accept the current token even if it is
+ * valid
+ * @throws `AgentAuthError` `login_required` if the grant is rejected, class `store`, or a network error after which the
+ * grant is unchanged
  */
 export async function refreshGrant(
   context: RefreshContext,
   seen: Grant,
-  { isRefused, isForced: isUrgent }: RefreshReason,
+  { isRefused, isForced }: RefreshReason,
   signal: AbortSignal | undefined,
 ): Promise<Grant> {
   const { store, clock } = context;
@@ -83,17 +82,17 @@ export async function refreshGrant(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
     async (lease) => {
       const current = await store.read(seen);
-      if (!current) throw loginRequired(seen, "it was signed out meanwhile");
+      if (!current) throw loginRequired(seen, "another process logged out");
       const held = unsavedFor(context, current);
-      if (held) return withReservation(store, current, (room) => saveNext(context, room, current, held));
+      if (held) return withReservation(store, current, (reservation) => saveNext(context, reservation, current, held));
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (!hasSameTokens(current, seen)) return current;
-      if (!isUrgent && isLastToken(current, clock.epoch())) return current;
+      if (!isForced && isLastToken(current, clock.epoch())) return current;
       if (current.tokens.refreshToken === undefined)
         throw loginRequired(current, "the token has expired, and there is no refresh token");
-      rethrowRecentFailure(lease, clock.epoch(), isUrgent || hasExpired(current.tokens, clock.epoch()));
+      rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
       const before = isRefused ? noteRefusal(current, clock.epoch()) : current;
-      return refreshUnderLease(context, before, lease, { isRefused, isForced: isUrgent });
+      return refreshUnderLease(context, before, lease, { isRefused, isForced });
     },
     {
       duration,
@@ -101,39 +100,51 @@ export async function refreshGrant(
       patience: 2 * duration,
       signal,
       until: newer,
-      onWait: ({ pid }) => report(context, `process ${pid ?? "?"} is renewing this token; waiting for its result`),
+      onWait: ({ pid }) => report(context, `process ${pid ?? "?"} is refreshing this token; waiting for its result`),
     },
   );
 }
 
 function refreshUnderLease(context: RefreshContext, current: Grant, lease: Lease, why: RefreshReason): Promise<Grant> {
-  const lives = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
-  // Room on the disk comes first: tokens that cannot be kept must not be fetched.
-  return withReservation(context.store, current, async (room) => {
-    if (!why.isForced && lives() && mayHaveBeenUsed(lease.before)) {
-      // Sent by a process that died or could not save: the second send waits until it is the only way left.
-      return storeLostMark(context, room, current, lease.before?.failure?.code ?? "interrupted");
+  const isValid = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
+  // Reserve disk space first: tokens that cannot be stored must not be requested.
+  return withReservation(context.store, current, async (reservation) => {
+    if (!why.isForced && isValid() && mayHaveBeenUsed(lease.before)) {
+      // A process that died or could not save has sent this refresh token: send it again only when no valid token is
+      // left.
+      return storeLostMark(context, reservation, current, lease.before?.failure?.code ?? "interrupted");
     }
     await lease.commit();
-    const asked = await sendRefresh(context, current, lease, lives);
-    if ("answer" in asked) return saveNext(context, room, current, mergeAnswer(current, asked.answer));
-    if ("lost" in asked) {
-      await storeLostMark(context, room, current, asked.lost.code);
-      throw asked.lost;
+    const outcome = await sendRefresh(context, current, lease, isValid);
+    if ("answer" in outcome) return saveNext(context, reservation, current, mergeAnswer(current, outcome.answer));
+    if ("lost" in outcome) {
+      await storeLostMark(context, reservation, current, outcome.lost.code);
+      throw outcome.lost;
     }
-    return handleRefusal(context, room, current, asked.verdict, describeLoss(asked.repeated, lease.before, current));
+    return handleRefusal(
+      context,
+      reservation,
+      current,
+      outcome.verdict,
+      describeLoss(outcome.repeated, lease.before, current),
+    );
   });
 }
 
-/** Stores that the answer to a refresh was lost. Where that fails, the trace of the lease still says so. */
-async function storeLostMark(context: RefreshContext, room: Reservation, current: Grant, code: string): Promise<Grant> {
+/** Stores that the response to a refresh was lost. If that fails, the record of the lease still says so. */
+async function storeLostMark(
+  context: RefreshContext,
+  reservation: Reservation,
+  current: Grant,
+  code: string,
+): Promise<Grant> {
   report(
     context,
-    `the answer to the refresh of the token for ${current.server} was lost (${code}): the stored token is used until it expires, then the refresh is tried again`,
+    `the response to the refresh of the token for ${current.server} was lost (${code}): the stored token is used until it expires, then the refresh is tried again`,
   );
   const marked = markLost(current, code, context.clock.epoch());
   try {
-    return (await room.save(marked, current.generation)) ? marked : current;
+    return (await reservation.save(marked, current.generation)) ? marked : current;
   } catch (error) {
     if (isAgentAuthError(error) && error.class === "store") return current;
     throw error;
@@ -141,12 +152,12 @@ async function storeLostMark(context: RefreshContext, room: Reservation, current
 }
 
 /**
- * What the issuer gave for a grant and could not be saved; in its place by now, if that was marked as over in the
- * meantime.
+ * The refreshed grant that could not be saved, with the generation after the stored one, which may have been marked
+ * since.
  */
 export function unsavedFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: Grant): Grant | undefined {
-  const held = unsaved.get(current.tokens.accessToken.reveal());
-  return held?.signedInAt === current.signedInAt ? { ...held, generation: current.generation + 1 } : undefined;
+  const pending = unsaved.get(current.tokens.accessToken.reveal());
+  return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
 }
 
 type RefreshOutcome =
@@ -155,16 +166,16 @@ type RefreshOutcome =
   | { lost: AgentAuthError };
 
 /**
- * Sends the refresh token. Where the answer was lost on the way and the access token is of no use any more, sends it
- * once more, at once: an issuer that allows for that (a grace period, or a retry of the same client) returns the tokens
- * again, and with any other one nothing is lost by it that was not lost already. While the access token lives there is
- * something to lose: an issuer that detects reuse ends the session, and the access token with it.
+ * Sends the refresh token. If the response was lost and the access token is not valid any more, sends it once more, at
+ * once: an issuer that tolerates this (a grace period, or a retry of the same client) returns the tokens again, and
+ * with any other issuer the session is lost already. While the access token is valid there is something to lose: an
+ * issuer that detects reuse ends the session, and the access token with it.
  */
 async function sendRefresh(
   context: RefreshContext,
   current: Grant,
   lease: Lease,
-  lives: () => boolean,
+  isValid: () => boolean,
 ): Promise<RefreshOutcome> {
   let repeated = false;
   for (;;) {
@@ -174,22 +185,23 @@ async function sendRefresh(
       if (!isAgentAuthError(error)) throw error;
       if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
       const isLost = isLostAnswer(error);
-      if (isLost && lives()) return { lost: error };
+      if (isLost && isValid()) return { lost: error };
       if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
-      report(context, `the answer to the renewal was lost (${error.code}); asking once more`);
+      report(context, `the response to the refresh was lost (${error.code}); trying once more`);
       repeated = true;
     }
   }
 }
 
-/** One token request, sent only while the lease is ours and answered before it ends. */
+/** One token request, sent only while the lease is held and bounded by its end. */
 async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, time: number): Promise<TokenAnswer> {
   const { issuer, client, endpoints } = current;
   const url = endpoints.token;
   const limit = Math.min(time, lease.left() - SAVING_MS);
-  // Without the caller's signal: a request that was sent may have been obeyed, and its answer is then the session.
+  // Without the caller's signal: the issuer may have processed the request, and then its response holds the only valid
+  // tokens.
   const call = follow(undefined, Math.max(1, limit), () => {
-    return new AgentAuthError("timeout", `${url} gave no answer in ${Math.round(limit / 100) / 10} s`, {
+    return new AgentAuthError("timeout", `${url} did not answer in ${Math.round(limit / 100) / 10} s`, {
       class: "unavailable",
       url,
     });
@@ -197,72 +209,77 @@ async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, t
   const beforeSend = () => {
     if (lease.left() <= SAVING_MS) throw leaseLost();
   };
-  report(context, `renewing the token of ${current.server} at ${url}`);
+  report(context, `refreshing the token for ${current.server} at ${url}`);
   try {
     const { http, clock, privateKey } = context;
     const prover = proverFor(current, context.nonces);
-    const by = { http, clock, client, privateKey, prover };
-    return await refreshTokens({ ...by, issuer, tokenEndpoint: url, signal: call.signal, beforeSend }, current);
+    const request = { http, clock, client, privateKey, prover };
+    return await refreshTokens({ ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend }, current);
   } finally {
     call.release();
   }
 }
 
-/** The issuer said no. That counts unless somebody else was given newer tokens; then theirs are taken. */
+/** The issuer rejected the grant. If another process has stored newer tokens in the meantime, returns those. */
 async function handleRefusal(
   context: RefreshContext,
-  room: Reservation,
+  reservation: Reservation,
   current: Grant,
   verdict: AgentAuthError,
   lost: string,
 ): Promise<Grant> {
   const { store, clock } = context;
-  const reason = `the issuer refused to renew it: ${verdict.code}${lost}`;
-  if (await room.save(retire(current, reason, clock.epoch()), current.generation)) {
+  const reason = `the issuer refused to refresh it: ${verdict.code}${lost}`;
+  if (await reservation.save(retire(current, reason, clock.epoch()), current.generation)) {
     report(context, reason);
     throw loginRequired(current, reason, { cause: verdict });
   }
   const stored = await store.read(current);
   if (stored && !stored.retired) return stored;
-  throw loginRequired(current, stored?.retired?.reason ?? "it was signed out meanwhile", { cause: verdict });
+  throw loginRequired(current, stored?.retired?.reason ?? "another process logged out", { cause: verdict });
 }
 
 function report({ onProgress }: RefreshContext, text: string): void {
-  onProgress?.({ about: "renewal", text });
+  onProgress?.({ about: "refresh", text });
 }
 
-/** Saves the next generation. Until that worked it is held here: asking the issuer again would end the session. */
-async function saveNext(context: RefreshContext, room: Reservation, current: Grant, next: Grant): Promise<Grant> {
+/** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
+async function saveNext(
+  context: RefreshContext,
+  reservation: Reservation,
+  current: Grant,
+  next: Grant,
+): Promise<Grant> {
   const { store, unsaved } = context;
   const before = current.tokens.accessToken.reveal();
   unsaved.set(before, next);
-  const saved = await saveWithRetries(context, room, next, current.generation);
+  const saved = await saveWithRetries(context, reservation, next, current.generation);
   unsaved.delete(before);
   if (saved) return next;
   const stored = await store.read(current);
   if (!stored) {
-    // Whoever logged out could only revoke the tokens before these ones.
+    // The process that logged out could revoke only the previous tokens.
     await revokeRemotely(next, context.http, undefined, context.privateKey);
-    throw loginRequired(next, "it was signed out meanwhile");
+    throw loginRequired(next, "another process logged out");
   }
-  // Somebody logged in, or refreshed it too: theirs is the newer word.
+  // Another process logged in or refreshed: its tokens are newer.
   if (!stored.retired && !hasSameTokens(stored, current)) return stored;
-  // Another process took our silence for the end, or the answer for lost. Its mark is on the tokens that these replace.
+  // Another process found the grant rejected or the response lost. Its mark is on the tokens that these replace.
   const revived = { ...next, generation: stored.generation + 1 };
   if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
   throw loginRequired(stored, stored.retired?.reason ?? "another process changed it at the same time");
 }
 
-/** The room was there a moment ago, so that what stands in the way of the save may go away again. */
+/** The space was reserved, so a failure to save may be temporary. */
 async function saveWithRetries(
   { clock, store }: RefreshContext,
-  room: Reservation,
+  reservation: Reservation,
   next: Grant,
   expected: number,
 ): Promise<boolean> {
   for (const pause of [...SAVE_PAUSES_MS, undefined]) {
     try {
-      return await room.save(next, expected);
+      return await reservation.save(next, expected);
     } catch (error) {
       if (!isAgentAuthError(error) || error.class !== "store") throw error;
       if (pause === undefined) throw notSaved(next, store.location, error);
@@ -275,7 +292,7 @@ async function saveWithRetries(
 function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
   return new AgentAuthError(
     "grant_not_saved",
-    `the issuer renewed the token for ${quote(grant.server)}, and it cannot be kept in ${quote(location)}: ${cause.message}; the stored one is used up`,
+    `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`,
     { class: "store", hint: cause.hint ?? loginCommand(grant), cause },
   );
 }

@@ -1,20 +1,19 @@
 import type { GrantKey, GrantStore, Reservation } from "./grant-store.js";
 
 /**
- * Holds room for one save while something is under way that cannot be had twice, such as tokens that the issuer gives
- * once, or the user's time.
+ * Reserves disk space for one save during work that cannot be repeated, such as a refresh or a login of the user.
  *
- * @throws `AgentAuthError` class `store`, before the work is begun, where nothing could be kept
+ * @throws `AgentAuthError` class `store`, before the work begins, if nothing could be stored
  */
 export async function withReservation<T>(
   store: GrantStore,
   key: GrantKey,
-  work: (room: Reservation) => Promise<T>,
+  work: (reservation: Reservation) => Promise<T>,
 ): Promise<T> {
-  const room = await store.reserve(key);
+  const reservation = await store.reserve(key);
   try {
-    return await work(room);
+    return await work(reservation);
   } finally {
-    await room.release();
+    await reservation.release();
   }
 }

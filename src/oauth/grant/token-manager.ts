@@ -6,7 +6,7 @@ import type { OAuthHttp } from "../http/http.js";
 import { loginCommand, loginRequired } from "../login/login-command.js";
 import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "../login/shared-login.js";
 import { isMachineAccount, noPerson } from "../machine/machine-grant.js";
-import { unionScopes } from "../token/scope.js";
+import { splitScope, unionScopes } from "../token/scope.js";
 import { coversScope, type Grant, hasSameTokens, isFresh, isStorm } from "./grant.js";
 import { type GrantRequirements, unmetRequirement } from "./grant-requirements.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
@@ -15,37 +15,37 @@ import { isLastToken } from "./lost-refresh.js";
 import { type RefreshContext, type RefreshReason, refreshGrant, unsavedFor } from "./refresh.js";
 import type { TokenOptions } from "./token-options.js";
 
-/** What the keeper of grants depends on. */
+/** What a token manager needs. */
 export interface TokenManagerContext
   extends SharedLoginContext,
     Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {
   store: GrantStore;
   clock: Clock;
-  /** What a login has to be like, whatever is asked of its token. */
+  /** What every grant must meet. */
   requirements: GrantRequirements;
-  /** How requests to the issuer of a grant leave. */
+  /** The HTTP client for the issuer of a grant. */
   httpFor(grant: Grant): OAuthHttp;
 }
 
-/** How long a login that did not help is not asked for again. */
+/** How long no other login is requested after one that did not help. */
 const REPEAT_LOGIN_MS = 5 * 60_000;
 
-/** Decides, for every request for a token, whether the stored grant does, must be refreshed, or needs the user. */
+/** Decides, for every request for a token, whether to use the stored grant, refresh it, or log in. */
 export class TokenManager {
   readonly #context: TokenManagerContext;
   readonly #inFlight = new SingleFlight<Grant>();
   readonly #unsaved = new Map<string, Grant>();
-  // Servers whose token is being replaced by a login, with the grant that they refused.
+  // Grants that their servers rejected and a login is replacing, by lock name.
   readonly #replacing = new Map<string, Grant>();
 
-  // Logins that took the place of a grant which a server had refused, by when they were and what came of them.
+  // Logins that replaced a rejected grant, with their time and result.
   readonly #replaced = new Map<string, { at: number; grant: Grant }>();
 
   constructor(context: TokenManagerContext) {
     this.#context = context;
   }
 
-  /** The grant that is meant; a server with one login needs no account to be named. */
+  /** The stored grant of a key; without an account, the only login at the server. */
   async find(key: GrantKey): Promise<Grant | undefined> {
     const { store } = this.#context;
     const exact = await store.read(key);
@@ -56,49 +56,49 @@ export class TokenManager {
       return profile === key.profile && server === key.server && !isMachineAccount(account);
     });
     if (one && others.length > 0) throw ambiguous(key, [one, ...others]);
-    // It may be of another account at this server: nobody is to be taken for somebody else by a file that broke.
+    // The broken file may hold another account at this server: do not guess the account.
     if (one && unusable[0]) throw perhapsAmbiguous(key, one, unusable[0]);
     return one;
   }
 
-  /** A grant that is good for what is asked. */
+  /** A grant that meets the options: the stored one, a refreshed one, or that of a new login. */
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
-    const { clock, method, requirements: wish } = this.#context;
-    const wanted = options.scope?.split(" ").filter(Boolean);
+    const { clock, method, requirements } = this.#context;
+    const wanted = splitScope(options.scope);
     const grant = await this.find(key);
     const isOver = grant?.retired !== undefined && unsavedFor({ unsaved: this.#unsaved }, grant) === undefined;
-    if (grant && !isOver && coversScope(grant, wanted) && unmetRequirement(grant, wish) === undefined) {
+    if (grant && !isOver && coversScope(grant, wanted) && unmetRequirement(grant, requirements) === undefined) {
       if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl)) return grant;
-      const isHeld = unsavedFor({ unsaved: this.#unsaved }, grant) !== undefined;
-      if (!options.forceRefresh && !isHeld && isLastToken(grant, clock.epoch())) return grant;
+      const isUnsaved = unsavedFor({ unsaved: this.#unsaved }, grant) !== undefined;
+      if (!options.forceRefresh && !isUnsaved && isLastToken(grant, clock.epoch())) return grant;
       if (grant.tokens.refreshToken) {
-        const renewed = await this.#refreshOrUse(grant, options);
-        if (renewed && coversScope(renewed, wanted)) return renewed;
+        const refreshed = await this.#refreshOrUse(grant, options);
+        if (refreshed && coversScope(refreshed, wanted)) return refreshed;
       }
     }
     if (isMachineAccount(key.account)) throw noPerson(key.account);
     if (options.login === false || method === undefined) {
-      // A login for what is wanted alone would lose what was granted before.
-      const scope = wanted?.length ? unionScopes(grant?.requestedScope, options.scope) : undefined;
-      throw loginRequired(grant ?? key, whyLogin(grant, wanted, wish), { scope, dpop: wish.dpop });
+      // A login for these scopes alone would lose those granted before.
+      const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
+      throw loginRequired(grant ?? key, whyLogin(grant, wanted, requirements), { scope, dpop: requirements.dpop });
     }
     return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
 
-  /** A grant for a request; a token that its server has refused is not sent again while the user logs in again. */
+  /** A grant for a request; while a login replaces a token that its server rejected, waits for that. */
   async toSend(key: GrantKey, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
     const grant = await this.get(key, options);
     const refused = this.#replacing.get(lockNameOf(grant));
     return refused && hasSameTokens(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
   }
 
-  /** Refreshes a grant whose token a server has refused; not when refreshing has just been tried and did not help. */
+  /** Refreshes a grant whose token its server rejected, unless that was just tried without success. */
   async refreshRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
     await this.#rejectStorm(grant);
     return this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal);
   }
 
-  /** Ends what would be asked of an issuer, or of the user, again and again. */
+  /** Throws if requests to the issuer, or to the user, would repeat without end. */
   async #rejectStorm(grant: Grant): Promise<void> {
     const { store, clock } = this.#context;
     const stored = await store.list();
@@ -106,7 +106,7 @@ export class TokenManager {
     if (isStorm(ofIssuer, clock.epoch())) throw storm(grant);
   }
 
-  /** Logs the user in; all who ask for the same at the same time get the one result. */
+  /** Logs the user in; concurrent calls with the same key and scope share the result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
     const { scope, refused } = request;
     if (isMachineAccount(key.account)) throw noPerson(key.account);
@@ -125,29 +125,30 @@ export class TokenManager {
     return this.#inFlight.run(`login ${name} ${scope ?? ""}`, work, request.signal);
   }
 
-  /**
-   * Whether a grant came of a login that a refusal led to, so short a time ago that the user would be asked in vain.
-   */
+  /** Whether a grant comes from a login after a rejection, so recent that another login would not help. */
   followsRefusal(grant: Grant): boolean {
     const last = this.#replaced.get(lockNameOf(grant));
     if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
     return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
   }
 
-  /** Refreshes; where the issuer gives none, a token that still lives is better than nothing. Undefined: log in. */
+  /**
+   * Refreshes. If the issuer does not answer, returns the current grant if its token is valid; undefined if a login is
+   * needed.
+   */
   async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
     try {
-      const isUrgent = options.forceRefresh === true;
-      return await this.#refreshOnce(grant, { isRefused: false, isForced: isUrgent }, options.signal);
+      const isForced = options.forceRefresh === true;
+      return await this.#refreshOnce(grant, { isRefused: false, isForced }, options.signal);
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       const { tokens } = grant;
       const { clock } = this.#context;
-      const lives = !grant.retired && tokens.expiresAt !== undefined && tokens.expiresAt > clock.epoch();
-      // With a status it is the issuer's word for something else (OpenID Connect Core section 3.1.2.6).
+      const isValid = !grant.retired && tokens.expiresAt !== undefined && tokens.expiresAt > clock.epoch();
+      // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
       const isOver = error.code === "login_required" && error.status === undefined;
       const isPassing = !isOver && error.code !== "grant_not_saved" && isPeerFailure(error);
-      if (isPassing && lives && !options.forceRefresh) return grant;
+      if (isPassing && isValid && !options.forceRefresh) return grant;
       if (!isOver || options.login === false || this.#context.method === undefined) throw error;
       return undefined;
     }
@@ -164,12 +165,12 @@ function lockNameOf({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
-function whyLogin(grant: Grant | undefined, wanted: readonly string[] | undefined, wish: GrantRequirements): string {
-  if (!grant) return "nobody is signed in";
+function whyLogin(grant: Grant | undefined, wanted: readonly string[], requirements: GrantRequirements): string {
+  if (!grant) return "not logged in";
   if (grant.retired) return grant.retired.reason;
-  const reason = unmetRequirement(grant, wish);
+  const reason = unmetRequirement(grant, requirements);
   if (reason !== undefined) return reason;
-  if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted?.join(" ")}`;
+  if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted.join(" ")}`;
   return "the token has expired, and there is no refresh token";
 }
 
@@ -177,7 +178,7 @@ function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
   const accounts = grants.map(({ account }) => quote(account ?? "")).join(", ");
   return new AgentAuthError(
     "account_ambiguous",
-    `several accounts are signed in at ${quote(key.server)} (profile ${key.profile}): ${accounts}`,
+    `several accounts are logged in at ${quote(key.server)} (profile ${key.profile}): ${accounts}`,
     { class: "usage", hint: "name one with --account-hint" },
   );
 }
@@ -185,7 +186,7 @@ function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
 function perhapsAmbiguous(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {
   return new AgentAuthError(
     "account_ambiguous",
-    `${quote(account ?? "")} is signed in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`,
+    `${quote(account ?? "")} is logged in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`,
     {
       class: "store",
       hint: `name the account with --account-hint, or ${unusable.hint ?? "repair the file"}`,
@@ -197,7 +198,7 @@ function perhapsAmbiguous(key: GrantKey, { account }: Grant, unusable: AgentAuth
 function storm(grant: Grant): AgentAuthError {
   return new AgentAuthError(
     "renewal_storm",
-    `${quote(grant.server)} has refused three tokens within a minute, each of them new; it is not asked with another one`,
+    `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`,
     { class: "auth", hint: `wait a minute, or sign in again: ${loginCommand(grant)}` },
   );
 }

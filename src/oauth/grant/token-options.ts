@@ -1,13 +1,16 @@
-/** What a token must be good for. */
+/** What a token must meet. */
 export interface TokenOptions {
-  /** Scopes that it must have, separated by blanks. */
+  /** Required scopes, separated by blanks. */
   scope?: string | undefined;
-  /** Seconds that it must still live, at most nine tenths of its life. Default: 60, or half of its life. */
+  /**
+   * Minimum remaining lifetime in seconds, at most nine tenths of its lifetime. Default: 60, or half of its lifetime if
+   * that is less.
+   */
   minTtl?: number | undefined;
-  /** Gets a new token even if the one at hand is good. */
+  /** Gets a new token even if the stored one is valid. */
   forceRefresh?: boolean | undefined;
-  /** Whether the user may be asked to log in. Default: whether the client has a way to. */
+  /** Whether to log in if needed. Default: true if the client has a `login` method. */
   login?: boolean | undefined;
-  /** Ends the waiting of this caller. */
+  /** Aborts the call of this caller; shared work continues for others. */
   signal?: AbortSignal | undefined;
 }

@@ -10,25 +10,28 @@ import { Redactor } from "../../redact.js";
 import { DocumentCache } from "../discovery/document-cache.js";
 import type { Prover } from "../dpop/dpop.js";
 
-/** How requests of the flow leave. */
+/** Options for the HTTP requests of the flow. */
 export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent"> {
-  /** Milliseconds for each request. Default 15,000. A discovery document ends within 15 s in all, discovery within 30 s. */
+  /**
+   * Milliseconds for each request. Default 15,000. Each discovery document is limited to 15 s in total, discovery to 30
+   * s.
+   */
   timeoutMs?: number | undefined;
-  /** Attempts for what may be repeated: reading metadata. Default 3. */
+  /** Attempts for repeatable requests (metadata). Default 3. */
   maxAttempts?: number | undefined;
-  /** The name of the program, for `User-Agent`. */
+  /** Program name for `User-Agent`. */
   userAgent?: string | undefined;
 }
 
 const METADATA_BYTES = 256 * 1024;
 /**
- * For one document with its attempts, redirects and waits: a body that drips would otherwise take the time of every
+ * Total for one document with its attempts, redirects and waits: a slow body would otherwise use the full time of every
  * attempt.
  */
 const DOCUMENT_DEADLINE_MS = 15_000;
 const TOKEN_BYTES = 1024 * 1024;
 
-/** The requests of the flow, with caps, deadlines and strict reading. */
+/** The HTTP requests of the flow, with size limits, deadlines and strict parsing. */
 export class OAuthHttp {
   readonly #metadata: Transport;
   readonly #once: Transport;
@@ -46,43 +49,43 @@ export class OAuthHttp {
     this.#metadata = createTransport({ ...base, deadline, maxAttempts, maxBodyBytes: METADATA_BYTES });
     this.#once = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES });
     this.#probe = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES, redirects: "manual" });
-    // A document of this size needs no compression, and without it there is nothing to blow up.
+    // Documents of this size need no compression, and without it no decompression bomb is possible.
     this.#headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity" };
   }
 
-  /** Reads a metadata document, or takes the one that is still fresh; passing failures are repeated, for 15 s in all. */
+  /** Reads a metadata document, from the cache if it is fresh; retries temporary failures, for 15 s in total. */
   async document(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
-    const kept = this.#documents.get(url, this.#clock.epoch());
-    if (kept) return kept;
+    const cached = this.#documents.get(url, this.#clock.epoch());
+    if (cached) return cached;
     const headers = { ...this.#headers, accept: "application/json", "mcp-protocol-version": "2025-11-25" };
     const reply = uncompressed(await this.#metadata(new Request(url, { headers }), signal));
     this.#documents.put(url, reply, this.#clock.epoch());
     return reply;
   }
 
-  /** Reads every document again from here on: what a server refused, or a login failed with, may have changed. */
+  /** Clears the document cache: after a rejected token or a failed login the metadata may have changed. */
   forgetDocuments(): void {
     this.#documents.clear();
   }
 
-  /** Asks an address once and does not follow where it leads. */
+  /** Sends one GET request and does not follow redirects. */
   probe(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
     return this.#probe(new Request(url, { headers: { ...this.#headers, accept: "text/html" } }), signal);
   }
 
   /**
-   * The `fetch` for oauth4webapi: one request, never repeated, its answer strictly read and brought to the form that the
-   * specifications give it (see {@link normalizeResponse}).
+   * The `fetch` for oauth4webapi: one request, never repeated, with its response strictly parsed and normalized (see
+   * {@link normalizeResponse}).
    *
-   * @param beforeSend called right before the request leaves; what it throws keeps it from leaving
-   * @param prover proves that we have the key that the tokens are to be bound to (RFC 9449 section 5)
-   * @param forgiving leaves out what is wrong beside the tokens (see {@link dropInvalidMembers})
+   * @param beforeSend called right before the request is sent; if it throws, nothing is sent
+   * @param prover signs the DPoP proof, if the tokens are to be bound to a key (RFC 9449 section 5)
+   * @param lenient drops invalid members other than the access token (see {@link dropInvalidMembers})
    */
   fetcher({
     signal,
     beforeSend,
     prover,
-    lenient: forgiving,
+    lenient,
   }: FetcherOptions): (url: string, init: FetcherInit) => Promise<Response> {
     return async (url, init) => {
       const headers = new Headers(init.headers);
@@ -96,7 +99,7 @@ export class OAuthHttp {
       try {
         const reply = await this.#once(request, signal).catch(rethrowTruncated);
         prover?.nonces.learn(url, reply.response.headers);
-        const answer = normalizeResponse(uncompressed(reply), forgiving === true);
+        const answer = normalizeResponse(uncompressed(reply), lenient === true);
         secretsByResponse.set(answer, sent);
         return answer;
       } catch (error) {
@@ -106,7 +109,7 @@ export class OAuthHttp {
   }
 }
 
-/** Form members that nobody else may see (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
+/** Form members with secrets (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
 const SECRET_MEMBERS = [
   "code",
   "code_verifier",
@@ -120,7 +123,7 @@ const SECRET_MEMBERS = [
   "token",
 ];
 
-/** What a request to an endpoint tells its server, and nobody who reads what the server makes of it. */
+/** The secrets of a request, which its server may repeat in the response. */
 function secretsIn(headers: Headers, body: unknown): Redactor {
   const secrets = new Redactor();
   const form = new URLSearchParams(body == null ? "" : String(body));
@@ -137,17 +140,17 @@ function secretsIn(headers: Headers, body: unknown): Redactor {
 
 const secretsByResponse = new WeakMap<Response, Redactor>();
 
-/** Masks what a server that was told secrets may have put into its answer. */
+/** The redactor for the secrets that were sent in the request of a response. */
 export function secretsSentBefore(answer: unknown): Redactor {
   return (answer instanceof Response ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
 }
 
-/** The queries of this flow carry `id_token_hint` and `state`: nothing for a trace. */
+/** Queries of the flow hold `id_token_hint` and `state`, which must not be traced. */
 function withoutQueries(onEvent: OAuthHttpOptions["onEvent"]): OAuthHttpOptions["onEvent"] {
   return onEvent && ((event: HttpEvent) => onEvent(event.type === "request" ? { ...event, query: "" } : event));
 }
 
-/** An answer that broke off says nothing, neither yes nor no. */
+/** A truncated response is neither a success nor a rejection. */
 function rethrowTruncated(error: unknown): never {
   throw isAgentAuthError(error) && error.code === "bad_json" && error.retryable ? asUnavailable(error) : error;
 }
@@ -171,18 +174,18 @@ interface FetcherInit {
 }
 
 /**
- * Brings an answer of an endpoint to the form that the specifications give it, so that what real servers send can be
- * judged by the same rules: form-encoded bodies (before RFC 6749 was final they were usual), errors with status 200,
- * `expires_in` as a string of digits, a secret without its end.
+ * Normalizes the response of an endpoint to the form of the specifications, so that the same checks apply to what real
+ * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, `expires_in` as a string
+ * of digits, a secret without its expiry.
  */
-function normalizeResponse(reply: BufferedResponse, forgiving: boolean): Response {
+function normalizeResponse(reply: BufferedResponse, lenient: boolean): Response {
   const { response, text } = reply;
   if (text === "") return withBody(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
   const members = isForm ? formMembers(reply) : membersOf(reply);
   if (members === undefined) return withBody(response.status, response, text);
   for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
-  if (forgiving) dropInvalidMembers(members);
+  if (lenient) dropInvalidMembers(members);
   const life = members["expires_in"];
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
@@ -193,25 +196,30 @@ function normalizeResponse(reply: BufferedResponse, forgiving: boolean): Respons
       rule: "must be a positive number of seconds",
     });
   }
-  // Left out where it should say 0, "never", by many a server (RFC 7591 section 3.2.1).
+  // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
-  const saysError = typeof members["error"] === "string";
-  const failedQuietly = response.ok && saysError && members["access_token"] === undefined;
-  const said = withBody(failedQuietly ? 400 : response.status, response, JSON.stringify(members), "application/json");
-  // The body says which error it is; a challenge beside it says only how to authenticate (RFC 6749 section 5.2).
-  if (saysError) said.headers.delete("www-authenticate");
-  return said;
+  const hasError = typeof members["error"] === "string";
+  const isHiddenError = response.ok && hasError && members["access_token"] === undefined;
+  const normalized = withBody(
+    isHiddenError ? 400 : response.status,
+    response,
+    JSON.stringify(members),
+    "application/json",
+  );
+  // The body has the error; a challenge beside it only says how to authenticate (RFC 6749 section 5.2).
+  if (hasError) normalized.headers.delete("www-authenticate");
+  return normalized;
 }
 
-// What may be left out is by many a server written out as null.
+// Many servers send null for an optional member that they do not set.
 const OPTIONAL_MEMBERS = ["expires_in", "refresh_token", "id_token", "scope"];
 
-/** Where the id token of a forgiven answer stands: nothing judges it, so that it decides nothing. */
-export const UNVERIFIED_ID_TOKEN = "id_token (not judged)";
+/** The member for the id token of a leniently parsed response: it is not verified and decides nothing. */
+export const UNVERIFIED_ID_TOKEN = "id_token (not verified)";
 
 /**
- * Takes out of the answer to a refresh what is wrong beside the access token. The issuer has taken the old refresh
- * token by then, so that an answer which is refused would end the session.
+ * Drops invalid members other than the access token from the response to a refresh. The issuer has consumed the old
+ * refresh token by then, so rejecting the response would end the session.
  */
 function dropInvalidMembers(members: Record<string, unknown>): void {
   const { expires_in: life, refresh_token: refreshToken, id_token: idToken, scope } = members;
@@ -227,7 +235,7 @@ function dropInvalidMembers(members: Record<string, unknown>): void {
 const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
 const MAX_TOKEN = 64 * 1024;
 
-/** Whether a value has the shape of a token (RFC 6749 appendix A), and a length that can be kept. */
+/** Whether a value has the form of a token (RFC 6749 appendix A) and a storable length. */
 export function isToken(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_TOKEN && TOKEN_SHAPE.test(value);
 }
@@ -242,13 +250,13 @@ function formMembers({ text, url }: BufferedResponse): Record<string, unknown> {
   return members;
 }
 
-/** A failure's body helps when it is JSON, and is nobody's business when it is not. */
+/** The JSON members of a body; undefined for a failure whose body is not JSON. */
 function membersOf(reply: BufferedResponse): Record<string, unknown> | undefined {
   try {
     return strictObject(reply);
   } catch (error) {
     if (!reply.response.ok) return undefined;
-    // A page in place of an answer comes from something that stands between: the server itself said nothing.
+    // A page in place of a token response comes from a proxy: the server itself did not answer.
     throw isAgentAuthError(error) && error.code === "bad_content_type" ? asUnavailable(error) : error;
   }
 }
@@ -260,12 +268,12 @@ function withBody(status: number, response: Response, body: string | null, type?
   return new Response(body, { status, headers });
 }
 
-/** Whether an error says that the peer could not be reached or did not answer, rather than that it said no. */
+/** Whether an error means that the peer was unreachable or did not answer, rather than that it rejected the request. */
 export function isUnavailable(error: unknown): error is AgentAuthError {
   return isAgentAuthError(error) && error.class === "unavailable";
 }
 
-/** The error for an answer that is a failure of the server's, not a verdict. */
+/** The error for a response that is a failure of the server, not a decision about the request. */
 export function serverFailure(url: string, status: number): AgentAuthError {
   return new AgentAuthError(status === 429 ? "rate_limited" : "server_error", `${url}: HTTP ${status}`, {
     class: "unavailable",

@@ -1,26 +1,26 @@
 import { AgentAuthError } from "../../errors.js";
 
-/** A request that can be sent again and again, as far as its body allows. */
+/** A request that can be sent several times, if its body allows. */
 export interface Replay {
-  /** Where it goes. */
+  /** The address. */
   readonly url: string;
-  /** Its method, as it is sent. */
+  /** The method, as sent. */
   readonly method: string;
-  /** What its sender wants to become of redirects. */
+  /** The caller's redirect mode. */
   readonly redirect: NonNullable<RequestInit["redirect"]>;
-  /** The arguments for `fetch`, with more headers and where it says so to another address. */
+  /** The arguments for `fetch`, with additional headers, options and another address. */
   next(headers: Record<string, string>, over?: RequestInit, url?: string): [string | URL | Request, RequestInit];
-  /** @throws `AgentAuthError` `body_not_replayable` where it cannot be sent once more */
+  /** @throws `AgentAuthError` `body_not_replayable` if it cannot be sent again */
   require(): void;
 }
 
 /** Methods that `fetch` writes in upper case. */
 const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
 
-/** What `fetch` was called with, for more than one use. */
+/** Makes the arguments of `fetch` reusable. */
 export function replayable(input: string | URL | Request, init: RequestInit): Replay {
   const { body } = init;
-  const once =
+  const isStream =
     typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
   const request = input instanceof Request ? input : undefined;
   const method = init.method ?? request?.method ?? "GET";
@@ -37,10 +37,10 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
       return [target, { ...init, redirect, headers, ...over }];
     },
     require() {
-      if (!once) return;
+      if (!isStream) return;
       throw new AgentAuthError(
         "body_not_replayable",
-        "the server wants the request once more, with another proof or token, and its body is a stream that can be sent only once",
+        "the server requires the request again, with another proof or token, but its body is a stream that can be sent only once",
         { class: "auth", hint: "give the body as a string, bytes or a form" },
       );
     },

@@ -6,34 +6,34 @@ import { quote } from "../../redact.js";
 import type { Grant, GrantEndpoints } from "../grant/grant.js";
 import { OAuthHttp, type OAuthHttpOptions } from "./http.js";
 
-/** How requests on behalf of one MCP server leave, and where they may go. */
+/** HTTP clients for one MCP server and its issuer, with the address policy. */
 export interface ServerConnection {
-  /** The requests of the flow. */
+  /** The HTTP client for issuer and metadata requests. */
   readonly http: OAuthHttp;
-  /** The requests to the server itself. */
+  /** The `fetch` for the server itself. */
   readonly fetch: typeof globalThis.fetch;
   /**
-   * Where those may lie that the server names.
+   * The policy for addresses that the server names.
    *
-   * @throws `AgentAuthError` `dns_failed` where the server's name leads nowhere
+   * @throws `AgentAuthError` `dns_failed` if the server's name does not resolve
    */
   addressPolicy(): Promise<AddressPolicy>;
 }
 
-/** What is remembered of a login for requests to its issuer. */
+/** The fields of a stored login that requests to its issuer need. */
 export interface Remembered extends Pick<Grant, "issuer" | "overrides"> {
   readonly endpoints: Partial<GrantEndpoints>;
 }
 
-/** What the ways of a client depend on. */
+/** Options of a connection pool. */
 export interface ConnectionOptions extends OAuthHttpOptions {
-  /** What judges addresses by where their names lead. */
+  /** Classifies addresses after DNS resolution. */
   network?: Network | undefined;
-  /** Lets requests go to addresses of private networks. */
+  /** Allows requests to addresses of private networks. */
   allowPrivateNetwork?: boolean | undefined;
 }
 
-/** The ways of one client. Servers of one origin share theirs, with its connections and documents, and no others do. */
+/** The connections of one client. Only servers of the same origin share a connection and its cached documents. */
 export class ConnectionPool {
   readonly #options: ConnectionOptions;
   readonly #connections = new Map<string, ServerConnection>();
@@ -45,44 +45,44 @@ export class ConnectionPool {
   }
 
   /**
-   * The way to a server.
+   * The connection for a server.
    *
-   * @param grant a login there: what the user lifted for it stays lifted for its issuer
-   * @throws `AgentAuthError` `bad_address` for a server at an address where nothing is ever sent
+   * @param grant an earlier login there: its overrides remain in force for its issuer
+   * @throws `AgentAuthError` `bad_address` for a server at a forbidden address
    */
   get(server: string, grant?: Remembered): ServerConnection {
     const url = new URL(server);
     if (classifyHost(url.hostname) === "forbidden") throw forbidden(server);
-    const lifted = this.#options.allowPrivateNetwork ? "all" : exemptHosts(grant);
-    const name = JSON.stringify([url.origin, lifted === "all" ? lifted : [...lifted].sort()]);
+    const exemptions = this.#options.allowPrivateNetwork ? "all" : exemptHosts(grant);
+    const name = JSON.stringify([url.origin, exemptions === "all" ? exemptions : [...exemptions].sort()]);
     const known = this.#connections.get(name);
     if (known) return known;
-    const way = this.#connect(url, lifted);
-    this.#connections.set(name, way);
-    return way;
+    const connection = this.#connect(url, exemptions);
+    this.#connections.set(name, connection);
+    return connection;
   }
 
-  #connect(server: URL, lifted: Exemptions): ServerConnection {
+  #connect(server: URL, exemptions: Exemptions): ServerConnection {
     const { network, fetch } = this.#options;
     const literal = classifyHost(server.hostname);
     if (!network) {
-      const bounds = policyFor(literal, lifted);
+      const bounds = policyFor(literal, exemptions);
       const send: typeof globalThis.fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
       return { http: this.#http, fetch: send, addressPolicy: async () => bounds };
     }
-    const way = network.connectTo(server, lifted);
-    const lost = (error: unknown): never => {
+    const connection = network.connectTo(server, exemptions);
+    const rethrow = (error: unknown): never => {
       throw networkError(error, server.href);
     };
     return {
-      http: new OAuthHttp({ ...this.#options, fetch: way.fetch }),
-      fetch: way.fetch,
-      addressPolicy: async () => policyFor(literal ?? (await way.addressClass().catch(lost)), lifted),
+      http: new OAuthHttp({ ...this.#options, fetch: connection.fetch }),
+      fetch: connection.fetch,
+      addressPolicy: async () => policyFor(literal ?? (await connection.addressClass().catch(rethrow)), exemptions),
     };
   }
 }
 
-/** The hosts of an issuer for which the user has lifted the rule. */
+/** The hosts of an issuer for which the user allowed private addresses. */
 function exemptHosts(grant: Remembered | undefined): ReadonlySet<string> {
   if (!grant?.overrides.includes("allowPrivateNetwork")) return new Set();
   const addresses = [grant.issuer, ...Object.values(grant.endpoints)];

@@ -1,4 +1,4 @@
-/** A step of the flow, as `discover` tells it. */
+/** A step of the flow, as `discover` reports it. */
 export type Step =
   | "challenge"
   | "resource metadata"
@@ -10,18 +10,18 @@ export type Step =
   | "revocation"
   | "end session";
 
-/** One request of the flow: what was asked, what came, and whether it was used. */
+/** One request of the flow, its response, and whether that was used. */
 export interface TraceEntry {
   /** What the request was for. */
   step: Step;
   /** The HTTP method. */
   method: string;
-  /** The address that was asked. */
+  /** The address of the request. */
   url: string;
-  /** The HTTP status; undefined when there was no answer. */
+  /** The HTTP status; undefined if there was no response. */
   status?: number | undefined;
-  /** Whether the answer was used. */
+  /** Whether the response was used. */
   used: boolean;
-  /** Why, or why not. */
+  /** The reason. */
   why: string;
 }

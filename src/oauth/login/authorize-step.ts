@@ -67,5 +67,5 @@ export function reportReducedScope(
   { issuer, addedScope }: Pick<PreparedLogin, "issuer" | "addedScope">,
 ): void {
   const text = `${quote(issuer.issuer)} does not give ${quote(addedScope.join(" "))} with the other scopes, though it lists it; asking without it`;
-  onProgress?.({ about: "sign-in", text });
+  onProgress?.({ about: "login", text });
 }

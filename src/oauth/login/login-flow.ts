@@ -121,7 +121,7 @@ export function reportNewIssuer(
   const before = remembered?.issuer;
   if (before === undefined || before === issuer.issuer) return;
   const names = `${quote(server)} names another authorization server than before: ${quote(issuer.issuer)}, not ${quote(before)}`;
-  onProgress?.({ about: "sign-in", text: `${names}; no client or token of the old one is sent to the new one` });
+  onProgress?.({ about: "login", text: `${names}; no client or token of the old one is sent to the new one` });
 }
 
 /** The scopes of a login, by the order of `chooseScope`, and those among them that nobody asked for. */
@@ -199,7 +199,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   const why = `the issuer no longer knows this client; ${what}`;
   const url = found.issuer.authorizationEndpoint;
   context.trace({ step: "authorization", method: "GET", url, used: false, why });
-  if (isSame) context.onProgress?.({ about: "sign-in", text: `${quote(issuer)}: ${why}` });
+  if (isSame) context.onProgress?.({ about: "login", text: `${quote(issuer)}: ${why}` });
   return again;
 }
 
@@ -253,7 +253,7 @@ async function saveGrant(context: LoginContext, room: Reservation, grant: Grant)
     if (back && back.generation >= next.generation) {
       await bindUsedClient(context, next);
       const more = scopesBeyond(grant.requestedScope, grant.tokens.scope);
-      if (more.length > 0) onProgress?.({ about: "sign-in", text: widerScopeWarning(grant, more) });
+      if (more.length > 0) onProgress?.({ about: "login", text: widerScopeWarning(grant, more) });
       return back;
     }
     break;

@@ -6,6 +6,7 @@ import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../grant/gr
 import { unmetRequirement } from "../grant/grant-requirements.js";
 import type { GrantKey } from "../grant/grant-store.js";
 import { failureOf, HEARTBEAT_MS, type Lease } from "../grant/lease.js";
+import { splitScope } from "../token/scope.js";
 import { loginCommand, loginRequired } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
@@ -55,7 +56,7 @@ export function sharedLogin(
   const about = context.loginContext(key, before);
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
-  const wanted = scope?.split(" ").filter(Boolean);
+  const wanted = splitScope(scope);
   // What somebody else logged in since the grant that is not good enough was read.
   const newer = async () => {
     const stored = await store.read(key);
@@ -84,7 +85,7 @@ export function sharedLogin(
       until: newer,
       onWait: ({ pid }) => {
         const text = `process ${pid ?? "?"} is signing in at ${server}; waiting for it`;
-        context.onProgress?.({ about: "sign-in", text });
+        context.onProgress?.({ about: "login", text });
       },
     },
   );

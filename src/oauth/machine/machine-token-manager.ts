@@ -143,7 +143,7 @@ export class MachineTokenManager {
         until: newer,
         onWait: ({ pid }) => {
           const text = `process ${pid ?? "?"} is requesting a token for ${key.server}; waiting for it`;
-          onProgress?.({ about: "renewal", text });
+          onProgress?.({ about: "refresh", text });
         },
       },
     );
@@ -171,7 +171,7 @@ export class MachineTokenManager {
     } catch (error) {
       if (!isAgentAuthError(error) || error.class !== "store") throw error;
       const text = `the token for ${grant.server} cannot be saved in ${store.location}: ${error.message}`;
-      onProgress?.({ about: "sign-in", text });
+      onProgress?.({ about: "login", text });
     }
     return next;
   }

@@ -29,7 +29,7 @@ const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
  */
 export async function clientCredentialsTokens(call: TokenCall, parameters: TokenParameters = {}): Promise<GrantTokens> {
   const { as, client, auth, options } = prepare(call);
-  return told(call, async () => {
+  return withOAuthErrors(call, async () => {
     const response = await oauth.clientCredentialsGrantRequest(as, client, auth, parametersOf(parameters), options);
     const answer = await oauth.processClientCredentialsResponse(as, client, response);
     return machineTokens(answerOf(call, response, answer), parameters);
@@ -49,7 +49,7 @@ export async function jwtBearerTokens(
   const text = checkAssertion(assertion, "the assertion");
   checkAudience(text, call);
   const { as, client, auth, options } = prepare(call);
-  return told(call, async () => {
+  return withOAuthErrors(call, async () => {
     const body = { ...parametersOf(parameters), assertion: text };
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, body, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response);

@@ -8,22 +8,22 @@ import { answerOf, prepare, type TokenCall, withOAuthErrors } from "./token.js";
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS_TOKEN = `${TYPE}access_token`;
-/** What an issuer may choose where nothing is asked for: what can be shown to the audience as a token. */
+/** Types that an issuer may choose by default: those that the audience can accept as a token. */
 const USABLE = [ACCESS_TOKEN, `${TYPE}jwt`];
 
 /** A token exchange (RFC 8693 section 2.1). Types are the URIs of its section 3. */
 export interface ExchangeRequest {
-  /** In whose name. */
+  /** The token that identifies the subject. */
   subjectToken: string | Secret;
   /** Default: an access token. */
   subjectTokenType?: string | undefined;
-  /** Who acts for the subject. */
+  /** The token of the party that acts for the subject. */
   actorToken?: string | Secret | undefined;
   /** Default, with an actor token: an access token. */
   actorTokenType?: string | undefined;
-  /** For whom, by names that the issuer knows. */
+  /** Logical names of the target services. */
   audience?: string | readonly string[] | undefined;
-  /** For whom, by addresses. */
+  /** Addresses of the target services. */
   resource?: string | readonly string[] | undefined;
   /** Scopes, separated by blanks. Default: the issuer's choice. */
   scope?: string | undefined;
@@ -31,16 +31,16 @@ export interface ExchangeRequest {
   requestedTokenType?: string | undefined;
 }
 
-/** A token that another one was exchanged for. It does not print: only {@link ExchangedToken.value} gives it. */
+/** The result of a token exchange. Printing it shows a mask: only {@link ExchangedToken.value} returns the token. */
 export class ExchangedToken {
   readonly #value: string;
-  /** What it is: a URI of RFC 8693 section 3. */
+  /** Its type: a URI of RFC 8693 section 3. */
   readonly issuedTokenType: string;
-  /** How it is used: `N_A` where it is no access token. */
+  /** How to use it: `N_A` if it is not an access token. */
   readonly tokenType: "Bearer" | "N_A";
-  /** When it ends; undefined when the issuer did not say. */
+  /** When it expires; undefined if the issuer did not say. */
   readonly expiresAt: Date | undefined;
-  /** The scopes granted; undefined when neither asked for nor told. */
+  /** The scopes granted; undefined if neither requested nor returned. */
   readonly scope: string | undefined;
   /** Who issued it. */
   readonly issuer: string;
@@ -59,17 +59,17 @@ export class ExchangedToken {
     return this.#value;
   }
 
-  /** A mask: a token that slips into a text is not shown. */
+  /** A mask, so that a token in a text is not shown. */
   toString(): string {
     return MASK;
   }
 }
 
 /**
- * Exchanges a token for another one (RFC 8693). Never repeated.
+ * Exchanges a token for another one (RFC 8693). Never retried.
  *
- * @throws `AgentAuthError` with the issuer's own code such as `invalid_target`, `bad_token_answer` where the answer is not
- * what was asked for, or a network error
+ * @throws `AgentAuthError` with the issuer's own code such as `invalid_target`, `bad_token_answer` if the response is
+ * not what was requested, or a network error
  */
 export async function exchangeTokens(call: TokenCall, request: ExchangeRequest): Promise<ExchangedToken> {
   const { as, client, auth, options } = prepare(call);
@@ -81,10 +81,10 @@ export async function exchangeTokens(call: TokenCall, request: ExchangeRequest):
     });
     const issuedTokenType = checkType(call, request, answer);
     const isAccess = answer.token_type !== "n_a";
-    const kept = answerOf(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
-    const { expiresAt, scope } = tokensOf(kept, request.scope);
-    checkAudience(call, request, kept.accessToken);
-    return new ExchangedToken(kept.accessToken, {
+    const tokens = answerOf(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
+    const { expiresAt, scope } = tokensOf(tokens, request.scope);
+    checkAudience(call, request, tokens.accessToken);
+    return new ExchangedToken(tokens.accessToken, {
       issuedTokenType,
       tokenType: isAccess ? "Bearer" : "N_A",
       expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt),
@@ -101,7 +101,7 @@ const listOf = (value: string | readonly string[] | undefined): readonly string[
 function parametersOf(request: ExchangeRequest): URLSearchParams {
   const { subjectToken, subjectTokenType, actorToken, actorTokenType, scope, requestedTokenType } = request;
   if (actorTokenType !== undefined && actorToken === undefined)
-    throw new TypeError("actorTokenType says of what type an actorToken is, and there is none");
+    throw new TypeError("actorTokenType requires actorToken");
   const parameters = new URLSearchParams({
     subject_token: reveal(subjectToken),
     subject_token_type: subjectTokenType ?? ACCESS_TOKEN,
@@ -117,7 +117,7 @@ function parametersOf(request: ExchangeRequest): URLSearchParams {
   return parameters;
 }
 
-/** A token of another kind than was asked for must not be handed on as if it were that one (RFC 8693 section 2.2.1). */
+/** Rejects a token of another type than requested, which the caller would mistake for it (RFC 8693 section 2.2.1). */
 function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.TokenEndpointResponse): string {
   const complain = (field: string, value: unknown, rule: string) =>
     refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
@@ -131,17 +131,17 @@ function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.Toke
   return issued;
 }
 
-/** Where the token says for whom it is, one of those must be among them. A slash at the end makes no other address. */
+/** Rejects a token whose `aud` names no requested audience or resource. A slash at the end is ignored. */
 function checkAudience(call: TokenCall, request: ExchangeRequest, token: string): void {
   const named = readClaims(token)?.claims["aud"];
-  const bare = (name: string) => name.replace(/\/$/, "");
-  const asked = [...listOf(request.audience), ...listOf(request.resource)].map(bare);
-  const isAsked = (one: unknown) => typeof one === "string" && asked.includes(bare(one));
-  if (named === undefined || asked.length === 0 || [named].flat().some(isAsked)) return;
+  const withoutSlash = (name: string) => name.replace(/\/$/, "");
+  const requested = [...listOf(request.audience), ...listOf(request.resource)].map(withoutSlash);
+  const isRequested = (one: unknown) => typeof one === "string" && requested.includes(withoutSlash(one));
+  if (named === undefined || requested.length === 0 || [named].flat().some(isRequested)) return;
   throw refused("bad_token_answer", {
     field: "aud of the token",
     value: named,
     from: call.tokenEndpoint,
-    rule: "must name an audience or resource that was asked for (RFC 8693 section 2.1)",
+    rule: "must name a requested audience or resource (RFC 8693 section 2.1)",
   });
 }

@@ -7,14 +7,14 @@ import type { Grant } from "../grant/grant.js";
 import type { OAuthHttp } from "../http/http.js";
 import { prepare, withOAuthErrors } from "./token.js";
 
-/** What the issuer says of a token (RFC 7662 section 2.2). */
+/** An introspection response (RFC 7662 section 2.2). */
 export type Introspection = { active: boolean } & Record<string, unknown>;
 
 /**
- * Asks the issuer of a grant about its access token. Where the answer repeats a secret of the grant, it is masked: what an
- * issuer says of a token is there to be shown.
+ * Introspects the access token of a grant at its issuer. Secrets of the grant are masked in the response, which is made
+ * to be shown.
  *
- * @throws `AgentAuthError` `no_introspection` where the issuer has no endpoint for it
+ * @throws `AgentAuthError` `no_introspection` if the issuer has no endpoint for it
  */
 export async function introspect(
   grant: Grant,
@@ -35,12 +35,12 @@ export async function introspect(
   });
   const server = { ...as, introspection_endpoint: url };
   const token = grant.tokens.accessToken.reveal();
-  const ask = async () => {
+  const request = async () => {
     const response = await oauth.introspectionRequest(server, client, auth, token, options);
     const answer = await oauth.processIntrospectionResponse(server, client, response);
     return masked(answer, secretsOf(grant)) as Introspection;
   };
-  return withOAuthErrors({ tokenEndpoint: url }, ask);
+  return withOAuthErrors({ tokenEndpoint: url }, request);
 }
 
 function secretsOf({ tokens, client }: Grant): Redactor {
@@ -50,10 +50,10 @@ function secretsOf({ tokens, client }: Grant): Redactor {
   return redactor;
 }
 
-/** The value with every string in it redacted; it is not deeper than the strict parser lets it be. */
+/** The value with every string in it redacted; the strict parser limits its depth. */
 function masked(value: unknown, redactor: Redactor): unknown {
   if (typeof value === "string") return redactor.redact(value);
-  if (Array.isArray(value)) return value.map((one) => masked(one, redactor));
+  if (Array.isArray(value)) return value.map((item) => masked(item, redactor));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, masked(one, redactor)]));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, masked(item, redactor)]));
 }

@@ -17,7 +17,7 @@ const AUTH_ERRORS = new Set([
   "invalid_token",
 ]);
 
-/** Codes that say of our own part what no issuer can know: an issuer's word must not pass for them. */
+/** Codes about our own state, which an issuer cannot know: a response must not imitate them. */
 const RESERVED_CODES = new Set([
   "timeout",
   "connection_reset",
@@ -28,16 +28,16 @@ const RESERVED_CODES = new Set([
 ]);
 const MAX_CODE = 64;
 
-/** An issuer's code as ours, if it is one. */
-function codeOf(said: string): string {
-  return said.length > MAX_CODE || RESERVED_CODES.has(said) ? "http_error" : said;
+/** The error code for an issuer's code. */
+function codeOf(code: string): string {
+  return code.length > MAX_CODE || RESERVED_CODES.has(code) ? "http_error" : code;
 }
 
 /**
- * Our error for what oauth4webapi threw: the server's own verdict, or a refusal that names what was wrong. What the request
- * told the server is masked in it.
+ * The `AgentAuthError` for an error of oauth4webapi: the server's own code, or a refusal that names what was wrong. The
+ * secrets of the request are masked in it.
  *
- * @param known secrets that the server knows without having been told them in this request
+ * @param known secrets that the server knows but that this request did not send
  */
 export function oauthError(thrown: unknown, url: string, known: readonly string[] = []): unknown {
   if (isAgentAuthError(thrown)) return thrown;
@@ -45,32 +45,33 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const { status } = thrown;
     const redactor = secretsSentBefore(thrown.response);
     for (const secret of known) redactor.add(secret);
-    const said = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
-    const error = codeOf(said);
-    const passing = status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
-    return new AgentAuthError(error, `${url} answered ${quote(said, 60)}${descriptionOf(thrown, redactor)}`, {
-      class: passing ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
+    const code = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
+    const error = codeOf(code);
+    const isTemporary =
+      status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
+    return new AgentAuthError(error, `${url} answered ${quote(code, 60)}${descriptionOf(thrown, redactor)}`, {
+      class: isTemporary ? "unavailable" : AUTH_ERRORS.has(error) ? "auth" : "remote",
       status,
       url,
-      retryAfter: passing ? retryAfterSeconds(thrown.response) : undefined,
+      retryAfter: isTemporary ? retryAfterSeconds(thrown.response) : undefined,
       // A proof says when it was made.
       hint:
         error === "invalid_dpop_proof"
           ? "agentauth doctor tells whether the clock of this machine is right"
           : undefined,
-      // Without the cause: it holds the whole answer, whatever that repeats.
+      // Without the cause: it holds the whole response, which may repeat secrets.
     });
   }
   if (thrown instanceof oauth.WWWAuthenticateChallengeError) {
-    // Without a word in the body it may come from a proxy: it says nothing of the client, and nothing of the grant.
+    // Without an error in the body it may come from a proxy: it says nothing about the client or the grant.
     const { status } = thrown;
-    const passing = status >= 500 || status === 429;
-    const code = passing ? "server_error" : "http_error";
+    const isTemporary = status >= 500 || status === 429;
+    const code = isTemporary ? "server_error" : "http_error";
     return new AgentAuthError(code, `${url} answered HTTP ${status}`, {
-      class: passing ? "unavailable" : "auth",
+      class: isTemporary ? "unavailable" : "auth",
       status,
       url,
-      retryAfter: passing ? retryAfterSeconds(thrown.response) : undefined,
+      retryAfter: isTemporary ? retryAfterSeconds(thrown.response) : undefined,
     });
   }
   if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
@@ -85,19 +86,19 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
         retryAfter: retryAfterSeconds(response),
       });
     }
-    // All else was read strictly before it came here.
+    // All other bodies were strictly parsed before.
     if ("code" in thrown && thrown.code === oauth.PARSE_ERROR) {
-      return new AgentAuthError("bad_json", `${url}: the answer is empty`, { class: "unavailable", url });
+      return new AgentAuthError("bad_json", `${url}: the response is empty`, { class: "unavailable", url });
     }
-    const http = status !== undefined && status >= 400;
+    const isHttpError = status !== undefined && status >= 400;
     return new AgentAuthError(
-      http ? "http_error" : "bad_token_answer",
-      `${url}: ${http ? `HTTP ${status}` : escapeText(secretsSentBefore(response).redact(thrown.message))}`,
+      isHttpError ? "http_error" : "bad_token_answer",
+      `${url}: ${isHttpError ? `HTTP ${status}` : escapeText(secretsSentBefore(response).redact(thrown.message))}`,
       {
-        class: http ? "remote" : "refused",
+        class: isHttpError ? "remote" : "refused",
         status,
         url,
-        // Without the cause: it holds the answer, and with it whatever tokens it brought.
+        // Without the cause: it holds the response, which may have tokens.
       },
     );
   }
@@ -114,7 +115,7 @@ function authorizationError(thrown: oauth.AuthorizationResponseError, url: strin
   const { error } = thrown;
   return new AgentAuthError(
     error,
-    `the sign-in ended with ${quote(error, 60)}${descriptionOf(thrown, new Redactor())}`,
+    `the login failed with ${quote(error, 60)}${descriptionOf(thrown, new Redactor())}`,
     {
       class: error === "temporarily_unavailable" || error === "server_error" ? "unavailable" : "auth",
       url,
@@ -123,7 +124,7 @@ function authorizationError(thrown: oauth.AuthorizationResponseError, url: strin
   );
 }
 
-/** The server's own words, harmless and cut. */
+/** The server's description, escaped and shortened. */
 function descriptionOf(
   { error_description: description }: { error_description?: unknown },
   redactor: Redactor,

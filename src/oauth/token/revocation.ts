@@ -6,30 +6,30 @@ import type { Grant } from "../grant/grant.js";
 import type { OAuthHttp } from "../http/http.js";
 import { prepare, type TokenCall, withOAuthErrors } from "./token.js";
 
-/** What became of a grant at its issuer. */
+/** The result of a logout at the issuer. */
 export interface RemoteLogout {
-  /** Whether the issuer was told, and took it; undefined when it has no way to be told. */
+  /** Whether the issuer revoked the grant; undefined if it has no endpoint for that. */
   revoked: boolean | undefined;
-  /** Why it was not. */
+  /** Why it did not. */
   error?: unknown;
 }
 
 const LIMIT_MS = 5000;
 
 /**
- * Tells the issuer that a grant is over, for at most five seconds: revokes its tokens (RFC 7009) where the issuer has an
- * endpoint for that, else asks its end-session endpoint (OpenID Connect RP-Initiated Logout). Never throws: what is local
- * is gone already, and an issuer that is down must not bring it back.
+ * Ends a grant at its issuer, within five seconds: revokes its tokens (RFC 7009) if the issuer has an endpoint for
+ * that, else calls its end-session endpoint (OpenID Connect RP-Initiated Logout). Never throws: the local grant is
+ * removed already, and a failing issuer must not restore it.
  */
 export async function revokeRemotely(
   grant: Grant,
   http: OAuthHttp,
-  outer: AbortSignal | undefined,
+  callerSignal: AbortSignal | undefined,
   privateKey?: ClientKey,
 ): Promise<RemoteLogout> {
   const { revocation, endSession } = grant.endpoints;
   const call = follow(
-    outer,
+    callerSignal,
     LIMIT_MS,
     () => new AgentAuthError("timeout", "no answer in 5 s", { class: "unavailable" }),
   );
@@ -53,15 +53,19 @@ export async function revokeRemotely(
   }
 }
 
-/** The refresh token first: without it the access token is the last one. */
-async function revoke(grant: Grant, url: string, by: Pick<TokenCall, "http" | "signal" | "privateKey">): Promise<void> {
+/** Revokes the refresh token first: without it no new access token can be issued. */
+async function revoke(
+  grant: Grant,
+  url: string,
+  requestOptions: Pick<TokenCall, "http" | "signal" | "privateKey">,
+): Promise<void> {
   const { refreshToken, accessToken } = grant.tokens;
-  if (refreshToken === undefined) return revokeToken(grant, url, accessToken.reveal(), by);
-  await revokeToken(grant, url, refreshToken.reveal(), by);
+  if (refreshToken === undefined) return revokeToken(grant, url, accessToken.reveal(), requestOptions);
+  await revokeToken(grant, url, refreshToken.reveal(), requestOptions);
   try {
-    await revokeToken(grant, url, accessToken.reveal(), by);
+    await revokeToken(grant, url, accessToken.reveal(), requestOptions);
   } catch (error) {
-    // Many an issuer revokes refresh tokens alone, and ends with them what came of them (RFC 7009 section 2.1).
+    // Many issuers revoke only refresh tokens, and with them the access tokens (RFC 7009 section 2.1).
     if (!isAgentAuthError(error) || error.code !== "unsupported_token_type") throw error;
   }
 }
@@ -70,12 +74,12 @@ async function revokeToken(
   grant: Grant,
   url: string,
   token: string,
-  by: Pick<TokenCall, "http" | "signal" | "privateKey">,
+  requestOptions: Pick<TokenCall, "http" | "signal" | "privateKey">,
 ): Promise<void> {
-  const { as, client, auth, options } = prepare({ ...by, issuer: grant.issuer, client: grant.client });
-  const ask = async () => {
+  const { as, client, auth, options } = prepare({ ...requestOptions, issuer: grant.issuer, client: grant.client });
+  const request = async () => {
     const response = await oauth.revocationRequest({ ...as, revocation_endpoint: url }, client, auth, token, options);
     await oauth.processRevocationResponse(response);
   };
-  await withOAuthErrors({ tokenEndpoint: url }, ask);
+  await withOAuthErrors({ tokenEndpoint: url }, request);
 }

@@ -3,14 +3,19 @@ import { isScopeToken } from "../../http/scope-token.js";
 
 const MAX_SCOPES = 64;
 
+/** The scopes of a string, which are separated by blanks (RFC 6749 section 3.3); none for undefined. */
+export function splitScope(scope: string | undefined): string[] {
+  return scope?.split(" ").filter(Boolean) ?? [];
+}
+
 /**
- * Reads scopes, as a string with blanks or as a list (RFC 6749 section 3.3).
+ * Parses scopes from a string with blanks or from a list (RFC 6749 section 3.3).
  *
  * @throws `AgentAuthError` `bad_scope`
  */
 export function parseScope(value: unknown, field: string, from: string): string[] {
   const complain = (rule: string) => refused("bad_scope", { field, value, from, rule });
-  const tokens: unknown = typeof value === "string" ? value.split(" ").filter(Boolean) : value;
+  const tokens: unknown = typeof value === "string" ? splitScope(value) : value;
   if (!Array.isArray(tokens)) throw complain("must be a list of scopes");
   if (tokens.length > MAX_SCOPES) throw complain(`must not have more than ${MAX_SCOPES} scopes`);
   if (tokens.some((token) => typeof token !== "string" || token.length > 256 || !isScopeToken(token))) {
@@ -19,37 +24,37 @@ export function parseScope(value: unknown, field: string, from: string): string[
   return [...new Set(tokens as string[])];
 }
 
-/** Scopes, separated by blanks, once each in the order they come; undefined where there are none. */
+/** The distinct scopes of several lists, separated by blanks; undefined if there are none. */
 export function unionScopes(...scopes: readonly (string | undefined)[]): string | undefined {
-  const all = new Set(scopes.flatMap((scope) => scope?.split(" ").filter(Boolean) ?? []));
+  const all = new Set(scopes.flatMap(splitScope));
   return all.size === 0 ? undefined : [...all].join(" ");
 }
 
-/** The scopes that were granted beyond those asked for; none where nothing was asked for. */
-export function scopesBeyond(asked: string | undefined, granted: string | undefined): string[] {
-  if (asked === undefined || granted === undefined) return [];
-  const wanted = new Set(asked.split(" "));
-  return granted.split(" ").filter((scope) => scope !== "" && !wanted.has(scope));
+/** The granted scopes that were not requested; none if no scope was requested. */
+export function scopesBeyond(requested: string | undefined, granted: string | undefined): string[] {
+  if (requested === undefined) return [];
+  const known = new Set(splitScope(requested));
+  return splitScope(granted).filter((scope) => !known.has(scope));
 }
 
-/** What the choice of scopes depends on. */
+/** Input of {@link chooseScope}. */
 export interface ScopeSources {
-  /** What the caller asks for. */
+  /** The caller's scopes. */
   explicit: readonly string[] | undefined;
-  /** What the challenge asks for. */
+  /** The scopes of the challenge. */
   challenged: readonly string[] | undefined;
-  /** What the resource lists. */
+  /** The scopes that the resource lists. */
   resource: readonly string[] | undefined;
-  /** What the authorization server lists. */
+  /** The scopes that the authorization server lists. */
   server: readonly string[] | undefined;
-  /** What was asked for before, in a step-up. */
+  /** The scopes requested before, in a step-up. */
   previous?: readonly string[] | undefined;
 }
 
 /**
- * The scopes to ask for: the caller's, else the challenge's, else all that the resource lists, else none at all. In a
- * step-up those asked for before come with them. `offline_access` is added where the server lists it, and taken out
- * where it does not, since strict servers refuse the whole request for it.
+ * The scopes to request: the caller's, else the challenge's, else all that the resource lists, else none. A step-up
+ * adds those requested before. `offline_access` is added if the server lists it, and removed if not, because strict
+ * servers reject the whole request for it.
  */
 export function chooseScope(sources: ScopeSources): string[] {
   const { explicit, challenged, resource, server, previous } = sources;

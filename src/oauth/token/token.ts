@@ -76,7 +76,7 @@ function asLoginFailure(error: unknown): unknown {
 
 /** Asks for new tokens with a grant's refresh token (RFC 6749 section 6). Never repeated: whether to is the caller's to say. */
 export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
-  const { as, client, auth, options } = prepare({ ...call, forgiving: true });
+  const { as, client, auth, options } = prepare({ ...call, lenient: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
   return withOAuthErrors(call, async () => {
@@ -99,7 +99,7 @@ export function prepare(
   call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "prover" | "signal" | "beforeSend"> & {
     tokenEndpoint?: string;
     /** Whether what is wrong beside the access token is left out, rather than the answer refused. */
-    forgiving?: boolean;
+    lenient?: boolean;
   },
 ) {
   const { client } = call;

@@ -287,7 +287,7 @@ const ambiguous: HostileCase[] = [
         await expired(kit);
         rotating(kit, { before: lostOnce(reset) });
       },
-      says: ["invalid_grant", "its first answer was lost on the way", "agentauth login"],
+      says: ["invalid_grant", "the response to the first attempt was lost", "agentauth login"],
       times: { "as POST /pool/token": 2 },
     },
   ),
@@ -323,7 +323,7 @@ const ambiguous: HostileCase[] = [
         rotating(kit, { before: lostOnce(silence) });
       },
       drive: killedInFlight,
-      says: ["the renewal that began at", "was interrupted when its process ended"],
+      says: ["the refresh that began at", "was interrupted when its process ended"],
       times: { "as POST /pool/token": 2 },
     },
   ),
@@ -450,7 +450,7 @@ const verdicts: HostileCase[] = [
       return kit.run(["request", kit.mcp.url]);
     },
     store: "any",
-    says: ["refused three tokens within a minute"],
+    says: ["rejected three new tokens within a minute"],
     times: { "as POST /pool/token": 3 },
   },
   {

@@ -22,7 +22,7 @@ describe("a login that is stored", () => {
     const client = { clientId: "mine", clientSecret: "secret" };
     await expect(agent({ client, login: undefined }).token(mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining('the token was given to the client "client-as-1"'),
+      message: expect.stringContaining('the token was issued to the client "client-as-1"'),
     });
     expect((await agent({ client }).token(mcp.url)).value).toBe("access-as-2");
     expect(atob(issuer.to("/pool/token")[1]?.headers.authorization?.replace("Basic ", "") ?? "")).toBe("mine:secret");

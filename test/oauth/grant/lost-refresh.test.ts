@@ -97,7 +97,7 @@ describe.each(stores)("a refresh whose answer is lost while the access token liv
     await scene.expire();
     await expect(scene.token()).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining("got no answer that could be kept"),
+      message: expect.stringContaining("got no response that could be stored"),
     });
     expect(scene.refreshes()).toBe(2);
     expect((await scene.stored()).lostRefresh).toBeUndefined();
@@ -114,7 +114,9 @@ describe("a refresh whose answer is lost while the access token lives", () => {
     await expect(scene.token()).rejects.toMatchObject({ class: "unavailable" });
     scene.answers(refusal);
     await expect(scene.token()).rejects.toMatchObject({
-      message: expect.stringMatching(/invalid_grant; the answer to the renewal of \S+Z was lost \(connection_reset\)$/),
+      message: expect.stringMatching(
+        /invalid_grant; the response to the refresh of \S+Z was lost \(connection_reset\)$/,
+      ),
     });
   });
 

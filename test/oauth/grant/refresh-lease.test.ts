@@ -221,9 +221,9 @@ describe("a renewal whose answer is lost", () => {
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining("invalid_grant; its first answer was lost on the way"),
+      message: expect.stringContaining("invalid_grant; the response to the first attempt was lost"),
     });
-    expect((await scene.stored())?.retired?.reason).toContain("its first answer was lost");
+    expect((await scene.stored())?.retired?.reason).toContain("the response to the first attempt was lost");
   });
 
   it("is the reason that is told to a later call as well, with the time it began", async () => {
@@ -235,7 +235,7 @@ describe("a renewal whose answer is lost", () => {
     await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
       message: expect.stringMatching(
-        /invalid_grant; the renewal that began at \d{4}-\S+Z got no answer that could be kept$/,
+        /invalid_grant; the refresh that began at \d{4}-\S+Z got no response that could be stored$/,
       ),
     });
   });
@@ -269,7 +269,7 @@ describe("a renewal whose answer is lost", () => {
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
     await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining("invalid_grant; its first answer was lost on the way"),
+      message: expect.stringContaining("invalid_grant; the response to the first attempt was lost"),
     });
   });
 
@@ -296,7 +296,7 @@ describe("a process that is killed while it renews", () => {
     const agent = scene.agent({ login: undefined });
     const told = expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringMatching(/the renewal that began at \S+Z was interrupted when its process ended/),
+      message: expect.stringMatching(/the refresh that began at \S+Z was interrupted when its process ended/),
     });
     scene.issuer.routes[TOKEN] = refusal;
     await child.kill("SIGKILL");
@@ -396,7 +396,7 @@ describe("a renewal that comes late to its lease", () => {
     const store = overtaken(scene, () => scene.store.remove(scene.key));
     await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining("it was signed out meanwhile"),
+      message: expect.stringContaining("another process logged out"),
     });
     expect(scene.renewals()).toBe(0);
   });
@@ -510,7 +510,7 @@ describe("a store that fails to save", () => {
     scene.issuer.routes[TOKEN] = refusal;
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining("got no answer that could be kept"),
+      message: expect.stringContaining("got no response that could be stored"),
     });
   });
 

@@ -365,7 +365,7 @@ describe("a refresh that the issuer refuses", () => {
     expect(await stored(scene)).toEqual({
       ...before,
       generation: (before?.generation ?? 0) + 1,
-      retired: { at: scene.clock.epoch(), reason: "the issuer refused to renew it: invalid_grant" },
+      retired: { at: scene.clock.epoch(), reason: "the issuer refused to refresh it: invalid_grant" },
     });
   });
 
