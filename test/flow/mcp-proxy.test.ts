@@ -154,7 +154,7 @@ describe("agentauth mcp proxy", { timeout: 90_000 }, () => {
 
 describe("agentauth mcp proxy, where nobody is signed in", () => {
   it("tells a host the command that helps, and ends", async () => {
-    await expect(startHost()).rejects.toThrow(`nobody is signed in; run: agentauth login ${url}`);
+    await expect(startHost()).rejects.toThrow(`not logged in; run: agentauth login ${url}`);
     expect(me.asked()).toEqual([]);
   });
 

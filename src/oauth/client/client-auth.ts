@@ -4,23 +4,23 @@ import { quote } from "../../redact.js";
 import type { IssuerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
 
-/** What a client signs its assertions with (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2). */
+/** Signing algorithm of client assertions (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2). */
 export type SigningAlgorithm = "RS256" | "PS256" | "ES256" | "ES384" | "EdDSA" | "Ed25519";
 
-/** A private key that a client proves itself by (RFC 7523 section 2.2). It is never stored. */
+/** A private key that a client authenticates with (RFC 7523 section 2.2). It is never stored. */
 export interface ClientKey {
-  /** A private key of Web Cryptography that may be used to sign. */
+  /** A private Web Cryptography key with the usage "sign". */
   key: oauth.CryptoKey;
-  /** The algorithm that the key is for, as the issuer knows it. */
+  /** The algorithm of the key, as registered with the issuer. */
   algorithm: SigningAlgorithm;
-  /** The key's id, where the issuer knows several keys of the client. */
+  /** The key id, if several keys of the client are registered with the issuer. */
   keyId?: string | undefined;
 }
 
 /**
- * How a client proves itself in a request to an endpoint of its issuer.
+ * The client authentication of a request to an endpoint of its issuer.
  *
- * @throws `AgentAuthError` `usage` where it does so by something that is not kept and was not given
+ * @throws `AgentAuthError` `usage` if it requires a credential that is not stored and not in the options
  */
 export function clientAuth(client: ClientRecord, key: ClientKey | undefined): oauth.ClientAuth {
   const { authMethod, clientSecret } = client;
@@ -41,7 +41,7 @@ function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.Client
     {
       [oauth.modifyAssertion](header, payload) {
         header["alg"] = algorithm;
-        // It says nothing that `iat` does not, and fails where the issuer's clock is a moment behind.
+        // It adds nothing to `iat`, and fails if the issuer's clock is slightly behind.
         delete payload["nbf"];
       },
     },
@@ -49,7 +49,7 @@ function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.Client
 }
 
 function missing({ clientId }: ClientRecord, what: string, hint: string): AgentAuthError {
-  const message = `the client ${quote(clientId)} proves itself by ${what}, which is not kept and has to be given`;
+  const message = `the client ${quote(clientId)} authenticates with ${what}, which is not stored and must be provided`;
   return new AgentAuthError("usage", message, { class: "usage", hint: `--client-id, and ${hint}` });
 }
 
@@ -79,8 +79,8 @@ function checkKey(given: ClientKey): ClientKey {
 }
 
 /**
- * HTTP Basic with both parts form-encoded (RFC 6749 section 2.3.1), but nothing encoded that form encoding leaves alone:
- * servers that forget to decode still understand an identifier with a hyphen in it.
+ * HTTP Basic with both parts form-encoded (RFC 6749 section 2.3.1), and no other characters encoded: servers that do
+ * not decode still accept an identifier with a hyphen.
  */
 function basic(secret: string): oauth.ClientAuth {
   const encode = (part: string) => new URLSearchParams([["", part]]).toString().slice(1);
@@ -89,38 +89,38 @@ function basic(secret: string): oauth.ClientAuth {
   };
 }
 
-/** What an issuer takes that lists nothing (RFC 8414 section 2). */
+/** The default if an issuer lists no methods (RFC 8414 section 2). */
 const DEFAULT_METHODS: readonly string[] = ["client_secret_basic"];
-/** Proof by the connection itself (RFC 8705 section 2): to the endpoint the client then says no more than its name. */
+/** Authentication by the TLS connection (RFC 8705 section 2): the request has only the client id. */
 const CERTIFICATE_METHODS = ["tls_client_auth", "self_signed_tls_client_auth"];
 
-/** The way in which a client proves itself, and what it is held against. */
+/** A client's authentication method, and input of its check. */
 export interface MethodCheck {
   method: AuthMethod;
-  /** Whether whoever registered the client said so, and not we. */
+  /** Whether the method is configured, rather than chosen here. */
   isConfigured: boolean;
   algorithm?: SigningAlgorithm | undefined;
   mutualTls?: boolean | undefined;
 }
 
 /**
- * Holds the way in which a client proves itself against what its issuer lists: a secret or an assertion is not sent to
- * one that does not take it.
+ * Checks a client's authentication method against those that its issuer lists: a secret or an assertion is not sent to
+ * an issuer that does not support it.
  *
  * @throws `AgentAuthError` `client_auth_unsupported`, which names the list
  */
 export function checkAuthMethod(
   server: IssuerMetadata,
-  { method, isConfigured: isGiven, algorithm, mutualTls }: MethodCheck,
+  { method, isConfigured, algorithm, mutualTls }: MethodCheck,
 ): void {
   const { tokenEndpointAuthMethods: listed, tokenEndpointSigningAlgorithms: algorithms } = server;
-  // Where nothing is listed, whoever registered the client knows better; and without proof there is nothing to list.
-  const isFree = listed === undefined && (isGiven || method === "none");
+  // Without a list, a configured method counts; and "none" needs no support.
+  const isFree = listed === undefined && (isConfigured || method === "none");
   const isMutual = mutualTls === true && method === "none" && listed?.some((one) => CERTIFICATE_METHODS.includes(one));
   if (!isFree && !isMutual && !(listed ?? DEFAULT_METHODS).includes(method)) {
     const list = listed === undefined ? `nothing, which means ${DEFAULT_METHODS.join(", ")}` : quote(listed.join(", "));
     const rule = "token_endpoint_auth_methods_supported (RFC 8414 section 2)";
-    throw unsupported(server, `of a client that proves itself by ${method}`, `${rule} lists ${list}`);
+    throw unsupported(server, `of a client with the authentication method ${method}`, `${rule} lists ${list}`);
   }
   if (method !== "private_key_jwt" || algorithm === undefined || algorithms === undefined) return;
   if (!algorithms.includes(algorithm)) {

@@ -1,6 +1,6 @@
 /**
- * How a client came to be bound to an issuer. All but `use` are a user's word; `use` is a login of a client without a
- * secret, for which the MCP server alone named the issuer, so that no credential of the client follows it.
+ * How a client was bound to an issuer. All values but `use` are a decision of the user; `use` is a login of a client
+ * without a secret at an issuer that only the MCP server named, so no credential of the client may be sent there.
  */
 export type BoundBy = "issuer" | "trust-named-issuer" | "confirmation" | "earlier-login" | "use";
 
@@ -13,7 +13,7 @@ export const BOUND_BY = [
   "use",
 ] as const satisfies readonly BoundBy[];
 
-/** The issuer that a pre-registered client of a profile belongs to. It outlives every login. */
+/** The issuer that a pre-registered client of a profile belongs to. It remains after logouts. */
 export interface ClientBinding {
   /** The profile. */
   readonly profile: string;
@@ -21,23 +21,23 @@ export interface ClientBinding {
   readonly clientId: string;
   /** The issuer identifier, byte for byte. */
   readonly issuer: string;
-  /** Who said so. */
+  /** How it was bound. */
   readonly boundBy: BoundBy;
   /** Unix milliseconds. */
   readonly boundAt: number;
 }
 
-/** Which binding is meant. */
+/** Identifies a binding. */
 export type BindingKey = Pick<ClientBinding, "profile" | "clientId">;
 
 /** The part of a store that holds the issuers of pre-registered clients, apart from grants. */
 export interface BindingStore {
-  /** @throws `AgentAuthError` class `store` when what is stored cannot be used safely */
+  /** @throws `AgentAuthError` class `store` if the stored data cannot be used safely */
   readBinding(key: BindingKey): Promise<ClientBinding | undefined>;
   /**
-   * Stores a binding in place of exactly `expected` (undefined: where there is none).
+   * Stores a binding if the stored one is exactly `expected` (undefined: none).
    *
-   * @returns the binding that is stored afterwards: another one where it was not `expected`
+   * @returns the binding that is stored afterwards: another one if the stored one was not `expected`
    */
   saveBinding(binding: ClientBinding, expected: ClientBinding | undefined): Promise<ClientBinding>;
   /** @returns whether there was one */
@@ -46,7 +46,7 @@ export interface BindingStore {
   listBindings(): Promise<ClientBinding[]>;
 }
 
-/** Whether two records say the same. */
+/** Whether two bindings are equal. */
 export function isSameBinding(one: ClientBinding | undefined, other: ClientBinding | undefined): boolean {
   return one?.issuer === other?.issuer && one?.boundBy === other?.boundBy && one?.boundAt === other?.boundAt;
 }

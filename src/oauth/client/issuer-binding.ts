@@ -8,7 +8,7 @@ import { isMachineAccount } from "../machine/machine-grant.js";
 import { type BoundBy, type ClientBinding, isSameBinding } from "./client-binding.js";
 import type { PreRegisteredClient } from "./pre-registered-client.js";
 
-/** What the user is asked before the secret of their client leaves for an issuer for the first time. */
+/** The question to the user before the secret of a client is sent to an issuer for the first time. */
 export interface IssuerQuestion {
   /** The client. */
   clientId: string;
@@ -18,20 +18,20 @@ export interface IssuerQuestion {
   server: string;
 }
 
-/** How the issuer of a client is decided. */
+/** How the issuer of a client is determined. */
 export interface IssuerTrust {
-  /** The one issuer that may be used, whatever a server names: it is a user's word, and comes before what is stored. */
+  /** The only issuer to accept, even if a server names others; takes precedence over a stored binding. */
   issuer?: string | undefined;
-  /** Takes the issuer that the server names, where the client is bound to none yet, and binds the client to it. */
+  /** Accepts the issuer that the server names if the client is bound to none yet, and binds the client to it. */
   trustNamedIssuer?: boolean | undefined;
   /**
-   * Asks the user who logs in with a secret or a key whether the issuer is the client's own. Without it such a login is
-   * refused where no issuer is known.
+   * Asks the user who logs in with a secret or a key whether the client belongs to the issuer. Without it such a login
+   * is refused if no issuer is known.
    */
   confirmIssuer?: ((question: IssuerQuestion, signal: AbortSignal | undefined) => Promise<boolean>) | undefined;
 }
 
-/** What the check of a client's issuer depends on. */
+/** Context of the check of a client's issuer. */
 export interface BindingContext {
   store: GrantStore;
   profile: string;
@@ -43,30 +43,30 @@ export interface BindingContext {
 /** A client that is about to be used. */
 export interface ClientUse {
   client: PreRegisteredClient;
-  /** The issuer that is about to be asked. */
+  /** The issuer that requests are about to be sent to. */
   issuer: string;
   /** The MCP server that named it. */
   server: string;
-  /** What would be sent there, in words; undefined for a client that sends nothing secret. */
+  /** The credential that would be sent there, as text; undefined for a public client. */
   credential: string | undefined;
-  /** Whether the user logs in, who can be asked. */
+  /** Whether this is a login of the user, who can be asked. */
   isInteractive: boolean;
   signal: AbortSignal | undefined;
 }
 
-/** What a client proves itself by; undefined for a public client. */
+/** The credential of a client, as text; undefined for a public client. */
 export function credentialOf({ clientSecret, privateKey }: PreRegisteredClient): string | undefined {
   if (privateKey !== undefined) return "an assertion of its private key";
   return clientSecret === undefined ? undefined : "its secret";
 }
 
 /**
- * Holds a pre-registered client to the issuer that it belongs to, before anything of it is sent: the issuer that the
- * user names, else the one that the client is bound to, else the issuers of its earlier logins. Where nobody but the MCP
- * server names one, no credential leaves unless the user says so, once.
+ * Checks that a pre-registered client belongs to an issuer, before any of its data is sent: the issuer that the user
+ * names, else the one that the client is bound to, else the issuers of its earlier logins. If only the MCP server names
+ * one, no credential is sent without a one-time consent of the user.
  *
- * @throws `AgentAuthError` `issuer_mismatch` where the user names another issuer, `issuer_changed` where the client is
- * bound to another one, `issuer_unbound` where it is bound to none
+ * @throws `AgentAuthError` `issuer_mismatch` if the user names another issuer, `issuer_changed` if the client is bound
+ * to another one, `issuer_unbound` if it is bound to none
  */
 export async function holdToIssuer(context: BindingContext, use: ClientUse): Promise<void> {
   const { client, issuer, credential } = use;
@@ -84,9 +84,9 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
     throw issuerChanged(client.clientId, first.issuer, issuer);
   if (credential === undefined) return undefined;
   if (earlier.some((grant) => grant.issuer === issuer && showsTrust(grant))) {
-    // Several issuers can only be of a user's own naming, and one record could not hold them.
-    const isOnly = earlier.every((grant) => grant.issuer === issuer);
-    return isOnly ? bindOrReport(context, use, "earlier-login") : undefined;
+    // Only the user can have named several issuers, and a binding holds one.
+    const isSingle = earlier.every((grant) => grant.issuer === issuer);
+    return isSingle ? bindOrReport(context, use, "earlier-login") : undefined;
   }
   if (trust.trustNamedIssuer) return bind(context, use, "trust-named-issuer");
   const { confirmIssuer } = use.isInteractive ? trust : { confirmIssuer: undefined };
@@ -96,7 +96,7 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
   return bind(context, use, "confirmation");
 }
 
-/** Binds the client of a finished login to its issuer, where it is bound to none. */
+/** Binds the client of a finished login to its issuer, if it is bound to none. */
 export async function bindUsedClient(context: Omit<BindingContext, "trust">, grant: Grant): Promise<void> {
   const { client, issuer } = grant;
   const { store, profile, clock } = context;
@@ -109,7 +109,7 @@ export async function bindUsedClient(context: Omit<BindingContext, "trust">, gra
   });
 }
 
-/** Whether a login shows that a user trusted its issuer with a credential of the client. */
+/** Whether a login shows that the user trusts its issuer with a credential of the client. */
 function showsTrust({ client, account }: Pick<Grant, "client" | "account">): boolean {
   return client.authMethod !== "none" || isMachineAccount(account);
 }
@@ -122,7 +122,7 @@ async function earlierLogins({ store, profile }: BindingContext, clientId: strin
   });
 }
 
-/** Binds a client; another process may have bound it in the meantime, and its word counts then. */
+/** Binds a client, unless another process has bound it in the meantime: that binding then counts. */
 async function bind(context: BindingContext, { client, issuer }: ClientUse, boundBy: BoundBy): Promise<void> {
   const { store, profile, clock } = context;
   const { clientId } = client;
@@ -134,7 +134,7 @@ async function bind(context: BindingContext, { client, issuer }: ClientUse, boun
   throw issuerChanged(clientId, stored.issuer, issuer);
 }
 
-/** Binds a client whose issuer is known anyway: a store that cannot be written is then no reason to refuse. */
+/** Binds a client whose issuer is known: a read-only store is reported, not refused. */
 function bindOrReport(context: BindingContext, use: ClientUse, boundBy: BoundBy): Promise<void> {
   return reportStoreFailure(context, use.client.clientId, () => bind(context, use, boundBy));
 }
@@ -166,9 +166,9 @@ function issuerChanged(clientId: string, own: string, issuer: string): AgentAuth
 }
 
 /**
- * The error for a server that names another issuer than the user does.
+ * The error for a server that does not name the user's issuer.
  *
- * @param named what the server names
+ * @param named the issuers that the server names
  */
 export function issuerMismatch(issuer: string, named: readonly string[], from: string): AgentAuthError {
   const value = named.length === 1 ? named[0] : named;
@@ -176,7 +176,7 @@ export function issuerMismatch(issuer: string, named: readonly string[], from: s
   return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule });
 }
 
-/** Longer than this no issuer is offered to be pasted. */
+/** Maximum length of an issuer in a command to paste. */
 const MAX_PASTED = 500;
 
 function unbound(profile: string, { client: { clientId }, issuer, server, credential }: ClientUse): AgentAuthError {

@@ -3,51 +3,50 @@ import type { IssuerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
 import { type ClientKey, checkAuthMethod } from "./client-auth.js";
 
-/** A client that somebody registered with the issuer beforehand. */
+/** A client that is registered with the issuer beforehand. */
 export interface PreRegisteredClient {
   /** Its `client_id`. */
   clientId: string;
   /** Its secret, for a confidential client. */
   clientSecret?: string | Secret | undefined;
-  /** What it signs with where it proves itself by `private_key_jwt`. It is never stored. */
+  /** Its key for `private_key_jwt`. It is never stored. */
   privateKey?: ClientKey | undefined;
   /** Default: `private_key_jwt` with a key, the first of Basic and Post that the issuer lists with a secret, else `none`. */
   authMethod?: AuthMethod | undefined;
   /**
-   * The issuer that it belongs to; used with no other. Without it the issuer that the client is bound to counts. A
-   * client with a secret or a key that is bound to none is not used, unless the user confirms the issuer that the
-   * server names.
+   * The only issuer to use it with. Default: the issuer that the client is bound to. A client with a secret or a key
+   * that is bound to none is used only if the user confirms the issuer that the server names.
    */
   issuer?: string | undefined;
 }
 
-/** The secret of a client, in the form that does not print. */
+/** The secret of a client as a {@link Secret}, which does not print. */
 export function secretOf({ clientSecret }: Pick<PreRegisteredClient, "clientSecret">): Secret | undefined {
   return typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
 }
 
-/** What using a client depends on that was registered beforehand. */
+/** Input of {@link preRegisteredClient}. */
 export interface PreRegisteredClientContext {
   client: PreRegisteredClient;
   server: IssuerMetadata;
-  /** Whether our requests to issuers show a client certificate. */
+  /** Whether requests to issuers present a client certificate. */
   mutualTls?: boolean | undefined;
-  /** Whether it is a machine's, which is held against what the issuer lists in any case. */
+  /** Whether it is for a machine grant, whose method is always checked against the issuer's list. */
   isMachine?: boolean;
 }
 
 /**
- * The record of a client that was registered beforehand, at the issuer that `holdToIssuer` has held it to.
+ * The record of a pre-registered client, after `holdToIssuer` has checked its issuer.
  *
  * @throws `AgentAuthError` `client_auth_unsupported`
  */
-export function preRegisteredClient(known: PreRegisteredClientContext): ClientRecord {
-  const { client, server, mutualTls } = known;
+export function preRegisteredClient(context: PreRegisteredClientContext): ClientRecord {
+  const { client, server, mutualTls } = context;
   const { clientId, privateKey } = client;
   const authMethod = client.authMethod ?? defaultMethod(client, server);
-  if (authMethod === "private_key_jwt" || known.isMachine) {
-    const isGiven = client.authMethod !== undefined;
-    checkAuthMethod(server, { method: authMethod, isConfigured: isGiven, algorithm: privateKey?.algorithm, mutualTls });
+  if (authMethod === "private_key_jwt" || context.isMachine) {
+    const isConfigured = client.authMethod !== undefined;
+    checkAuthMethod(server, { method: authMethod, isConfigured, algorithm: privateKey?.algorithm, mutualTls });
   }
   const base = { issuer: server.issuer, redirectUri: undefined, secretExpiresAt: undefined } as const;
   return { ...base, clientId, clientSecret: secretOf(client), authMethod, source: "pre-registered" };
@@ -58,24 +57,24 @@ function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server
   return clientSecret === undefined ? "none" : preferredMethod(server);
 }
 
-/** What a client can be that we register ourselves. */
+/** The authentication methods of clients that we register. */
 export const SUPPORTED_METHODS: readonly AuthMethod[] = ["client_secret_basic", "client_secret_post", "none"];
 
-/** The way to authenticate that the issuer lists; Basic where it lists nothing (RFC 8414 section 2). */
+/** The first supported method that the issuer lists; Basic if it lists none (RFC 8414 section 2). */
 export function preferredMethod(server: IssuerMetadata): AuthMethod {
   const listed = server.tokenEndpointAuthMethods;
   if (!listed) return "client_secret_basic";
   return SUPPORTED_METHODS.find((method) => listed.includes(method)) ?? "client_secret_basic";
 }
 
-/** The client with its secret sent the other way, where the issuer lists that one too and nobody said which it is. */
+/** The client with the other method for secrets, if the issuer lists that one too and no method is configured. */
 export function alternateAuthMethod(
   client: ClientRecord,
   server: IssuerMetadata,
-  given: PreRegisteredClient | undefined,
+  configured: PreRegisteredClient | undefined,
 ): ClientRecord | undefined {
   const { authMethod } = client;
-  if (given?.authMethod !== undefined || client.clientSecret === undefined) return undefined;
+  if (configured?.authMethod !== undefined || client.clientSecret === undefined) return undefined;
   const other = authMethod === "client_secret_basic" ? "client_secret_post" : "client_secret_basic";
   return authMethod !== "private_key_jwt" && server.tokenEndpointAuthMethods?.includes(other)
     ? { ...client, authMethod: other }

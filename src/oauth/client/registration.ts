@@ -17,7 +17,7 @@ import {
   SUPPORTED_METHODS,
 } from "./pre-registered-client.js";
 
-/** What getting a client depends on. */
+/** Input of {@link obtainClient}. */
 export interface Registration {
   http: OAuthHttp;
   server: ServerMetadata;
@@ -29,9 +29,9 @@ export interface Registration {
   preRegistered: PreRegisteredClient | undefined;
   /** The address of our client id metadata document, if we publish one. */
   clientMetadataUrl: string | undefined;
-  /** Scopes that the client may ask for. */
+  /** Scopes that the client may request. */
   scope: readonly string[];
-  /** Grants beside the usual two. */
+  /** Grant types in addition to the usual two. */
   moreGrants?: readonly string[];
   now: number;
   trace: (entry: TraceEntry) => void;
@@ -39,13 +39,13 @@ export interface Registration {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** So many clients are registered at an issuer within a day, however often it forgets them. */
+/** Maximum registrations at an issuer within a day, even if it forgets the clients. */
 const MAX_PER_DAY = 3;
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /**
- * The client to use with an issuer: the one registered beforehand, else our metadata document where the issuer takes
- * such, else the one registered before, else a new one (RFC 7591), else an error that names the way out.
+ * The client to use with an issuer: the pre-registered one, else our metadata document if the issuer supports that,
+ * else the one from an earlier registration, else a new one (RFC 7591), else an error with the alternatives.
  *
  * @throws `AgentAuthError` `no_registration`, `bad_registration`, or the issuer's own error
  */
@@ -61,19 +61,19 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const known = await store.readClient(server.issuer, form);
   if (known && isUsable(known, now)) return known;
   return exclusively(registration, form, async () => {
-    // Whoever was alone with it before may have registered what we came for.
-    const made = await store.readClient(server.issuer, form);
-    if (made && isUsable(made, now)) return made;
+    // Another process may have registered the client while this one waited.
+    const newer = await store.readClient(server.issuer, form);
+    if (newer && isUsable(newer, now)) return newer;
     const client = {
       ...(await register(registration)),
-      registeredAt: [...(made ? registrationsToday(made, now) : []), now],
+      registeredAt: [...(newer ? registrationsToday(newer, now) : []), now],
     };
     await store.saveClient(client, form);
     return client;
   });
 }
 
-/** Keeps in mind that an issuer no longer takes a client that was registered there, so that another one is registered. */
+/** Stores that an issuer rejects a client that was registered there, so that another one is registered. */
 export async function refuseClient(
   registration: Pick<Registration, "store" | "signal">,
   client: ClientRecord,
@@ -86,7 +86,7 @@ export async function refuseClient(
   });
 }
 
-/** Runs what changes the client of an issuer, in one process at a time. */
+/** Runs work that changes the client of an issuer, in one process at a time. */
 function exclusively<T>(
   { store, server, signal }: Pick<Registration, "store" | "signal"> & { server: { issuer: string } },
   form: string,
@@ -95,20 +95,20 @@ function exclusively<T>(
   return store.lease(`client ${server.issuer} ${form}`, work, { duration: HEARTBEAT_MS, extend: true, signal });
 }
 
-/** Whether a client can be used: one that is no longer good is, where too many came after one another already. */
+/** Whether a client can be used. A rejected or expiring one is used anyway once the daily limit is reached. */
 function isUsable(client: ClientRecord, now: number): boolean {
   return isLimitReached(client, now) || !(client.isRefused || expiresSoon(client, now));
 }
 
 /**
- * Whether no further client is registered at the issuer today. An issuer on this machine is restarted by whoever works
- * on it, and forgets its clients as often.
+ * Whether the daily limit of registrations is reached. It does not apply to an issuer on this machine, which forgets
+ * its clients at every restart during development.
  */
 function isLimitReached(client: ClientRecord, now: number): boolean {
   return registrationsToday(client, now).length >= MAX_PER_DAY && !isLoopbackHost(new URL(client.issuer).hostname);
 }
 
-/** When clients were registered in the place of this one within the last day, this one among them. */
+/** Times of the registrations within the last day, up to and including this client's. */
 function registrationsToday({ registeredAt = [] }: ClientRecord, now: number): number[] {
   return registeredAt.filter((at) => at <= now && now - at < DAY_MS);
 }
@@ -131,14 +131,14 @@ function expiresSoon(client: ClientRecord, now: number): boolean {
   return client.secretExpiresAt !== undefined && client.secretExpiresAt - now < 60_000;
 }
 
-/** Registers with all that may be wanted; where the server does not like that, with less of it. */
+/** Registers with all metadata that may be needed; if the server rejects that, with less. */
 async function register(registration: Registration): Promise<ClientRecord> {
   const { scope, server } = registration;
-  // What the server says that it does, a login may come to need: its client is not registered a second time.
+  // Request token exchange if the server supports it: a later login must not need a second registration.
   const exchanges = server.grantTypesSupported?.includes(TOKEN_EXCHANGE) === true;
   const withExchange = { ...registration, moreGrants: [...(registration.moreGrants ?? []), TOKEN_EXCHANGE] };
   const clients = exchanges ? [withExchange, registration] : [registration];
-  // A server may know the scopes of a resource from the resource alone.
+  // The server may not know the scopes of a resource.
   const attempts = clients.flatMap((client) => (scope.length > 0 ? [client, { ...client, scope: [] }] : [client]));
   let refusal: unknown;
   for (const attempt of attempts) {
@@ -158,7 +158,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
   if (url === undefined) {
     throw new AgentAuthError(
       "no_registration",
-      `the authorization server ${quote(server.issuer)} has no registration_endpoint, so it must know this client beforehand`,
+      `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`,
       {
         class: "auth",
         hint: "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url",
@@ -186,7 +186,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
       },
     );
     status = response.status;
-    // RFC 7591 asks for 201; servers that say 200 mean the same.
+    // RFC 7591 requires 201; some servers send 200.
     const created = status === 200 ? new Response(response.body, { status: 201, headers: response.headers }) : response;
     const answer = await oauth.processDynamicClientRegistrationResponse(created);
     const client = checkAnswer(answer as Record<string, unknown>, registration, metadata.token_endpoint_auth_method);
@@ -202,7 +202,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
 function checkAnswer(
   answer: Record<string, unknown>,
   { server, redirectUri }: Registration,
-  asked: AuthMethod,
+  requestedMethod: AuthMethod,
 ): ClientRecord {
   const from = server.registrationEndpoint ?? "";
   const complain = (field: string, value: unknown, rule: string) =>
@@ -211,7 +211,7 @@ function checkAnswer(
     client_id: clientId,
     client_secret: secret,
     redirect_uris: redirects,
-    client_secret_expires_at: ends,
+    client_secret_expires_at: expiresAt,
   } = answer;
   if (typeof clientId !== "string" || clientId.length > 2048 || !/^[\x20-\x7e]+$/.test(clientId)) {
     throw complain(
@@ -227,19 +227,19 @@ function checkAnswer(
     redirects !== undefined &&
     !(Array.isArray(redirects) && redirects.length === 1 && redirects[0] === redirectUri)
   ) {
-    throw complain("redirect_uris", redirects, `must be the one that was asked for, ${redirectUri}`);
+    throw complain("redirect_uris", redirects, `must be the requested one, ${redirectUri}`);
   }
-  // The answer decides, whatever was asked for (RFC 7591 section 3.2.1).
-  const method = answer["token_endpoint_auth_method"] ?? (secret ? asked : "none");
+  // The response decides, not the request (RFC 7591 section 3.2.1).
+  const method = answer["token_endpoint_auth_method"] ?? (secret ? requestedMethod : "none");
   if (!SUPPORTED_METHODS.includes(method as AuthMethod)) {
     throw complain("token_endpoint_auth_method", method, `must be one of ${SUPPORTED_METHODS.join(", ")}`);
   }
-  if (method !== "none" && !secret) throw complain("client_secret", undefined, `is needed for ${String(method)}`);
+  if (method !== "none" && !secret) throw complain("client_secret", undefined, `is required for ${String(method)}`);
   return {
     issuer: server.issuer,
     clientId,
     clientSecret: secret ? new Secret(secret) : undefined,
-    secretExpiresAt: typeof ends === "number" && ends > 0 ? ends * 1000 : undefined,
+    secretExpiresAt: typeof expiresAt === "number" && expiresAt > 0 ? expiresAt * 1000 : undefined,
     authMethod: method as AuthMethod,
     source: "dynamic",
     redirectUri,
@@ -247,9 +247,9 @@ function checkAnswer(
 }
 
 /**
- * Whether the issuer still knows a client, found out by asking the authorization endpoint without following it: where
- * it has forgotten a client it says so in the browser, and no callback would ever come. A page that cannot be read here may
- * be one that a browser shows: only a plain no is one.
+ * Whether the issuer has forgotten a client, by a request to the authorization endpoint without following redirects:
+ * the issuer reports that in the browser only, without a callback. Only a clear rejection counts, since a page may be
+ * readable in a browser only.
  */
 export async function isForgotten(
   http: OAuthHttp,

@@ -5,7 +5,7 @@ import type { Replay } from "../http/replay.js";
 import { type Prover, proverFor } from "./dpop.js";
 import type { Nonces } from "./nonces.js";
 
-/** Sends a request with a grant's token: as a bearer token, or with the proof that one which is bound to a key needs. */
+/** Sends a request with a grant's token: as a bearer token, or with a DPoP proof if the token is bound to a key. */
 export async function sendWithToken(
   send: typeof globalThis.fetch,
   replay: Replay,
@@ -14,12 +14,12 @@ export async function sendWithToken(
 ): Promise<Response> {
   const token = grant.tokens.accessToken.reveal();
   const prover = proverFor(grant, nonces);
-  // fetch takes the token along inside the origin only.
+  // fetch sends the Authorization header to the same origin only.
   if (!prover && hasOnlyPublicHeaders(replay)) return send(...replay.next({ authorization: `Bearer ${token}` }));
   return sendWithinOrigin(send, replay, { token, prover });
 }
 
-/** Headers in which nothing is told that is not for every server. */
+/** Headers without private data. */
 const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
@@ -32,7 +32,7 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
   "user-agent",
 ]);
 
-/** Whether a request, but for its token, may be seen by any server that this one redirects to. */
+/** Whether any server that this one redirects to may see the request without its token. */
 function hasOnlyPublicHeaders(replay: Replay): boolean {
   if (replay.method !== "GET" && replay.method !== "HEAD") return false;
   const [, { headers }] = replay.next({});
@@ -40,8 +40,8 @@ function hasOnlyPublicHeaders(replay: Replay): boolean {
 }
 
 /**
- * Follows redirects inside the origin alone: what a request says is for its server. A proof is for one address, so that
- * every hop needs its own. A server that wants a nonce of its own in it (RFC 9449 section 9) is given that once.
+ * Follows redirects within the origin only, because the request is for its server. A proof is for one address, so every
+ * hop needs its own. If the server requires a nonce in the proof (RFC 9449 section 9), the request is repeated once.
  */
 async function sendWithinOrigin(
   send: typeof globalThis.fetch,
@@ -49,23 +49,24 @@ async function sendWithinOrigin(
   { token, prover }: { token: string; prover: Prover | undefined },
 ): Promise<Response> {
   const { method } = replay;
-  // A browser does not tell where a redirect leads.
+  // A browser does not show the target of a redirect.
   const redirect = replay.redirect === "follow" ? "manual" : replay.redirect;
   let url = replay.url;
   let hop = 0;
   let hasNonce = false;
   for (;;) {
-    const before = prover?.nonces.get(url);
+    const previousNonce = prover?.nonces.get(url);
     const headers = await credentials(token, prover, { method, url });
     const response = await send(...replay.next(headers, { redirect }, hop === 0 ? undefined : url));
     prover?.nonces.learn(url, response.headers);
-    const asked = { method, url, hop, mayRepeat: true };
-    const target = replay.redirect === "follow" ? redirectTarget(response, asked) : undefined;
+    const options = { method, url, hop, mayRepeat: true };
+    const target = replay.redirect === "follow" ? redirectTarget(response, options) : undefined;
     if (target !== undefined) {
       url = target;
       hop++;
-      // Another request may have been told the nonce in the meantime.
-    } else if (prover && !hasNonce && isNonceChallenge(response) && prover.nonces.get(url) !== before) hasNonce = true;
+      // Another request may have received the nonce in the meantime.
+    } else if (prover && !hasNonce && isNonceChallenge(response) && prover.nonces.get(url) !== previousNonce)
+      hasNonce = true;
     else return response;
     await response.body?.cancel().catch(() => undefined);
     replay.require();

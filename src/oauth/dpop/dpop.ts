@@ -6,34 +6,34 @@ import type { Grant } from "../grant/grant.js";
 import { Nonces } from "./nonces.js";
 
 /**
- * Whether tokens are bound to a key of ours (RFC 9449), so that whoever steals one cannot use it: never; where the MCP
- * server takes no others and its issuer can make them; or always, and then no other token is accepted.
+ * Whether tokens are bound to a key of this client (RFC 9449), so that a stolen token is useless: never; if the MCP
+ * server accepts no others and its issuer supports it; or always, and then no other token is accepted.
  */
 export type DpopPolicy = "off" | "auto" | "required";
 
 /** The values of {@link DpopPolicy}. */
 export const DPOP_POLICIES = ["off", "auto", "required"] as const satisfies readonly DpopPolicy[];
 
-/** The one algorithm that every implementation has. */
+/** The one algorithm that every implementation supports. */
 const ALGORITHM = "ES256";
 
-/** Proves, request by request, that we have the key that a token is bound to (RFC 9449 section 4). */
+/** Signs a proof for each request that we have the key that a token is bound to (RFC 9449 section 4). */
 export interface Prover {
-  /** The hash of the public key (RFC 7638), by which an issuer knows it. */
+  /** The hash of the public key (RFC 7638), which identifies it at the issuer. */
   thumbprint(): Promise<string>;
-  /** A proof for one request. Each is new: a server takes none twice. */
+  /** A proof for one request. Each is new: a server accepts none twice. */
   proof(request: { method: string; url: string }, accessToken?: string): Promise<string>;
-  /** The nonces that servers want to see in it. */
+  /** The nonces that servers require in proofs. */
   readonly nonces: Nonces;
 }
 
-/** A new private key, as the text of a JWK. Every login has one of its own, so that none can be told from it who we are. */
+/** A new private key, as the text of a JWK. Every login has its own key, so that servers cannot link logins by it. */
 export async function generateProofKey(): Promise<Secret> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
   return new Secret(JSON.stringify(await crypto.subtle.exportKey("jwk", privateKey)));
 }
 
-/** What proves with a key. */
+/** The prover for a key. */
 export function proverOf(key: Secret, nonces: Nonces = new Nonces()): Prover {
   let imported: Promise<KeyPair> | undefined;
   const pair = () => {
@@ -69,9 +69,9 @@ export function proverFor({ proofKey }: Pick<Grant, "proofKey">, nonces: Nonces)
 }
 
 /**
- * The key that the tokens of a new login are to be bound to; undefined where they are not.
+ * The key that the tokens of a new login are bound to; undefined for bearer tokens.
  *
- * @throws `AgentAuthError` `dpop_unsupported` where it has to be and the issuer cannot
+ * @throws `AgentAuthError` `dpop_unsupported` if it is required and the issuer does not support it
  */
 export async function newProofKey(
   policy: DpopPolicy,
@@ -93,7 +93,7 @@ export async function newProofKey(
   return isWanted && isOffered ? generateProofKey() : undefined;
 }
 
-/** Whether what a grant holds is what the policy asks for. */
+/** Whether a grant meets the policy. */
 export function fitsPolicy(grant: Pick<Grant, "proofKey">, policy: DpopPolicy): boolean {
   return policy === "auto" || (policy === "required") === (grant.proofKey !== undefined);
 }

@@ -1,8 +1,8 @@
-/** What RFC 9449 section 8.1 lets a nonce be made of, and not so long that a proof outgrows what servers read. */
+/** A nonce by RFC 9449 section 8.1, limited in length so that servers accept the proof. */
 const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,2048}$/;
 const MAX_ORIGINS = 256;
 
-/** The last nonce that each server gave for our proofs (RFC 9449 sections 8 and 9), for all requests of a client. */
+/** The last nonce that each server sent for our proofs (RFC 9449 sections 8 and 9), for all requests of a client. */
 export class Nonces {
   readonly #byOrigin = new Map<string, string>();
 
@@ -11,7 +11,7 @@ export class Nonces {
     return this.#byOrigin.get(new URL(url).origin);
   }
 
-  /** Reads the nonce of an answer, if it brought one. */
+  /** Stores the nonce of a response, if it has one. */
   learn(url: string, headers: Headers): void {
     const nonce = headers.get("dpop-nonce");
     if (nonce === null || !NONCE.test(nonce)) return;

@@ -7,8 +7,8 @@ import type { ClientRecord } from "../grant/grant.js";
 import { oauthError } from "../token/oauth-error.js";
 
 /**
- * A login on its way: the issuer is kept beside state and verifier, so that what comes back is judged by what was sent
- * (RFC 9207, MCP Authorization Response Validation).
+ * A pending authorization: stores the issuer with state and verifier, so that the callback is validated against the
+ * request (RFC 9207, MCP Authorization Response Validation).
  */
 export interface PendingAuthorization {
   readonly issuer: string;
@@ -22,16 +22,16 @@ export interface PendingAuthorization {
   readonly resource: string | undefined;
 }
 
-/** What an authorization request asks for. */
+/** Input of an authorization request. */
 export interface AuthorizationRequest {
   server: ServerMetadata;
   client: ClientRecord;
   redirectUri: string;
   scope: readonly string[];
   resource: string | undefined;
-  /** Which account is meant, where the server lets us say. */
+  /** The account to log in with, if the server supports a hint. */
   loginHint?: string | undefined;
-  /** The hash of the key that the tokens are to be bound to: the code is then good for nobody else (RFC 9449 section 10). */
+  /** The hash of the key that the tokens are bound to: the code is then bound to it as well (RFC 9449 section 10). */
   proofKeyThumbprint?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     ...(resource !== undefined && { resource }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
     ...(proofKeyThumbprint !== undefined && { dpop_jkt: proofKeyThumbprint }),
-    // OpenID Connect issues a refresh token for offline_access only after asking (Core section 11).
+    // OpenID Connect issues a refresh token for offline_access only after consent (Core section 11).
     ...(scope.includes("offline_access") && { prompt: "consent" }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
@@ -63,7 +63,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
       field: "authorization_endpoint",
       value: server.authorizationEndpoint,
       from: server.url,
-      rule: `makes an address longer than ${MAX_URL} characters, which not every browser opens`,
+      rule: `results in an address longer than ${MAX_URL} characters, which some browsers do not open`,
     });
   }
   return {
@@ -80,21 +80,21 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
 }
 
 /**
- * Judges a callback before anything in it is used: `state` ours, `iss` by the four-row table of RFC 9207 and compared
- * character by character, also for errors, whose texts are not shown when it does not fit.
+ * Validates a callback before any of its values are used: `state`, and `iss` by the four-row table of RFC 9207,
+ * compared character by character. This applies to errors too, whose texts are not shown if `iss` does not match.
  *
  * @returns the parameters in the form that `exchangeCode` takes
  * @throws `AgentAuthError` `iss_mismatch`, `state_mismatch`, `bad_callback`, or the server's own error such as
  * `access_denied`
  */
 export function checkCallback(pending: PendingAuthorization, parameters: URLSearchParams): URLSearchParams {
-  const from = "the callback of the sign-in";
+  const from = "the callback of the login";
   for (const name of ["state", "iss", "code", "error"]) {
     if (parameters.getAll(name).length > 1)
       throw refused("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
   }
   if (parameters.get("state") !== pending.state) {
-    throw new AgentAuthError("state_mismatch", "the callback does not belong to this sign-in: its state is another", {
+    throw new AgentAuthError("state_mismatch", "the callback does not belong to this login: its state differs", {
       class: "refused",
     });
   }
@@ -104,16 +104,16 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
       field: "iss",
       value: iss ?? undefined,
       from,
-      rule: `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); nothing of the answer is used`,
+      rule: `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); the response is not used`,
     });
   }
-  // An `error` without a value says nothing: it is as good as left out, and a code is still needed.
+  // An `error` without a value counts as missing, so a code is still required.
   if (!parameters.get("error") && !parameters.get("code")) {
     throw refused("bad_callback", {
       field: "code",
       value: undefined,
       from,
-      rule: "is needed (RFC 6749 section 4.1.2)",
+      rule: "is required (RFC 6749 section 4.1.2)",
     });
   }
   try {

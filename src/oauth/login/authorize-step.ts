@@ -7,7 +7,7 @@ import type { LoginSession } from "./login-method.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 import { withScopeHint } from "./token-step.js";
 
-/** The request that a login sends the user off with. */
+/** Builds the authorization request of a login. */
 export async function authorizationOf(
   { loginHint, nonces }: Pick<LoginContext, "loginHint" | "nonces">,
   login: Omit<PreparedLogin, "pending">,
@@ -19,8 +19,8 @@ export async function authorizationOf(
 }
 
 /**
- * Sends the user off and judges the callback. Scopes that nobody asked for are left out in a second request where the
- * issuer, whatever it lists, does not like those of the first.
+ * Sends the user to the issuer and validates the callback. If the issuer rejects the scopes, although it lists them, a
+ * second request omits those that the caller did not request.
  */
 export async function authorize(
   context: LoginContext,
@@ -29,7 +29,7 @@ export async function authorize(
   signal: AbortSignal,
 ): Promise<AuthorizedLogin> {
   const { issuer, pending, addedScope } = login;
-  const answered = await session.authorize({
+  const callback = await session.authorize({
     url: pending.authorizationUrl,
     state: pending.state,
     allowBareCode: !pending.promisesIss,
@@ -38,22 +38,22 @@ export async function authorize(
     signal,
   });
   try {
-    return { login, parameters: checkCallback(pending, answered) };
+    return { login, parameters: checkCallback(pending, callback) };
   } catch (error) {
     if (!isScopeRefusal(error, addedScope)) throw withScopeHint(error, context, login);
   }
   reportReducedScope(context, login);
-  const less = { ...login, ...withoutAddedScope(login) };
-  const again = { ...less, pending: await authorizationOf(context, less, pending.redirectUri) };
+  const reduced = { ...login, ...withoutAddedScope(login) };
+  const again = { ...reduced, pending: await authorizationOf(context, reduced, pending.redirectUri) };
   return authorize(context, again, session, signal);
 }
 
-/** Whether an issuer refused scopes of which we can do without some. */
+/** Whether an issuer rejected the scopes and some of them are optional. */
 export function isScopeRefusal(error: unknown, addedScope: readonly string[]): boolean {
   return isAgentAuthError(error) && error.code === "invalid_scope" && addedScope.length > 0;
 }
 
-/** The scopes of a login without those that nobody asked for. */
+/** The scopes of a login without those that the caller did not request. */
 export function withoutAddedScope({ scope, addedScope }: Pick<PreparedLogin, "scope" | "addedScope">): {
   scope: readonly string[];
   addedScope: readonly string[];
@@ -61,11 +61,11 @@ export function withoutAddedScope({ scope, addedScope }: Pick<PreparedLogin, "sc
   return { scope: scope.filter((one) => !addedScope.includes(one)), addedScope: [] };
 }
 
-/** Says which scopes are left out. */
+/** Reports which scopes are omitted. */
 export function reportReducedScope(
   { onProgress }: Pick<LoginContext, "onProgress">,
   { issuer, addedScope }: Pick<PreparedLogin, "issuer" | "addedScope">,
 ): void {
-  const text = `${quote(issuer.issuer)} does not give ${quote(addedScope.join(" "))} with the other scopes, though it lists it; asking without it`;
+  const text = `${quote(issuer.issuer)} lists ${quote(addedScope.join(" "))} but does not grant it with the other scopes; requesting without it`;
   onProgress?.({ about: "login", text });
 }

@@ -12,31 +12,31 @@ import { timeoutError } from "./login-timeout.js";
 import { isInvalidClient, withClientRefusal, withScopeHint } from "./token-step.js";
 
 const DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
-// Nobody is sent back in this flow; a registration wants an address all the same.
+// This flow has no redirect, but a registration requires an address.
 const PLACEHOLDER_REDIRECT = "http://127.0.0.1/device";
 
-/** Seconds between two questions where the issuer names none (RFC 8628 section 3.2), and the bounds of what it names. */
+/** Default seconds between two polls (RFC 8628 section 3.2), and the bounds for what the issuer sets. */
 const INTERVAL_S = 5;
 const MIN_INTERVAL_S = 1;
 const MAX_INTERVAL_S = 60;
-/** Seconds that are added each time the issuer asks for it (RFC 8628 section 3.5). */
+/** Seconds added on each `slow_down` of the issuer (RFC 8628 section 3.5). */
 const SLOW_DOWN_S = 5;
-/** Seconds; a code for longer than that is nobody's intention. */
+/** Upper bound in seconds for the lifetime of a code. */
 const MAX_LIFE_S = 24 * 3600;
 
-/** What a device login asks for. */
+/** Input of a device login. */
 interface DeviceLogin {
   found: Discovered;
   scope: readonly string[];
-  /** Those among them that nobody asked for. */
+  /** Those of them that the caller did not request. */
   addedScope: readonly string[];
   resource: string;
   request: LoginRequest;
-  /** Proves the key that the tokens are to be bound to. */
+  /** Signs the DPoP proofs of the key that the tokens are bound to. */
   prover: Prover | undefined;
 }
 
-/** A login whose code the issuer has given. */
+/** A login whose code the issuer has issued. */
 interface StartedDeviceLogin {
   call: TokenCall;
   scope: readonly string[];
@@ -44,8 +44,8 @@ interface StartedDeviceLogin {
 }
 
 /**
- * Logs the user in on another device (RFC 8628): shows a code and asks the issuer, no more often than it allows, until
- * the user is done, the code has ended, or the time for a login is over.
+ * Logs the user in on another device (RFC 8628): shows a code and polls the issuer, no more often than it allows, until
+ * the user has finished, the code has expired, or the login has timed out.
  *
  * @throws `AgentAuthError` `no_device_flow`, `access_denied`, `expired_token`, `timeout`
  */
@@ -57,7 +57,7 @@ export async function deviceLogin(
   const { issuer } = found;
   const endpoint = issuer.deviceAuthorizationEndpoint;
   if (endpoint === undefined || request.method.showDeviceCode === undefined) {
-    throw new AgentAuthError("no_device_flow", `${issuer.issuer} does not offer sign-in on another device (RFC 8628)`, {
+    throw new AgentAuthError("no_device_flow", `${issuer.issuer} does not support login on another device (RFC 8628)`, {
       class: "auth",
       hint: "use --flow browser, or --flow paste where no browser can reach this machine",
     });
@@ -75,12 +75,12 @@ export async function deviceLogin(
     const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
     const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
     const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
-    const by = { client, form: PLACEHOLDER_REDIRECT, signal };
+    const loginClient = { client, form: PLACEHOLDER_REDIRECT, signal };
     try {
       return {
         call,
         scope,
-        device: await withClientRefusal(context, by, () => requestDeviceCode(call, endpoint, parameters)),
+        device: await withClientRefusal(context, loginClient, () => requestDeviceCode(call, endpoint, parameters)),
       };
     } catch (error) {
       const { server } = found;
@@ -93,12 +93,12 @@ export async function deviceLogin(
   };
   const known = await context.store.readClient(issuer.issuer, PLACEHOLDER_REDIRECT);
   const { call, device, scope } = await start(login).catch((error: unknown) => {
-    // One that was registered in another login may be forgotten by now.
+    // The issuer may have forgotten a client from an earlier login.
     if (known === undefined || !isInvalidClient(error)) throw error;
     return start(login);
   });
-  const patience = context.loginTimeoutMs / 1000;
-  const life = Math.min(device.expires_in, MAX_LIFE_S);
+  const loginSeconds = context.loginTimeoutMs / 1000;
+  const codeSeconds = Math.min(device.expires_in, MAX_LIFE_S);
   const policy = { bounds: await context.addressPolicy() };
   const complete = device.verification_uri_complete;
   await request.method.showDeviceCode({
@@ -106,19 +106,19 @@ export async function deviceLogin(
     verificationUriComplete:
       complete === undefined ? undefined : checkAddress(complete, "verification_uri_complete", endpoint, policy),
     userCode: device.user_code,
-    expiresIn: Math.min(life, patience),
+    expiresIn: Math.min(codeSeconds, loginSeconds),
   });
   const answer = await poll(context, {
     request: () => requestToken({ ...call, prover }, device.device_code, resource),
     interval: device.interval ?? INTERVAL_S,
-    seconds: Math.min(life, patience),
-    timeoutError: () => (patience < life ? timeoutError(found.server, patience) : codeExpired()),
+    seconds: Math.min(codeSeconds, loginSeconds),
+    timeoutError: () => (loginSeconds < codeSeconds ? timeoutError(found.server, loginSeconds) : codeExpired()),
     signal,
   });
   return { client: call.client, answer, scope };
 }
 
-/** Asks for a code (RFC 8628 section 3.1). */
+/** Requests a code (RFC 8628 section 3.1). */
 function requestDeviceCode(
   call: TokenCall & { client: ClientRecord },
   endpoint: string,
@@ -132,7 +132,7 @@ function requestDeviceCode(
   });
 }
 
-/** Asks once whether the user is done (RFC 8628 section 3.4). */
+/** Polls the token endpoint once (RFC 8628 section 3.4). */
 async function requestToken(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
   const { as, client, auth, options } = prepare(call);
   return withOAuthErrors(call, async () => {
@@ -146,30 +146,30 @@ async function requestToken(call: TokenCall, deviceCode: string, resource: strin
 
 interface Polling {
   request: () => Promise<TokenAnswer>;
-  /** Seconds between two questions, as the issuer wants it. */
+  /** Seconds between two polls, as set by the issuer. */
   interval: number;
-  /** Seconds until it is given up. */
+  /** Seconds until polling stops. */
   seconds: number;
-  /** The error of giving up. */
+  /** The error at that time. */
   timeoutError: () => AgentAuthError;
   signal: AbortSignal;
 }
 
-/** Asks until there is an answer. An issuer that is not there is asked less and less often (RFC 8628 section 3.5). */
+/** Polls until there is a result, less often while the issuer is unavailable (RFC 8628 section 3.5). */
 async function poll(
   { clock }: LoginContext,
-  { request: ask, seconds, timeoutError: over, signal, ...asked }: Polling,
+  { request, seconds, timeoutError, signal, interval: initial }: Polling,
 ): Promise<TokenAnswer> {
   const endsAt = clock.now() + seconds * 1000;
-  let interval = Math.min(Math.max(asked.interval, MIN_INTERVAL_S), MAX_INTERVAL_S);
+  let interval = Math.min(Math.max(initial, MIN_INTERVAL_S), MAX_INTERVAL_S);
   let pause = interval;
   for (;;) {
     const left = (endsAt - clock.now()) / 1000;
     if (left > 0) await clock.sleep(Math.min(pause, left) * 1000, signal);
-    // A question before its time would only be one too many.
-    if (left < pause) throw over();
+    // A poll before its time would only get slow_down.
+    if (left < pause) throw timeoutError();
     try {
-      return await ask();
+      return await request();
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       if (error.code === "slow_down") interval += SLOW_DOWN_S;
@@ -185,7 +185,7 @@ function nextPause(pause: number): number {
 }
 
 function codeExpired(): AgentAuthError {
-  return new AgentAuthError("expired_token", "nobody entered the code in time", {
+  return new AgentAuthError("expired_token", "the code was not entered in time", {
     class: "auth",
     hint: "begin the sign-in again",
   });

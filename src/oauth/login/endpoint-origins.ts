@@ -6,22 +6,22 @@ import type { LoginContext } from "./login-context.js";
 import type { LoginMethod } from "./login-method.js";
 import { timeoutError } from "./login-timeout.js";
 
-/** How a login is about to be done. */
+/** How a login is going to be done. */
 export interface LoginPlan {
   flow: LoginContext["flow"];
-  /** Asks the user; undefined where nobody can be asked. */
+  /** Asks the user; undefined if no user can be asked. */
   method: Pick<LoginMethod, "confirmEndpoints"> | undefined;
   signal: AbortSignal;
 }
 
 /**
- * Refuses an issuer that may be after the logins of another (mix-up, RFC 9700 section 4.4): its metadata name the
- * authorization endpoint of an honest issuer, and its own token endpoint gets the code and the verifier. A browser login
- * is safe where both endpoints have one origin, or where the callback names its issuer (RFC 9207). A device login has no
- * callback, so that only one origin for both endpoints will do. Everything else needs the user's consent.
+ * Rejects an issuer that may steal the logins of another one (mix-up, RFC 9700 section 4.4): its metadata name the
+ * authorization endpoint of an honest issuer, and its own token endpoint gets the code and the verifier. A browser
+ * login is safe if both endpoints have one origin, or if the callback names its issuer (RFC 9207). A device login has
+ * no callback, so both endpoints must have one origin. Everything else needs the user's consent.
  *
  * @returns the context of the login, in which a consent of the user is one of the overrides
- * @throws `AgentAuthError` `bad_server_metadata` without consent, `timeout` where the user does not answer
+ * @throws `AgentAuthError` `bad_server_metadata` without consent, `timeout` if the user does not answer
  */
 export async function checkEndpointOrigins(
   context: LoginContext,
@@ -37,13 +37,13 @@ export async function checkEndpointOrigins(
     authorizationEndpoint: first.address,
     tokenEndpoint: issuer.tokenEndpoint,
   };
-  const ends = follow(signal, context.loginTimeoutMs, () => timeoutError(server, context.loginTimeoutMs / 1000));
+  const deadline = follow(signal, context.loginTimeoutMs, () => timeoutError(server, context.loginTimeoutMs / 1000));
   try {
-    const confirming = method?.confirmEndpoints?.({ ...prompt, signal: ends.signal });
-    if (confirming && (await untilAborted(confirming, ends.signal)) === true)
+    const confirming = method?.confirmEndpoints?.({ ...prompt, signal: deadline.signal });
+    if (confirming && (await untilAborted(confirming, deadline.signal)) === true)
       return { ...context, overrides: { ...context.overrides, allowCrossOriginEndpoints: true } };
   } finally {
-    ends.release();
+    deadline.release();
   }
   throw refused("bad_server_metadata", {
     field: "token_endpoint",
@@ -60,7 +60,7 @@ interface FirstEndpoint {
   unless: string;
 }
 
-/** Where a login begins; undefined where what comes back names the issuer that it came from. */
+/** The endpoint that a login begins at; undefined if the callback names its issuer. */
 function firstEndpoint(issuer: ServerMetadata, flow: LoginContext["flow"]): FirstEndpoint | undefined {
   if (flow === "device") {
     const address = issuer.deviceAuthorizationEndpoint;

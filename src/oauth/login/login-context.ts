@@ -13,55 +13,55 @@ import type { ServerConnection } from "../http/server-connection.js";
 import type { LoginMethod } from "./login-method.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
 
-/** What every login of an agent client depends on. */
+/** What every login of an agent client needs. */
 export interface LoginContext extends DiscoveryContext {
   store: GrantStore;
   clock: Pick<Clock, "now" | "epoch" | "sleep">;
   profile: string;
   clientName: string;
   preRegistered: PreRegisteredClient | undefined;
-  /** How the issuer of that client is decided. */
+  /** How the issuer of that client is determined. */
   trust: IssuerTrust;
-  /** What a client of the method `private_key_jwt` signs with. */
+  /** The key of a client of the method `private_key_jwt`. */
   privateKey?: ClientKey | undefined;
-  /** Whether tokens are bound to a key of ours. */
+  /** Whether tokens are bound to a key of this client. */
   dpop: DpopPolicy;
-  /** What servers want to see in proofs of that key. */
+  /** DPoP nonces of the servers. */
   nonces: Nonces;
   clientMetadataUrl: string | undefined;
   /** Replaces the `resource` that the metadata names. */
   resource: string | undefined;
   flow: "browser" | "device";
-  /** Milliseconds that the user may take. */
+  /** Milliseconds for the user to log in. */
   loginTimeoutMs: number;
   loginHint: string | undefined;
-  /** Unix milliseconds of what servers refused lately, where that is what led to this login. */
+  /** Unix milliseconds of recent rejections by servers, if they led to this login. */
   refusals: readonly number[];
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** What one login asks for. */
+/** Input of one login. */
 export interface LoginRequest {
   mcpUrl: string;
   method: LoginMethod;
   scope: string | undefined;
   /** The scopes asked for before, in a step-up. */
   previousScope?: string | undefined;
-  /** The challenge of the answer that led here, if there was one. */
+  /** The challenge that led to the login, if there was one. */
   challenge?: BearerChallenge | undefined;
   signal: AbortSignal;
 }
 
 /**
- * What a client's options make of a login.
+ * The login context of a client's options.
  *
- * @param account which account is meant; without one, that of the options
- * @param by how its requests leave, and what goes on while it lasts
+ * @param account the account to log in with; default: that of the options
+ * @param connection the server connection, and the state of the client
  */
 export function loginContextOf(
   options: AgentClientOptions,
   account: string | undefined,
-  by: ServerConnection & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
+  connection: ServerConnection & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
 ): LoginContext {
   const issuer = expectedIssuer(options);
   const { trustNamedIssuer, confirmIssuer } = options;
@@ -78,7 +78,7 @@ export function loginContextOf(
     dpop,
   } = options;
   return {
-    ...by,
+    ...connection,
     timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
     overrides: options,
     store,

@@ -17,7 +17,7 @@ import type { LoginSession } from "./login-method.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { tokensOfLogin } from "./token-step.js";
 
-/** Logs the user in and keeps what comes of it. The grant is stored and read back before anybody is told. */
+/** Logs the user in and stores the grant, which is read back before the caller gets it. */
 export async function loginWith(asked: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
   const found = await discover(asked, request.mcpUrl, request.challenge, signal);
@@ -26,14 +26,14 @@ export async function loginWith(asked: LoginContext, request: LoginRequest): Pro
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, request);
   const resource = context.resource ?? found.resource?.resource ?? found.server;
-  return withReservation(context.store, grantKeyFor(context, found.server), async (room) => {
+  return withReservation(context.store, grantKeyFor(context, found.server), async (reservation) => {
     if (context.flow === "device") {
       const proofKey = await newProofKey(context.dpop, found);
       const prover = proverFor({ proofKey }, context.nonces);
       const { client, answer, scope } = await deviceLogin(context, { found, ...wanted, resource, request, prover });
       const overrides = overridesFor(found.issuer.issuer, context);
       const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides, proofKey };
-      return saveGrant(context, room, grantOf(context, login, answer));
+      return saveGrant(context, reservation, grantOf(context, login, answer));
     }
     const { issuer } = found.issuer;
     const preferredRedirectUri = await knownRedirect(context.store, issuer);
@@ -41,12 +41,12 @@ export async function loginWith(asked: LoginContext, request: LoginRequest): Pro
     return inSession(session, async () => {
       const { redirectUri } = session;
       const login = await prepareLogin(context, { found, ...wanted, resource, redirectUri, signal });
-      return completeLogin(context, login, { session, room, signal });
+      return completeLogin(context, login, { session, reservation, signal });
     });
   });
 }
 
-/** Waits in an open session for the callback of a login that was prepared before, and keeps the grant. */
+/** Waits in an open session for the callback of a prepared login, and stores the grant. */
 export function finishInSession(
   contextOf: () => LoginContext,
   login: PreparedLogin,
@@ -54,14 +54,16 @@ export function finishInSession(
   signal: AbortSignal,
 ): Promise<Grant> {
   return inSession(session, async () => {
-    // The account was settled when the login began, whatever this client would ask for.
+    // The login determines the account, not the options of this client.
     const context = { ...contextOf(), loginHint: login.account };
     const key = grantKeyFor(context, login.server);
-    return withReservation(context.store, key, (room) => completeLogin(context, login, { session, room, signal }));
+    return withReservation(context.store, key, (reservation) =>
+      completeLogin(context, login, { session, reservation, signal }),
+    );
   });
 }
 
-/** Holds the pre-registered client of a login to its issuer, before anything of it is sent. */
+/** Checks that the pre-registered client of a login belongs to the issuer, before any of its data is sent. */
 export async function checkClientIssuer(
   context: LoginContext,
   { server, issuer: { issuer } }: Discovered,
@@ -79,7 +81,7 @@ export async function checkClientIssuer(
   });
 }
 
-/** Tells a session exactly once how the work in it has ended, of a failure of whatever kind as well. */
+/** Runs work in a session and closes it exactly once with the outcome, whatever the failure. */
 async function inSession(session: LoginSession, work: () => Promise<Grant>): Promise<Grant> {
   const grant = await work().catch(async (error: unknown) => {
     await session.close({ ok: false, error: isAgentAuthError(error) ? error : internalError(error) });
@@ -89,31 +91,29 @@ async function inSession(session: LoginSession, work: () => Promise<Grant>): Pro
   return grant;
 }
 
-/** The login that a context is about. */
+/** The grant key of a login. */
 export function grantKeyFor({ profile, loginHint }: LoginContext, server: string): GrantKey {
   return { profile, server, account: loginHint };
 }
 
 interface Completion {
   session: LoginSession;
-  room: Reservation;
+  reservation: Reservation;
   signal: AbortSignal;
 }
 
-/** Sends the user off, judges the callback, trades its code, and keeps the grant. */
+/** Sends the user to the issuer, validates the callback, exchanges its code, and stores the grant. */
 async function completeLogin(
   context: LoginContext,
   login: PreparedLogin,
-  { session, room, signal }: Completion,
+  { session, reservation, signal }: Completion,
 ): Promise<Grant> {
   const authorized = await authorize(context, login, session, signal);
   const { client, answer } = await tokensOfLogin(context, authorized, signal);
-  return saveGrant(context, room, grantOf(context, { ...authorized.login, client }, answer));
+  return saveGrant(context, reservation, grantOf(context, { ...authorized.login, client }, answer));
 }
 
-/**
- * Says that a server has changed the authorization server that somebody was logged in at (MCP Authorization, SEP-2352).
- */
+/** Reports that a server names another authorization server than at the earlier login (MCP Authorization, SEP-2352). */
 export function reportNewIssuer(
   { remembered, onProgress }: LoginContext,
   { server, issuer }: Discovered<IssuerMetadata>,
@@ -121,10 +121,10 @@ export function reportNewIssuer(
   const before = remembered?.issuer;
   if (before === undefined || before === issuer.issuer) return;
   const names = `${quote(server)} names another authorization server than before: ${quote(issuer.issuer)}, not ${quote(before)}`;
-  onProgress?.({ about: "login", text: `${names}; no client or token of the old one is sent to the new one` });
+  onProgress?.({ about: "login", text: `${names}; clients and tokens of the old one are not sent to the new one` });
 }
 
-/** The scopes of a login, by the order of `chooseScope`, and those among them that nobody asked for. */
+/** The scopes of a login, by the order of `chooseScope`, and those of them that the caller did not request. */
 export function scopeFor(
   found: Discovered<IssuerMetadata>,
   request: Pick<LoginRequest, "scope" | "previousScope">,
@@ -158,7 +158,7 @@ interface Preparation {
   signal: AbortSignal;
 }
 
-/** A client and the request to log in with it; a client that the issuer has forgotten is replaced once. */
+/** Obtains a client and builds its authorization request; a client that the issuer has forgotten is replaced once. */
 export async function prepareLogin(context: LoginContext, preparation: Preparation): Promise<PreparedLogin> {
   const { found, scope, addedScope, resource, redirectUri, signal } = preparation;
   const form = redirectForm(redirectUri);
@@ -237,30 +237,30 @@ function grantOf(
 
 const SAVE_TRIES = 5;
 
-/** Stores a new grant over whatever is there, and reads it back: a login that was not kept is not a login. */
-async function saveGrant(context: LoginContext, room: Reservation, grant: Grant): Promise<Grant> {
+/** Stores a new grant in place of any other, and reads it back: a login counts only if its grant is stored. */
+async function saveGrant(context: LoginContext, reservation: Reservation, grant: Grant): Promise<Grant> {
   const { store, onProgress } = context;
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
     const stored = await store.read(grant);
     const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };
-    const saver = tries === 0 ? room : store;
-    if (!(await saver.save(next, stored?.generation))) {
-      // What was stored when the room was taken is not there any more. A save of its own needs the room on the disk.
-      await room.release();
+    const target = tries === 0 ? reservation : store;
+    if (!(await target.save(next, stored?.generation))) {
+      // Another process changed the stored grant, and a plain save needs the reserved disk space.
+      await reservation.release();
       continue;
     }
-    const back = await store.read(grant);
-    if (back && back.generation >= next.generation) {
+    const saved = await store.read(grant);
+    if (saved && saved.generation >= next.generation) {
       await bindUsedClient(context, next);
-      const more = scopesBeyond(grant.requestedScope, grant.tokens.scope);
-      if (more.length > 0) onProgress?.({ about: "login", text: widerScopeWarning(grant, more) });
-      return back;
+      const extra = scopesBeyond(grant.requestedScope, grant.tokens.scope);
+      if (extra.length > 0) onProgress?.({ about: "login", text: widerScopeWarning(grant, extra) });
+      return saved;
     }
     break;
   }
   throw new AgentAuthError(
     "store_failed",
-    `the sign-in succeeded, but its tokens could not be kept in ${quote(store.location)}`,
+    `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`,
     {
       class: "store",
       hint: "agentauth status tells where they should be",
@@ -268,11 +268,11 @@ async function saveGrant(context: LoginContext, room: Reservation, grant: Grant)
   );
 }
 
-function widerScopeWarning({ issuer, requestedScope }: Grant, more: readonly string[]): string {
-  const asked = `the token may do more than was asked for: ${quote(issuer)} granted ${quote(more.join(" "))}`;
+function widerScopeWarning({ issuer, requestedScope }: Grant, extra: readonly string[]): string {
+  const asked = `the token has more scopes than requested: ${quote(issuer)} granted ${quote(extra.join(" "))}`;
   return `warning: ${asked} beside ${quote(requestedScope)} (RFC 6749 section 3.3)`;
 }
 
 function internalError(cause: unknown): AgentAuthError {
-  return new AgentAuthError("internal_error", "the sign-in failed", { class: "internal", cause });
+  return new AgentAuthError("internal_error", "the login failed", { class: "internal", cause });
 }

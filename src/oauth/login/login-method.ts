@@ -1,29 +1,30 @@
 import type { AgentAuthError } from "../../errors.js";
 
 /**
- * How the user finishes a login. `agentauth/node` has the ways of a terminal (browser with a loopback listener, paste);
- * a program with an interface of its own gives its own.
+ * How the user completes a login. `agentauth/node` has methods for a terminal (browser with a loopback listener,
+ * paste); a program with its own interface implements its own.
  */
 export interface LoginMethod {
-  /** Milliseconds that the user may take. A device login is given up then; any other ends by itself. */
+  /** Milliseconds for the user to log in. Limits a device login; the others limit themselves. */
   readonly loginTimeoutMs?: number | undefined;
-  /** Makes ready to receive the callback, before anything is registered or shown. */
+  /** Prepares to receive the callback, before a client is registered or an address is shown. */
   open(request: LoginOpen): Promise<LoginSession>;
   /**
-   * Names the origins of two endpoints to the user and asks whether to go on, before anything is registered, shown or
-   * opened. A yes is remembered with the login, for its issuer. Without it such a login is refused, unless
+   * Shows the user the origins of two endpoints and asks for consent, before a client is registered or an address is
+   * opened. Consent is stored with the login, for its issuer. Without this method such a login is refused, unless
    * `allowCrossOriginEndpoints` is set.
    */
   confirmEndpoints?(prompt: EndpointsPrompt): Promise<boolean>;
   /**
-   * Shows the user the code of a device login (RFC 8628 section 3.3) and returns at once. Without it, no device login.
+   * Shows the user the code of a device login (RFC 8628 section 3.3) and returns at once. Without it, device logins
+   * fail.
    */
   showDeviceCode?(prompt: DevicePrompt): Promise<void>;
 }
 
 /**
- * Endpoints of an issuer on different origins, where nothing proves that they belong together: the login at the first is
- * handed to the second, which may have named the page of an honest issuer to get its codes (RFC 9700 section 4.4).
+ * Endpoints of an issuer on different origins without a proof that they belong together: the token endpoint gets the
+ * code of the login page, which may be that of an honest issuer (RFC 9700 section 4.4).
  */
 export interface EndpointsPrompt {
   /** The MCP server. */
@@ -34,11 +35,11 @@ export interface EndpointsPrompt {
   authorizationEndpoint: string;
   /** Where the code is sent. */
   tokenEndpoint: string;
-  /** Ends the login. */
+  /** Aborts the login. */
   signal: AbortSignal;
 }
 
-/** What a login is for. */
+/** The target of a login. */
 export interface LoginOpen {
   /** The MCP server. */
   resource: string;
@@ -46,61 +47,61 @@ export interface LoginOpen {
   issuer: string;
   /** The redirect address of an earlier registration with this issuer; using it again saves a new registration. */
   preferredRedirectUri?: string | undefined;
-  /** Ends the login. */
+  /** Aborts the login. */
   signal: AbortSignal;
 }
 
 /** A login that is ready to receive its callback. */
 export interface LoginSession {
-  /** Where the authorization server sends the user back to. */
+  /** The redirect address. */
   readonly redirectUri: string;
   /**
    * Sends the user to the authorization server and waits for the callback.
    *
-   * Only a callback with the right `state` counts; every other request is answered and changes nothing. Whether the
-   * answer can be trusted beyond that is decided by the caller. It may be called once more, where the answer was a no
-   * to scopes that can be left out: the browser that brought it is sent on then, if it still waits.
+   * Accepts only a callback with the right `state`; every other request is answered and ignored. The caller validates
+   * the rest. May be called a second time if the issuer rejected optional scopes: the waiting browser is then
+   * redirected again.
    *
    * @returns the parameters of the callback
    */
   authorize(request: AuthorizePrompt): Promise<URLSearchParams>;
-  /** Tells the user how it ended, then closes everything. Called exactly once, also after a failure. */
+  /** Shows the user the outcome, then closes everything. Called exactly once, also after a failure. */
   close(outcome: LoginOutcome): Promise<void>;
 }
 
-/** What the user needs to log in. */
+/** What the user needs for a login. */
 export interface AuthorizePrompt {
-  /** The address to open; https, or http on this machine. */
+  /** The address to open: https, or http on a loopback host. */
   url: string;
-  /** What the callback must carry. */
+  /** The `state` that the callback must have. */
   state: string;
   /**
-   * Whether a bare code may be pasted: only where PKCE is in force and the issuer promises no `iss`. The parameters are
+   * Whether the user may paste a bare code: only with PKCE and if the issuer does not promise `iss`. The parameters are
    * then those of a callback with this `state`.
    */
   allowBareCode: boolean;
   /**
-   * Where the code will be sent. The user should hear of it where its origin is not that of `url`, and be warned unless
-   * `promisesIss`: whoever is there may be after the code of an issuer that knows nothing of it.
+   * The endpoint that gets the code. Show it to the user if its origin is not that of `url`, with a warning unless
+   * `promisesIss`: it may steal the code of an honest issuer.
    */
   tokenEndpoint?: string | undefined;
   /** Whether the issuer promises to name itself in the callback (RFC 9207). */
   promisesIss?: boolean | undefined;
-  /** Ends the login. */
+  /** Aborts the login. */
   signal: AbortSignal;
 }
 
-/** How a login ended. */
+/** The outcome of a login. */
 export type LoginOutcome = { ok: true } | { ok: false; error: AgentAuthError };
 
 /** What the user needs for a device login. */
 export interface DevicePrompt {
   /** The address to visit. */
   verificationUri: string;
-  /** The same with the code in it, where the server gives one. */
+  /** The same with the code in it, if the server returned one. */
   verificationUriComplete: string | undefined;
   /** The code to type. */
   userCode: string;
-  /** Seconds until nobody asks for the token any more: the code has ended, or the time for a login is over. */
+  /** Seconds until polling stops, because the code has expired or the login has timed out. */
   expiresIn: number;
 }

@@ -2,39 +2,39 @@ import { type Grant, hasExpired } from "../grant/grant.js";
 import { GRANT_STRATEGIES, type GrantFlag } from "../machine/grant-strategies.js";
 import { machineGrantOf } from "../machine/machine-grant.js";
 
-/** A login as `status` shows it: nothing in it is secret. */
+/** A stored login as `status` shows it, without secrets. */
 export interface LoginStatus {
   /** The profile that it belongs to. */
   profile: string;
   /** The MCP server, canonical. */
   server: string;
-  /** The account that the login was asked for; null when none was named. */
+  /** The account that the login requested; null if none was named. */
   account: string | null;
-  /** How its tokens are obtained: by a login of a user (`sign-in`), or by this machine grant. */
+  /** How it gets tokens: by a login of the user (`sign-in`), or by a machine grant. */
   grant: "sign-in" | GrantFlag;
-  /** How its tokens are used: those of type `DPoP` are bound to a key that is kept with them. */
+  /** The type of its tokens: `DPoP` tokens are bound to a key that is stored with them. */
   token_type: "Bearer" | "DPoP";
-  /** What is sent as `resource`. */
+  /** The `resource` parameter. */
   resource: string;
   /** The authorization server. */
   issuer: string;
-  /** The client that the tokens were given to. */
+  /** The client that the tokens were issued to. */
   client_id: string;
-  /** The scopes granted, separated by blanks; null when nothing was said of them. */
+  /** The scopes granted, separated by blanks; null if unknown. */
   scope: string | null;
-  /** RFC 3339; null when the issuer did not say. */
+  /** RFC 3339; null if the issuer did not say. */
   expires_at: string | null;
   /** RFC 3339. */
   signed_in_at: string;
-  /** `over` when the issuer said that the grant has ended. */
+  /** `over` if the issuer rejected the grant. */
   state: "valid" | "expired" | "over";
-  /** Whether it can be refreshed without the user. */
+  /** Whether it can be refreshed without a login. */
   refreshable: boolean;
-  /** RFC 3339, where the answer to the last refresh was lost on the way; the token is used until it expires. Else null. */
+  /** RFC 3339 if the response to the last refresh was lost, so that the token is used until it expires; else null. */
   refresh_lost_at: string | null;
-  /** Why it is over; null when it is not. */
+  /** Why the issuer rejected it; null if it did not. */
   reason: string | null;
-  /** Where the store keeps it. */
+  /** Where it is stored. */
   stored_in: string;
 }
 
@@ -55,7 +55,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     signed_in_at: new Date(grant.signedInAt).toISOString(),
     state: grant.retired ? "over" : hasExpired(grant.tokens, now) ? "expired" : "valid",
-    // A machine asks again, with what it was given to ask with.
+    // A machine uses its own credential.
     refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
     refresh_lost_at: grant.lostRefresh === undefined ? null : new Date(grant.lostRefresh.at).toISOString(),
     reason: grant.retired?.reason ?? null,

@@ -1,18 +1,18 @@
 import { AgentAuthError } from "../../errors.js";
 import { shellWord } from "../../redact.js";
 
-/** Milliseconds that the user may take to log in, where nobody says otherwise. */
+/** Default milliseconds for the user to log in. */
 export const DEFAULT_LOGIN_TIMEOUT_MS = 300_000;
 
-/** Nobody came back. */
+/** The error for a login that the user did not finish. */
 export function timeoutError(resource: string, seconds: number): AgentAuthError {
-  return new AgentAuthError("timeout", `nobody finished the sign-in within ${duration(seconds)}`, {
+  return new AgentAuthError("timeout", `the login was not finished within ${duration(seconds)}`, {
     class: "auth",
     hint: `run agentauth login ${shellWord(resource)} again; --login-timeout <seconds> gives more time`,
   });
 }
 
-/** A span as people say it. */
+/** A time span as text. */
 export function duration(seconds: number): string {
   const [count, unit] = seconds >= 120 ? [Math.floor(seconds / 60), "minute"] : [Math.round(seconds), "second"];
   return `${count} ${unit}${count === 1 ? "" : "s"}`;

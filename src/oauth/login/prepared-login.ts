@@ -3,34 +3,34 @@ import type { ServerMetadata } from "../discovery/types.js";
 import type { ClientRecord } from "../grant/grant.js";
 import type { PendingAuthorization } from "./authorization.js";
 
-/** A login whose person has been, or is to be, sent off: all that is needed to make a grant of the callback. */
+/** A login before its callback: everything that is needed to make a grant of it. */
 export interface PreparedLogin {
   /** The MCP server, canonical. */
   readonly server: string;
-  /** The account that is asked for; undefined when none was named. */
+  /** The requested account; undefined if none was named. */
   readonly account: string | undefined;
   /** The authorization server. */
   readonly issuer: ServerMetadata;
-  /** The client that asks. */
+  /** The client of the login. */
   readonly client: ClientRecord;
-  /** The scopes that are asked for. */
+  /** The requested scopes. */
   readonly scope: readonly string[];
-  /** Those among them that nobody asked for: left out where the issuer does not like them. */
+  /** Those of them that the caller did not request: omitted if the issuer rejects them. */
   readonly addedScope: readonly string[];
-  /** What is sent as `resource`. */
+  /** The `resource` parameter. */
   readonly resource: string;
-  /** The rules that were lifted for this issuer, by the names of the client's options. */
+  /** The checks disabled for this issuer, by the names of the client's options. */
   readonly overrides: readonly string[];
-  /** The key that the tokens are to be bound to. */
+  /** The key that the tokens are bound to. */
   readonly proofKey: Secret | undefined;
-  /** The authorization request, with the secrets that prove the callback to be its own. */
+  /** The authorization request, with the secrets that the callback is validated with. */
   readonly pending: PendingAuthorization;
 }
 
-/** A login whose callback was judged. */
+/** A login whose callback has been validated. */
 export interface AuthorizedLogin {
-  /** The login as it was asked for in the end. */
+  /** The login as last requested. */
   login: PreparedLogin;
-  /** The callback's parameters, as `checkCallback` passed them. */
+  /** The callback's parameters, as returned by `checkCallback`. */
   parameters: URLSearchParams;
 }

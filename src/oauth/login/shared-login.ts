@@ -12,37 +12,37 @@ import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
 
-/** What logging the user in depends on. */
+/** What a login of the user needs. */
 export interface SharedLoginContext {
-  /** How the user logs in; undefined where nobody may be asked. */
+  /** How the user logs in; undefined if no login is allowed. */
   method: LoginMethod | undefined;
-  /** Everything else that a login needs; what the user lifted for the login before stays lifted for its issuer. */
+  /** Everything else that a login needs; the overrides of the earlier login remain in force for its issuer. */
   loginContext(key: GrantKey, before: Grant | undefined): LoginContext;
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** What one login is for. */
+/** Input of a shared login. */
 export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;
   /** The scopes asked for before, in a step-up. */
   previousScope?: string | undefined;
   challenge?: BearerChallenge;
-  /** The grant that is not good enough, if there is one; a newer one does as well. */
+  /** The grant to replace, if there is one; a newer one is accepted as the result. */
   seen?: Grant | undefined;
-  /** The same where its server did not take it. */
+  /** The same if its server rejected it. */
   refused?: Grant;
-  /** Whether the user asked for it, rather than a program that found it needed. */
+  /** Whether the user requested it, rather than a program that needs a token. */
   explicit?: boolean;
   signal?: AbortSignal | undefined;
 }
 
-/** How long a login that the user turned down is not asked for again by programs. */
+/** How long programs do not request a login again after the user declined it. */
 const DECLINED_MS = 5 * 60_000;
 
 /**
- * Logs the user in: one at a time for all processes that share the store. Those that come while one is on its way wait
- * for its result, so that no more than one browser opens.
+ * Logs the user in: one login at a time across all processes that share the store. The others wait for its result, so
+ * that only one browser opens.
  */
 export function sharedLogin(
   context: SharedLoginContext,
@@ -51,13 +51,13 @@ export function sharedLogin(
   const { key, scope, seen, refused, explicit, signal } = request;
   const { profile, server, account } = key;
   const { method } = context;
-  if (method === undefined) throw loginRequired(key, "nobody is signed in");
+  if (method === undefined) throw loginRequired(key, "not logged in");
   const before = seen ?? refused;
   const about = context.loginContext(key, before);
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
   const wanted = splitScope(scope);
-  // What somebody else logged in since the grant that is not good enough was read.
+  // A grant that another process has stored since the one to replace was read.
   const newer = async () => {
     const stored = await store.read(key);
     if (!stored || stored.retired || !coversScope(stored, wanted) || unmetRequirement(stored, login)) return undefined;
@@ -66,7 +66,7 @@ export function sharedLogin(
   return store.lease(
     `login ${profile} ${server} ${account ?? ""}`,
     async (lease) => {
-      // A store that cannot be read is found out before the user is troubled.
+      // Detects an unreadable store before the user is asked.
       const stored = await newer();
       if (stored && (lease.waited || !explicit)) return stored;
       rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch() });
@@ -84,7 +84,7 @@ export function sharedLogin(
       signal,
       until: newer,
       onWait: ({ pid }) => {
-        const text = `process ${pid ?? "?"} is signing in at ${server}; waiting for it`;
+        const text = `process ${pid ?? "?"} is logging in at ${server}; waiting for it`;
         context.onProgress?.({ about: "login", text });
       },
     },
@@ -97,18 +97,21 @@ interface LoginAttempt {
   now: number;
 }
 
-/** The user who said no, or did not come, is not asked again at once by every program that would like a token. */
+/**
+ * Rethrows the failure of a recent login, so that a user who declined it is not asked again by every program that needs
+ * a token.
+ */
 function rethrowDeclined(lease: Lease, { key, explicit, now }: LoginAttempt): void {
   const { failure, endedAt } = lease.before ?? {};
   if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
   const isRemembered = failure.class === "auth" && now - endedAt <= DECLINED_MS && now >= endedAt;
   if (!lease.waited && (explicit || !isRemembered)) return;
-  // It stays the failure of the attempt in which the user was asked, and the time since then is what counts.
+  // The failure stays that of the attempt in which the user was asked, and so does its time.
   lease.rollback();
   if (lease.waited) throw failureOf(failure);
   throw new AgentAuthError(
     failure.code,
-    `the sign-in at ${quote(key.server)} ended ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`,
+    `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`,
     { class: "auth", hint: `to be asked again: ${loginCommand(key)}` },
   );
 }

@@ -8,15 +8,15 @@ import { loginCommand } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 
-/** The tokens of a login, and the client as it proved itself. */
+/** The tokens of a login, and the client with the authentication method that worked. */
 export interface LoginTokens {
   client: ClientRecord;
   answer: TokenAnswer;
 }
 
 /**
- * Trades the code of a login for tokens. A client whose secret is not taken in the way that the registration named sends
- * it once in the other way, where the issuer lists that as well, and does so from then on.
+ * Exchanges the code of a login for tokens. If the issuer rejects the authentication method of the registration, tries
+ * the other method for client secrets once, if the issuer lists it, and stores it for later requests.
  */
 export async function tokensOfLogin(
   context: LoginContext,
@@ -27,33 +27,33 @@ export async function tokensOfLogin(
   const { redirectUri, verifier, resource } = pending;
   const prover = proverFor(login, context.nonces);
   const { tokenEndpoint } = issuer;
-  const exchange = async (by: ClientRecord): Promise<LoginTokens> => {
+  const exchangeWith = async (by: ClientRecord): Promise<LoginTokens> => {
     const call = { ...context, issuer: issuer.issuer, tokenEndpoint, client: by, prover, signal };
     return { client: by, answer: await exchangeCode(call, { parameters, redirectUri, verifier, resource }) };
   };
   const form = redirectForm(redirectUri);
   return withClientRefusal(context, { client, form, signal }, async () => {
     try {
-      return await exchange(client);
+      return await exchangeWith(client);
     } catch (error) {
-      const other = isInvalidClient(error) ? alternateAuthMethod(client, issuer, context.preRegistered) : undefined;
-      if (other === undefined) throw error;
-      const tokens = await exchange(other);
-      if (client.source === "dynamic") await context.store.saveClient(other, form);
+      const alternate = isInvalidClient(error) ? alternateAuthMethod(client, issuer, context.preRegistered) : undefined;
+      if (alternate === undefined) throw error;
+      const tokens = await exchangeWith(alternate);
+      if (client.source === "dynamic") await context.store.saveClient(alternate, form);
       return tokens;
     }
   });
 }
 
-/** A client that was got for a login. */
+/** The client of a login. */
 export interface LoginClient {
   client: ClientRecord;
-  /** Which registrations can serve the login. */
+  /** The redirect form that its registration is stored under. */
   form: string;
   signal: AbortSignal;
 }
 
-/** Does what a client is needed for; one that we registered and the issuer does not take is not used again. */
+/** Runs work with a client; one that we registered and the issuer rejects is not used again. */
 export async function withClientRefusal<T>(
   { store }: Pick<LoginContext, "store">,
   { client, form, signal }: LoginClient,
@@ -68,24 +68,25 @@ export async function withClientRefusal<T>(
   }
 }
 
-/** Whether an issuer says that it does not know a client, or not with this proof (RFC 6749 section 5.2). */
+/** Whether an issuer rejects a client or its authentication (RFC 6749 section 5.2). */
 export function isInvalidClient(error: unknown): error is AgentAuthError {
   return isAgentAuthError(error) && error.code === "invalid_client";
 }
 
-/**
- * A failed login with the command that asks for fewer scopes, where the issuer did not like those that were asked for.
- */
+/** Adds the command that requests fewer scopes to the error of a login whose scopes the issuer rejected. */
 export function withScopeHint(
   error: unknown,
   { profile }: Pick<LoginContext, "profile">,
   { server, account, scope }: Pick<PreparedLogin, "server" | "account" | "scope">,
 ): unknown {
   if (!isAgentAuthError(error) || error.code !== "invalid_scope" || error.hint !== undefined) return error;
-  const rest = scope.filter((one) => one !== "offline_access");
+  const reducedScope = scope.filter((one) => one !== "offline_access");
   const command = loginCommand(
     { profile, server, account },
-    rest.length < scope.length ? { scope: rest.join(" ") } : {},
+    reducedScope.length < scope.length ? { scope: reducedScope.join(" ") } : {},
   );
-  return withHint(error, rest.length < scope.length ? command : `${command} --scope "<scopes>" asks for others`);
+  return withHint(
+    error,
+    reducedScope.length < scope.length ? command : `${command} --scope "<scopes>" asks for others`,
+  );
 }

@@ -9,23 +9,23 @@ import type { ClientRecord } from "../grant/grant.js";
 import { type ConnectionOptions, ConnectionPool } from "../http/server-connection.js";
 import type { TokenCall } from "./token.js";
 
-/** Where a request for a token goes, and who asks. */
+/** The endpoint and the client of a token request. */
 export interface TokenCallOptions extends ConnectionOptions {
-  /** The issuer identifier. A client that proves itself by a key names it as the audience. */
+  /** The issuer identifier: the audience of a client assertion. */
   issuer: string;
-  /** https, or http to this machine. */
+  /** An https address, or http on a loopback host. */
   tokenEndpoint: string;
-  /** The client that asks. */
+  /** The client that requests the token. */
   client: PreRegisteredClient;
-  /** Proves the key that the tokens are to be bound to; without it they are bearer tokens. */
+  /** Signs the DPoP proofs of the key that the tokens are bound to; without it they are bearer tokens. */
   prover?: Prover | undefined;
-  /** Ends the request. */
+  /** Aborts the request. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * What the functions that make one request to a token endpoint are given. An `AgentClient` does it all by itself; this is
- * for programs that know the endpoint and keep what comes of it themselves.
+ * Prepares the functions that make one request to a token endpoint. An `AgentClient` does this itself; this function is
+ * for programs that know the endpoint and store the tokens themselves.
  *
  * @example
  * const call = tokenCall({ issuer, tokenEndpoint, client: { clientId, clientSecret } });
@@ -42,7 +42,7 @@ export function tokenCall(options: TokenCallOptions): TokenCall {
   return { http, clock, issuer, tokenEndpoint, client: record, privateKey, prover, signal };
 }
 
-/** The record of a client whose issuer lists nothing. */
+/** The record of a client whose issuer lists no authentication methods. */
 export function recordOf(client: PreRegisteredClient, issuer: string): ClientRecord {
   const clientSecret = secretOf(client);
   const method = clientSecret === undefined ? "none" : "client_secret_basic";
@@ -58,7 +58,7 @@ export function recordOf(client: PreRegisteredClient, issuer: string): ClientRec
 }
 
 /**
- * Checks an address that our own user gives, to which secrets will be sent: over TLS, or not off this machine.
+ * Checks an address from the user that secrets are sent to: https, or http on a loopback host.
  *
  * @throws `AgentAuthError` `usage`
  */

@@ -10,29 +10,29 @@ import type { ClientRecord, Grant, TokenAnswer } from "../grant/grant.js";
 import { isToken, type OAuthHttp, UNVERIFIED_ID_TOKEN } from "../http/http.js";
 import { oauthError } from "./oauth-error.js";
 
-/** What a request to the token endpoint is made with. */
+/** Input of a request to the token endpoint. */
 export interface TokenCall {
-  /** How the request leaves. */
+  /** The HTTP client. */
   http: OAuthHttp;
-  /** Dates answers that have no date of their own. */
+  /** Dates responses without a `Date` header. */
   clock: Pick<Clock, "epoch">;
   /** The issuer identifier. */
   issuer: string;
-  /** Where the request goes. */
+  /** The address of the token endpoint. */
   tokenEndpoint: string;
-  /** The client that asks. */
+  /** The client that requests the token. */
   client: ClientRecord;
-  /** What a client of the method `private_key_jwt` signs with. */
+  /** The key of a client of the method `private_key_jwt`. */
   privateKey?: ClientKey | undefined;
-  /** Proves the key that the tokens are to be bound to (RFC 9449); without it they are bearer tokens. */
+  /** Signs the DPoP proofs of the key that the tokens are bound to (RFC 9449); without it they are bearer tokens. */
   prover?: Prover | undefined;
-  /** Ends the request. */
+  /** Aborts the request. */
   signal: AbortSignal | undefined;
-  /** Called right before a request leaves; what it throws keeps it from leaving. */
+  /** Called right before a request is sent; if it throws, nothing is sent. */
   beforeSend?: (() => void) | undefined;
 }
 
-/** The code of a finished authorization, with all that proves that it is ours. */
+/** The code of a finished authorization, with its PKCE verifier. */
 export interface CodeExchange {
   /** The callback's parameters as {@link checkCallback} passed them. */
   parameters: URLSearchParams;
@@ -41,7 +41,7 @@ export interface CodeExchange {
   resource: string | undefined;
 }
 
-/** Trades a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). Never repeated. */
+/** Exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). Never retried. */
 export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
   const { as, client, auth, options } = prepare(call);
   return withOAuthErrors(call, async () => {
@@ -63,10 +63,10 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
   });
 }
 
-/** A code is good for one request: where that one got no answer the code may be used up, and only a new login helps. */
+/** A code is valid for one request: without a response it may be used up, and only a new login helps. */
 function asLoginFailure(error: unknown): unknown {
   if (!isAgentAuthError(error) || (error.code !== "timeout" && error.code !== "connection_reset")) return error;
-  return new AgentAuthError(error.code, `${error.message}; the sign-in cannot be continued`, {
+  return new AgentAuthError(error.code, `${error.message}; the login cannot be continued`, {
     class: "auth",
     url: error.url,
     hint: "sign in again",
@@ -74,7 +74,7 @@ function asLoginFailure(error: unknown): unknown {
   });
 }
 
-/** Asks for new tokens with a grant's refresh token (RFC 6749 section 6). Never repeated: whether to is the caller's to say. */
+/** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Never retried: that is up to the caller. */
 export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
   const { as, client, auth, options } = prepare({ ...call, lenient: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
@@ -89,16 +89,16 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
 }
 
 const CENTURY_S = 100 * 365 * 24 * 3600;
-/** With what an issuer may sign an id token (RFC 7518 section 3.1, RFC 8037): by default oauth4webapi takes RS256 alone. */
+/** Signing algorithms for id tokens (RFC 7518 section 3.1, RFC 8037): by default oauth4webapi accepts RS256 only. */
 const ID_TOKEN_ALGORITHMS = ["RS", "PS", "ES", "HS"]
   .flatMap((family) => ["256", "384", "512"].map((bits) => family + bits))
   .concat("EdDSA", "Ed25519");
 
-/** What oauth4webapi wants to know of the server, the client and how requests leave. */
+/** The server, client, authentication and options in the form of oauth4webapi. */
 export function prepare(
   call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "prover" | "signal" | "beforeSend"> & {
     tokenEndpoint?: string;
-    /** Whether what is wrong beside the access token is left out, rather than the answer refused. */
+    /** Whether to drop invalid members other than the access token, rather than reject the response. */
     lenient?: boolean;
   },
 ) {
@@ -110,13 +110,13 @@ export function prepare(
   };
   return {
     as,
-    // An id token is only ever shown to the issuer that gave it: what it says of the time decides nothing, and the clock
-    // of this machine may be wrong.
+    // An id token is only sent back to its issuer: its times decide nothing, and the clock of this machine may be
+    // wrong.
     client: { client_id: client.clientId, [oauth.clockTolerance]: CENTURY_S } as oauth.Client,
     auth: clientAuth(client, call.privateKey),
     options: {
       [oauth.customFetch]: call.http.fetcher(call) as never,
-      // Addresses were checked when they were read; http is left only between servers on this machine.
+      // The metadata checks allow http only between servers on this machine.
       [oauth.allowInsecureRequests]: isLoopbackHost(new URL(call.issuer).hostname),
     },
   };
@@ -125,7 +125,7 @@ export function prepare(
 export function answerOf(call: TokenCall, response: Response, answer: oauth.TokenEndpointResponse): TokenAnswer {
   const complain = (field: string, rule: string, value: unknown = undefined) =>
     refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
-  // Never quoted: what is wrong with a token is no reason to show it.
+  // An invalid token is not quoted either: it may be a secret.
   const token = (field: string, value: string | undefined) => {
     if (value !== undefined && !isToken(value)) {
       throw complain(
@@ -137,7 +137,7 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
     return value;
   };
   const { access_token, refresh_token, id_token, expires_in, scope, token_type } = answer;
-  // A token that is not bound to the key would be another one than was asked for, and anybody's who finds it.
+  // A token that is not bound to the key is not the one requested, and usable by anyone who finds it.
   const rule = call.prover ? 'must be "DPoP" (RFC 9449 section 5)' : 'must be "Bearer" (RFC 6749 section 5.1)';
   if (token_type !== (call.prover ? "dpop" : "bearer")) throw complain("token_type", rule, token_type);
   if (expires_in !== undefined && !(expires_in > 0))
@@ -154,17 +154,17 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
 }
 
 /**
- * When the answer was made, on our clock. The issuer's `Date` is as good as ours where they nearly agree; where they do
- * not, one of them is wrong, and only ours will be looked at again.
+ * When the response was made, by our clock. The issuer's `Date` counts if both nearly agree; if not, one clock is
+ * wrong, and all later comparisons use ours.
  */
 function issuedAt(date: number, now: number): number {
   return Number.isFinite(date) && Math.abs(date - now) < 5000 ? Math.min(date, now) : now;
 }
 
 /**
- * Runs a request of oauth4webapi and gives its failures our form.
+ * Runs a request of oauth4webapi and converts its errors to `AgentAuthError`.
  *
- * @param known secrets that the server knows without having been told them in this request
+ * @param known secrets that the server knows but that this request did not send
  */
 export async function withOAuthErrors<T>(
   call: Pick<TokenCall, "tokenEndpoint" | "prover">,
@@ -179,8 +179,8 @@ export async function withOAuthErrors<T>(
 }
 
 /**
- * Makes a request once more where the server wants a nonce of its own in the proof (RFC 9449 section 8): it has not looked
- * at what else was sent. Once, since a server that wants another one each time would be asked for ever.
+ * Repeats a request if the server requires a nonce in the proof (RFC 9449 section 8), since it has not processed the
+ * rest. Only once: a server could require another nonce each time.
  */
 async function withNonce<T>(
   { prover, tokenEndpoint }: Pick<TokenCall, "prover" | "tokenEndpoint">,
@@ -190,8 +190,8 @@ async function withNonce<T>(
   try {
     return await work();
   } catch (thrown) {
-    const isAsked = thrown instanceof oauth.ResponseBodyError && thrown.error === "use_dpop_nonce";
-    if (!isAsked || prover?.nonces.get(tokenEndpoint) === before) throw thrown;
+    const isNonceRequired = thrown instanceof oauth.ResponseBodyError && thrown.error === "use_dpop_nonce";
+    if (!isNonceRequired || prover?.nonces.get(tokenEndpoint) === before) throw thrown;
     return work();
   }
 }

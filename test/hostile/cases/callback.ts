@@ -172,7 +172,7 @@ const answers: HostileCase[] = [
     "C6",
     "with the right state, and neither code nor error",
     { code: null },
-    ["code", "is needed (RFC 6749 section 4.1.2)"],
+    ["code", "is required (RFC 6749 section 4.1.2)"],
     { code: "bad_callback" },
   ),
   refused(
@@ -310,7 +310,7 @@ const courses: HostileCase[] = [
     code: "timeout",
     flags: ["--login-timeout", "2"],
     person: staysAway,
-    says: ["nobody finished the sign-in within 2 seconds", "--login-timeout"],
+    says: ["the login was not finished within 2 seconds", "--login-timeout"],
     requests: SENT_OFF.slice(0, -1),
     store: "logins",
   },

@@ -153,7 +153,7 @@ const page: Reply = { headers: { "content-type": "text/html" }, text: "<html>\u0
 const EXPIRED = {
   outcome: "auth",
   done: "an end that says to sign in again; the code is not sent twice",
-  says: ["the sign-in cannot be continued"],
+  says: ["the login cannot be continued"],
 } as const;
 
 const replies: HostileCase[] = [

@@ -178,7 +178,7 @@ describe("a sign-in", () => {
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
     await login(scene, { onProgress });
     expect(told).toEqual([
-      `"${scene.mcp.url}" names another authorization server than before: "${other.issuer}", not "${scene.issuer.issuer}"; no client or token of the old one is sent to the new one`,
+      `"${scene.mcp.url}" names another authorization server than before: "${other.issuer}", not "${scene.issuer.issuer}"; clients and tokens of the old one are not sent to the new one`,
     ]);
   });
 });
@@ -213,7 +213,7 @@ describe("scopes that the issuer does not like", () => {
       ["a b", null],
     ]);
     expect(told).toEqual([
-      `"${scene.issuer.issuer}" does not give "offline_access" with the other scopes, though it lists it; asking without it`,
+      `"${scene.issuer.issuer}" lists "offline_access" but does not grant it with the other scopes; requesting without it`,
     ]);
     const [first, second] = scene.login.urls.map(({ searchParams: query }) => query.get("state"));
     expect(first).not.toBe(second);

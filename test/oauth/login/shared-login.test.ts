@@ -146,7 +146,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
       const error = await person.agent.token(mcp.url).catch((thrown: unknown) => thrown as Error & { hint?: string });
       expect(error).toMatchObject({ code: "access_denied", hint: `to be asked again: agentauth login ${mcp.url}` });
       const { message } = error as Error;
-      expect(message).toMatch(/ended \d+ s ago: the login failed with "access_denied": they said no$/);
+      expect(message).toMatch(/failed \d+ s ago: the login failed with "access_denied": they said no$/);
       const ago = Number(/ended (\d+) s/.exec(message)?.[1]);
       expect(Math.floor(ago / 60)).toBe(minute);
       expect(message.match(/ s ago/g)).toHaveLength(1);

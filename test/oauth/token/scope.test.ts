@@ -63,7 +63,7 @@ describe("what was granted beyond what was asked for", () => {
     expect(said).toEqual([]);
     issuer.tokenAnswer = { scope: "admin read root" };
     await client.login(mcp.url, { scope: "read" });
-    expect(said).toEqual([expect.stringMatching(/^sign-in: warning: .*granted "admin root" beside "read"/)]);
+    expect(said).toEqual([expect.stringMatching(/^login: warning: .*granted "admin root" beside "read"/)]);
     expect(await store.list()).toMatchObject([{ tokens: { scope: "admin read root" } }]);
   });
 });
