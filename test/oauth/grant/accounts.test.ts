@@ -25,7 +25,7 @@ describe("a login whose file cannot be used", () => {
     const ambiguous = { code: "account_ambiguous", class: "store", hint: expect.stringContaining("--account-hint") };
     await expect(agent().token(mcp.url)).rejects.toMatchObject({
       ...ambiguous,
-      message: expect.stringContaining('"alice" is signed in'),
+      message: expect.stringContaining('"alice" is logged in'),
     });
     await expect(agent().logout(mcp.url)).rejects.toMatchObject(ambiguous);
     expect((await agent("alice").token(mcp.url)).value).toBe("access-as-2");

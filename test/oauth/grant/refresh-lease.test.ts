@@ -250,7 +250,7 @@ describe("a renewal whose answer is lost", () => {
     expect(scene.renewals()).toBe(2);
     scene.issuer.routes[TOKEN] = refusal;
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
-      message: expect.stringContaining("got no answer"),
+      message: expect.stringContaining("got no response that could be stored"),
     });
   });
 

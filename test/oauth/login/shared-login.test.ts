@@ -147,7 +147,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
       expect(error).toMatchObject({ code: "access_denied", hint: `to be asked again: agentauth login ${mcp.url}` });
       const { message } = error as Error;
       expect(message).toMatch(/failed \d+ s ago: the login failed with "access_denied": they said no$/);
-      const ago = Number(/ended (\d+) s/.exec(message)?.[1]);
+      const ago = Number(/failed (\d+) s/.exec(message)?.[1]);
       expect(Math.floor(ago / 60)).toBe(minute);
       expect(message.match(/ s ago/g)).toHaveLength(1);
       await clock.sleep(MINUTE, SIGNAL);
