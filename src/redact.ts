@@ -1,17 +1,17 @@
 /**
- * What may be shown to a person: secrets masked, and text from a server made harmless.
+ * Makes text safe to print: masks secrets, and escapes text from servers.
  *
  * This module imports nothing, so that every layer can use it.
  */
 
-/** What stands where a secret would stand. */
+/** The text that replaces a secret. */
 export const MASK = "********";
 
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /**
  * A string that does not print: `String()`, `JSON.stringify`, `util.inspect` and template literals show a mask.
- * Only {@link Secret.reveal} gives the value.
+ * Only {@link Secret.reveal} returns the value.
  */
 export class Secret {
   readonly #value: string;
@@ -56,7 +56,7 @@ const MASKING_PROTOTYPE = Object.defineProperties(Object.create(Object.prototype
 
 /**
  * Makes a plain object that holds a `client_secret` print and serialise with the secret masked. The property itself
- * stays as it is, so that a program that asks for it by name gets it.
+ * stays as it is, so that a program can read it by name.
  *
  * @returns the same object
  */
@@ -65,7 +65,7 @@ export function hideClientSecret<T extends object>(holder: T): T {
 }
 
 // Controls, the invisible and default-ignorable characters, separators that break a line, blanks that are not U+0020
-// and characters that are no characters: everything that moves, hides or reorders what stands beside it.
+// and unassigned code points: everything that moves, hides or reorders the text beside it.
 const UNSAFE =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\u{1d159}]|[^\S ]|(?:(?!\p{Default_Ignorable_Code_Point})\p{M}){9,}/gu;
 // Presentation selectors are invisible too, but they belong to the emoji that they follow.
@@ -74,10 +74,10 @@ const SAFE_ASCII = /^[\x20-\x7e]*$/;
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\u001b": "\\e" };
 
 /**
- * The one escaping function for text that a person sees: control characters, escape sequences, bidirectional and
+ * The one escaping function for text that a user sees: control characters, escape sequences, bidirectional and
  * invisible code points come out as visible escapes such as `\e`, `\n` or `\u{202e}`, on one line.
  *
- * A run of more than eight combining marks is named by its length, since it would paint over its neighbours.
+ * A run of more than eight combining marks is replaced by its length, because it would paint over its neighbours.
  */
 export function escapeText(text: string): string {
   if (SAFE_ASCII.test(text)) return text;
@@ -120,7 +120,7 @@ function safeJson(value: unknown): string | undefined {
 }
 
 const SECRET_SHAPES: readonly [RegExp, string][] = [
-  // What comes after the flag --dpop is a choice, and a hint that hides it helps nobody.
+  // The value of the flag --dpop is not a secret, and a hint must show it.
   [/\b(bearer|basic|(?<!--)dpop)(\s+)[\w\-.~+/]{6,}=*/gi, `$1$2${MASK}`],
   [
     /("(?:access_token|refresh_token|id_token|client_secret|code_verifier|assertion|subject_token|actor_token)"\s*:\s*")(?:[^"\\]|\\.)*/g,
@@ -135,16 +135,16 @@ const SECRET_SHAPES: readonly [RegExp, string][] = [
   [USER_INFO, `$1${MASK}@`],
 ];
 
-/** Masks secrets in text, by the values it was told and by the shapes that secrets have. */
+/** Masks secrets in text: the values that were added, and whatever has the shape of a secret. */
 export class Redactor {
   readonly #values = new Set<string>();
 
-  /** Remembers a value that must never be shown. Values under six characters are left to the shapes. */
+  /** Remembers a value that must never be shown. Values under six characters are masked by their shape only. */
   add(value: string): void {
     if (value.length >= 6) this.#values.add(value);
   }
 
-  /** The text with every known secret masked: for what is somebody's data, in which the shape of a secret is no secret. */
+  /** The text with every known secret masked: for user data, in which the shape of a secret proves nothing. */
   redactKnown(text: string): string {
     let out = text;
     // The longest first: a value that begins another would leave the rest of it behind.
@@ -164,7 +164,7 @@ export class Redactor {
   }
 }
 
-/** A word as a POSIX shell reads it back. Invisible characters, which no message shows as they are, go through printf. */
+/** A word quoted for a POSIX shell. Invisible characters, which messages escape, go through printf. */
 export function shellWord(word: string): string {
   if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word)) return word;
   if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`;

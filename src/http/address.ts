@@ -6,7 +6,7 @@ export function isLoopbackHost(hostname: string): boolean {
     /^(?:.+\.)?localhost\.?$/.test(hostname) ||
     hostname === "[::1]" ||
     /^127(?:\.\d{1,3}){3}$/.test(hostname) ||
-    // 127.0.0.0/8 as an IPv6 address (RFC 4291 section 2.5.5.2), the way URLs write it.
+    // 127.0.0.0/8 as an IPv6 address (RFC 4291 section 2.5.5.2), as URLs spell it.
     /^\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\]$/.test(hostname)
   );
 }
@@ -18,17 +18,17 @@ export function isLoopbackHost(hostname: string): boolean {
  * @throws `TypeError` that names the field, the value and the rule
  */
 export function parseBaseUrl(value: string, field: string): string {
-  // First of all, since the complaints below quote the value.
+  // First, because the errors below quote the value.
   if (value.includes("@")) throw new TypeError(`${field} must not contain a user name or password`);
-  const complain = (rule: string) => new TypeError(`${field} ${quote(value)} ${rule}`);
-  if (!URL.canParse(value)) throw complain("is not an absolute URL such as https://agentauth.example");
+  const error = (rule: string) => new TypeError(`${field} ${quote(value)} ${rule}`);
+  if (!URL.canParse(value)) throw error("is not an absolute URL such as https://agentauth.example");
   const url = new URL(value);
-  if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must begin with https://");
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must begin with https://");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
-    throw complain(
+    throw error(
       "must begin with https:// (http:// is accepted for loopback addresses only, it would send the token in the clear)",
     );
   }
-  if (url.search !== "" || url.hash !== "") throw complain("must not contain a query or a fragment");
+  if (url.search !== "" || url.hash !== "") throw error("must not contain a query or a fragment");
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }

@@ -70,7 +70,7 @@ function decode(
     return decoder.decode(part, { stream: part !== undefined });
   } catch (cause) {
     void cancel(response);
-    // An answer that was cut may end inside a character: no less passing than cut JSON.
+    // A response that was cut may end inside a character: as transient as cut JSON.
     const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
     throw refusal("bad_json", message, { response, url, cause, retryable: true });
   }
@@ -79,13 +79,13 @@ function decode(
 /**
  * Parses a JSON body.
  *
- * @throws `AgentAuthError` `bad_json`, retryable, since a cut answer is most often an accident on the way
+ * @throws `AgentAuthError` `bad_json`, retryable, because a cut response is most often a transport fault
  */
 export function parseJson(text: string, response: Response, url: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Neither the parser's words nor a part of the body: both may quote a secret that the cut left bare.
+    // Quotes neither the parser's message nor the body: both may hold a secret that masking does not recognise when cut.
     throw refusal("bad_json", `the body is not JSON: ${whyNotJson(text)}`, { response, url, retryable: true });
   }
 }
@@ -99,7 +99,7 @@ function whyNotJson(text: string): string {
   return `${text.length} characters that cannot be parsed`;
 }
 
-/** Lets go of a body that nobody will read, so that its connection does not stay occupied. */
+/** Discards a body that is not read, so that its connection does not stay occupied. */
 export async function cancel(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => undefined);
 }
@@ -112,7 +112,7 @@ function tooLarge(response: Response, url: string, cap: number): AgentAuthError 
   });
 }
 
-interface Refusal {
+interface RefusalContext {
   response: Response;
   url: string;
   cause?: unknown;
@@ -120,8 +120,8 @@ interface Refusal {
   hint?: string;
 }
 
-/** An error of class `refused` about one answer. */
-export function refusal(code: string, message: string, about: Refusal): AgentAuthError {
+/** An error of class `refused` about one response. */
+export function refusal(code: string, message: string, about: RefusalContext): AgentAuthError {
   return new AgentAuthError(code, `${shownUrl(about.url)}: ${message}`, {
     class: "refused",
     status: about.response.status,

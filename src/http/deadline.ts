@@ -1,6 +1,6 @@
 import { abortedError } from "../errors.js";
 
-/** Time as the transport sees it. Tests give their own. */
+/** The clock of a transport. Tests pass their own. */
 export interface Clock {
   /** Milliseconds that never run backwards. */
   now(): number;
@@ -31,7 +31,7 @@ function timer(ms: number, signal: AbortSignal): Promise<void> {
       clearTimeout(handle);
       reject(abortedError(signal));
     };
-    // setTimeout holds 31 bits; a longer wait goes round again.
+    // setTimeout takes 31 bits; the caller repeats it for a longer wait.
     const handle = setTimeout(
       () => {
         signal.removeEventListener("abort", onAbort);
@@ -51,17 +51,17 @@ export interface FollowingController {
   release(): void;
 }
 
-/** A timer that comes this much too late tells of a process that stood still: stopped, asleep, or busy. */
-const STOOD_STILL_MS = 1000;
+/** A timer that fires this much too late shows that the process was suspended: stopped, asleep, or busy. */
+const SUSPENDED_MS = 1000;
 const CATCH_UP_MS = 5000;
 
 /**
  * A controller that aborts with `parent`, and with `reason()` after `ms` milliseconds.
  *
- * A process that stood still finds its timers over before it looks at its sockets. What arrived meanwhile may be the only
- * copy of a token, so that it gets five seconds to be read before the deadline counts.
+ * When a suspended process resumes, its timers fire before its sockets are read. A response that has arrived may be the
+ * only copy of a token, so it gets five seconds to be read before the deadline counts.
  *
- * Not `AbortSignal.any`: a signal that lives as long as the program would keep every one of its followers.
+ * Not `AbortSignal.any`: a signal that lives as long as the program would keep every follower in memory.
  */
 export function follow(parent: AbortSignal | undefined, ms?: number, reason?: () => unknown): FollowingController {
   const controller = new AbortController();
@@ -79,18 +79,18 @@ export function follow(parent: AbortSignal | undefined, ms?: number, reason?: ()
   };
 }
 
-function deadline(ms: number, end: () => void): { clear(): void } {
+function deadline(ms: number, expire: () => void): { clear(): void } {
   const time = Math.min(Math.max(0, ms), 0x7fffffff);
   const due = performance.now() + time;
-  const over = () => {
-    if (performance.now() - due < STOOD_STILL_MS) end();
-    else handle = setTimeout(end, CATCH_UP_MS);
+  const onTimer = () => {
+    if (performance.now() - due < SUSPENDED_MS) expire();
+    else handle = setTimeout(expire, CATCH_UP_MS);
   };
-  let handle = setTimeout(over, time);
+  let handle = setTimeout(onTimer, time);
   return { clear: () => clearTimeout(handle) };
 }
 
-/** The outcome of `work`, or the signal's reason if that comes first: for code that may not heed its signal. */
+/** The outcome of `work`, or the signal's reason if that comes first: for code that may ignore its signal. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(abortedError(signal));

@@ -5,19 +5,19 @@ type Mask = (text: string) => string;
 const MAX_DEPTH = 8;
 
 /**
- * The error with the secrets masked that a `fetch` or a peer put into its words, also in what led to it; the same error
- * where there are none.
+ * The error with every secret masked that a `fetch` or a peer put into its message, its causes included; the same error
+ * where there is none.
  */
 export function maskError(error: AgentAuthError, mask: Mask): AgentAuthError {
   const cause = maskThrown(error.cause, mask, 0);
   const { code, message, hint, status, requestId, url, response, retryable, retryAfter } = error;
-  const words = [code, message, hint ?? "", url ?? ""];
-  if (cause === error.cause && words.every((text) => isClean(text, mask))) return error;
+  const texts = [code, message, hint ?? "", url ?? ""];
+  if (cause === error.cause && texts.every((text) => isClean(text, mask))) return error;
   const about = { class: error.class, status, requestId, response, retryable, retryAfter, cause };
   return new AgentAuthError(mask(code), mask(message), { ...about, hint: hint && mask(hint), url: url && mask(url) });
 }
 
-/** The very value where nothing in it is secret: a copy lacks what a debugger may want. */
+/** The same value where it holds no secret: a copy lacks properties that a debugger may need. */
 function maskThrown(thrown: unknown, mask: Mask, depth: number): unknown {
   if (typeof thrown === "string") return mask(thrown);
   if (typeof thrown !== "object" || thrown === null || depth === MAX_DEPTH) return thrown;
@@ -38,7 +38,7 @@ function isClean(text: string, mask: Mask): boolean {
   return mask(text) === text;
 }
 
-/** What its own members say. */
+/** Its own properties as text. */
 function textOf(value: object): string {
   try {
     return JSON.stringify(value) ?? "";

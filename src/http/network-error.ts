@@ -14,15 +14,15 @@ const KINDS: readonly [RegExp, ClientErrorCode][] = [
   ],
 ];
 
-/** What `fetch` says of ports that browsers keep clear of, such as that of mail. */
+/** The message of `fetch` for ports that browsers block, such as that of mail. */
 const BAD_PORT = "bad port";
 
-const SAYS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
+const DESCRIPTIONS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
   dns_failed: "the host name could not be resolved",
   connection_refused: "the connection was refused",
   timeout: "no answer in time",
   proxy_failed: "the proxy did not let the request through",
-  connection_reset: "the connection broke before the whole answer was there",
+  connection_reset: "the connection broke before the response was complete",
   tls_failed: "TLS failed",
   network_failed: "the request could not be made",
 };
@@ -32,7 +32,7 @@ const HINTS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
   connection_refused: "check that the service runs at this address and port",
 };
 
-/** What helps with TLS depends on what was wrong; only a missing authority is helped by naming one. */
+/** The hint depends on the TLS failure; only an unknown authority is helped by naming one. */
 const TLS_HINTS: readonly [RegExp, string][] = [
   [/ALERT/, "give a client certificate that the server accepts"],
   [/HAS_EXPIRED|NOT_YET_VALID/, "check this machine's clock; if it is right, the server's certificate must be renewed"],
@@ -44,10 +44,10 @@ const TLS_HINTS: readonly [RegExp, string][] = [
   ],
 ];
 
-/** What somebody who looked closer found out about a failure. */
+/** The result of a closer look at a failure. */
 export interface Finding {
-  /** What happened, in place of the usual words. */
-  says?: string;
+  /** What happened, in place of the usual description. */
+  description?: string;
   /** The system's code, where the thrown error has another one or none. */
   systemCode?: string;
 }
@@ -63,11 +63,11 @@ export function networkError(thrown: unknown, url: string, finding: Finding = {}
   const code = KINDS.find(([shape]) => shape.test(systemCode))?.[1] ?? "network_failed";
   const host = URL.canParse(url) ? new URL(url).host : "";
   const reason = [systemCode, systemCode === deepest.code ? readable(deepest.message) : ""].filter(Boolean).join(": ");
-  const told = finding.says ?? SAYS[code];
+  const description = finding.description ?? DESCRIPTIONS[code];
   const isBadPort = deepest.message === BAD_PORT;
-  return new AgentAuthError(code, `${host}: ${told}${reason ? ` (${escapeText(reason).slice(0, 200)})` : ""}`, {
+  return new AgentAuthError(code, `${host}: ${description}${reason ? ` (${escapeText(reason).slice(0, 200)})` : ""}`, {
     class: "unavailable",
-    // A certificate does not get better by asking again, and neither does a name that does not exist.
+    // A retry repairs neither a certificate nor a name that does not exist.
     retryable: code !== "tls_failed" && systemCode !== "ENOTFOUND" && !isBadPort,
     url: shownUrl(url),
     hint: isBadPort ? BAD_PORT_HINT : hintOf(code, systemCode),
@@ -81,7 +81,7 @@ function hintOf(code: ClientErrorCode, systemCode: string): string | undefined {
   return code === "tls_failed" ? TLS_HINTS.find(([shape]) => shape.test(systemCode))?.[1] : HINTS[code];
 }
 
-/** OpenSSL puts its thread, its source file and line around the few words that mean something. */
+/** The reason without the thread, source file and line that OpenSSL puts around it. */
 function readable(message: string): string {
   return /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message)?.[1] ?? message;
 }
@@ -91,7 +91,7 @@ export function systemCodeOf(thrown: unknown): string {
   return deepestCause(thrown).code;
 }
 
-/** fetch says "fetch failed" and hides why in causes, some of them several errors in one. */
+/** fetch throws "fetch failed" with the reason in its causes, some of which hold several errors. */
 function deepestCause(thrown: unknown): { code: string; message: string } {
   let code = "";
   let message = "";
@@ -104,8 +104,8 @@ function deepestCause(thrown: unknown): { code: string; message: string } {
     } else if (code === "") {
       message = current.message;
     }
-    const several = (current as { errors?: unknown }).errors;
-    current = Array.isArray(several) && several.length > 0 ? several[0] : current.cause;
+    const errors = (current as { errors?: unknown }).errors;
+    current = Array.isArray(errors) && errors.length > 0 ? errors[0] : current.cause;
   }
   return { code, message };
 }

@@ -1,28 +1,28 @@
 import type { AddressClass, Exemptions } from "./address-class.js";
 
 /**
- * What a runtime that can look names up adds to the rules about addresses: without it an address is judged by how it is
- * written, with it by where its name leads, on every connection.
+ * The address checks of a runtime that can look names up. Without a `Network` an address is checked as it is written;
+ * with one, every connection is checked by the addresses that its name resolves to.
  */
 export interface Network {
   /**
-   * The way to a server that a person named, and to those that it names in turn.
+   * Connects to a server that the user named, and to the hosts that the server names in turn.
    *
    * @param server the server's address
-   * @param lifted hosts that may be nearer than the server is, because a person said so
+   * @param exemptions hosts that may be less public than the server, because the user said so
    */
-  connectTo(server: URL, lifted: Exemptions): NetworkConnection;
+  connectTo(server: URL, exemptions: Exemptions): NetworkConnection;
 }
 
-/** How requests on behalf of one server leave. */
+/** The connections on behalf of one server. */
 export interface NetworkConnection {
   /**
-   * Connects to nothing that the rules do not allow, whatever name or redirect leads there; the addresses that were
+   * Connects only to addresses that the rules allow, whatever name or redirect leads there; the addresses that were
    * checked are the ones connected to.
    *
    * It throws an `AgentAuthError` `bad_address` (class `refused`) that names the host, its address and the rule.
    */
   readonly fetch: typeof globalThis.fetch;
-  /** How far the server is: where connections to it went, else where its name leads. What cannot be told is public. */
+  /** The class of the server's address: that of its connections, else of its name. An unknown one counts as public. */
   addressClass(): Promise<AddressClass>;
 }

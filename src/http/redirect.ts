@@ -6,7 +6,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;
 
 /**
- * Follows redirects of a GET inside the origin, at most three; one that leaves the origin is refused, since the
+ * Follows redirects of a GET inside the origin, at most three; one that leaves the origin is refused, because the
  * request carries a token for this origin alone.
  *
  * @throws `AgentAuthError` `redirect_refused`
@@ -23,23 +23,26 @@ export function followSameOrigin(send: Send): Send {
   };
 }
 
-/** The request that was answered. */
-interface Asked {
+/** The request that the server redirects. */
+interface RedirectedRequest {
   method: string;
   url: string;
   /** How many redirects led to it. */
   hop: number;
-  /** Whether a request with a body can be sent once more, where the status says that it is to be (307, 308). */
+  /** Whether a request with a body can be sent again, where the status requires it (307, 308). */
   mayRepeat?: boolean;
 }
 
 /**
- * Where an answer redirects a request with a token to: inside the origin alone, and to the same method.
+ * The target to which a response redirects a request with a token: in the same origin, with the same method.
  *
- * @returns undefined for any other answer
+ * @returns undefined for any other response
  * @throws `AgentAuthError` `redirect_refused`
  */
-export function redirectTarget(response: Response, { method, url, hop, mayRepeat = false }: Asked): string | undefined {
+export function redirectTarget(
+  response: Response,
+  { method, url, hop, mayRepeat = false }: RedirectedRequest,
+): string | undefined {
   const refuse = (message: string) => refusal("redirect_refused", message, { response, url });
   // A browser hides where a redirect leads.
   if (response.type === "opaqueredirect") throw refuse("the answer is a redirect, which was not expected");

@@ -1,17 +1,17 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 
-/** What was wrong with something that a peer said. */
+/** A value from a peer that breaks a rule. */
 export interface Complaint {
   /** The member or parameter, such as `issuer`. */
   field: string;
-  /** What it was. */
+  /** Its value. */
   value: unknown;
   /** Where it came from. */
   from: string;
   /** The rule it breaks, to be read after the value: `must be the address it was asked from (RFC 8414 section 3.3)`. */
   rule: string;
-  /** The one flag that lifts the rule, where there is one. */
+  /** The flag that disables the rule, where there is one. */
   override?: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import { quote } from "../redact.js";
 import { type BufferedResponse, type HttpEvent, type Send, shownUrl } from "./buffered-response.js";
 import type { Clock } from "./deadline.js";
 
-/** How often and how patiently a request is repeated. */
+/** How often a request is retried, and after which delays. */
 export interface RetryPolicy {
   /** Attempts in all, the first included. */
   maxAttempts: number;
@@ -17,7 +17,7 @@ const BASE_MS = 250;
 const MAX_BACKOFF_MS = 20_000;
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 
-/** Spending less on retries while everything fails keeps a whole fleet from hammering a service that is down. */
+/** Limits retries while everything fails, so that many clients do not overload a service that is down. */
 class RetryBudget {
   #tokens = 500;
 
@@ -27,19 +27,19 @@ class RetryBudget {
     return true;
   }
 
-  give(amount: number): void {
+  refill(amount: number): void {
     this.#tokens = Math.min(500, this.#tokens + amount);
   }
 }
 
-type Outcome = { reply: BufferedResponse } | { error: AgentAuthError };
+type AttemptResult = { reply: BufferedResponse } | { error: AgentAuthError };
 
 /**
- * Repeats what may succeed later: network errors, 408, 429 and 5xx, with full jitter between growing bounds, as the
- * "standard" mode of the AWS SDKs. `Retry-After` is a floor that is never undercut; where it lies beyond the deadline
- * of the call, the call ends at once and says so.
+ * Retries what may succeed later: network errors, 408, 429 and 5xx, with full jitter between growing bounds, as the
+ * "standard" mode of the AWS SDKs. The delay is never shorter than `Retry-After`; where that lies beyond the deadline
+ * of the call, the call fails at once and reports it.
  *
- * @param mayRetry asked about an answer with a retryable status: its body may carry a verdict that is final
+ * @param mayRetry whether a response with a retryable status may be retried: its body may carry a final error code
  */
 export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: BufferedResponse) => boolean): Send {
   const budget = new RetryBudget();
@@ -48,31 +48,31 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
     for (let attempt = 1; ; attempt++) {
       const last = attempt >= policy.maxAttempts;
       // A body can be read once: each attempt but the last takes a copy.
-      const outcome = await attempted(send, request.body !== null && !last ? request.clone() : request, call);
-      // A call that ran out of time says nothing about the service being well: nothing is given back.
-      if (call.signal.aborted) return settle(outcome);
-      if (!isRetryable(outcome, mayRetry)) {
-        budget.give(spent > 0 ? spent : 1);
-        return settle(outcome);
+      const result = await runAttempt(send, request.body !== null && !last ? request.clone() : request, call);
+      // A call that ran out of time is no evidence that the service works: the budget gets nothing back.
+      if (call.signal.aborted) return settle(result);
+      if (!isRetryable(result, mayRetry)) {
+        budget.refill(spent > 0 ? spent : 1);
+        return settle(result);
       }
-      const cost = "error" in outcome && outcome.error.code === "timeout" ? 10 : 5;
-      if (last || !budget.take(cost)) return settle(outcome);
+      const cost = "error" in result && result.error.code === "timeout" ? 10 : 5;
+      if (last || !budget.take(cost)) return settle(result);
       spent += cost;
-      const wait = waitBefore(attempt, outcome, policy, call.endsAt);
-      if (wait === undefined) return settle(outcome);
+      const wait = waitBefore(attempt, result, policy, call.endsAt);
+      if (wait === undefined) return settle(result);
       policy.onEvent?.({
         type: "retry",
         url: shownUrl(request.url),
         attempt: attempt + 1,
         waitMs: Math.round(wait),
-        reason: "error" in outcome ? outcome.error.code : `HTTP ${outcome.reply.status}`,
+        reason: "error" in result ? result.error.code : `HTTP ${result.reply.status}`,
       });
       await policy.clock.sleep(wait, call.signal);
     }
   };
 }
 
-async function attempted(send: Send, request: Request, call: Parameters<Send>[1]): Promise<Outcome> {
+async function runAttempt(send: Send, request: Request, call: Parameters<Send>[1]): Promise<AttemptResult> {
   try {
     return { reply: await send(request, call) };
   } catch (error) {
@@ -81,27 +81,27 @@ async function attempted(send: Send, request: Request, call: Parameters<Send>[1]
   }
 }
 
-function isRetryable(outcome: Outcome, mayRetry: (reply: BufferedResponse) => boolean): boolean {
-  if ("error" in outcome) return outcome.error.retryable;
-  return RETRIED_STATUS.has(outcome.reply.status) && mayRetry(outcome.reply);
+function isRetryable(result: AttemptResult, mayRetry: (reply: BufferedResponse) => boolean): boolean {
+  if ("error" in result) return result.error.retryable;
+  return RETRIED_STATUS.has(result.reply.status) && mayRetry(result.reply);
 }
 
-function settle(outcome: Outcome): BufferedResponse {
-  if ("error" in outcome) throw outcome.error;
-  return outcome.reply;
+function settle(result: AttemptResult): BufferedResponse {
+  if ("error" in result) throw result.error;
+  return result.reply;
 }
 
-/** The wait before the next attempt, or undefined when there is no time left for it. */
-function waitBefore(attempt: number, outcome: Outcome, policy: RetryPolicy, endsAt: number): number | undefined {
+/** The delay before the next attempt, or undefined when there is no time left for it. */
+function waitBefore(attempt: number, result: AttemptResult, policy: RetryPolicy, endsAt: number): number | undefined {
   const left = endsAt - policy.clock.now();
   const backoff = policy.random() * Math.min(MAX_BACKOFF_MS, BASE_MS * 2 ** (attempt - 1));
-  const asked = "reply" in outcome ? retryAfter(outcome.reply.response.headers, policy.clock.epoch()) : undefined;
-  if (asked === undefined) return backoff < left ? backoff : undefined;
-  if (asked >= left) {
-    const { reply } = outcome as { reply: BufferedResponse };
+  const requestedMs = "reply" in result ? retryAfter(result.reply.response.headers, policy.clock.epoch()) : undefined;
+  if (requestedMs === undefined) return backoff < left ? backoff : undefined;
+  if (requestedMs >= left) {
+    const { reply } = result as { reply: BufferedResponse };
     throw new AgentAuthError(
       reply.status === 429 ? "rate_limited" : "server_error",
-      `${shownUrl(reply.url)}: HTTP ${reply.status}, and it asks to wait ${Math.ceil(asked / 1000)} s ` +
+      `${shownUrl(reply.url)}: HTTP ${reply.status}, and it asks to wait ${Math.ceil(requestedMs / 1000)} s ` +
         `(Retry-After ${quote(reply.response.headers.get("retry-after"), 60)}), longer than the deadline allows`,
       {
         class: "unavailable",
@@ -113,7 +113,7 @@ function waitBefore(attempt: number, outcome: Outcome, policy: RetryPolicy, ends
       },
     );
   }
-  return Math.min(asked + policy.random() * BASE_MS, left);
+  return Math.min(requestedMs + policy.random() * BASE_MS, left);
 }
 
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
@@ -128,7 +128,7 @@ export function retryAfter(headers: Headers, epochNow: number): number | undefin
   if (!value) return undefined;
   const now = httpDate(headers.get("date") ?? "") ?? epochNow;
   let longest: number | undefined;
-  // A repeated header arrives joined by a comma; the longest wait satisfies all.
+  // A repeated header arrives joined by commas; the longest delay satisfies all.
   for (const part of value.split(SEPARATOR).map((piece) => piece.trim())) {
     const at = httpDate(part);
     const wait = /^\d+$/.test(part) ? Number(part) * 1000 : at === undefined ? undefined : Math.max(0, at - now);

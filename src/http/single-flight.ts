@@ -2,21 +2,21 @@ import { untilAborted } from "./deadline.js";
 
 interface Flight<T> {
   result: Promise<T>;
-  /** How many still wait for it. */
+  /** The number of callers that wait for it. */
   waiting: number;
   abort(reason: unknown): void;
 }
 
-/** Any number of callers, one flight: work under a name is done once for all who ask for it while it is on its way. */
+/** Shares work between concurrent callers: at most one promise per key is in flight. */
 export class SingleFlight<T> {
-  readonly #flying = new Map<string, Flight<T>>();
+  readonly #inFlight = new Map<string, Flight<T>>();
 
   /**
-   * Joins the work under way, or begins it. A signal ends its own caller's wait. When the last one leaves, the work's
-   * signal fires, and that caller is let go when the work has ended: it may have something to put in order.
+   * Joins the work in flight, or starts it. A signal ends only its caller's wait. When the last caller leaves, the work's
+   * signal fires, and that caller returns once the work has settled, because the work may have to clean up.
    */
   async run(name: string, work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    const flight = this.#flying.get(name) ?? this.#begin(name, work);
+    const flight = this.#inFlight.get(name) ?? this.#start(name, work);
     flight.waiting++;
     try {
       return await (signal ? untilAborted(flight.result, signal) : flight.result);
@@ -32,16 +32,16 @@ export class SingleFlight<T> {
     }
   }
 
-  #begin(name: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
+  #start(name: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
     const controller = new AbortController();
     const result = work(controller.signal).finally(() => this.#settle(name, flight));
     const flight: Flight<T> = { result, waiting: 0, abort: (reason) => controller.abort(reason) };
-    this.#flying.set(name, flight);
+    this.#inFlight.set(name, flight);
     return flight;
   }
 
-  /** Whoever comes from now on begins anew. */
+  /** Later callers start the work again. */
   #settle(name: string, flight: Flight<T>): void {
-    if (this.#flying.get(name) === flight) this.#flying.delete(name);
+    if (this.#inFlight.get(name) === flight) this.#inFlight.delete(name);
   }
 }

@@ -1,6 +1,6 @@
 import { quote } from "../redact.js";
 
-/** Why a text is not acceptable JSON, and where: line and column count from 1. */
+/** Why a text is not acceptable JSON, and where: line and column are one-based. */
 export class StrictJsonError extends Error {
   override readonly name = "StrictJsonError";
   readonly line: number;
@@ -22,8 +22,8 @@ const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/
 const SPACE = /[ \t\r\n]*/y;
 
 /**
- * Parses JSON as RFC 8259 has it, and refuses what readers disagree about: names that come twice in an object
- * (section 4), nesting deeper than 32, numbers that no double can hold. Objects come without a prototype, so that a
+ * Parses JSON as RFC 8259 defines it, and refuses what parsers disagree about: duplicate names in an object
+ * (section 4), nesting deeper than 32, numbers that no double can hold. Objects have no prototype, so that a
  * member named `__proto__` is a member and nothing else.
  *
  * @throws StrictJsonError
@@ -35,8 +35,11 @@ export function parseStrictJson(text: string): unknown {
   return value;
 }
 
+/** A parsed JSON object. */
+export type JsonObject = Record<string, unknown>;
+
 /** Whether parsed JSON is an object: neither null nor an array. */
-export function isJsonObject(value: unknown): value is Record<string, unknown> {
+export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

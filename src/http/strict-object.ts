@@ -3,7 +3,7 @@ import type { BufferedResponse } from "./buffered-response.js";
 import { isJsonObject, parseStrictJson } from "./strict-json.js";
 
 /**
- * Reads JSON as the OAuth documents must be: of a JSON media type, each name once, not too deep.
+ * Parses an OAuth document: of a JSON media type, without duplicate names, not nested too deep.
  *
  * @throws `AgentAuthError` `bad_content_type`, `bad_json`, `bad_envelope`
  */
@@ -30,7 +30,7 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   return value;
 }
 
-/** The reply, unless it is compressed: that was not asked for, and is not what was asked for. */
+/** The response, which must not be compressed: the request did not accept that. */
 export function uncompressed(reply: BufferedResponse): BufferedResponse {
   const coding = reply.response.headers.get("content-encoding");
   if (coding === null || coding === "identity") return reply;

@@ -7,7 +7,7 @@ import { networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
 
-/** How requests leave: each option has a default. */
+/** How requests are sent: each option has a default. */
 export interface TransportOptions {
   /** The `fetch` to use. Default: the global one. */
   fetch?: typeof globalThis.fetch | undefined;
@@ -19,9 +19,9 @@ export interface TransportOptions {
   maxAttempts?: number | undefined;
   /** Bytes that a body may have after decompression. Default 16 MiB. */
   maxBodyBytes?: number | undefined;
-  /** Whether redirects inside the origin are followed, or given as answers. Default "same-origin". */
+  /** Whether redirects inside the origin are followed, or returned. Default "same-origin". */
   redirects?: "same-origin" | "manual" | undefined;
-  /** Sees every request, answer and retry; never a header or a body. */
+  /** Receives every request, response and retry; never a header or a body. */
   onEvent?: ((event: HttpEvent) => void) | undefined;
   /** The clock. For tests. */
   clock?: Clock | undefined;
@@ -29,7 +29,7 @@ export interface TransportOptions {
   random?: (() => number) | undefined;
 }
 
-/** Sends one request under a signal and gives the whole answer. */
+/** Sends one request under a signal and returns the whole response. */
 export type Transport = (request: Request, signal?: AbortSignal) => Promise<BufferedResponse>;
 
 const MIB = 1024 * 1024;
@@ -37,7 +37,7 @@ const MIB = 1024 * 1024;
 /**
  * Builds a transport: retry(auth(redirect(timeout(fetch)))).
  *
- * @param auth puts credentials on each attempt; it stands inside the retries, so that a new token is used at once
+ * @param auth puts credentials on each attempt; it runs inside the retries, so that a new token is used at once
  * @param mayRetry see `withRetry`
  * @param mask masks secrets in what `fetch` throws
  */
@@ -83,7 +83,7 @@ interface AttemptOptions extends TransportOptions {
   mask: (text: string) => string;
 }
 
-/** One attempt: the request, its answer and the whole body, inside the timeout. */
+/** One attempt: the request, its response and the whole body, inside the timeout. */
 function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   const doFetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   const { onEvent, maxBodyBytes, mask } = options;
@@ -93,20 +93,20 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     const attempt = follow(call.signal, options.timeoutMs, () => timeoutError(url, `in ${options.timeoutMs / 1000} s`));
     const { signal } = attempt;
     const about = onEvent && { method, url: shownUrl(url) };
-    const exchange = async (): Promise<BufferedResponse> => {
+    const roundTrip = async (): Promise<BufferedResponse> => {
       if (signal.aborted) throw abortedError(signal);
       const response = await doFetch(request, {
         signal,
         redirect: "manual",
         ...(call.headers && { headers: call.headers }),
       });
-      // A fetch that does not heed its signal may answer when nobody waits any more.
+      // A fetch that ignores its signal may return after the call has ended.
       if (signal.aborted) await cancel(response);
-      return readReply(response, url, maxBodyBytes);
+      return readResponse(response, url, maxBodyBytes);
     };
     try {
       if (about) onEvent({ type: "request", ...about, query: decodeQuery(url) });
-      const reply = await untilAborted(exchange(), signal).catch((thrown: unknown) => {
+      const reply = await untilAborted(roundTrip(), signal).catch((thrown: unknown) => {
         const error = maskError(networkError(thrown, url), mask);
         const { code, message } = error;
         if (about) onEvent({ type: "failure", ...about, code, message, ms: clock.now() - startedAt });
@@ -121,7 +121,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   };
 }
 
-async function readReply(response: Response, url: string, cap: number): Promise<BufferedResponse> {
+async function readResponse(response: Response, url: string, cap: number): Promise<BufferedResponse> {
   const typed = saysJson(response.headers);
   const text = await readText(response, url, cap, typed && response.ok);
   const isJson = typed && text !== "";
@@ -136,7 +136,7 @@ async function readReply(response: Response, url: string, cap: number): Promise<
   };
 }
 
-/** An error's body helps when it is what it should be, and never hides the error when it is not. */
+/** The body of an error response, where it is JSON; a body that is not must not hide the error. */
 function parseIfJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,6 +1,6 @@
 const RESOURCE = "/.well-known/oauth-protected-resource";
 
-/** Where the metadata of a protected resource lies when nobody says: before its path (RFC 9728 section 3.1). */
+/** The default metadata address of a protected resource: the well-known segment before its path (RFC 9728 section 3.1). */
 export function resourceMetadataAddress(resource: string): string {
   const { origin, pathname, search } = new URL(resource);
   return `${origin}${RESOURCE}${pathname === "/" ? "" : pathname}${search}`;

@@ -8,21 +8,21 @@ import type { SsrfGuard } from "./ssrf-guard.js";
 import { explainingTls } from "./tls-failure.js";
 import { globalResponse, plainRequest } from "./undici-forms.js";
 
-/** What decides how connections are made. */
+/** How connections are made. */
 export interface DispatcherOptions extends ProxyOptions {
   /** The authorities to trust in place of Node's own list, PEM. */
   ca?: readonly string[] | undefined;
-  /** Shown to every server that asks for a certificate in the TLS handshake, never to a proxy. */
+  /** Sent to every server that requests a certificate in the TLS handshake, never to a proxy. */
   clientCertificate?: ClientCertificate | undefined;
-  /** Milliseconds without a byte of an answer after which it is given up; 0 for never. Default 300,000. */
+  /** Milliseconds without a byte of a response after which the request fails; 0 for never. Default 300,000. */
   idleTimeoutMs?: number | undefined;
 }
 
 /**
- * A `fetch` that goes through the proxies, trusts the authorities, and connects where the guard lets it.
+ * A `fetch` that uses the proxies, trusts the authorities, and connects to what the guard allows.
  *
  * Agent and fetch come from the same copy of undici: Node's own fetch does not understand another version's agent. The
- * import is a plain one, and this module is loaded on use: of a CommonJS package in the bundle, `import()` gives no names.
+ * import is static, and this module is loaded on use: `import()` of a bundled CommonJS package has no named exports.
  */
 export function createFetch(options: DispatcherOptions, guard: SsrfGuard | undefined): typeof globalThis.fetch {
   const viaProxy = proxyChooser(options);
@@ -47,32 +47,32 @@ export function createFetch(options: DispatcherOptions, guard: SsrfGuard | undef
   }));
 }
 
-/** What the guard threw: fetch says "fetch failed" and hides it among the causes, where several addresses failed in a list. */
+/** The guard's error, which fetch hides among the causes of "fetch failed", in an aggregate where several addresses failed. */
 function refusalIn(thrown: unknown, depth = 0): AgentAuthError | undefined {
   if (isAgentAuthError(thrown)) return thrown;
   if (!(thrown instanceof Error) || depth > 8) return undefined;
-  const several = thrown instanceof AggregateError ? thrown.errors : [];
-  for (const one of [thrown.cause, ...several]) {
-    const found = refusalIn(one, depth + 1);
+  const errors = thrown instanceof AggregateError ? thrown.errors : [];
+  for (const inner of [thrown.cause, ...errors]) {
+    const found = refusalIn(inner, depth + 1);
     if (found) return found;
   }
   return undefined;
 }
 
-/** Every redirect is dispatched anew, so that each hop is judged and finds its own way out. */
+/** Every redirect is dispatched again, so that the guard and the choice of the proxy apply to each hop. */
 function createDispatcher(
   { ca, clientCertificate, idleTimeoutMs: idleTimeout = 300_000 }: DispatcherOptions,
   guard: SsrfGuard | undefined,
   viaProxy: (url: URL) => string | undefined,
 ): Dispatcher {
-  // Said in so many words, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
+  // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
   const tls = { rejectUnauthorized: true, ...(ca && { ca: [...ca] }) };
-  const own = { ...tls, ...clientCertificate };
-  const patience = { headersTimeout: idleTimeout, bodyTimeout: idleTimeout };
-  const direct = new Agent({ ...patience, connect: guard ? guardedConnector(guard, own) : own });
+  const tlsOptions = { ...tls, ...clientCertificate };
+  const timeouts = { headersTimeout: idleTimeout, bodyTimeout: idleTimeout };
+  const direct = new Agent({ ...timeouts, connect: guard ? guardedConnector(guard, tlsOptions) : tlsOptions });
   const tunnels = new Map<string, Dispatcher>();
   const tunnelOf = (uri: string): Dispatcher => {
-    const known = tunnels.get(uri) ?? new ProxyAgent({ ...patience, uri, requestTls: own, proxyTls: tls });
+    const known = tunnels.get(uri) ?? new ProxyAgent({ ...timeouts, uri, requestTls: tlsOptions, proxyTls: tls });
     tunnels.set(uri, known);
     return known;
   };
@@ -80,7 +80,7 @@ function createDispatcher(
     const url = new URL(String(options.origin));
     const proxy = viaProxy(url);
     if (proxy === undefined) return dispatch(options, handler);
-    // The proxy looks the name up: what can be judged here is an address that is written as one.
+    // The proxy resolves the name: only a literal address can be checked here.
     guard?.checkWritten(url.hostname);
     return tunnelOf(proxy).dispatch(options, handler);
   });
@@ -103,7 +103,7 @@ function guardedConnector(guard: SsrfGuard, tls: object): buildConnector.connect
   const connect = buildConnector({ ...tls, lookup: guardedLookup(guard) } as buildConnector.BuildOptions);
   return (options, callback) => {
     if (isIP(options.hostname) === 0) return connect(options, callback);
-    // What is an address already is connected to without a lookup.
+    // A literal address is connected to without a lookup.
     guard.resolve(options.hostname).then(
       () => connect(options, callback),
       (error: unknown) => callback(error as Error, null),

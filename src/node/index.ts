@@ -1,6 +1,6 @@
 /**
- * `agentauth/node`: what an agent client needs of a computer: a store in files, the ways to sign in at a terminal, and
- * the network with its names and proxies.
+ * `agentauth/node`: what an agent client needs on a computer: a store in files, logins at a terminal, and
+ * a network with name lookup and proxies.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-import { lookup as lookUp } from "node:dns/promises";
+import { lookup as dnsLookup } from "node:dns/promises";
 import type { Network } from "../http/network.js";
 import type { DispatcherOptions } from "./dispatcher.js";
 import { proxyChooser } from "./proxies.js";
@@ -6,37 +6,37 @@ import { createSsrfGuard, type Lookup } from "./ssrf-guard.js";
 
 /** How {@link nodeNetwork} reaches the network. */
 export interface NodeNetworkOptions extends DispatcherOptions {
-  /** Looks up every address of a name. Default: as the machine does, its own list of hosts included. For tests. */
+  /** Looks up every address of a name. Default: the system resolver, hosts file included. For tests. */
   lookup?: Lookup | undefined;
 }
 
 /**
- * The network of a computer, for the option `network` of an agent client: names are looked up, all of their addresses
- * judged, and those very addresses connected to, on every redirect too. What is behind a proxy is looked up by the
- * proxy: there only addresses written as such are judged.
+ * The network of a computer, for the option `network` of an agent client: names are looked up, all their addresses
+ * checked, and only those addresses connected to, on every redirect too. A name behind a proxy is resolved by the
+ * proxy: there only literal addresses are checked.
  *
- * Certificates are always checked, whatever `NODE_TLS_REJECT_UNAUTHORIZED` says.
+ * Certificates are always checked, regardless of `NODE_TLS_REJECT_UNAUTHORIZED`.
  *
  * @example
  * const agent = new AgentClient({ store, login, network: nodeNetwork() });
  */
 export function nodeNetwork(options: NodeNetworkOptions = {}): Network {
-  const lookup: Lookup = options.lookup ?? ((hostname) => lookUp(hostname, { all: true }));
+  const lookup: Lookup = options.lookup ?? ((hostname) => dnsLookup(hostname, { all: true }));
   return {
-    connectTo(server, lifted) {
+    connectTo(server, exemptions) {
       const guard = createSsrfGuard(server.hostname, {
-        lifted,
+        exemptions,
         lookup,
-        isHidden: proxyChooser(options)(server) !== undefined,
+        isBehindProxy: proxyChooser(options)(server) !== undefined,
       });
-      let outlet: Promise<typeof globalThis.fetch> | undefined;
-      const open = () => {
-        outlet ??= import("./dispatcher.js").then(({ createFetch }) => createFetch(options, guard));
-        return outlet;
+      let loaded: Promise<typeof globalThis.fetch> | undefined;
+      const load = () => {
+        loaded ??= import("./dispatcher.js").then(({ createFetch }) => createFetch(options, guard));
+        return loaded;
       };
       return {
-        fetch: async (input, init) => (await open())(input, init),
-        addressClass: guard.reach,
+        fetch: async (input, init) => (await load())(input, init),
+        addressClass: guard.addressClass,
       };
     },
   };

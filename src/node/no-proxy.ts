@@ -3,12 +3,12 @@ import ipaddr from "ipaddr.js";
 type Rule = (host: string, port: number) => boolean;
 
 /**
- * Reads `NO_PROXY`: names with all that is below them (also written `.name` or `*.name`), addresses, CIDR ranges, each
- * with a port if it is for that one alone, and `*` for everything; separated by commas or blanks.
+ * Reads `NO_PROXY`: names including their subdomains (also written `.name` or `*.name`), addresses, CIDR ranges, each
+ * optionally with a port, and `*` for everything; separated by commas or blanks.
  *
  * @returns whether an address is reached without a proxy. Names are compared as they are written, never looked up
  */
-export function passesBy(noProxy: string): (url: URL) => boolean {
+export function bypassesProxy(noProxy: string): (url: URL) => boolean {
   const rules = noProxy.split(/[,\s]+/).flatMap((entry) => (entry === "" ? [] : [ruleOf(entry.toLowerCase())]));
   return (url) => {
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
@@ -24,23 +24,23 @@ function ruleOf(entry: string): Rule {
     return (host) => isIn(host, base, bits);
   }
   const [, name = "", port] = /^(.*?)(?::(\d{1,5}))?$/.exec(isIpv6(entry) ? `[${entry}]` : entry) ?? [];
-  const wanted = name
+  const expected = name
     .replace(/^\[(.*)\]$/, "$1")
     .replace(/^\*?\./, "")
     .replace(/\.$/, "");
-  const same: (host: string) => boolean = ipaddr.isValid(wanted)
-    ? (host) => isSame(host, wanted)
-    : (host) => host === wanted || host.endsWith(`.${wanted}`);
-  return (host, asked) => (port === undefined || Number(port) === asked) && same(host);
+  const matches: (host: string) => boolean = ipaddr.isValid(expected)
+    ? (host) => isSame(host, expected)
+    : (host) => host === expected || host.endsWith(`.${expected}`);
+  return (host, requestedPort) => (port === undefined || Number(port) === requestedPort) && matches(host);
 }
 
 function isIpv6(entry: string): boolean {
   return ipaddr.IPv6.isValid(entry);
 }
 
-/** An IPv4 address in IPv6 clothes is the same address. */
-function isSame(host: string, wanted: string): boolean {
-  return ipaddr.isValid(host) && ipaddr.process(host).toString() === ipaddr.process(wanted).toString();
+/** An IPv4-mapped IPv6 address is the same as its IPv4 address. */
+function isSame(host: string, expected: string): boolean {
+  return ipaddr.isValid(host) && ipaddr.process(host).toString() === ipaddr.process(expected).toString();
 }
 
 function isIn(host: string, base: ipaddr.IPv4 | ipaddr.IPv6, bits: number): boolean {

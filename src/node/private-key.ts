@@ -8,7 +8,7 @@ const MIN_RSA_BITS = 2048;
 const KINDS = "an RSA key of 2048 bits or more, an EC key on P-256 or P-384, or an Ed25519 key";
 const FORMS = "PEM (PKCS #8, PKCS #1 or SEC 1) or a JWK";
 
-/** How a key is told apart from others that the issuer knows. */
+/** How a private key is identified to the issuer, and named in messages. */
 export interface PrivateKeyOptions {
   /** Default: the `kid` of a JWK. */
   keyId?: string | undefined;
@@ -17,10 +17,10 @@ export interface PrivateKeyOptions {
 }
 
 /**
- * Reads the private key by which a client proves itself, for `client.privateKey` of an `AgentClient`: PEM (PKCS #8,
+ * Reads the private key that a client authenticates with, for `client.privateKey` of an `AgentClient`: PEM (PKCS #8,
  * PKCS #1, SEC 1) or a JWK. The algorithm is that of the key: RS256, ES256, ES384 or EdDSA, or what `alg` of a JWK says.
  *
- * @throws `AgentAuthError` `usage` for what is none, or is encrypted; the text is never shown
+ * @throws `AgentAuthError` `usage` for a text that is no private key, or an encrypted one; the text is never quoted
  */
 export async function readPrivateKey(text: string, options: PrivateKeyOptions = {}): Promise<ClientKey> {
   const { from = "the private key" } = options;
@@ -65,7 +65,7 @@ function keyOf(given: Record<string, unknown> | string, from: string): KeyObject
       ? createPrivateKey(given)
       : createPrivateKey({ key: { ...given } as JsonWebKey, format: "jwk" });
   } catch {
-    // Without its cause: what it quotes may be of the key.
+    // Without its cause, which may quote a part of the key.
     throw usage(`${from} cannot be read as a private key`, `give ${KINDS}, as ${FORMS}`);
   }
 }
@@ -73,7 +73,7 @@ function keyOf(given: Record<string, unknown> | string, from: string): KeyObject
 function checkPem(text: string, from: string): void {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text)) {
     throw usage(
-      `${from} is encrypted, and there is nobody to give its passphrase`,
+      `${from} is encrypted, and agentauth does not ask for passphrases`,
       "openssl pkey -in <file> -out <new file> writes it without one; chmod 600 <new file>",
     );
   }

@@ -1,7 +1,7 @@
 import { isLoopbackHost } from "../http/address.js";
-import { passesBy } from "./no-proxy.js";
+import { bypassesProxy } from "./no-proxy.js";
 
-/** The proxies, http:// or https://, for each scheme of the address asked; `http` also serves https where that has none. */
+/** The proxies (http:// or https://) by the scheme of the requested address; `http` also serves https where that has none. */
 export interface Proxies {
   /** The proxy for https addresses. */
   https?: string | undefined;
@@ -9,19 +9,19 @@ export interface Proxies {
   http?: string | undefined;
 }
 
-/** Through which proxies requests go. */
+/** The proxies that requests go through. */
 export interface ProxyOptions {
   /** The proxies to go through. */
   proxies?: Proxies | undefined;
-  /** What is reached without a proxy, in the form of the environment variable `NO_PROXY`. */
+  /** The hosts reached without a proxy, in the form of the environment variable `NO_PROXY`. */
   noProxy?: string | undefined;
 }
 
-/** The proxy for an address; a server on this machine is never reached through another, which would see its token. */
+/** The proxy for an address; a server on this machine is never reached through a proxy, which would see its token. */
 export function proxyChooser({ proxies = {}, noProxy = "" }: ProxyOptions): (url: URL) => string | undefined {
-  const isExcepted = passesBy(noProxy);
+  const isBypassed = bypassesProxy(noProxy);
   return (url) => {
-    if (isLoopbackHost(url.hostname) || isExcepted(url)) return undefined;
+    if (isLoopbackHost(url.hostname) || isBypassed(url)) return undefined;
     return url.protocol === "https:" ? (proxies.https ?? proxies.http) : proxies.http;
   };
 }

@@ -1,9 +1,9 @@
 import { AgentAuthError } from "../errors.js";
 
 /**
- * Throws what went wrong on the way to or at the proxy as `proxy_failed`, naming the proxy; every other error as it is.
+ * Throws a failure of the proxy, or of the connection to it, as `proxy_failed` with the proxy's name; other errors unchanged.
  *
- * With a proxy, the connection that is refused and the name that is not found are the proxy's, not the service's.
+ * With a proxy, a refused connection and an unknown host name are those of the proxy, not of the service.
  */
 export function explainProxyFailure(error: unknown, proxy: string, url: string): never {
   const reason = reasonOf(error, new URL(proxy));
@@ -15,7 +15,7 @@ export function explainProxyFailure(error: unknown, proxy: string, url: string):
 function reasonOf(error: unknown, proxy: URL): string | undefined {
   for (let current = error, depth = 0; current instanceof Error && depth < 8; current = current.cause, depth++) {
     const status = /^Proxy response \((\d{3})\)/.exec(current.message)?.[1];
-    if (status === "407") return "wants a user name and password, or others than were given (HTTP 407)";
+    if (status === "407") return "requires a user name and password, or rejected those given (HTTP 407)";
     if (status !== undefined) return `refused the connection (HTTP ${status})`;
     const { code, port, hostname } = current as { code?: unknown; port?: unknown; hostname?: unknown };
     const defaultPort = proxy.protocol === "https:" ? 443 : 80;

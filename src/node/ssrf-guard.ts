@@ -20,75 +20,75 @@ export interface HostAddress {
   family: number;
 }
 
-/** Looks up every address of a name, the machine's own list of hosts included. */
+/** Looks up every address of a name, with the hosts file of the machine. */
 export type Lookup = (hostname: string) => Promise<readonly HostAddress[]>;
 
-/** Judges every connection that is made on behalf of one server. */
+/** Checks every connection that is made on behalf of one server. */
 export interface SsrfGuard {
   /**
-   * All addresses of a host, looked up and judged: those, and no others, may be connected to.
+   * All addresses of a host, looked up and checked: only those may be connected to.
    *
    * @throws `AgentAuthError` `bad_address`, or what the lookup threw
    */
   resolve(hostname: string): Promise<readonly HostAddress[]>;
-  /** Judges a host as it is written: an address, or a name whose lookup is somebody else's business. */
+  /** Checks a host as it is written: a literal address, or a name that the proxy resolves. */
   checkWritten(hostname: string): void;
-  /** How far the server is. */
-  reach(): Promise<AddressClass>;
+  /** The class of the server's address. */
+  addressClass(): Promise<AddressClass>;
 }
 
-/** What a guard goes by. */
+/** The rules of a guard. */
 export interface SsrfGuardOptions {
-  /** Hosts that may be nearer than the server is. */
-  lifted: Exemptions;
+  /** Hosts that may be less public than the server. */
+  exemptions: Exemptions;
   lookup: Lookup;
-  /** Whether the server is behind a proxy, so that where it is cannot be told from here: it counts as public. */
-  isHidden: boolean;
+  /** Whether the server is behind a proxy, so that its address is unknown: it counts as public. */
+  isBehindProxy: boolean;
 }
 
 /**
- * Makes the guard of one server. A server that was public once stays so: a name that leads into our network the next
- * time is one that changes its answers to get there.
+ * Creates the guard of one server. A server that was public once stays so: a name that resolves into our network later
+ * is a DNS rebinding attack.
  */
-export function createSsrfGuard(server: string, { lifted, lookup, isHidden }: SsrfGuardOptions): SsrfGuard {
-  const own = bare(server);
-  let seen = classifyHost(own) ?? (isHidden ? "public" : undefined);
+export function createSsrfGuard(server: string, { exemptions, lookup, isBehindProxy }: SsrfGuardOptions): SsrfGuard {
+  const serverHost = bare(server);
+  let knownClass = classifyHost(serverHost) ?? (isBehindProxy ? "public" : undefined);
 
-  async function reach(): Promise<AddressClass> {
-    seen ??= mostPublic(reachesOf(await lookup(own)));
-    return seen;
+  async function addressClass(): Promise<AddressClass> {
+    knownClass ??= mostPublic(classesOf(await lookup(serverHost)));
+    return knownClass;
   }
 
-  function judgeOwn(hostname: string, addresses: readonly HostAddress[]): void {
-    const reaches = reachesOf(addresses);
-    const far = mostPublic([...reaches, ...(seen === undefined ? [] : [seen])]);
-    const nearer = addresses.find((_, nth) => far === "public" && reaches[nth] !== "public");
-    if (nearer && !isExempt(lifted, hostname)) throw changing(hostname, nearer.address);
-    seen = far;
+  function checkServer(hostname: string, addresses: readonly HostAddress[]): void {
+    const classes = classesOf(addresses);
+    const mostPublicClass = mostPublic([...classes, ...(knownClass === undefined ? [] : [knownClass])]);
+    const lessPublic = addresses.find((_, nth) => mostPublicClass === "public" && classes[nth] !== "public");
+    if (lessPublic && !isExempt(exemptions, hostname)) throw rebindingError(hostname, lessPublic.address);
+    knownClass = mostPublicClass;
   }
 
   return {
-    reach,
+    addressClass,
     checkWritten(hostname) {
       const written = classifyHost(hostname);
-      if (written === undefined || (written !== "forbidden" && bare(hostname) === own)) return;
-      if (!policyFor(seen, lifted)(hostname, written)) throw refuse(hostname, hostname, written);
+      if (written === undefined || (written !== "forbidden" && bare(hostname) === serverHost)) return;
+      if (!policyFor(knownClass, exemptions)(hostname, written)) throw refuse(hostname, hostname, written);
     },
     async resolve(hostname) {
       if (classifyHost(hostname) === "forbidden") throw refuse(hostname, hostname, "forbidden");
       const family = isIP(bare(hostname));
       const addresses = family > 0 ? [{ address: bare(hostname), family }] : await lookup(hostname);
-      const reaches = reachesOf(addresses);
-      const at = (nth: number) => addresses[nth]?.address ?? "";
-      const worst = reaches.indexOf("forbidden");
-      if (worst >= 0) throw refuse(hostname, at(worst), "forbidden");
-      const elsewhere = isLoopbackHost(hostname) ? reaches.findIndex((found) => found !== "loopback") : -1;
-      if (elsewhere >= 0) throw refuse(hostname, at(elsewhere), "public");
-      if (bare(hostname) === own) judgeOwn(hostname, addresses);
-      else if (reaches.some((found) => found !== "public")) {
-        const bounds = policyFor(await reach(), lifted);
-        for (const [nth, found] of reaches.entries()) {
-          if (!bounds(hostname, found)) throw refuse(hostname, at(nth), found);
+      const classes = classesOf(addresses);
+      const addressAt = (nth: number) => addresses[nth]?.address ?? "";
+      const forbidden = classes.indexOf("forbidden");
+      if (forbidden >= 0) throw refuse(hostname, addressAt(forbidden), "forbidden");
+      const elsewhere = isLoopbackHost(hostname) ? classes.findIndex((found) => found !== "loopback") : -1;
+      if (elsewhere >= 0) throw refuse(hostname, addressAt(elsewhere), "public");
+      if (bare(hostname) === serverHost) checkServer(hostname, addresses);
+      else if (classes.some((found) => found !== "public")) {
+        const policy = policyFor(await addressClass(), exemptions);
+        for (const [nth, found] of classes.entries()) {
+          if (!policy(hostname, found)) throw refuse(hostname, addressAt(nth), found);
         }
       }
       return addresses;
@@ -103,20 +103,20 @@ function bare(hostname: string): string {
     .toLowerCase();
 }
 
-/** What is no address at all is nothing to connect to. */
-function reachesOf(addresses: readonly HostAddress[]): AddressClass[] {
+/** The classes of addresses; an invalid address is forbidden. */
+function classesOf(addresses: readonly HostAddress[]): AddressClass[] {
   return addresses.map(({ address }) => classifyHost(address) ?? "forbidden");
 }
 
-function refuse(hostname: string, address: string, reach: AddressClass): AgentAuthError {
-  const { rule, override } = ruleOf(reach);
+function refuse(hostname: string, address: string, addressClass: AddressClass): AgentAuthError {
+  const { rule, override } = ruleOf(addressClass);
   const where = hostname === address ? "" : ` (${quote(address)})`;
   return refusal(`the host ${quote(hostname)}${where} ${rule}`, override);
 }
 
-function changing(hostname: string, address: string): AgentAuthError {
+function rebindingError(hostname: string, address: string): AgentAuthError {
   return refusal(
-    `the host ${quote(hostname)} leads to ${quote(address)} beside public addresses, by which a server elsewhere could get into this network (RFC 9728 section 7.7)`,
+    `the host ${quote(hostname)} leads to ${quote(address)} beside public addresses, through which a remote server could reach this network (RFC 9728 section 7.7)`,
     "--allow-private-network",
   );
 }

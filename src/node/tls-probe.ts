@@ -4,52 +4,52 @@ import { isIP, type LookupFunction, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import type { ClientCertificate } from "./client-certificate.js";
 
-/** How a server is reached that is looked at. */
+/** How the probed server is reached. */
 export interface TlsProbeOptions {
-  /** The proxy that leads there, credentials and all. */
+  /** The proxy in front of it, with its credentials. */
   proxy?: string | undefined;
   /** Authorities in place of Node's own list, PEM. */
   ca?: readonly string[] | undefined;
-  /** What the server was shown. */
+  /** The client certificate of the request that failed. */
   clientCertificate?: ClientCertificate | undefined;
-  /** Gives the addresses that may be connected to. */
+  /** Resolves to the addresses that may be connected to. */
   lookup?: LookupFunction | undefined;
 }
 
-/** What a handshake showed. */
+/** The result of a handshake. */
 export interface TlsProbe {
-  /** Whose certificate it was: the proxy's own comes first. */
+  /** Whose certificate it is: that of the proxy comes first. */
   whose: "server" | "proxy";
-  /** Who issued the last certificate of the chain that was sent; undefined where all was well. */
+  /** Who issued the last certificate of the chain that was sent; undefined for a trusted one. */
   issuer?: string;
-  /** Whether it vouches for itself. */
+  /** Whether the certificate is self-signed. */
   selfSigned?: boolean;
-  /** The code of the alert by which the server ended the connection, such as for want of a client certificate. */
+  /** The code of the alert with which the server ended the connection, for example because it requires a client certificate. */
   alert?: string;
 }
 
 const LIMIT_MS = 3000;
-/** A server that misses a client certificate says so one round trip after the handshake. */
+/** The alert for a missing client certificate comes one round trip after the handshake. */
 const ALERT_MS = 500;
 
 /**
- * Shakes hands with a server once more, to find out what its certificate is or why it hung up: `fetch` tells neither.
- * Nothing is sent, and nothing of what comes is trusted.
+ * Repeats the TLS handshake with a server, to find out its certificate or why it closed the connection: `fetch` reports neither.
+ * Sends nothing, and trusts nothing that it receives.
  *
- * @param forAlert waits for the alert that may follow a handshake that went well, as in TLS 1.3
- * @returns undefined where the second attempt showed nothing
+ * @param forAlert waits for the alert that may follow a completed handshake, as in TLS 1.3
+ * @returns undefined where the handshake shows no cause
  */
 export async function probeTls(url: URL, options: TlsProbeOptions, forAlert: boolean): Promise<TlsProbe | undefined> {
   const signal = AbortSignal.timeout(LIMIT_MS);
   let open: Socket | undefined;
   try {
-    const way = options.proxy === undefined ? undefined : await tunnel(url, new URL(options.proxy), options.ca, signal);
-    if (way && "seen" in way) return way.seen;
-    open = way?.socket;
-    const socket = shakeHands(url, way?.socket, options);
-    // It takes the tunnel along when it ends; Node breaks down where the tunnel is ended beneath it.
+    const via = options.proxy === undefined ? undefined : await tunnel(url, new URL(options.proxy), options.ca, signal);
+    if (via && "probe" in via) return via.probe;
+    open = via?.socket;
+    const socket = handshake(url, via?.socket, options);
+    // Destroying it destroys the tunnel too; Node throws where the tunnel is destroyed first.
     open = socket;
-    return await judged(socket, forAlert, signal);
+    return await inspect(socket, forAlert, signal);
   } catch {
     return undefined;
   } finally {
@@ -57,7 +57,7 @@ export async function probeTls(url: URL, options: TlsProbeOptions, forAlert: boo
   }
 }
 
-function shakeHands(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
+function handshake(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
   const { ca, clientCertificate, lookup } = options;
   const host = bare(url.hostname);
   return connect({
@@ -67,7 +67,7 @@ function shakeHands(url: URL, socket: Socket | undefined, options: TlsProbeOptio
     ...(lookup && { lookup }),
     ...clientCertificate,
     ALPNProtocols: ["http/1.1"],
-    // What is not trusted is to be looked at. Such a connection carries nothing and ends right after.
+    // The untrusted certificate is what the probe is for. The connection carries no data and is closed at once.
     rejectUnauthorized: false,
   });
 }
@@ -76,14 +76,14 @@ function bare(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
-function judged(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Promise<TlsProbe | undefined> {
+function inspect(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Promise<TlsProbe | undefined> {
   const whose = "server";
   return new Promise((resolve) => {
-    const gone = ({ code = "" }: NodeJS.ErrnoException) => {
+    const onError = ({ code = "" }: NodeJS.ErrnoException) => {
       resolve(/ALERT/.test(code) ? { whose, alert: code } : undefined);
     };
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
-    socket.on("error", gone);
+    socket.on("error", onError);
     socket.on("close", () => resolve(undefined));
     socket.resume();
     socket.once("secureConnect", () => {
@@ -109,48 +109,51 @@ function describe(leaf: PeerCertificate & { issuerCertificate?: PeerCertificate 
 function nameOf(name: PeerCertificate["issuer"] | undefined): string {
   const { CN, O, OU } = (name ?? {}) as unknown as Record<string, string | string[] | undefined>;
   const words = [CN, O ?? (CN === undefined ? OU : undefined)].flatMap((part) => part ?? []);
-  return words.join(", ") || "nobody that it names";
+  return words.join(", ") || "an unnamed issuer";
 }
 
-type Tunnel = { socket: Socket } | { seen: TlsProbe };
+type Tunnel = { socket: Socket } | { probe: TlsProbe };
 
-/** Asks a proxy for a connection, as a request would; where the proxy's own certificate is not trusted, that is it. */
+/** Opens a tunnel through a proxy; where the proxy's certificate is not trusted, that is the result. */
 async function tunnel(url: URL, proxy: URL, ca: TlsProbeOptions["ca"], signal: AbortSignal): Promise<Tunnel> {
-  const own = proxy.protocol === "https:" ? shakeHands(proxy, undefined, { ca }) : undefined;
+  const proxySocket = proxy.protocol === "https:" ? handshake(proxy, undefined, { ca }) : undefined;
   try {
-    if (own) await once(own, "secureConnect", { signal });
-    // The password is for a proxy that is known to be the one that was named.
-    if (own === undefined || own.authorized) return { socket: await join(url, proxy, own, signal) };
-    const seen = { whose: "proxy" as const, ...describe(own.getPeerCertificate(true)) };
-    own.destroy();
-    return { seen };
+    if (proxySocket) await once(proxySocket, "secureConnect", { signal });
+    // The password is only sent to a proxy whose certificate is trusted.
+    if (proxySocket === undefined || proxySocket.authorized)
+      return { socket: await connectThrough(url, proxy, proxySocket, signal) };
+    const probe = { whose: "proxy" as const, ...describe(proxySocket.getPeerCertificate(true)) };
+    proxySocket.destroy();
+    return { probe };
   } catch (error) {
-    own?.destroy();
+    proxySocket?.destroy();
     throw error;
   }
 }
 
-function join(url: URL, proxy: URL, own: Socket | undefined, signal: AbortSignal): Promise<Socket> {
+function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, signal: AbortSignal): Promise<Socket> {
   const target = `${url.hostname}:${url.port || 443}`;
   const credentials = [proxy.username, proxy.password].map(decodeURIComponent).join(":");
   const basic = `Basic ${Buffer.from(credentials).toString("base64")}`;
-  const asked = request({
-    ...(own ? { createConnection: () => own } : { host: bare(proxy.hostname), port: Number(proxy.port || 80) }),
+  const connectRequest = request({
+    ...(proxySocket
+      ? { createConnection: () => proxySocket }
+      : { host: bare(proxy.hostname), port: Number(proxy.port || 80) }),
     method: "CONNECT",
     path: target,
     headers: { host: target, ...(credentials !== ":" && { "proxy-authorization": basic }) },
     agent: false,
   });
-  // Not the request's own signal: it would end the tunnel beneath what runs in it.
-  const stop = () => void asked.destroy(new Error("no answer in time"));
+  // Not the signal option of the request: it would destroy the tunnel that TLS runs in.
+  const stop = () => void connectRequest.destroy(new Error("no answer in time"));
   signal.addEventListener("abort", stop, { once: true });
   return new Promise<Socket>((resolve, reject) => {
-    asked.on("error", reject);
-    asked.on("connect", ({ statusCode }, socket) => {
+    connectRequest.on("error", reject);
+    connectRequest.on("connect", ({ statusCode }, socket) => {
       if (statusCode === 200) resolve(socket as Socket);
-      else reject(new Error("the proxy gives no tunnel"));
+      else reject(new Error("the proxy opened no tunnel"));
     });
-    asked.on("response", () => stop());
-    asked.end();
+    connectRequest.on("response", () => stop());
+    connectRequest.end();
   }).finally(() => signal.removeEventListener("abort", stop));
 }

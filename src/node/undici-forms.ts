@@ -4,7 +4,7 @@ export interface PlainRequest {
   settings: Record<string, unknown>;
 }
 
-/** Takes a request apart: classes of Node's own fetch mean nothing to another copy of it. */
+/** Splits a request into plain parts: the classes of Node's fetch are unknown to another copy of undici. */
 export async function plainRequest(input: string | URL | Request, init: RequestInit): Promise<PlainRequest> {
   const request = input instanceof Request ? input : undefined;
   const headers = new Headers(init.headers ?? request?.headers);
@@ -24,12 +24,12 @@ export async function plainRequest(input: string | URL | Request, init: RequestI
 
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
-/** The answer as a `Response` of the global class, so that `instanceof` and `new Response(…)` work as with the global fetch. */
+/** The response as a `Response` of the global class, so that `instanceof` and `new Response(…)` work as with the global fetch. */
 export function globalResponse(answer: Response): Response {
   const { status, statusText } = answer;
   const body = WITHOUT_BODY.has(status) ? null : answer.body;
   const response = new Response(body, { status, statusText, headers: [...answer.headers] as [string, string][] });
-  // These also keep the original reachable: when it is collected, undici cancels a body that nobody has begun to read.
+  // These also keep the original reachable: when it is collected, undici cancels a body that is not being read.
   return Object.defineProperties(response, {
     url: { get: () => answer.url },
     redirected: { get: () => answer.redirected },

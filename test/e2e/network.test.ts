@@ -181,7 +181,7 @@ describe.skipIf(!openssl)("TLS", () => {
     const { code, stdout, stderr } = await list(["--proxy", proxyUrl()]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr).toMatch(
-      /^error: service\.test: TLS failed: its certificate comes from "ca of a test, Testers", which is not trusted here \(.*\nhint: --ca-file <file> trusts/,
+      /^error: service\.test: TLS failed: the certificate was issued by "ca of a test, Testers", which is not trusted \(.*\nhint: --ca-file <file> trusts/,
     );
     expect(served).toEqual([]);
   });

@@ -29,10 +29,10 @@ export function nameServers({ mcp, issuer, login }: Scene) {
   };
   const reroute = (url: URL) => `${places[url.origin] ?? url.origin}${url.pathname}${url.search}`;
   const network: Network = {
-    connectTo({ hostname }, lifted) {
-      const guard = createSsrfGuard(hostname, { lifted, lookup, isHidden: false });
+    connectTo({ hostname }, exemptions) {
+      const guard = createSsrfGuard(hostname, { exemptions, lookup, isBehindProxy: false });
       return {
-        addressClass: guard.reach,
+        addressClass: guard.addressClass,
         fetch: async (input, init) => {
           const url = new URL(input instanceof Request ? input.url : String(input));
           await guard.resolve(url.hostname);

@@ -62,7 +62,7 @@ describe("a failure on the way is told apart, for lists and for tokens alike", (
       "a certificate that is not trusted",
       "tls_failed",
       async () => [(await startTlsServer(PEM, (response) => response.end())).origin],
-      /TLS failed: its certificate vouches for itself/,
+      /TLS failed: the certificate for ".*" is self-signed and not trusted/,
     ],
     [
       "a proxy that is not there",

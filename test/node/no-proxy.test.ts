@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { passesBy } from "../../src/node/no-proxy.js";
+import { bypassesProxy } from "../../src/node/no-proxy.js";
 import { proxyChooser } from "../../src/node/proxies.js";
 
-const passes = (noProxy: string, url: string) => passesBy(noProxy)(new URL(url));
+const passes = (noProxy: string, url: string) => bypassesProxy(noProxy)(new URL(url));
 
 describe("NO_PROXY", () => {
   it.each([

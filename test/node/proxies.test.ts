@@ -50,7 +50,7 @@ async function ask(host: string, noProxy: string, credentials = "") {
   const guard: SsrfGuard = {
     resolve: async () => addresses,
     checkWritten: () => undefined,
-    reach: async () => "public",
+    addressClass: async () => "public",
   };
   const proxies = { http: `http://${credentials}127.0.0.1:${portOf(proxy)}` };
   const url = `http://${host}:${portOf(service)}/`;
@@ -98,7 +98,7 @@ describe.skipIf(OUTSIDE === undefined)("a real proxy", () => {
   });
 
   it.each([
-    ["407 Proxy Authentication Required", /: the proxy 127\.0\.0\.1:\d+ wants a user name and password/],
+    ["407 Proxy Authentication Required", /: the proxy 127\.0\.0\.1:\d+ requires a user name and password/],
     ["502 Bad Gateway", /: the proxy 127\.0\.0\.1:\d+ refused the connection \(HTTP 502\)$/],
   ])("that answers %s is named, without its password", async (answer, words) => {
     refusal = answer;

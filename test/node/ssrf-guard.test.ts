@@ -10,7 +10,7 @@ const OTHER_PUBLIC = "2606:4700::1111";
 type Zone = Record<string, readonly (readonly string[])[]>;
 
 /** A guard over names that a test gives, and the names that it looked up. */
-function guardOf(server: string, zone: Zone, options: { lifted?: Exemptions; isHidden?: boolean } = {}) {
+function guardOf(server: string, zone: Zone, options: { exemptions?: Exemptions; isBehindProxy?: boolean } = {}) {
   const asked: string[] = [];
   const lookup = async (hostname: string) => {
     const answers = zone[hostname] ?? [];
@@ -20,7 +20,7 @@ function guardOf(server: string, zone: Zone, options: { lifted?: Exemptions; isH
     if (!addresses) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
     return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
   };
-  return { guard: createSsrfGuard(server, { lifted: new Set(), isHidden: false, lookup, ...options }), asked };
+  return { guard: createSsrfGuard(server, { exemptions: new Set(), isBehindProxy: false, lookup, ...options }), asked };
 }
 
 const addressesOf = async (guard: SsrfGuard, hostname: string) =>
@@ -79,13 +79,13 @@ describe("a public server", () => {
   );
 
   it("leads anywhere but to forbidden addresses once the rule is lifted, and for the lifted hosts alone", async () => {
-    const all = guardOf("mcp.example", zone, { lifted: "all" }).guard;
+    const all = guardOf("mcp.example", zone, { exemptions: "all" }).guard;
     for (const host of ["inner.example", "here.example", "mixed.example", "127.0.0.1"]) await all.resolve(host);
-    const one = guardOf("mcp.example", zone, { lifted: new Set(["inner.example"]) }).guard;
+    const one = guardOf("mcp.example", zone, { exemptions: new Set(["inner.example"]) }).guard;
     expect(await addressesOf(one, "inner.example")).toEqual(["10.0.0.7"]);
     expect(await refusalOf(one, "here.example")).toEqual(isRefused("this machine"));
     // URLs have brackets around it, connections have none.
-    const six = guardOf("mcp.example", zone, { lifted: new Set(["[fd12::1]"]) }).guard;
+    const six = guardOf("mcp.example", zone, { exemptions: new Set(["[fd12::1]"]) }).guard;
     for (const host of ["[fd12::1]", "fd12::1"]) expect(await addressesOf(six, host)).toEqual(["fd12::1"]);
     expect(await refusalOf(six, "fd12::2")).toEqual(isRefused("private network"));
   });
@@ -93,8 +93,8 @@ describe("a public server", () => {
   it.each(["meta.example", "169.254.169.254", "metadata.google.internal", "[fe80::1]", "0.0.0.0"])(
     "never leads to %s, whatever was lifted, and no flag is named",
     async (host) => {
-      for (const lifted of ["all", new Set([host]), new Set<string>()] as const) {
-        const error = await refusalOf(guardOf("mcp.example", zone, { lifted }).guard, host);
+      for (const exemptions of ["all", new Set([host]), new Set<string>()] as const) {
+        const error = await refusalOf(guardOf("mcp.example", zone, { exemptions }).guard, host);
         expect(error).toEqual(isRefused("where nothing is ever sent"));
         expect(error).not.toHaveProperty("hint");
       }
@@ -102,8 +102,8 @@ describe("a public server", () => {
   );
 
   it("whose own name leads to a forbidden address is never asked", async () => {
-    for (const lifted of ["all", new Set<string>()] as const) {
-      const { guard } = guardOf("meta.example", zone, { lifted });
+    for (const exemptions of ["all", new Set<string>()] as const) {
+      const { guard } = guardOf("meta.example", zone, { exemptions });
       expect(await refusalOf(guard, "meta.example")).toEqual(isRefused('("169.254.169.254") leads to a link-local'));
     }
   });
@@ -112,7 +112,7 @@ describe("a public server", () => {
     expect(await refusalOf(guardOf("mixed.example", zone).guard, "mixed.example")).toEqual(
       isRefused('the host "mixed.example" leads to "192.168.0.1" beside public addresses', "--allow-private-network"),
     );
-    const { guard } = guardOf("mixed.example", zone, { lifted: "all" });
+    const { guard } = guardOf("mixed.example", zone, { exemptions: "all" });
     expect(await addressesOf(guard, "mixed.example")).toEqual([PUBLIC, "192.168.0.1"]);
   });
 
@@ -125,7 +125,7 @@ describe("a public server", () => {
   it("does not come to count as a private one by changing its answers", async () => {
     const { guard } = guardOf("mcp.example", { ...zone, "mcp.example": [[PUBLIC], ["10.0.0.1"]] });
     await guard.resolve("mcp.example");
-    expect(await guard.reach()).toBe("public");
+    expect(await guard.addressClass()).toBe("public");
     expect(await refusalOf(guard, "inner.example")).toEqual(isRefused("private network"));
   });
 });
@@ -172,8 +172,8 @@ describe("a server on this machine", () => {
   );
 
   it.each([PUBLIC, "10.0.0.1"])("is not one that a resolver says is at %s, whatever its name", async (address) => {
-    for (const lifted of [new Set<string>(), "all"] as const) {
-      const { guard } = guardOf("localhost", { localhost: [["127.0.0.1", address]] }, { lifted });
+    for (const exemptions of [new Set<string>(), "all"] as const) {
+      const { guard } = guardOf("localhost", { localhost: [["127.0.0.1", address]] }, { exemptions });
       expect(await refusalOf(guard, "localhost")).toEqual(isRefused(`("${address}") leads away from this machine`));
     }
   });
@@ -181,8 +181,8 @@ describe("a server on this machine", () => {
 
 describe("a server behind a proxy", () => {
   it("counts as public without being looked up", async () => {
-    const { guard, asked } = guardOf("mcp.corp", { "as.corp": [["10.0.0.7"]] }, { isHidden: true });
-    expect(await guard.reach()).toBe("public");
+    const { guard, asked } = guardOf("mcp.corp", { "as.corp": [["10.0.0.7"]] }, { isBehindProxy: true });
+    expect(await guard.addressClass()).toBe("public");
     expect(await refusalOf(guard, "as.corp")).toEqual(isRefused("private network"));
     expect(asked).toEqual(["as.corp"]);
   });
@@ -194,7 +194,7 @@ describe("a server behind a proxy", () => {
     ["10.0.0.1", "127.0.0.1", "this machine"],
     ["10.0.0.1", "metadata.goog", "where nothing is ever sent"],
   ])("%s does not lead to %s, judged as it is written", (server, host, words) => {
-    const { guard } = guardOf(server, {}, { isHidden: true });
+    const { guard } = guardOf(server, {}, { isBehindProxy: true });
     expect(() => guard.checkWritten(host)).toThrow(isRefused(words));
   });
 
@@ -204,7 +204,7 @@ describe("a server behind a proxy", () => {
     ["10.0.0.1", "10.0.0.1"],
     ["10.0.0.1", "192.168.0.1"],
   ])("%s may lead to %s", (server, host) => {
-    const { guard } = guardOf(server, {}, { isHidden: true });
+    const { guard } = guardOf(server, {}, { isBehindProxy: true });
     expect(() => guard.checkWritten(host)).not.toThrow();
   });
 });

@@ -76,10 +76,10 @@ async function failure(options: DispatcherOptions, url: string): Promise<AgentAu
 
 const untrusted = (whose: string) =>
   expect.stringMatching(
-    new RegExp(`: TLS failed: ${whose} certificate comes from "ca of a test, Testers", which is not trusted here \\(`),
+    new RegExp(`: TLS failed: ${whose} certificate was issued by "ca of a test, Testers", which is not trusted \\(`),
   );
 
-describe.skipIf(!openssl)("a certificate that is not trusted is told with who issued it", () => {
+describe.skipIf(!openssl)("a certificate that is not trusted is reported with its issuer", () => {
   it("straight, and through Node's own fetch", async () => {
     const url = `https://127.0.0.1:${portOf(service)}/x?y`;
     const plain = explainingTls(
@@ -92,7 +92,7 @@ describe.skipIf(!openssl)("a certificate that is not trusted is told with who is
         class: "unavailable",
         retryable: false,
         url: `https://127.0.0.1:${portOf(service)}/x`,
-        message: untrusted("its"),
+        message: untrusted("the"),
         hint: expect.stringContaining("authority"),
       });
     }
@@ -101,7 +101,7 @@ describe.skipIf(!openssl)("a certificate that is not trusted is told with who is
 
   it("through a proxy, which gets its password for that too", async () => {
     const proxies = { https: `http://${CREDENTIALS}@127.0.0.1:${portOf(proxy)}` };
-    expect((await failure({ proxies }, "https://service.test/")).message).toEqual(untrusted("its"));
+    expect((await failure({ proxies }, "https://service.test/")).message).toEqual(untrusted("the"));
     expect(tunnels.map(({ target }) => target)).toEqual(["service.test:443", "service.test:443"]);
     expect(new Set(tunnels.map(({ credentials }) => credentials))).toEqual(new Set([BASIC]));
     expect(served).toBe(0);
@@ -113,13 +113,13 @@ describe.skipIf(!openssl)("a certificate that is not trusted is told with who is
     expect([tunnels, served]).toEqual([[], 0]);
   });
 
-  it("that vouches for itself", async () => {
+  it("that is self-signed", async () => {
     authority.openssl("req", "-x509", "-key", "server.key", "-out", "self.pem", "-days", "2", "-subj", "/CN=myself");
     const own = { cert: authority.read("self.pem"), key: authority.read("server.key") };
     const server = await listening(createServer(own));
     const { message } = await failure({}, `https://127.0.0.1:${portOf(server)}/`);
     server.close();
-    expect(message).toContain('TLS failed: its certificate vouches for itself, as "myself", which is not trusted here');
+    expect(message).toContain('TLS failed: the certificate for "myself" is self-signed and not trusted');
   });
 
   it("with what is in its name escaped", async () => {
