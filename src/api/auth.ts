@@ -3,19 +3,19 @@ import type { BufferedResponse, Call, Send } from "../http/buffered-response.js"
 import { untilAborted } from "../http/deadline.js";
 import { type Redactor, Secret } from "../redact.js";
 
-/** Where the API token comes from. A function is asked for each request, and again when the service refuses a token. */
+/** The API token. A function is called for each request, and again when the service refuses a token. */
 export type TokenSource = string | Secret | (() => string | Secret | Promise<string | Secret>);
 
-/** Puts a token on a request. The default is `Authorization: Bearer <token>`, since the service does not say. */
+/** Puts a token on a request. The default is `Authorization: Bearer <token>`, because the service does not document it. */
 export type PlaceToken = (headers: Headers, token: string) => void;
 
 const bearer: PlaceToken = (headers, token) => headers.set("authorization", `Bearer ${token}`);
-// What an HTTP header can carry without being read as something else (RFC 9110 section 5.5).
+// The characters that are safe in an HTTP header (RFC 9110 section 5.5).
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
 /**
- * A transport layer that authenticates requests to one origin and to no other. A 401 asks the source once more; only a
- * token that differs is tried.
+ * A transport layer that authenticates requests to one origin only. After a 401 it calls the source once more; only a
+ * different token is tried.
  */
 export function bearerAuth(
   source: TokenSource | undefined,
@@ -28,9 +28,9 @@ export function bearerAuth(
     const token = await readToken(source, call, redactor);
     const copy = request.body === null ? request : request.clone();
     const reply = await send(request, withToken(request, call, token, place));
-    if (!isRefused(reply) || typeof source !== "function") return reply;
-    const renewed = await readToken(source, call, redactor);
-    return renewed === token ? reply : send(copy, withToken(copy, call, renewed, place));
+    if (!isRejected(reply) || typeof source !== "function") return reply;
+    const newToken = await readToken(source, call, redactor);
+    return newToken === token ? reply : send(copy, withToken(copy, call, newToken, place));
   };
 }
 
@@ -41,8 +41,8 @@ function withToken(request: Request, call: Call, token: string, place: PlaceToke
 }
 
 async function readToken(source: TokenSource, call: Call, redactor: Redactor): Promise<string> {
-  const given = typeof source === "function" ? await untilAborted(Promise.resolve(source()), call.signal) : source;
-  const token = given instanceof Secret ? given.reveal() : given;
+  const value = typeof source === "function" ? await untilAborted(Promise.resolve(source()), call.signal) : source;
+  const token = value instanceof Secret ? value.reveal() : value;
   if (typeof token !== "string" || !HEADER_SAFE.test(token)) {
     throw new AgentAuthError(
       "usage",
@@ -54,7 +54,7 @@ async function readToken(source: TokenSource, call: Call, redactor: Redactor): P
   return token;
 }
 
-function isRefused(reply: BufferedResponse): boolean {
+function isRejected(reply: BufferedResponse): boolean {
   if (reply.status === 401) return true;
   return (reply.json as { code?: unknown } | undefined)?.code === "bad_authtoken";
 }

@@ -18,17 +18,17 @@ import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.j
 export interface ManagementClientOptions extends TransportOptions {
   /** The service's base address, without `/api/v1`; https, or http to this machine. */
   baseUrl: string;
-  /** The API token, or where to get it. It is sent to the origin of `baseUrl` and nowhere else. */
+  /** The API token, or a function that returns it. It is sent to the origin of `baseUrl` and nowhere else. */
   token?: TokenSource | undefined;
-  /** How the token is put on a request. Default: `Authorization: Bearer <token>`. */
+  /** Puts the token on a request. Default: `Authorization: Bearer <token>`. */
   auth?: PlaceToken | undefined;
-  /** How query parameters are written. Default: deep objects, `pagination[offset]=50`. */
+  /** Serialises query parameters. Default: deep objects, `pagination[offset]=50`. */
   querySerializer?: ClientOptions["querySerializer"];
   /** The name of your program, put in front of ours in `User-Agent`. */
   userAgent?: string | undefined;
 }
 
-/** The raw client, typed by the contract; it shares token, retries, deadlines and caps with the lists. */
+/** The raw client, typed by `openapi.yaml`; it shares token, retries, deadlines and caps with the lists. */
 export type RawClient = Client<paths>;
 
 /** The list operation of one resource. */
@@ -40,21 +40,21 @@ export interface ListOperation<Params, Item extends object> {
 /** The operations on devices. */
 export interface DeviceOperations extends ListOperation<{ pool_id: string; sorting?: DeviceSorting }, Device> {
   /**
-   * One device of a pool, found by listing, since the service has no operation for it.
+   * One device of a pool, found by listing, because the service has no operation for it.
    *
    * @throws `AgentAuthError` `not_found` when the pool's list ends without it
    */
   get(params: { pool_id: string; id: string }, options?: ListOptions): Promise<Device>;
 }
 
-/** What the three list operations have in common in a call of openapi-fetch. */
+/** The part of a call of openapi-fetch that the three list operations share. */
 interface PageCall {
   query: { pagination?: components["parameters"]["Pagination"] };
   init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response> };
 }
 
-/** Asks for one page of a list by the contract's operation. */
-type AskForPage = (call: PageCall) => Promise<{ response: Response }>;
+/** Requests one page of a list by an operation of the contract. */
+type RequestPage = (call: PageCall) => Promise<{ response: Response }>;
 
 /**
  * The client of the management interface (`{base_url}/api/v1`): pools of a domain, domains of an account, devices of a
@@ -123,7 +123,7 @@ export class ManagementClient {
             if (device.id === params.id) return device;
           }
         } catch (thrown) {
-          throw ofOneCall(thrown);
+          throw withoutResume(thrown);
         }
         throw notFound(params);
       },
@@ -131,12 +131,12 @@ export class ManagementClient {
   }
 
   /**
-   * One raw GET request, for what the typed client does not know.
+   * One raw GET request, for paths that the typed client does not know.
    *
    * @param path the path below the base address, such as `/api/v1/device`
-   * @param query parameters as they are to be sent, by their full names: `pagination[offset]`
-   * @returns the answer; its body can be read
-   * @throws `AgentAuthError` for every answer that is not a success
+   * @param query parameters by their full names: `pagination[offset]`
+   * @returns the response; its body can be read
+   * @throws `AgentAuthError` for every response that is not a success
    */
   async get(
     path: string,
@@ -163,7 +163,7 @@ export class ManagementClient {
     kind: DocumentedKind,
     parent: Record<string, string>,
     options: ListOptions,
-    ask: AskForPage,
+    requestPage: RequestPage,
   ): Listing<T> {
     for (const [name, id] of Object.entries(parent)) {
       if (typeof id !== "string" || id === "") throw new TypeError(`${name} must be a non-empty string`);
@@ -175,10 +175,10 @@ export class ManagementClient {
       };
       const query = Object.keys(pagination).length > 0 ? { pagination } : {};
       const reply = await bufferedResponseOf(
-        (fetch) => ask({ query, init: { parseAs: "stream", fetch } }),
+        (fetch) => requestPage({ query, init: { parseAs: "stream", fetch } }),
         async (request) => {
           const answer = await this.#transport(request, signal);
-          // openapi-fetch reads the body of an answer that is no success.
+          // openapi-fetch reads the body of a failed response.
           return answer.response.ok ? answer : replay(answer);
         },
       );
@@ -205,21 +205,21 @@ type UntypedGet = (
   init: PageCall["init"] & { params: { query: Record<string, never> }; querySerializer: () => string },
 ) => Promise<{ response: Response }>;
 
-/** openapi-fetch parses an answer after every middleware, so what it parsed is taken in hand here. */
+/** openapi-fetch parses a body after every middleware, so secrets are hidden in the parsed value here. */
 function withHiddenSecrets(client: RawClient): RawClient {
-  const hiding = <Method extends (...given: never[]) => Promise<{ data?: unknown }>>(method: Method): Method =>
-    (async (...given: Parameters<Method>) => {
-      const result = await method(...given);
+  const hiding = <Method extends (...args: never[]) => Promise<{ data?: unknown }>>(method: Method): Method =>
+    (async (...args: Parameters<Method>) => {
+      const result = await method(...args);
       hideSecrets(result.data);
       return result;
     }) as Method;
   return { ...client, GET: hiding(client.GET), request: hiding(client.request) };
 }
 
-/** Where one item is looked for nobody was given a part of a list, so no error is about such a part. */
-function ofOneCall(thrown: unknown): unknown {
-  const isOfListing = isAgentAuthError(thrown) && thrown.resume !== undefined && isAgentAuthError(thrown.cause);
-  return isOfListing ? thrown.cause : thrown;
+/** `get` yields no partial list, so its error is the cause of a listing's partial error. */
+function withoutResume(thrown: unknown): unknown {
+  const isListingError = isAgentAuthError(thrown) && thrown.resume !== undefined && isAgentAuthError(thrown.cause);
+  return isListingError ? thrown.cause : thrown;
 }
 
 function notFound(params: { pool_id: string; id: string }): AgentAuthError {

@@ -2,7 +2,7 @@ import type { AgentAuthError } from "../errors.js";
 import type { Drift, ListOptions, Page } from "./page.js";
 import { refusedPage } from "./pagination-checks.js";
 
-/** What the numbers of a listing's pages showed, one page after the other. */
+/** The changes of the pagination numbers over the pages of a listing. */
 export class DriftSummary {
   /** Every change of a number. */
   readonly drift: Drift[] = [];
@@ -14,7 +14,7 @@ export class DriftSummary {
   everCounted = 0;
   /** Whether `item_count` ever rose. */
   hasGrown = false;
-  /** How many items the reader went back over. */
+  /** The number of items that were read again after a rewind. */
   reread = 0;
 }
 
@@ -67,6 +67,6 @@ export class DriftLog {
 /** The error for a list that changed; `resume` is at `offset`, before everything that may have been missed. */
 export function listChanged<T>(page: Page<T>, what: string, offset = page.offset): AgentAuthError {
   const resume = Math.max(0, offset);
-  const again = `from offset ${resume} on, items that were read may come again`;
+  const again = `resuming at offset ${resume} may repeat items`;
   return refusedPage("list_changed", page, `${what}; ${again}`, { retryable: true, resume });
 }

@@ -4,13 +4,13 @@ import type { ListOptions, Page } from "./page.js";
 import { everyId, lastItem, recentIds, type SearchStrategy } from "./search-strategy.js";
 import { idOf, type SeenIds } from "./seen-ids.js";
 
-/** What becomes of a page: its items are yielded but for `skip` at its beginning, or the reader goes back to `rewind`. */
+/** What to do with a page: yield its items except the first `skip`, or go back to the offset `rewind`. */
 export type PageDecision = { skip: number } | { rewind: number };
 
 const MAX_STALLED_REPAIRS = 10;
 
 /**
- * Compares each page with the one before it, and keeps the place in a list that changes while it is read.
+ * Compares each page with the one before it, and keeps the position in a list that changes while it is read.
  *
  * A deletion moves items to the left, some of them behind the reader. A fall of `item_count` says how many at most, so
  * the reader rewinds by as many and looks for an item that it knows by its id. Where none is known, more was deleted than
@@ -31,16 +31,16 @@ const MAX_STALLED_REPAIRS = 10;
  *     xabcdef    2       b c   skip 0    one item more: b is known and left out, c is new
  *     xabcdef    4       d e   skip 0    d e are new
  *
- * Ids are remembered of the last items only. {@link everyId}, {@link recentIds} and {@link lastItem} are the ways to find
- * the place again by what is remembered. Where none finds it, the listing ends with an error.
+ * Ids are remembered of the last items only. {@link everyId}, {@link recentIds} and {@link lastItem} are the strategies to
+ * find the position again by what is remembered. Where none finds it, the listing ends with an error.
  */
 export class DriftTracker<T extends object> {
   readonly #log: DriftLog;
   readonly #seen: SeenIds;
   readonly #overlap = new Overlap<T>();
-  /** The furthest offset at which a deletion showed, and how many showed since at no further offset. */
+  /** The furthest offset at which a deletion was seen, and how many were seen since at no further offset. */
   #repairs = { furthest: -1, stalled: 0 };
-  /** While the place is looked for: by how many items the reader rewound at most, and to which offset. */
+  /** During a search: by how many items the reader rewound at most, and to which offset. */
   #search: { depth: number; begun: number } | undefined;
 
   constructor(options: Pick<ListOptions, "strict" | "onDrift">, seen: SeenIds) {
@@ -48,13 +48,13 @@ export class DriftTracker<T extends object> {
     this.#seen = seen;
   }
 
-  /** What the pages showed so far. */
+  /** The changes seen so far. */
   get stats(): Readonly<DriftSummary> {
     return this.#log.stats;
   }
 
   /**
-   * Reports what changed, and decides what becomes of the page.
+   * Reports what changed, and decides what to do with the page.
    *
    * @throws `AgentAuthError` `list_changed`, with `resume` before everything that may have been missed
    */
@@ -89,7 +89,7 @@ export class DriftTracker<T extends object> {
       throw listChanged(page, "the list shrinks faster than it can be read", page.offset - deleted);
     }
     this.#repairs = { furthest: Math.max(furthest, page.offset), stalled: isFurther ? 0 : stalled + 1 };
-    // One item more than may have moved, to meet a known one: needed at once only where ids were forgotten.
+    // One item more than may have moved, to find a known one: required only where ids were forgotten.
     const by = this.#strategy.isExact ? deleted : deleted + 1;
     return this.#rewind(page.offset, by, by);
   }
@@ -102,7 +102,7 @@ export class DriftTracker<T extends object> {
     return { rewind };
   }
 
-  /** Looks for the place where reading stopped, on a page that is read again. */
+  /** Looks for the read position on a page that is read again. */
   #find(page: Page<T>, { depth, begun }: { depth: number; begun: number }): PageDecision {
     const { items, offset } = page;
     const known = items.findLastIndex((item) => this.#seen.knows(item)) + 1;
@@ -114,7 +114,7 @@ export class DriftTracker<T extends object> {
     const mayRewind = known === 0 && offset === begun && offset > 0;
     if (mayRewind && (isExact || depth < this.#seen.reach)) return this.#rewind(offset, depth, 2 * depth);
     if (items.length >= this.#overlap.size || page.pagination.next_page_offset == null) {
-      const what = "the list changed so much that the place in it is lost: too few items are known there";
+      const what = "the list changed too much to find the read position again: too few items are known there";
       throw listChanged(page, what, begun);
     }
     return { skip: items.length };
@@ -122,8 +122,8 @@ export class DriftTracker<T extends object> {
 
   #advance(items: readonly T[]): void {
     const last = items.at(-1);
-    // Deletions alone leave what was read in one piece: an unknown item behind it was not read.
-    const isInOnePiece = !this.#search && !this.#overlap.hasInsertions;
-    this.#overlap.advance(items, isInOnePiece && last !== undefined && !this.#seen.knows(last));
+    // After deletions alone, the items read are contiguous: an unknown item behind them was not read.
+    const isContiguous = !this.#search && !this.#overlap.hasInsertions;
+    this.#overlap.advance(items, isContiguous && last !== undefined && !this.#seen.knows(last));
   }
 }

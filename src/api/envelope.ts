@@ -6,26 +6,26 @@ import { escapeText, quote } from "../redact.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
-/** The success body of a list operation, its parts checked to be of the right kind and no more. */
+/** The success body of a list operation; only the types of its members are checked. */
 export interface Envelope<Item> {
   summaries: Item[];
   pagination: PaginationOutput;
   sorting: Sorting | undefined;
 }
 
-// These two say nothing about the request: the same request may succeed later. All others are a verdict on it.
-const PASSING_CODES = new Set<string>(["unknown", "unexpected"]);
+// These two are not about the request: the same request may succeed later. All other codes are final.
+const TRANSIENT_CODES = new Set<string>(["unknown", "unexpected"]);
 const KNOWN_CODES = new Set<string>(SERVICE_ERROR_CODES);
 const AUTH_CODES = new Set<string>(["bad_authtoken", "not_authenticated"]);
 
-/** Whether an answer with a retryable status may be asked for again: not when its body carries a verdict. */
+/** Whether a response with a retryable status may be retried: not when its body carries a final code. */
 export function mayRetry(reply: BufferedResponse): boolean {
   const code = errorBody(reply)?.code;
-  return reply.status === 429 || code === undefined || !KNOWN_CODES.has(code) || PASSING_CODES.has(code);
+  return reply.status === 429 || code === undefined || !KNOWN_CODES.has(code) || TRANSIENT_CODES.has(code);
 }
 
 /**
- * Reads a list operation's answer (`service.md`, Management list operations).
+ * Reads the response of a list operation (`service.md`, Management list operations).
  *
  * @param mask masks secrets in text that the service sent
  * @throws `AgentAuthError`: the service's own code, or `http_error`, `server_error`, `rate_limited`,
@@ -52,11 +52,15 @@ export function readEnvelope<Item extends object>(
   if (!Array.isArray(summaries)) {
     throw refusal("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
   }
-  const stranger = summaries.findIndex((item) => !isJsonObject(item));
-  if (stranger >= 0) {
-    throw refusal("bad_envelope", `summaries[${stranger}] is ${kindOf(summaries[stranger])}, not an object`, about);
+  const invalidIndex = summaries.findIndex((item) => !isJsonObject(item));
+  if (invalidIndex >= 0) {
+    throw refusal(
+      "bad_envelope",
+      `summaries[${invalidIndex}] is ${kindOf(summaries[invalidIndex])}, not an object`,
+      about,
+    );
   }
-  // Without it a first page looks like a whole list, and a listing must end complete or with an error.
+  // Without it the first page would pass for the whole list, and a listing must end complete or with an error.
   if (!isJsonObject(pagination)) {
     const what = `pagination is ${kindOf(pagination)}, not an object: the end of the list is unknown`;
     throw refusal("bad_pagination", what, about);
@@ -69,32 +73,32 @@ export function readEnvelope<Item extends object>(
   };
 }
 
-/** The whole answers as they are documented, by the resource that they list. */
-const ANSWERS: Readonly<Record<"pool" | "domain" | "device", Shape>> = {
-  pool: answerOf(SHAPES.pool, SHAPES.sorting),
-  domain: answerOf(SHAPES.domain, SHAPES.sorting),
-  device: answerOf(SHAPES.device, SHAPES.deviceSorting),
+/** The documented responses, by the resource that they list. */
+const RESPONSES: Readonly<Record<"pool" | "domain" | "device", Shape>> = {
+  pool: responseShape(SHAPES.pool, SHAPES.sorting),
+  domain: responseShape(SHAPES.domain, SHAPES.sorting),
+  device: responseShape(SHAPES.device, SHAPES.deviceSorting),
 };
 
-function answerOf(item: Shape, sorting: Shape): Shape {
+function responseShape(item: Shape, sorting: Shape): Shape {
   const status: Shape = { type: "string", enum: ["success"] };
   const summaries: Shape = { type: "array", items: item };
   return { type: "object", properties: { status, summaries, pagination: SHAPES.pagination, sorting } };
 }
 
 /**
- * Holds a list's answer to the documented shape, in every part: what `strict` asks for.
+ * Checks that a list response has the documented shape, in every part, for `strict`.
  *
  * @throws `AgentAuthError` `unexpected_shape`
  */
-export function requireDocumented(kind: keyof typeof ANSWERS, reply: BufferedResponse): void {
-  const problem = checkShape(ANSWERS[kind], reply.json);
+export function requireDocumented(errorClass: keyof typeof RESPONSES, reply: BufferedResponse): void {
+  const problem = checkShape(RESPONSES[errorClass], reply.json);
   if (problem === undefined) return;
   const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
   throw refusal("unexpected_shape", `${escapeText(problem.path)}${value} ${problem.rule}`, reply);
 }
 
-/** The error that an answer is, or undefined for a success. The body's code decides, the status only helps. */
+/** The error of a response, or undefined for a success. The code in the body decides before the status. */
 export function serviceError(reply: BufferedResponse, mask: (text: string) => string): AgentAuthError | undefined {
   const body = errorBody(reply);
   if (body === undefined && reply.response.ok) return undefined;
@@ -102,12 +106,14 @@ export function serviceError(reply: BufferedResponse, mask: (text: string) => st
   const code =
     (body?.code === undefined ? undefined : mask(body.code)) ??
     (status === 429 ? "rate_limited" : status >= 500 ? "server_error" : "http_error");
-  const kind = classOf(code, status);
-  const said = body?.message ?? "";
+  const errorClass = classOf(code, status);
+  const serviceMessage = body?.message ?? "";
   const message =
-    said === "" ? `HTTP ${status}` : `${cut(escapeText(mask(said)))} (${escapeText(code)}, HTTP ${status})`;
+    serviceMessage === ""
+      ? `HTTP ${status}`
+      : `${cut(escapeText(mask(serviceMessage)))} (${escapeText(code)}, HTTP ${status})`;
   return new AgentAuthError(code, `${shownUrl(reply.url)}: ${message}`, {
-    class: kind,
+    class: errorClass,
     status,
     requestId: reply.requestId,
     url: shownUrl(reply.url),
@@ -116,7 +122,7 @@ export function serviceError(reply: BufferedResponse, mask: (text: string) => st
   });
 }
 
-/** At most 500 characters, none of them halved. */
+/** At most 500 characters, without splitting a surrogate pair. */
 function cut(text: string): string {
   return text.length > 500 ? [...text].slice(0, 500).join("") : text;
 }
@@ -124,7 +130,7 @@ function cut(text: string): string {
 function classOf(code: string, status: number): ErrorClass {
   if (AUTH_CODES.has(code)) return "auth";
   if (status === 429) return "unavailable";
-  if (KNOWN_CODES.has(code) && !PASSING_CODES.has(code)) return "remote";
+  if (KNOWN_CODES.has(code) && !TRANSIENT_CODES.has(code)) return "remote";
   if (status >= 500 || status === 408) return "unavailable";
   return status === 401 ? "auth" : "remote";
 }
@@ -137,7 +143,7 @@ function hintFor(code: string, status: number): string | undefined {
   return undefined;
 }
 
-/** An answer that is no success is read as the documented error body also where it lacks the `status` alone. */
+/** A failed response is read as the documented error body even where only its `status` member is missing. */
 function errorBody(reply: BufferedResponse): { code: string | undefined; message: string | undefined } | undefined {
   const body = reply.json;
   if (!isJsonObject(body)) return undefined;

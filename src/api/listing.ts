@@ -3,10 +3,10 @@ import { readPages } from "./pages.js";
 import type { FetchPage } from "./prefetcher.js";
 
 /**
- * A list that is read when it is asked for: iterating sends the first request, and each new iteration begins anew.
+ * A list that is read lazily: iterating sends the first request, and each new iteration starts again.
  *
- * Leaving a `for await` loop early ends every request in flight. A listing ends complete or throws an
- * `AgentAuthError` whose `resume` is the offset to go on at.
+ * Leaving a `for await` loop early aborts every request in flight. A listing ends complete or throws an
+ * `AgentAuthError` whose `resume` is the offset to continue at.
  *
  * @example
  * for await (const device of service.devices.list({ pool_id })) console.log(device.title);
@@ -33,8 +33,8 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   /** Every page, with its numbers. */
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
     const { onEnd } = this.#options;
-    const verdict = yield* readPages(this.#fetchPage, this.#options);
-    onEnd?.(verdict);
+    const summary = yield* readPages(this.#fetchPage, this.#options);
+    onEnd?.(summary);
   }
 
   /**
@@ -59,7 +59,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   }
 }
 
-/** Gives out the items of pages: by hand, since a generator inside a generator costs several promises an item. */
+/** Yields the items of pages: without a generator, because a nested one costs several promises per item. */
 function itemsOf<T extends object>(
   pages: AsyncGenerator<Page<T>, void, undefined>,
 ): AsyncIterableIterator<T, void, undefined> {
@@ -77,19 +77,19 @@ function itemsOf<T extends object>(
     }
   };
   const next = (): Promise<IteratorResult<T, void>> => {
-    // Whoever asks again before the answer waits in line, as with a generator.
+    // Concurrent calls of next() are queued, as with a generator.
     if (refilling !== undefined) return refilling.then(next, next);
     const value = items[at];
     if (value !== undefined) {
       at++;
       return Promise.resolve({ done: false, value });
     }
-    const filled = refill();
+    const result = refill();
     const settled = () => {
       refilling = undefined;
     };
-    refilling = filled.then(settled, settled);
-    return filled;
+    refilling = result.then(settled, settled);
+    return result;
   };
   return {
     next,
@@ -104,9 +104,9 @@ function itemsOf<T extends object>(
   };
 }
 
-function wholeNumber(value: number | undefined, least: number, name: string): void {
+function wholeNumber(value: number | undefined, minimum: number, name: string): void {
   if (value === undefined) return;
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new TypeError(`${name} must be a whole number of at least ${least}, not ${String(value)}`);
+  if (!Number.isSafeInteger(value) || value < minimum) {
+    throw new TypeError(`${name} must be a whole number of at least ${minimum}, not ${String(value)}`);
   }
 }

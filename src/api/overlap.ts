@@ -2,9 +2,9 @@ import { idOf } from "./seen-ids.js";
 
 /** The items from the read position on that may have been read already: none, until the list changes. */
 export class Overlap<T extends object> {
-  /** At most so many. */
+  /** Their maximum number. */
   size = 0;
-  /** Whether items were inserted since the overlap was last empty: new ones may then stand among those that were read. */
+  /** Whether items were inserted since the overlap was last empty: new ones may then be among those that were read. */
   hasInsertions = false;
   /** The id of the last item that was read, before anything was read again. */
   #lastRead: string | undefined;

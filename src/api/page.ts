@@ -8,23 +8,23 @@ export interface Page<T> {
   pagination: PaginationOutput;
   /** The order that the service says it applied. */
   sorting: Sorting | undefined;
-  /** The offset that was asked for, zero-based. */
+  /** The requested offset, zero-based. */
   offset: number;
   /** How many items were left out because a page before this one had them. */
   duplicates: number;
   /** The request id that the service sent. */
   requestId: string | undefined;
-  /** The address that answered, without its query; not enumerable. */
+  /** The address of the response, without its query; not enumerable. */
   readonly url: string;
-  /** The answer as it came, not enumerable. */
+  /** The response; not enumerable. */
   readonly response: Response;
 }
 
 /** How a listing ended. */
 export interface ListingSummary {
-  /** Items given out. */
+  /** The number of items that were yielded. */
   yielded: number;
-  /** Items that the service's last `item_count` promised from the starting offset on; undefined when it gave none. */
+  /** Items that the service's last `item_count` promised from the starting offset on; undefined when it sent none. */
   expected: number | undefined;
   /** Items left out because an earlier page had them. */
   duplicates: number;
@@ -32,7 +32,7 @@ export interface ListingSummary {
   drift: readonly Drift[];
   /** True when the last page was reached and nothing is known to be missing. */
   complete: boolean;
-  /** Where to go on, when the listing ended at `maxItems`; else undefined. */
+  /** The offset to continue at, when the listing ended at `maxItems`; else undefined. */
   next: number | undefined;
 }
 
@@ -40,22 +40,22 @@ export interface ListingSummary {
 export interface ListOptions {
   /** Items to ask for in a page; an integer of at least 1. Default: what the service chooses. */
   pageSize?: number | undefined;
-  /** Items in all. Default: all there are. */
+  /** Items in total. Default: all. */
   maxItems?: number | undefined;
-  /** Pages in flight at once. Default 1: a page is asked for when it is needed. */
+  /** Pages in flight at once. Default 1: a page is requested when it is needed. */
   concurrency?: number | undefined;
   /** The offset to begin at, zero-based: what `resume` of an error says. Default 0. */
   from?: number | undefined;
-  /** Pages to read at the most, as a guard against a service that never ends. Default 100,000. */
+  /** The maximum number of pages, as a guard against a list without end. Default 100,000. */
   maxPages?: number | undefined;
-  /** Makes drift, and items that are not of the documented shape, errors. Default false. */
+  /** Turns drift, and items without the documented shape, into errors. Default false. */
   strict?: boolean | undefined;
-  /** Ends the listing, at whatever it waits for. */
+  /** Aborts the listing, also while it waits. */
   signal?: AbortSignal | undefined;
-  /** Hears of numbers that change while the list is read. */
+  /** Called for each number that changes while the list is read. */
   onDrift?: ((drift: Drift) => void) | undefined;
-  /** Hears how the listing ended; not called when it throws or is left early. */
-  onEnd?: ((verdict: ListingSummary) => void) | undefined;
+  /** Called with the summary when the listing ends; not when it throws or is left early. */
+  onEnd?: ((summary: ListingSummary) => void) | undefined;
 }
 
 /** A number of the list that changed while the list was read. */

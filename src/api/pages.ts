@@ -24,8 +24,8 @@ interface Progress {
  * Reads pages in order until the service says there are no more.
  *
  * Complete or an error: numbers that contradict each other, an offset that does not advance, a list without end and a
- * list whose end comes too early are errors, with `resume` set and of class `partial` once items were yielded. How
- * the place is kept in a list that changes is in {@link DriftTracker}.
+ * list that ends too early are errors, with `resume` set, and of class `partial` once items were yielded.
+ * {@link DriftTracker} keeps the position in a list that changes.
  */
 export async function* readPages<T extends object>(
   fetchPage: FetchPage<T>,
@@ -86,14 +86,14 @@ function summaryOf(
   const expected = count === undefined ? undefined : Math.max(0, count - from);
   // Without drift a duplicate is a row that the service counts twice; with drift it is a row that was read twice.
   const accounted = drift.length === 0 ? yielded + duplicates : yielded;
-  // Of the items that were added, some may stand where reading had been: none is missing only if all there were came.
+  // Some of the added items may be before the read position: the list is complete only if every counted item was yielded.
   const wanted = Math.max(expected ?? 0, hasGrown ? everCounted - from : 0);
   return { yielded, expected, duplicates, drift, complete: next === undefined && accounted >= wanted, next };
 }
 
 /**
- * A list that ends before its own count is reached hides something. What is added while the last page is made may be in
- * its count and not among its items; no other change of the list explains such an end.
+ * A list that ends before its own count is reached is incomplete. An item added while the last page is built may be in
+ * its count but not among its items; no other change of the list explains such an end.
  */
 function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): ListingSummary {
   const { from, yielded, duplicates } = progress;

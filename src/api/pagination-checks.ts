@@ -13,7 +13,7 @@ const COUNTS = [
 ] as const;
 
 /**
- * Compares a page's numbers with each other and with the request (`service.md`, PaginationOutput). An absent or null
+ * Validates a page's numbers against each other and the request (`service.md`, PaginationOutput). An absent or null
  * number contradicts nothing.
  *
  * @returns the next offset as the service sent it, null at the end of the list, or the error to throw once the page's
@@ -24,22 +24,23 @@ export function validatePagination<T>(page: Page<T>): number | null | AgentAuthE
   const numbers: Record<string, unknown> = { ...page.pagination };
   for (const name of COUNTS) {
     const value = numbers[name];
-    if (value != null && !isCount(value)) throw impossible(page, `${name} is ${quote(value, 60)}, not a whole number`);
+    if (value != null && !isCount(value))
+      throw inconsistent(page, `${name} is ${quote(value, 60)}, not a whole number`);
   }
   const { item_count: count, item_start: start, item_end: end, page_offset: offset } = page.pagination;
   const length = page.items.length;
   if (offset != null && offset !== page.offset) {
-    throw impossible(page, `page_offset is ${offset}, but offset ${page.offset} was asked for`);
+    throw inconsistent(page, `page_offset is ${offset}, but offset ${page.offset} was requested`);
   }
   if (length > 0 && start != null && end != null && end - start + 1 !== length) {
-    throw impossible(page, `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`);
+    throw inconsistent(page, `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`);
   }
   if (length > 0 && count != null && (end ?? length) > count) {
-    throw impossible(page, `item_count is ${count}, but the page holds items up to ${end ?? length}`);
+    throw inconsistent(page, `item_count is ${count}, but the page holds items up to ${end ?? length}`);
   }
   const next = numbers["next_page_offset"] ?? null;
   if (next === null) return null;
-  if (!isCount(next)) return impossible(page, `next_page_offset is ${quote(next, 60)}, not a whole number`);
+  if (!isCount(next)) return inconsistent(page, `next_page_offset is ${quote(next, 60)}, not a whole number`);
   if (next <= page.offset) {
     const what = `next_page_offset is ${next} on the page at offset ${page.offset}: the list does not advance`;
     return refusedPage("pagination_loop", page, what);
@@ -51,7 +52,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function impossible<T>(page: Page<T>, what: string): AgentAuthError {
+function inconsistent<T>(page: Page<T>, what: string): AgentAuthError {
   return refusedPage("bad_pagination", page, `the page at offset ${page.offset} contradicts itself: ${what}`);
 }
 

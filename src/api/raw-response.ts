@@ -2,14 +2,14 @@ import type { BufferedResponse } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { hideClientSecret } from "../redact.js";
 
-/** Sends one request and returns the whole answer. */
+/** Sends one request and returns the whole response. */
 type SendRequest = (request: Request) => Promise<BufferedResponse>;
 
 /** The `fetch` option of a call of openapi-fetch. */
 type CallFetch = (request: Request) => Promise<Response>;
 
 /**
- * Makes one call through openapi-fetch and returns the answer that was read for it, which openapi-fetch does not pass on.
+ * Makes one call through openapi-fetch and returns its buffered response, which openapi-fetch does not pass on.
  *
  * @param call has to pass its argument on as the `fetch` of the call
  * @throws TypeError where a middleware replaced the response
@@ -29,7 +29,7 @@ export async function bufferedResponseOf(
   return read.reply;
 }
 
-/** Lets the response of an answer be read although its body has been, any number of times; the same answer. */
+/** Makes the body of a consumed response readable again, any number of times; returns the same object. */
 export function replay(reply: BufferedResponse): BufferedResponse {
   const { text } = reply;
   Object.defineProperties(reply.response, {
@@ -43,7 +43,7 @@ export function replay(reply: BufferedResponse): BufferedResponse {
   return reply;
 }
 
-/** Makes the client secrets in a list's answer print and serialise as a mask; the same value. */
+/** Makes the client secrets in a list response print and serialise as a mask; returns the same value. */
 export function hideSecrets<T>(body: T): T {
   if (!isJsonObject(body) || !Array.isArray(body["summaries"])) return body;
   for (const item of body["summaries"]) if (isJsonObject(item)) hideSecretOf(item);

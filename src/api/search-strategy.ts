@@ -1,19 +1,19 @@
-/** What a page that is read again shows of the place where reading stopped. */
-export interface Sight {
+/** What a page that is read again shows of the read position. */
+export interface PageObservation {
   /** The page's offset. */
   readonly offset: number;
-  /** How many of its items stand up to and including the last one that is known by its id; 0 when none is. */
+  /** The number of its items up to and including the last one whose id is known; 0 when none is. */
   readonly known: number;
   /** Whether the page holds the last item that was read. */
   readonly holdsLastRead: boolean;
 }
 
-/** How the place where reading stopped is found again. */
+/** How the read position is found again. */
 export interface SearchStrategy {
-  /** Whether every id is remembered: known items are then left out one by one. Else all up to the last known one are. */
+  /** Whether every id is remembered: known items are then skipped one by one, else all up to the last known one. */
   readonly isExact: boolean;
-  /** Whether the place is on this page. */
-  isFound(sight: Sight): boolean;
+  /** Whether the read position is on this page. */
+  isFound(observation: PageObservation): boolean;
 }
 
 /**
@@ -29,8 +29,8 @@ export interface SearchStrategy {
 export const everyId: SearchStrategy = { isExact: true, isFound: ({ known, offset }) => known > 0 || offset === 0 };
 
 /**
- * Older ids are forgotten, or the listing began in the middle, and items were only deleted. What was read is then in one
- * piece: everything up to the last known item was read, and everything behind it is new.
+ * Older ids are forgotten, or the listing began in the middle, and items were only deleted. The items read are then
+ * contiguous: everything up to the last known item was read, and everything behind it is new.
  *
  *     list       offset  page  decision
  *     abcdefgh   2       c d   skip 0    c d are new; a b were never read, so their ids are not known
@@ -40,8 +40,8 @@ export const everyId: SearchStrategy = { isExact: true, isFound: ({ known, offse
 export const recentIds: SearchStrategy = { isExact: false, isFound: ({ known }) => known > 0 };
 
 /**
- * As {@link recentIds}, but items were inserted too, so that new ones may stand among those that were read. Only the last
- * item that was read marks the place.
+ * As {@link recentIds}, but items were inserted too, so that new ones may be among those that were read. Only the last
+ * item that was read marks the read position.
  *
  *     list         offset  page  decision
  *     abcdefgh     2       c d   skip 0    c d are new

@@ -1,8 +1,8 @@
 import type { Page } from "./page.js";
 
-/** The ids of the last items: enough to recognise what comes twice at a seam, in bounded memory. */
+/** The ids of the last items: enough to recognise duplicates at page boundaries, in bounded memory. */
 export class SeenIds {
-  /** So many of the last ids are known at least, where there were as many; at most twice as many. */
+  /** The minimum number of last ids that are known, once that many were read; at most twice as many are. */
   static readonly WINDOW = 2_000;
   #recent = new Set<string>();
   #older = new Set<string>();
@@ -14,38 +14,38 @@ export class SeenIds {
   }
 
   /**
-   * Whether an item that is not known was certainly not read, nor stands before the beginning of the listing.
+   * Whether an unknown item was certainly not read, and is not before the start of the listing.
    *
-   * @param coming how many more items are read until it is asked: their ids must not push out older ones
+   * @param coming the number of items that are read until the next lookup: their ids must not evict older ones
    */
   knowsEvery(coming: number): boolean {
     return this.#isWhole && coming <= SeenIds.WINDOW;
   }
 
-  /** So many items to the left of the read position are known for certain. */
+  /** The number of items to the left of the read position that are certainly known. */
   get reach(): number {
     return Math.min(this.#recent.size + this.#older.size, SeenIds.WINDOW);
   }
 
-  /** Whether the id of an item is one of those. */
+  /** Whether the id of an item is known. */
   knows(item: object): boolean {
     const id = idOf(item);
     return id !== undefined && (this.#recent.has(id) || this.#older.has(id));
   }
 
   /**
-   * Leaves in the page the items that are new, `room` of them at the most.
+   * Keeps only the new items of the page, at most `max` of them.
    *
-   * @param skipped how many items at the page's beginning are left out unseen
-   * @returns how many of the page's items were looked at
+   * @param skipped the number of items to leave out at the start of the page
+   * @returns the number of the page's items that were processed
    */
-  keepNew<T extends object>(page: Page<T>, room: number, skipped: number): number {
+  keepNew<T extends object>(page: Page<T>, max: number, skipped: number): number {
     const { items } = page;
     let kept = 0;
     let used = skipped;
     page.duplicates += skipped;
     for (const item of skipped === 0 ? items : items.slice(skipped)) {
-      if (kept >= room) break;
+      if (kept >= max) break;
       used++;
       if (this.#isNew(idOf(item))) items[kept++] = item;
       else page.duplicates++;
@@ -59,7 +59,7 @@ export class SeenIds {
     if (this.#older.has(id)) return false;
     const before = this.#recent.size;
     if (this.#recent.add(id).size === before) return false;
-    // Only once it is full: an id that is looked for while the sets change places would be in neither.
+    // Only when it is full, so that every lookup finds a recent id in one of the two sets.
     if (this.#recent.size >= SeenIds.WINDOW) {
       if (this.#older.size > 0) this.#isWhole = false;
       this.#older = this.#recent;

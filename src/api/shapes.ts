@@ -1,5 +1,5 @@
 /**
- * Whether an answer has exactly the shape that the service documents: what `--strict` asks for. Reading is lenient
+ * Checks whether a response has exactly the shape that the service documents, for `strict`. Reading is lenient
  * without it.
  *
  * The constraints come from `openapi.yaml`; this module only interprets them.
@@ -8,7 +8,7 @@
 import { MASK } from "../redact.js";
 import { shapes } from "./shapes.gen.js";
 
-/** The documented constraints of one value, the part of JSON Schema that the contract uses. */
+/** The documented constraints of one value: the part of JSON Schema that `openapi.yaml` uses. */
 export interface Shape {
   /** The one type that the value has. */
   readonly type: "string" | "number" | "integer" | "boolean" | "array" | "object";
@@ -32,16 +32,16 @@ export interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
 }
 
-/** Where a value is not of the documented shape, and why. */
+/** Where a value breaks the documented shape, and why. */
 export type ShapeProblem = {
   /**
    * From the value that was checked to the wrong part of it, such as `last_seen.lat_long[1]`; empty for the value
-   * itself. It can hold a name that a server chose, so it is escaped before a person sees it.
+   * itself. It can hold a name that a server chose, so it must be escaped before it is printed.
    */
   path: string;
   /**
-   * What stands there, any client secret in it masked and deep nesting cut; `undefined` where the property is missing and where it is not
-   * documented, since what a property of unknown meaning holds may be a secret.
+   * The value there, with client secrets masked and deep nesting cut; `undefined` where the property is missing, or not
+   * documented, because an undocumented property may hold a secret.
    */
   value: unknown;
   /** The rule that it breaks, to be read after the path: `must be one of active, revoked`, `is missing`. */
@@ -49,8 +49,8 @@ export type ShapeProblem = {
 };
 
 /**
- * The documented shapes: an item of each list, and the two objects that tell about a list. The order of a device list
- * has a shape of its own, since only there the fields are known.
+ * The documented shapes: an item of each list, and the two objects that describe a list. The order of a device list
+ * has a separate shape, because only its fields are documented.
  */
 export const SHAPES: Readonly<Record<keyof typeof shapes, Shape>> = shapes;
 
@@ -67,7 +67,7 @@ export function checkShape(shape: Shape, value: unknown): ShapeProblem | undefin
 function check(shape: Shape, value: unknown, path: string): ShapeProblem | undefined {
   if (value === null && shape.nullable) return undefined;
   const rule = value === undefined ? "is missing" : (typeRule(shape, value) ?? valueRule(shape, value));
-  if (rule !== undefined) return { path, value: shown(path, value), rule };
+  if (rule !== undefined) return { path, value: maskedValue(path, value), rule };
   return Array.isArray(value) ? checkItems(shape, value, path) : checkProperties(shape, value, path);
 }
 
@@ -136,7 +136,7 @@ function isIpv4(text: string): boolean {
   return octets.length === 4 && octets.every((octet) => /^(?:0|[1-9]\d{0,2})$/.test(octet) && Number(octet) <= 255);
 }
 
-function shown(path: string, value: unknown): unknown {
+function maskedValue(path: string, value: unknown): unknown {
   if (value === null || value === undefined) return value;
   return /(?:^|\.)client_secret$/.test(path) ? MASK : masked(value, 0);
 }

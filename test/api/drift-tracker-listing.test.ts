@@ -136,7 +136,7 @@ describe("more changes between two pages than ids are remembered", () => {
     })(service.before);
     const outcome = await read(service);
     expect(outcome.error).toMatchObject({ code: "list_changed", class: "partial", retryable: true });
-    expect(outcome.error?.message).toContain("the place in it is lost");
+    expect(outcome.error?.message).toContain("changed too much to find the read position again");
     const firstUnread = service.ids().indexOf("dev_5000");
     expect(outcome.error?.resume).toBeLessThanOrEqual(firstUnread);
     expect(outcome.ids).toEqual(Array.from({ length: 5000 }, (_, index) => `dev_${index}`));
