@@ -4,9 +4,9 @@ import { type Listener, listen } from "./listen.js";
 import { type RedirectPlan, redirectUri } from "./redirect-address.js";
 
 /**
- * Listens on the first port of a plan that can be had.
+ * Listens on the first port of a plan that can be bound.
  *
- * @throws AgentAuthError `usage` where none can; it names a port that was insisted on
+ * @throws AgentAuthError `usage` where none can; it names a required port
  */
 export async function listenByPlan(plan: RedirectPlan, handle: RequestListener): Promise<Listener> {
   let failure: unknown;
@@ -17,8 +17,8 @@ export async function listenByPlan(plan: RedirectPlan, handle: RequestListener):
       failure = error;
     }
   }
-  const last = plan.ports.at(-1) ?? 0;
-  throw last === 0 ? bindError(failure) : busyError(redirectUri(plan, last), last, failure);
+  const requiredPort = plan.ports.at(-1) ?? 0;
+  throw requiredPort === 0 ? bindError(failure) : busyError(redirectUri(plan, requiredPort), requiredPort, failure);
 }
 
 function busyError(uri: string, port: number, cause: unknown): AgentAuthError {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { checkBrowserUrl } from "./browser-url.js";
 import { commandWords } from "./command-words.js";
 
-/** Time in which a program that cannot open the address ends. One that runs longer is taken for the browser itself. */
+/** A program that cannot open the address exits within this time. One that runs longer is taken for the browser itself. */
 const WATCH_MS = 3_000;
 
 /** How the browser is chosen. */
@@ -11,24 +11,24 @@ export interface BrowserOptions {
   command?: string | undefined;
   /** The environment of the command, and the source of `BROWSER`. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Ends the watching, not the browser. */
+  /** Stops watching the browser; does not close it. */
   signal?: AbortSignal | undefined;
 }
 
-/** `opened` as far as can be told; `failed` when a person must open the address; `skipped` when nobody wants a browser. */
+/** `opened` as far as is known; `failed` when the user must open the address; `skipped` when no browser is wanted. */
 export type BrowserResult = "opened" | "failed" | "skipped";
 
-/** Sends a person's browser to an address. */
+/** Opens the user's browser at an address. */
 export type OpenBrowser = (url: string, options: BrowserOptions) => Promise<BrowserResult>;
 
 /**
- * Sends a person's browser to an address; the caller has shown the address already, since this may fail. No shell takes
- * part, and a browser that cannot be started is no error.
+ * Opens the user's browser at an address; the caller has printed the address already, because this may fail. No shell is
+ * involved, and a browser that cannot be started is no error.
  *
  * @throws AgentAuthError `bad_address` for an address that no browser should be sent to
  */
 export const openBrowser: OpenBrowser = async (url, { command, env, signal }) => {
-  const target = checkBrowserUrl(url, "the sign-in address", "the authorization server");
+  const target = checkBrowserUrl(url, "the login address", "the authorization server");
   const chosen = command ?? chosenByEnvironment(env);
   if (chosen === "none") return "skipped";
   try {
@@ -53,18 +53,18 @@ async function startDefault(target: string): Promise<ChildProcess> {
 function startCommand(command: string, target: string, env: BrowserOptions["env"]): ChildProcess {
   const [program = "", ...words] = commandWords(command);
   return spawn(program, [...words, target], {
-    // Said, not left to the default: the address comes from a server.
+    // Explicit, because the address comes from a server.
     shell: false,
     stdio: "ignore",
-    // A group of its own, so that Ctrl-C here does not end the browser. On Windows it would open a console instead.
+    // A separate process group, so that Ctrl-C does not end the browser. On Windows it would open a console instead.
     detached: process.platform !== "win32",
     windowsHide: true,
-    env: withoutOurs(env),
+    env: withoutSettings(env),
   });
 }
 
-/** Our own settings hold credentials, which are none of the browser's business. */
-function withoutOurs(env: BrowserOptions["env"]): NodeJS.ProcessEnv {
+/** The environment without the settings of agentauth, which hold credentials. */
+function withoutSettings(env: BrowserOptions["env"]): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.toUpperCase().startsWith("AGENTAUTH_")));
 }
 
@@ -81,7 +81,7 @@ function watch(child: ChildProcess, signal: AbortSignal | undefined): Promise<Br
     signal?.addEventListener("abort", stop, { once: true });
     child.once("error", () => settle("failed"));
     child.once("exit", (code) => settle(code === 0 ? "opened" : "failed"));
-    // It may have ended before anybody listened.
+    // It may have exited before the listener was added.
     if (child.exitCode !== null) settle(child.exitCode === 0 ? "opened" : "failed");
     else if (signal?.aborted) stop();
   });

@@ -7,7 +7,7 @@ import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, sendPage } from "./pages.js";
 import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
 
-/** This many wrong callbacks are no accident. */
+/** This many wrong callbacks indicate an attack. */
 const PROBE_COUNT = 50;
 /** Time that a browser has to request the page that it was redirected to. */
 const NEXT_PAGE_MS = 2_000;
@@ -18,7 +18,7 @@ export interface CallbackHandlerOptions {
   hosts: ReadonlySet<string>;
   /** The path of the redirect address. */
   path: string;
-  /** Called once when 50 wrong callbacks came: something on this machine, or a web page, tries to slip one in. */
+  /** Called once when 50 wrong callbacks came: something on this machine, or a web page, tries to inject one. */
   onProbe: () => void;
   /** Called with a connection that must stay open until the login has ended. */
   keepAlive: (socket: Socket) => void;

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 
 /**
- * Splits a command into its words. Blanks part words, single and double quotes hold them together, and that is all:
+ * Splits a command into its words. Blanks separate words, single and double quotes group them, and that is all:
  * nothing is expanded, and a backslash is a backslash, as in `C:\Program Files`.
  *
  * @returns the words; none for a blank command

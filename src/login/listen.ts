@@ -2,9 +2,9 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { SocketPool } from "./socket-pool.js";
 
-/** What a browser sends for a redirect fits into this with ease. */
+/** Ample for the headers of a browser's redirect. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Time for a request to be there in full, and for a silent connection to live. */
+/** Time limit for a complete request, and for an idle connection. */
 const REQUEST_TIMEOUT_MS = 5_000;
 /** Attempts to find a port that is free on both loopback addresses. */
 const PORT_ATTEMPTS = 10;
@@ -12,7 +12,7 @@ const PORT_ATTEMPTS = 10;
 /** A bound listener. */
 export interface Listener {
   readonly port: number;
-  /** Exempts a connection from the limits: it waits for us, not we for it. */
+  /** Exempts a connection that waits for the response from the limits. */
   keepAlive(socket: Socket): void;
   /** Ends every connection and stops listening. May be called again. */
   close(): Promise<void>;
@@ -20,17 +20,17 @@ export interface Listener {
 
 /** Where to listen. */
 export interface ListenAddress {
-  /** 0 for one that the system chooses. */
+  /** 0 to let the system choose. */
   port: number;
-  /** Whether ::1 is wanted too, where this machine has it. */
+  /** Whether to listen on ::1 too, where this machine has it. */
   ipv6: boolean;
 }
 
 /**
- * Listens on 127.0.0.1 and, where asked for, on ::1 at the same port. No other program can share the port.
+ * Listens on 127.0.0.1 and, with `ipv6`, on ::1 at the same port. No other program can share the port.
  *
- * @throws the system's error where an address cannot be had; `EADDRINUSE` also when only ::1 is taken, because a
- * browser may try that one first and would hand the code to whoever holds it
+ * @throws the system's error where an address cannot be bound; `EADDRINUSE` also when only ::1 is taken, because a
+ * browser may try that one first and would hand the code to the program that holds it
  */
 export async function listen({ port, ipv6 }: ListenAddress, handle: RequestListener): Promise<Listener> {
   for (let attempt = 1; ; attempt++) {
@@ -58,7 +58,7 @@ function bind(host: string, port: number, pool: SocketPool, handle: RequestListe
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: 1_000,
-    // Said here, because NODE_OPTIONS could turn it on for the whole program.
+    // Explicit, because NODE_OPTIONS could enable it for the whole program.
     insecureHTTPParser: false,
   });
   // What is pipelined behind a request is not answered.
@@ -66,7 +66,7 @@ function bind(host: string, port: number, pool: SocketPool, handle: RequestListe
   server.on("connection", (socket) => pool.add(socket));
   server.on("clientError", refuseBroken);
   server.on("request", (request, response) => {
-    // A browser that goes away in the middle is no failure of ours.
+    // A browser that disconnects is no error.
     request.on("error", () => {});
     response.on("error", () => {});
     handle(request, response);
@@ -75,7 +75,7 @@ function bind(host: string, port: number, pool: SocketPool, handle: RequestListe
     server.once("error", reject);
     server.listen({ host, port, exclusive: true, ipv6Only: host === "::1" }, () => {
       server.off("error", reject);
-      // A connection that could not be accepted is its sender's loss; the next one may be the browser.
+      // A connection that could not be accepted is ignored: the next one may be the browser.
       server.on("error", () => {});
       resolve(server);
     });
@@ -88,7 +88,7 @@ async function closeAll(servers: Server[], pool: SocketPool): Promise<void> {
   await Promise.all(closed);
 }
 
-/** Answers what is not HTTP: there is no response object for it. */
+/** Answers input that is not HTTP, for which there is no response object. */
 function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const status =

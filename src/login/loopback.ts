@@ -3,26 +3,26 @@ import { untilAborted } from "../http/deadline.js";
 import type { LoginOutcome } from "../oauth/login/login-method.js";
 import { listenByPlan } from "./bind-plan.js";
 import { CallbackHandler } from "./callback-handler.js";
-import { authority, planRedirect, type RedirectWish, redirectUri } from "./redirect-address.js";
+import { authority, planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 
-/** Time that the browser gets to fetch its last page. */
+/** Time for the browser to fetch its last page. */
 const LAST_PAGE_MS = 2_000;
 
 /** How a callback listener is opened. */
-export interface LoopbackOptions extends RedirectWish {
+export interface LoopbackOptions extends RedirectOptions {
   /** Called once when 50 wrong callbacks have come. */
   onProbe?: (() => void) | undefined;
   /** Closes everything at once. */
   signal: AbortSignal;
 }
 
-/** A callback listener; bound from the start to the end. */
+/** A callback listener; bound until it is closed. */
 export interface Loopback {
   /** Where the authorization server sends the browser (RFC 8252 section 7.3). */
   readonly redirectUri: string;
   /** Waits for the callback with this state; any other changes nothing. Rejects when the signal fires. */
   receive(state: string, signal: AbortSignal): Promise<URLSearchParams>;
-  /** Redirects the browser of a callback to another request, if it comes for it; undefined where there is no browser. */
+  /** Redirects the browser of a callback to another request, if it requests its page; undefined where there is no browser. */
   redirectAgain(url: string): Promise<boolean> | undefined;
   /** Sends the outcome to the browser, waits for that at most two seconds, and closes everything. */
   close(outcome: LoginOutcome): Promise<void>;
@@ -31,13 +31,13 @@ export interface Loopback {
 /**
  * Opens a callback listener on this machine.
  *
- * @throws AgentAuthError `usage` where the wished port is taken, or where nothing can be bound
+ * @throws AgentAuthError `usage` where the required port is taken, or where nothing can be bound
  */
 export async function openLoopback(options: LoopbackOptions): Promise<Loopback> {
   const { signal } = options;
   const plan = planRedirect(options);
   if (signal.aborted) throw abortedError(signal);
-  // Filled once the port is known; until then every request is a stranger's.
+  // Filled once the port is known; until then every request is refused.
   const hosts = new Set<string>();
   const handler = new CallbackHandler({
     hosts,

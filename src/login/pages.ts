@@ -45,7 +45,7 @@ export function sendPage(response: ServerResponse, page: Page): void {
   response.end(page.html);
 }
 
-/** Nothing that a request carried is ever part of a page: both texts are ours. */
+/** Both texts are constants: nothing from a request is ever part of a page. */
 function page(status: number, title: string, text: string, headers?: Page["headers"]): Page {
   const html = [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -56,46 +56,42 @@ function page(status: number, title: string, text: string, headers?: Page["heade
   return headers === undefined ? { status, html } : { status, html, headers };
 }
 
-export const FORBIDDEN = page(
-  403,
-  "Not allowed",
-  "This address only answers the browser that comes back from the sign-in.",
-);
-export const NOT_FOUND = page(404, "Nothing here", "This address only takes the answer of a sign-in.");
+export const FORBIDDEN = page(403, "Not allowed", "This address only answers the browser that returns from the login.");
+export const NOT_FOUND = page(404, "Nothing here", "This address only takes the response to a login.");
 export const ONLY_GET = page(405, "Not allowed", "This address only answers GET.", { allow: "GET" });
 export const NOT_OURS = page(
   400,
-  "Not the expected answer",
-  "This does not belong to the sign-in that is waiting. Nothing was changed. You can close this window.",
+  "Not the expected response",
+  "This does not belong to the login in progress. Nothing was changed. You can close this window.",
 );
 export const ALREADY_ANSWERED = page(
   409,
   "Already answered",
-  "This sign-in has its answer already. You can close this window.",
+  "This login already has its response. You can close this window.",
 );
 
-/** Sends the browser on, so that the code leaves its address bar and its history. */
+/** Redirects the browser, so that the code leaves its address bar and its history. */
 export function movedTo(path: string): Page {
-  return page(303, "One moment", "The sign-in is being finished.", { location: path });
+  return page(303, "One moment", "Completing the login.", { location: path });
 }
 
-const SIGNED_IN = page(200, "You are signed in", "You are signed in. You can close this window.");
+const LOGGED_IN = page(200, "You are logged in", "You are logged in. You can close this window.");
 
 const REASONS: Readonly<Record<ErrorClass, string>> = {
-  auth: "The authorization server did not give access.",
-  refused: "The answer broke a security rule, and nothing of it was used.",
+  auth: "The authorization server denied access.",
+  refused: "The response broke a security rule, and nothing of it was used.",
   unavailable: "The authorization server could not be reached.",
-  remote: "The server said no.",
-  store: "The sign-in could not be saved on this computer.",
-  aborted: "The sign-in was ended from the terminal.",
+  remote: "The server rejected the request.",
+  store: "The login could not be saved on this computer.",
+  aborted: "The login was cancelled in the terminal.",
   usage: "A setting is wrong.",
-  partial: "The sign-in was not finished.",
-  internal: "Something went wrong in the program that asked you to sign in.",
+  partial: "The login was not completed.",
+  internal: "The program that asked you to log in failed.",
 };
 
-/** What the person reads at the end: how it went, and of a failure only its kind. */
+/** The last page of a login: success, or the class of the failure. */
 export function outcomePage(outcome: LoginOutcome): Page {
-  if (outcome.ok) return SIGNED_IN;
+  if (outcome.ok) return LOGGED_IN;
   const reason = REASONS[outcome.error.class] ?? REASONS.internal;
-  return page(200, "The sign-in was refused", `${reason} The terminal tells more. You can close this window.`);
+  return page(200, "The login failed", `${reason} See the terminal for details. You can close this window.`);
 }

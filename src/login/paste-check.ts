@@ -1,30 +1,30 @@
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 
-/** What a pasted line is held against. */
+/** What a pasted line must match. */
 export interface PasteRules {
   redirectUri: string;
   state: string;
-  /** The address that the person was sent to. */
+  /** The address that the user was sent to. */
   loginUrl: string;
-  /** Whether a bare code will do. */
+  /** Whether a bare code is accepted. */
   allowBareCode: boolean;
 }
 
-/** What a pasted line is: the parameters of a callback, or why it is none. A blank line is neither. */
-export type PasteVerdict = { parameters: URLSearchParams } | { reason: string } | undefined;
+/** The parameters of a callback, or why a line is none; undefined for a blank line. */
+export type PasteResult = { parameters: URLSearchParams } | { reason: string } | undefined;
 
 const MAX_LENGTH = 16 * 1024;
-const WHOLE = "copy the whole address from the address bar of the browser, after the sign-in";
+const WHOLE = "copy the whole address from the address bar of the browser, after the login";
 
-/** Judges a pasted line. A reason never repeats what was pasted, since that may hold a code. */
-export function judgePaste(line: string, rules: PasteRules): PasteVerdict {
+/** Checks a pasted line. A reason never quotes the line, which may hold a code. */
+export function checkPaste(line: string, rules: PasteRules): PasteResult {
   const text = unwrap(line.trim());
   if (text === "") return undefined;
   if (text.length > MAX_LENGTH) return { reason: `it is longer than ${MAX_LENGTH} characters` };
   const address = readAddress(text, rules.redirectUri);
-  if (address !== undefined) return judgeAddress(address, rules);
+  if (address !== undefined) return checkPastedAddress(address, rules);
   if (/(?:^|[?&])(?:code|state|error)=/.test(text)) return { reason: `it is only a part of the address: ${WHOLE}` };
-  return judgeCode(text, rules);
+  return checkPastedCode(text, rules);
 }
 
 /** Terminals and chat programs put quotes or angle brackets around an address. */
@@ -40,12 +40,12 @@ function readAddress(text: string, redirectUri: string): URL | undefined {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(full) && URL.canParse(full) ? new URL(full) : undefined;
 }
 
-function judgeAddress(url: URL, rules: PasteRules): PasteVerdict {
-  const wanted = new URL(rules.redirectUri);
-  if (url.host !== wanted.host || url.protocol !== wanted.protocol || url.pathname !== wanted.pathname) {
+function checkPastedAddress(url: URL, rules: PasteRules): PasteResult {
+  const expected = new URL(rules.redirectUri);
+  if (url.host !== expected.host || url.protocol !== expected.protocol || url.pathname !== expected.pathname) {
     const login = new URL(rules.loginUrl);
     return url.host === login.host && url.pathname === login.pathname
-      ? { reason: `it is the address to sign in at, not the one where the browser ends up: ${WHOLE}` }
+      ? { reason: `it is the login address, not the one where the browser ends up: ${WHOLE}` }
       : { reason: `it is not the redirect address, which begins with ${rules.redirectUri}?` };
   }
   if (url.username !== "" || url.password !== "") return { reason: "it has a user name or password in it" };
@@ -56,7 +56,7 @@ function judgeAddress(url: URL, rules: PasteRules): PasteVerdict {
   if (state === null) return { reason: `it has no state: ${WHOLE}` };
   if (!sameSecret(state, rules.state)) {
     return {
-      reason: "its state is not the one of this sign-in (state mismatch): open the address above, not an older one",
+      reason: "its state is not the one of this login (state mismatch): open the address above, not an older one",
     };
   }
   if (!parameters.has("code") && !parameters.has("error")) {
@@ -65,13 +65,13 @@ function judgeAddress(url: URL, rules: PasteRules): PasteVerdict {
   return { parameters };
 }
 
-function judgeCode(text: string, { state, allowBareCode }: PasteRules): PasteVerdict {
+function checkPastedCode(text: string, { state, allowBareCode }: PasteRules): PasteResult {
   if (!/^[\x21-\x7e]+$/.test(text)) return { reason: `it is not an address: ${WHOLE}` };
   if (!allowBareCode) {
     return {
       reason:
-        "a bare code is not possible here, because nothing would show that it belongs to this sign-in and this server " +
-        `(that takes PKCE, and a server that promises no iss): ${WHOLE}`,
+        "a bare code is not possible here, because nothing would show that it belongs to this login and this server " +
+        `(that requires PKCE, and a server that does not return iss): ${WHOLE}`,
     };
   }
   return { parameters: new URLSearchParams({ code: text, state }) };

@@ -1,9 +1,9 @@
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { AgentAuthError, abortedError } from "../errors.js";
-import { judgePaste, type PasteRules } from "./paste-check.js";
+import { checkPaste, type PasteRules } from "./paste-check.js";
 
-/** Lines that a person types: standard input, or any other stream. */
+/** The input that the user pastes into: standard input, or any other stream. */
 export type PasteInput = Readable & {
   setRawMode?: (isRaw: boolean) => unknown;
   ref?: () => unknown;
@@ -13,15 +13,15 @@ export type PasteInput = Readable & {
 /** How a pasted callback is read. */
 export interface PasteOptions extends PasteRules {
   input: PasteInput;
-  /** Says why a line was not taken. */
+  /** Prints why a line was not accepted. */
   say: (text: string) => void;
-  /** Called for Ctrl-C where the terminal hands it to us as a key. */
+  /** Called for Ctrl-C where the terminal delivers it as a key. */
   onInterrupt: () => void;
   signal: AbortSignal;
 }
 
 /**
- * Reads lines until one is the callback. Every other is answered with the reason, and reading goes on.
+ * Reads lines until one is the callback. For every other line it prints the reason, and continues.
  *
  * @throws AgentAuthError `login_required` when the input ends; the reason of the signal when it fires
  */
@@ -32,29 +32,29 @@ export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
     if (input.destroyed || input.readableEnded) return reject(endedError());
     input.ref?.();
     const reader = openReader(input);
-    let isOver = false;
-    const end = (settle: () => void) => {
-      if (isOver) return;
-      isOver = true;
+    let isSettled = false;
+    const finish = (settle: () => void) => {
+      if (isSettled) return;
+      isSettled = true;
       signal.removeEventListener("abort", onAbort);
       settle();
       reader.close();
-      // A stream reads ahead of whoever reads it, so that an input which stays open would keep the program from ending.
+      // A stream reads ahead, so an input that stays open would keep the program from exiting.
       input.unref?.();
     };
-    const onAbort = () => end(() => reject(abortedError(signal)));
-    const onEnd = () => end(() => reject(endedError()));
+    const onAbort = () => finish(() => reject(abortedError(signal)));
+    const onEnd = () => finish(() => reject(endedError()));
     signal.addEventListener("abort", onAbort, { once: true });
-    // The reader passes on what breaks its input.
+    // The reader emits the errors of its input.
     reader.on("error", onEnd);
     reader.on("SIGINT", options.onInterrupt);
     reader.on("close", onEnd);
     reader.on("line", (line) => {
-      // Lines of a chunk that is being read still come after the last that counts.
-      const verdict = isOver ? undefined : judgePaste(line, options);
-      if (verdict === undefined) return;
-      if ("parameters" in verdict) end(() => resolve(verdict.parameters));
-      else say(`That was not accepted: ${verdict.reason}. Still waiting.`);
+      // The rest of a chunk is still emitted after the line that settled it.
+      const result = isSettled ? undefined : checkPaste(line, options);
+      if (result === undefined) return;
+      if ("parameters" in result) finish(() => resolve(result.parameters));
+      else say(`That was not accepted: ${result.reason}. Still waiting.`);
     });
   });
 }
@@ -62,14 +62,14 @@ export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
 function openReader(input: PasteInput): Interface {
   return createInterface({
     input,
-    // Key by key: a terminal that collects lines itself cuts them off, on some systems after 1024 characters. Without
-    // an output nothing is echoed, which suits a code.
+    // Key by key: a terminal in line mode truncates lines, on some systems after 1024 characters. Without
+    // an output nothing is echoed, as is right for a code.
     terminal: isTerminal(input),
     crlfDelay: Number.POSITIVE_INFINITY,
   });
 }
 
-/** Whether what is pasted stays invisible. */
+/** Whether pasted text is not echoed. */
 export function isTerminal(input: PasteInput): boolean {
   return input.setRawMode !== undefined;
 }

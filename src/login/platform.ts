@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
 
-/** What can be asked about the surroundings. */
+/** The facts that the detection reads. */
 export interface PlatformFacts {
   /** The environment; an empty variable is unset. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Whether a file is there. */
+  /** Whether a file exists. */
   exists: (path: string) => boolean;
   /** As in `process.platform`. */
   platform: NodeJS.Platform;
@@ -18,9 +18,9 @@ export interface LoginEnvironment {
   readonly ci: boolean;
   /** Linux without a display. */
   readonly headless: boolean;
-  /** Whether a browser started here would come up before the person. */
+  /** Whether a browser started here would be visible to the user. */
   readonly hasBrowser: boolean;
-  /** What a person has to do here so that the browser reaches the redirect address; a line each. */
+  /** What the user must do so that the browser reaches the redirect address; one line each. */
   hints(redirectUri: string): string[];
 }
 
@@ -46,7 +46,7 @@ export function detectEnvironment({ env, exists, platform }: PlatformFacts): Log
     hints(redirectUri) {
       const lines: string[] = [];
       if (ssh) lines.push(...sshHint(env, redirectUri));
-      // Many containers have an SSH server or a CI job in them: what is nearest to the person is said first.
+      // Many containers run an SSH server or a CI job: the hint for the environment nearest to the user comes first.
       if (container) lines.push(...containerHint(redirectUri));
       if (wsl) lines.push(...wslHint(redirectUri));
       if (ci) lines.push(CI_HINT);
@@ -56,9 +56,9 @@ export function detectEnvironment({ env, exists, platform }: PlatformFacts): Log
 }
 
 const CI_HINT =
-  "This looks like CI, where nobody can sign in: sign in elsewhere first, and bring the AGENTAUTH_HOME folder along.";
+  "This looks like CI, where no user can log in: log in on another machine, and copy its AGENTAUTH_HOME folder here.";
 
-/** The exact line: forwarded, the browser of the other computer reaches the listener here by the same address. */
+/** The exact command: with the port forwarded, the remote browser reaches the listener at the same address. */
 function sshHint(env: PlatformFacts["env"], redirectUri: string): string[] {
   const port = portOf(redirectUri);
   const [, , server = "", serverPort = "22"] = (env["SSH_CONNECTION"] ?? "").split(" ");

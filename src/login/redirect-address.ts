@@ -1,11 +1,11 @@
 /** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */
 export type RedirectHost = "127.0.0.1" | "localhost";
 
-/** What the person or the program asked for. */
-export interface RedirectWish {
+/** What the user or the program requires of the redirect address. */
+export interface RedirectOptions {
   /** Default `127.0.0.1` (RFC 8252 section 8.3). */
   host?: RedirectHost | undefined;
-  /** This port and no other, 1 to 65535. Default: one that is free. */
+  /** A required port, 1 to 65535. Default: any free one. */
   port?: number | undefined;
   /** Default `/callback`. */
   path?: string | undefined;
@@ -13,7 +13,7 @@ export interface RedirectWish {
   preferred?: string | undefined;
 }
 
-/** The shape of the redirect address, and which ports to try for it in order; 0 is one that the system chooses. */
+/** The shape of the redirect address, and the ports to try, in order; 0 lets the system choose. */
 export interface RedirectPlan {
   host: RedirectHost;
   path: string;
@@ -24,27 +24,27 @@ const DEFAULT_PATH = "/callback";
 const PLAIN_PATH = /^\/(?:[\w\-.~]+(?:\/[\w\-.~]+)*\/?)?$/;
 
 /**
- * Decides on a redirect address. An earlier one is taken where it is not against the wish; only a wished port is
- * insisted on.
+ * Chooses a redirect address. An earlier one is reused where it meets the options; only a port given in the options
+ * is required.
  *
  * @throws `TypeError` for a port or path that cannot be one
  */
-export function planRedirect(wish: RedirectWish): RedirectPlan {
-  const { host, port, path } = wish;
+export function planRedirect(options: RedirectOptions): RedirectPlan {
+  const { host, port, path } = options;
   if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= 65_535)) {
     throw new TypeError("the redirect port must be a whole number from 1 to 65535");
   }
   if (path !== undefined && !isPlainPath(path)) {
     throw new TypeError("the redirect path must begin with / and have only letters, digits and -._~/ in it");
   }
-  const earlier = readRedirect(wish.preferred);
-  const fits =
+  const earlier = readRedirect(options.preferred);
+  const isReusable =
     earlier !== undefined &&
     (host ?? earlier.host) === earlier.host &&
     (path ?? earlier.path) === earlier.path &&
     (port ?? earlier.port) === earlier.port;
-  const shape = fits ? earlier : { host: host ?? "127.0.0.1", path: path ?? DEFAULT_PATH };
-  const ports = port !== undefined ? [port] : fits ? [earlier.port, 0] : [0];
+  const shape = isReusable ? earlier : { host: host ?? "127.0.0.1", path: path ?? DEFAULT_PATH };
+  const ports = port !== undefined ? [port] : isReusable ? [earlier.port, 0] : [0];
   return { host: shape.host, path: shape.path, ports };
 }
 
@@ -53,7 +53,7 @@ export function redirectUri({ host, path }: Pick<RedirectPlan, "host" | "path">,
   return `http://${authority(host, port)}${path}`;
 }
 
-/** Host and port as browsers write them. */
+/** Host and port as browsers send them. */
 export function authority(host: string, port: number): string {
   return port === 80 ? host : `${host}:${port}`;
 }
@@ -68,6 +68,6 @@ function readRedirect(uri: string | undefined): { host: RedirectHost; path: stri
   const { hostname: host, pathname: path, port: digits } = new URL(uri);
   if (host !== "127.0.0.1" && host !== "localhost") return undefined;
   const port = digits === "" ? 80 : Number(digits);
-  // Written back, it must be the same: then there is nothing else in it.
+  // Rebuilt, it must be the same: then it has no other part.
   return isPlainPath(path) && redirectUri({ host, path }, port) === uri ? { host, path, port } : undefined;
 }

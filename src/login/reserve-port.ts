@@ -1,19 +1,19 @@
 import { listenByPlan } from "./bind-plan.js";
-import { planRedirect, type RedirectWish, redirectUri } from "./redirect-address.js";
+import { planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 
 /**
- * A redirect address at which nothing answers, for a callback that the person brings.
+ * A redirect address at which nothing listens, for a callback that the user pastes.
  *
  * The address must look like that of a listener, because that is what loopback clients register. Its port is bound for
- * a moment and let go: so no other program holds it when the login begins, and the browser stops with the whole address
- * in its address bar instead of handing the code to whatever listens there. A wished port is taken as it is: with a
- * browser elsewhere it does not matter what listens here.
+ * a moment and released: so no other program holds it when the login begins, and the browser stops with the whole address
+ * in its address bar instead of sending the code to another program. A given port is used without a check: with a
+ * browser on another machine it does not matter what listens here.
  *
  * @throws AgentAuthError `usage` where nothing can be bound
  */
-export async function reserveRedirect(wish: RedirectWish): Promise<string> {
-  const plan = planRedirect(wish);
-  if (wish.port !== undefined) return redirectUri(plan, wish.port);
+export async function reserveRedirect(options: RedirectOptions): Promise<string> {
+  const plan = planRedirect(options);
+  if (options.port !== undefined) return redirectUri(plan, options.port);
   const listener = await listenByPlan(plan, (request) => request.socket.destroy());
   await listener.close();
   return redirectUri(plan, listener.port);

@@ -5,15 +5,15 @@ import { timeoutError } from "../oauth/login/login-timeout.js";
 import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
 import type { Loopback } from "./loopback.js";
-import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, pasteText, signInText, waitingText } from "./messages.js";
+import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, loginText, pasteText, waitingText } from "./messages.js";
 import { isTerminal, type PasteInput, readPaste } from "./paste.js";
 import type { LoginEnvironment } from "./platform.js";
 
-/** What a session is made of. */
+/** The parts of a session. */
 export interface TerminalSessionParts {
   resource: string;
   redirectUri: string;
-  /** Absent where the person brings the callback. */
+  /** Absent where the user pastes the callback. */
   loopback: Loopback | undefined;
   /** Seconds. */
   timeoutSeconds: number;
@@ -21,7 +21,7 @@ export interface TerminalSessionParts {
   input: PasteInput | undefined;
   say: (text: string) => void;
   onInterrupt: () => void;
-  /** Absent where no browser is to be opened. */
+  /** Absent where no browser is opened. */
   openBrowser: ((url: string, signal: AbortSignal) => Promise<BrowserResult>) | undefined;
   signal: AbortSignal;
 }
@@ -38,25 +38,25 @@ export class TerminalSession implements LoginSession {
 
   async authorize(prompt: AuthorizePrompt): Promise<URLSearchParams> {
     const { resource, timeoutSeconds: timeout, loopback, input, signal } = this.#parts;
-    for (const given of [signal, prompt.signal]) if (given.aborted) throw abortedError(given);
-    if (loopback === undefined && input === undefined) throw nobodyError();
-    const url = checkBrowserUrl(prompt.url, "the sign-in address", "the authorization server");
-    const ends = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
+    for (const abortSignal of [signal, prompt.signal]) if (abortSignal.aborted) throw abortedError(abortSignal);
+    if (loopback === undefined && input === undefined) throw noInputError();
+    const url = checkBrowserUrl(prompt.url, "the login address", "the authorization server");
+    const deadline = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     try {
       const show = () => {
         this.#announce(url, prompt);
-        void this.#openBrowser(url, ends.signal);
+        void this.#openBrowser(url, deadline.signal);
       };
-      const isSentOn = loopback?.redirectAgain(url);
-      if (isSentOn === undefined) show();
-      else void isSentOn.then((came) => came || ends.signal.aborted || show());
-      const ways = [untilAborted(this.#pasted({ ...prompt, url }, ends.signal), ends.signal)];
-      if (loopback !== undefined) ways.push(loopback.receive(prompt.state, ends.signal));
-      return await untilAborted(Promise.race(ways), signal);
+      const redirected = loopback?.redirectAgain(url);
+      if (redirected === undefined) show();
+      else void redirected.then((wasRequested) => wasRequested || deadline.signal.aborted || show());
+      const callbacks = [untilAborted(this.#pasted({ ...prompt, url }, deadline.signal), deadline.signal)];
+      if (loopback !== undefined) callbacks.push(loopback.receive(prompt.state, deadline.signal));
+      return await untilAborted(Promise.race(callbacks), signal);
     } finally {
-      // Whoever lost the race stops: the reader gives the input back, the browser is no longer watched.
-      ends.abort(undefined);
-      ends.release();
+      // Stops the rest of the race: the reader releases the input, and the browser is no longer watched.
+      deadline.abort(undefined);
+      deadline.release();
     }
   }
 
@@ -66,9 +66,9 @@ export class TerminalSession implements LoginSession {
 
   #announce(url: string, prompt: AuthorizePrompt): void {
     const { resource, timeoutSeconds: timeout, environment, input, loopback, openBrowser, say } = this.#parts;
-    say(signInText(resource, url));
-    const taker = codeTakerText(url, prompt);
-    if (taker !== undefined) say(taker);
+    say(loginText(resource, url));
+    const recipient = codeTakerText(url, prompt);
+    if (recipient !== undefined) say(recipient);
     if (openBrowser !== undefined) say(BROWSER_OPENED);
     const hints = loopback === undefined ? [] : environment.hints(this.redirectUri);
     if (hints.length > 0) say(hints.join("\n"));
@@ -84,7 +84,7 @@ export class TerminalSession implements LoginSession {
     if (result === "failed" && !signal.aborted) say(BROWSER_FAILED);
   }
 
-  /** The callback as the person pasted it. An input that ends leaves it to the listener, where there is one. */
+  /** The callback that the user pastes. When the input ends, the listener still waits, where there is one. */
   async #pasted(prompt: AuthorizePrompt, signal: AbortSignal): Promise<URLSearchParams> {
     const { input, loopback, say, onInterrupt } = this.#parts;
     const never = new Promise<never>(() => {});
@@ -96,8 +96,8 @@ export class TerminalSession implements LoginSession {
   }
 }
 
-function nobodyError(): AgentAuthError {
-  return new AgentAuthError("login_required", "nobody is there to paste the redirect address", {
+function noInputError(): AgentAuthError {
+  return new AgentAuthError("login_required", "there is no terminal to paste the redirect address into", {
     class: "auth",
     hint: "run the command in a terminal, or sign in with --flow device",
   });

@@ -12,14 +12,14 @@ import { planRedirect, type RedirectHost } from "./redirect-address.js";
 import { reserveRedirect } from "./reserve-port.js";
 import { TerminalSession } from "./terminal-session.js";
 
-/** How a person signs in at a terminal. */
+/** How a user logs in at a terminal. */
 export interface TerminalLoginOptions {
-  /** Tells the person something; the text may have several lines and is escaped already. */
+  /** Prints a message for the user; the text may have several lines and is escaped already. */
   say: (text: string) => void;
-  /** The environment: of `$BROWSER`, of hints about SSH and containers, and of the browser's command. */
+  /** The environment: for `$BROWSER`, for hints about SSH and containers, and for the browser's command. */
   env: Readonly<Record<string, string | undefined>>;
   /**
-   * `browser`: a listener on this machine receives the callback. `paste`: the person brings it. Default `browser`, with
+   * `browser`: a listener on this machine receives the callback. `paste`: the user pastes it. Default `browser`, with
    * both where there is an `input`.
    */
   flow?: "browser" | "paste" | undefined;
@@ -27,28 +27,28 @@ export interface TerminalLoginOptions {
   browser?: string | undefined;
   /** How the redirect address spells this machine. Default `127.0.0.1`. */
   redirectHost?: RedirectHost | undefined;
-  /** This port and no other. Default: one that is free. */
+  /** A required port. Default: any free one. */
   redirectPort?: number | undefined;
   /** Default `/callback`. */
   redirectPath?: string | undefined;
-  /** Seconds until the sign-in is given up; no matter how long requests may take. Default 300. */
+  /** Seconds until the login times out, regardless of the request timeout. Default 300. */
   loginTimeoutSeconds?: number | undefined;
-  /** Where a person can paste lines, such as `process.stdin`. Only where a person is there. */
+  /** Where the user can paste lines, such as `process.stdin`. Omit it in non-interactive use. */
   input?: PasteInput | undefined;
-  /** Asks a yes/no question of several lines. Without it, a login that needs a yes is refused. */
+  /** Asks a yes/no question of several lines. Without it, a login that needs confirmation is refused. */
   confirm?: ((question: string, signal: AbortSignal) => Promise<boolean>) | undefined;
   /** What Ctrl-C does while lines are read from a terminal. Default: what SIGINT does. */
   onInterrupt?: (() => void) | undefined;
   /** Opens the browser. */
   openBrowser?: OpenBrowser | undefined;
-  /** Where the program runs. Default: found out. */
+  /** Where the program runs. Default: detected. */
   environment?: LoginEnvironment | undefined;
 }
 
 const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
 
 /**
- * The ways to sign in at a terminal: a browser with a listener on this machine, pasting the address where the browser
+ * The ways to log in at a terminal: a browser with a listener on this machine, pasting the address where the browser
  * ends up, and the code of a device login.
  *
  * @throws `TypeError` for a port, a path or a timeout that cannot be one
@@ -65,8 +65,8 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
     confirm,
     loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S,
   } = options;
-  const wish = { host: redirectHost, port: redirectPort, path: redirectPath };
-  planRedirect(wish);
+  const redirect = { host: redirectHost, port: redirectPort, path: redirectPath };
+  planRedirect(redirect);
   if (options.browser !== undefined) commandWords(options.browser);
   if (!(Number.isFinite(loginTimeout) && loginTimeout > 0))
     throw new TypeError("loginTimeoutSeconds must be a number above 0");
@@ -77,12 +77,12 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
     async open({ resource, preferredRedirectUri: preferred, signal }) {
       if (signal.aborted) throw abortedError(signal);
       const onProbe = () => say(probeText(loopback?.redirectUri ?? ""));
-      const loopback = isPaste ? undefined : await openLoopback({ ...wish, preferred, signal, onProbe });
+      const loopback = isPaste ? undefined : await openLoopback({ ...redirect, preferred, signal, onProbe });
       return new TerminalSession({
         resource,
         signal,
         loopback,
-        redirectUri: loopback?.redirectUri ?? (await reserveRedirect({ ...wish, preferred })),
+        redirectUri: loopback?.redirectUri ?? (await reserveRedirect({ ...redirect, preferred })),
         timeoutSeconds: loginTimeout,
         environment,
         input,
@@ -99,8 +99,8 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
 }
 
 /**
- * How the browser is opened, if it is. Unasked, only where it would come up before the person's eyes; and with `paste`
- * the person's browser is somewhere else.
+ * Opens the browser, if at all. By default only where the user would see it; with `paste`
+ * the user's browser is on another machine.
  */
 function browserOpener(
   { browser, env, openBrowser: open = openBrowser }: TerminalLoginOptions,

@@ -11,7 +11,7 @@ import { printObject } from "../../src/cli/output/object.js";
 import { FORMATS } from "../../src/cli/output/writer.js";
 import { usageError } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
-import { deviceText, signInText } from "../../src/login/messages.js";
+import { deviceText, loginText } from "../../src/login/messages.js";
 import { oauthError } from "../../src/oauth/token/oauth-error.js";
 import { quote, Redactor, shellWord } from "../../src/redact.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
@@ -123,7 +123,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
   it("in what is said before a sign-in: nobody is sent to such an address, and shown no such code", () => {
     const url = "https://as.example/authorize";
     for (const text of TEXTS) {
-      expect(unsafeCharacters(signInText(`https://mcp.example/${text}`, `${url}?x=${text}`), "\n")).toEqual([]);
+      expect(unsafeCharacters(loginText(`https://mcp.example/${text}`, `${url}?x=${text}`), "\n")).toEqual([]);
       const prompts = [
         { verificationUri: url, userCode: text },
         { verificationUri: `${url}?x=${text}`, userCode: "ABCD" },

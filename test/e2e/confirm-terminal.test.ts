@@ -13,7 +13,7 @@ describe.skipIf(!hasTerminal)("a question on a terminal", () => {
     await run.shows("[y/N] ");
     expect(run.out()).toContain(`handed to ${other.origin}`);
     run.type("y\n");
-    await run.shows("Waiting for the sign-in");
+    await run.shows("Waiting for the login");
     const address = /^ {2}(http\S+)\r$/m.exec(run.out())?.[1] ?? "";
     const answer = await fetch(address, { redirect: "manual" });
     run.type(`${answer.headers.get("location")}\n`);

@@ -120,7 +120,7 @@ describe.skipIf(!openssl)("a proxy", () => {
   });
 
   it.each([
-    ["407 Proxy Authentication Required", /wants a user name and password/],
+    ["407 Proxy Authentication Required", /requires a user name and password/],
     ["403 Forbidden", /refused the connection \(HTTP 403\)/],
     ["502 Bad Gateway", /refused the connection \(HTTP 502\)/],
   ])("that answers %s: exit 5, the proxy is named, its password is not", async (answer, words) => {

@@ -56,7 +56,7 @@ describe("a login in two steps", () => {
     expect((await shownUrl(waiting)).href).toBe(address);
     const page = await fetch(address);
     expect(await codeOf(waiting)).toBe(0);
-    expect(await page.text()).toContain("You are signed in");
+    expect(await page.text()).toContain("You are logged in");
     expect((await me.run(["status", url])).code).toBe(0);
     expect(existsSync(pending(id))).toBe(false);
     expect((await me.run(["login", url, "--wait", id])).code).toBe(2);

@@ -49,7 +49,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     const shown = await page.getByRole("main").textContent();
     for (const fact of ["Alice", desk.url, "reports:read", "127.0.0.1:"]) expect(shown).toContain(fact);
     await press("Allow");
-    await page.getByRole("heading", { name: "You are signed in" }).waitFor();
+    await page.getByRole("heading", { name: "You are logged in" }).waitFor();
     expect(await ended()).toBe(0);
     expect(said()).toContain(`signed in at ${desk.url}`);
     expect((await me.grant()).tokens.scope).toBe("mcp reports:read");
@@ -60,7 +60,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     const { ended } = await beginLogin();
     await press(/^Log in as Alice/);
     await press("Allow");
-    await page.getByRole("heading", { name: "You are signed in" }).waitFor();
+    await page.getByRole("heading", { name: "You are logged in" }).waitFor();
     expect(await ended()).toBe(0);
     const last = new URL(page.url());
     expect([last.pathname.split("/")[1], last.search, last.hash]).toEqual(["done", "", ""]);
@@ -75,7 +75,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
   ])("take a no: %s", async (_name, names) => {
     const { ended, said } = await beginLogin();
     for (const name of names) await press(name);
-    await page.getByRole("heading", { name: "The sign-in was refused" }).waitFor();
+    await page.getByRole("heading", { name: "The login failed" }).waitFor();
     expect(await ended()).toBe(4);
     expect(said()).toMatch(/^error: the login failed with "access_denied"/m);
     expect(await me.grants()).toEqual([]);
@@ -97,7 +97,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     const { ended } = await beginLogin();
     await press(/^Log in as Alice/);
     await press("Allow");
-    await page.getByRole("heading", { name: "You are signed in" }).waitFor();
+    await page.getByRole("heading", { name: "You are logged in" }).waitFor();
     await ended();
     expect(log.complaints).toEqual([]);
     expect([...new Set(log.requested.map(({ hostname }) => hostname))]).toEqual(["127.0.0.1"]);
@@ -118,7 +118,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     await page.getByRole("heading", { name: "Allow agentauth?" }).waitFor();
     await picture("consent");
     await press("Allow");
-    await page.getByRole("heading", { name: "You are signed in" }).waitFor();
+    await page.getByRole("heading", { name: "You are logged in" }).waitFor();
     await picture("done");
     await ended();
   });

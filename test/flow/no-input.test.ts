@@ -39,7 +39,7 @@ describe.each(WAYS)("agentauth login with %s", (_name, flags, env) => {
     const args = ["login", desk.url, "--flow", "paste", ...flags];
     const { code, stdout, stderr } = await me.run(args, { env, stdin: "nonsense\n" });
     expect([code, stdout]).toEqual([4, ""]);
-    expect(stderr).toContain("nobody is there to paste the redirect address");
+    expect(stderr).toContain("there is no terminal to paste the redirect address into");
   });
 });
 

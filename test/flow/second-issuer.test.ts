@@ -53,7 +53,7 @@ describe("the library at an authorization server that others wrote", () => {
     expect(token).toMatchObject({ issuer: demo.issuer, resource: demo.mcpUrl, scope: DEMO_SCOPE });
     expect(demo.issuer).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     await until(() => pages.length > 0);
-    expect(pages).toEqual([expect.stringContaining("<h1>You are signed in</h1>")]);
+    expect(pages).toEqual([expect.stringContaining("<h1>You are logged in</h1>")]);
   });
 
   it("names the resource and the challenged scope, and sends the code with its verifier", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isProfileKey, readConfig } from "../../src/cli/config/file.js";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
-import { judgePaste } from "../../src/login/paste-check.js";
+import { checkPaste } from "../../src/login/paste-check.js";
 import { bearerChallenge, parseChallenges } from "../../src/oauth/discovery/challenge.js";
 import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
 import { parseScope } from "../../src/oauth/token/scope.js";
@@ -195,7 +195,7 @@ describe("a callback", () => {
       fc.property(textLike(...lines), fc.boolean(), (line, allowBareCode) => {
         const rules = { redirectUri: REDIRECT, state: STATE, loginUrl, allowBareCode };
         const outcome = tried(
-          () => judgePaste(line, rules),
+          () => checkPaste(line, rules),
           () => false,
         );
         const verdict = "value" in outcome ? outcome.value : undefined;

@@ -175,7 +175,7 @@ describe("a flood", () => {
     expect(new Set(statuses.filter((status) => status !== 0))).toEqual(new Set([400]));
     expect(told).toBe(1);
     await loopback.close({ ok: true });
-    expect(await (await browser).text()).toContain("You are signed in");
+    expect(await (await browser).text()).toContain("You are logged in");
   });
 
   test("is told of with the 50th wrong callback, not before", async () => {
@@ -204,7 +204,7 @@ describe("a flood", () => {
     const silent = Array.from({ length: 100 }, () => openSocket(port));
     await Promise.all(silent.slice(0, 60).map(({ closed }) => closed));
     await loopback.close({ ok: true });
-    expect(await page).toContain("You are signed in");
+    expect(await page).toContain("You are logged in");
   });
 
   test("of drops: a request that is not there after five seconds is given up, as is a silent connection", async () => {
@@ -238,6 +238,6 @@ describe("a flood", () => {
     await callback;
     await new Promise((resolve) => setTimeout(resolve, 7_000));
     await loopback.close({ ok: true });
-    expect(await browser).toContain("You are signed in");
+    expect(await browser).toContain("You are logged in");
   });
 });

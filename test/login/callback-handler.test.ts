@@ -151,7 +151,7 @@ describe("the browser of a callback", () => {
     await expect.poll(lost).toBe(1);
     expect(handler.browser).toBe("waiting");
     await handler.finish({ ok: true });
-    expect(await pages[1]?.closed).toContain("You are signed in");
+    expect(await pages[1]?.closed).toContain("You are logged in");
   });
 
   test("that is sent to another request finds nothing at the page of before, but the way to that request", async () => {

@@ -118,7 +118,7 @@ describe("the last page", () => {
     await callback;
     expect(isAnswered()).toBe(false);
     await loopback.close({ ok: true });
-    expect(await page).toContain("You are signed in. You can close this window.");
+    expect(await page).toContain("You are logged in. You can close this window.");
   });
 
   test("of a failure tells its kind and nothing that anybody sent", async () => {
@@ -127,8 +127,8 @@ describe("the last page", () => {
     const { page } = await waitForEnd(port, await raw(port, request(port, target)));
     await callback;
     await loopback.close({ ok: false, error: DENIED });
-    expect(await page).toContain("The sign-in was refused");
-    expect(await page).not.toMatch(/PLANTED|SECRET-DETAIL|signed in\./);
+    expect(await page).toContain("The login failed");
+    expect(await page).not.toMatch(/PLANTED|SECRET-DETAIL|logged in\./);
   });
 
   test("has an address without the code", async () => {
@@ -147,7 +147,7 @@ describe("the last page", () => {
     await callback;
     const closing = loopback.close({ ok: true });
     const path = /^location: (.*)$/im.exec(moved)?.[1] ?? "";
-    expect(await raw(port, request(port, path))).toContain("You are signed in");
+    expect(await raw(port, request(port, path))).toContain("You are logged in");
     await closing;
     expect(await isFree(port)).toBe(true);
   });
@@ -240,7 +240,7 @@ describe("the end", () => {
       expect((await callback).get("code")).toBe(String(nth));
       const page = raw(port, request(port, /^location: (.*)$/im.exec(moved)?.[1] ?? ""));
       await loopback.close({ ok: true });
-      expect(await page).toContain("You are signed in");
+      expect(await page).toContain("You are logged in");
     }
     await expect.poll(openHandles).toBeLessThanOrEqual(before);
   });

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { readPaste } from "../../src/login/paste.js";
-import { judgePaste, type PasteRules } from "../../src/login/paste-check.js";
+import { checkPaste, type PasteRules } from "../../src/login/paste-check.js";
 import { fc } from "../helpers/properties.js";
 import { rejection } from "../helpers/service.js";
 import { STATE } from "./support.js";
@@ -16,13 +16,13 @@ const RULES: PasteRules = {
 const RIGHT = `${URI}?code=c0de-42&state=${STATE}`;
 
 function reasonOf(line: string, rules: Partial<PasteRules> = {}): string {
-  const verdict = judgePaste(line, { ...RULES, ...rules });
+  const verdict = checkPaste(line, { ...RULES, ...rules });
   if (verdict === undefined || !("reason" in verdict)) throw new Error("expected a reason");
   return verdict.reason;
 }
 
 function takenFrom(line: string, rules: Partial<PasteRules> = {}): Record<string, string> {
-  const verdict = judgePaste(line, { ...RULES, ...rules });
+  const verdict = checkPaste(line, { ...RULES, ...rules });
   if (verdict === undefined || !("parameters" in verdict)) throw new Error(`not taken: ${JSON.stringify(verdict)}`);
   return Object.fromEntries(verdict.parameters);
 }
@@ -59,7 +59,7 @@ describe("a pasted line", () => {
     [`http://127.0.0.1:49152/other?code=c&state=${STATE}`, "not the redirect address"],
     [`https://evil.example/callback?code=c&state=${STATE}`, `begins with ${URI}?`],
     [`http://me@127.0.0.1:49152/callback?code=c&state=${STATE}`, "user name"],
-    ["https://issuer.example/authorize?client_id=x", "the address to sign in at"],
+    ["https://issuer.example/authorize?client_id=x", "the login address"],
     [`?code=c0de-42&state=${STATE}`, "only a part of the address"],
     [`code=c0de-42&state=${STATE}`, "only a part of the address"],
     [`state=${STATE}`, "only a part of the address"],
@@ -82,14 +82,14 @@ describe("a pasted line", () => {
   });
 
   test("that is blank is nothing", () => {
-    for (const line of ["", "  ", '""']) expect(judgePaste(line, RULES)).toBeUndefined();
+    for (const line of ["", "  ", '""']) expect(checkPaste(line, RULES)).toBeUndefined();
   });
 
   test("of any kind carries the right state or is not taken", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.webQueryParameters(), (text, query) => {
         for (const line of [text, `${URI}?${query}`, `${URI}${text}`]) {
-          const verdict = judgePaste(line, { ...RULES, allowBareCode: false });
+          const verdict = checkPaste(line, { ...RULES, allowBareCode: false });
           expect(verdict).toSatisfy((given) => given === undefined || "reason" in given);
         }
       }),

@@ -57,6 +57,6 @@ describe("the hints", () => {
       /WSL.*--redirect-host localhost.*--flow paste/,
     );
     expect(detect({}, ["/.dockerenv"]).hints(URI).join()).toMatch(/container.*49152.*--flow device/s);
-    expect(detect({ CI: "1" }).hints(URI).join()).toContain("nobody can sign in");
+    expect(detect({ CI: "1" }).hints(URI).join()).toContain("no user can log in");
   });
 });

@@ -83,10 +83,10 @@ describe("a login at a terminal", () => {
     expect((await parameters).get("code")).toBe("c0de-42");
     expect(opened[0]).toBe(SIGN_IN);
     expect(opened[1]).toContain(SIGN_IN);
-    expect(text()).toMatch(/sign in to https:\/\/mcp\.example\/mcp.*\(at issuer\.example\)/);
-    expect(text()).toMatch(/should open by itself.*Waiting for the sign-in \(5 minutes; Ctrl-C ends it\)/s);
+    expect(text()).toMatch(/log in to https:\/\/mcp\.example\/mcp.*\(at issuer\.example\)/);
+    expect(text()).toMatch(/should open now.*Waiting for the login \(5 minutes; Ctrl-C cancels it\)/s);
     await session.close({ ok: true });
-    expect(await (await browser).text()).toContain("You are signed in");
+    expect(await (await browser).text()).toContain("You are logged in");
     expect(await isFree(portOf(session))).toBe(true);
   });
 
@@ -112,7 +112,7 @@ describe("a login at a terminal", () => {
     const again = await authorize({ url: `${server.origin}/authorize?2`, state: "another-state" });
     expect(again.get("code")).toBe("c0de-43");
     expect(seen).toEqual(["/authorize?1 undefined", "/authorize?2 undefined"]);
-    expect(text().match(/To sign in to/g)).toHaveLength(1);
+    expect(text().match(/To log in to/g)).toHaveLength(1);
     await session.close({ ok: true });
     expect(await isFree(portOf(session))).toBe(true);
   });
@@ -131,7 +131,7 @@ describe("a login at a terminal", () => {
     expect(statusOf(await raw(at, request(at, `/callback?code=c&state=${STATE}`)))).toBe(400);
     expect(statusOf(await raw(at, request(at, "/callback?code=c&state=another-state")))).toBe(303);
     expect((await second).get("code")).toBe("c");
-    expect(text().match(/To sign in to/g)).toHaveLength(1);
+    expect(text().match(/To log in to/g)).toHaveLength(1);
   });
 
   test("shows the other address where the browser of the first callback does not come for its page", async () => {
@@ -381,13 +381,13 @@ describe("a sign-in whose code goes to another host than the person", () => {
 
   test("names that host before anything is opened, with a warning where nothing proves that the two belong together", async () => {
     const text = await told({ tokenEndpoint, promisesIss: false });
-    expect(text).toContain("warning: The sign-in at issuer.example is handed to tokens.example:8443");
+    expect(text).toContain("warning: The login at issuer.example is handed to tokens.example:8443");
     expect(text).toContain("--same-origin-endpoints");
   });
 
   test("names that host without a warning where the callback names its issuer", async () => {
     const text = await told({ tokenEndpoint, promisesIss: true });
-    expect(text).toContain("The sign-in at issuer.example is handed to tokens.example:8443");
+    expect(text).toContain("The login at issuer.example is handed to tokens.example:8443");
     expect(text).not.toContain("warning");
   });
 
@@ -416,7 +416,7 @@ describe("a device code", () => {
     const text = await shown({ verificationUriComplete: "https://issuer.example/device?user_code=WDJB-MJHT" });
     expect(text).toMatch(/at issuer\.example.*\n {2}https:\/\/issuer\.example\/device\n.*\n {2}WDJB-MJHT\n/s);
     expect(text).toContain("\n  https://issuer.example/device?user_code=WDJB-MJHT\n");
-    expect(text).toContain("Waiting for the sign-in (15 minutes");
+    expect(text).toContain("Waiting for the login (15 minutes");
   });
 
   test.each([

@@ -138,7 +138,7 @@ const browsers: HostileCase[] = [
     done: "said, and waited on",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit, { code: 3, goes: false })]),
-    says: ["To sign in to"],
+    says: ["To log in to"],
     requests: EXCHANGED,
   },
   {
@@ -155,7 +155,7 @@ const browsers: HostileCase[] = [
     done: "said, and waited on",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", "/does/not/exist"]),
-    says: ["To sign in to"],
+    says: ["To log in to"],
     requests: EXCHANGED,
   },
   {

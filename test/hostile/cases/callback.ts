@@ -5,7 +5,7 @@ import { forged, request, sendRaw, type Target, targetOf } from "../kit/forger.j
 import type { Kit } from "../kit/kit.js";
 import { readPage, staysAway } from "../kit/person.js";
 
-const SIGNED_IN = /^200 [\s\S]*You are signed in/;
+const SIGNED_IN = /^200 [\s\S]*You are logged in/;
 
 /** A request to the listener that changes nothing: the sign-in goes on and succeeds. */
 function ignored(
@@ -57,7 +57,7 @@ const strangers: HostileCase[] = [
     [400],
     (target) => Array(60).fill(request(target, "/callback?code=forged&state=wrong")),
     {
-      says: ["probing port", "50 wrong callbacks were turned away"],
+      says: ["probing port", "50 wrong callbacks were rejected"],
     },
   ),
   ignored("C4c", "with the state cut short, in another case, and with a blank", [400], (target) =>
@@ -157,7 +157,7 @@ function refused(
       ...(await noGrant(kit)),
       ...unless({
         "the page says that it was refused":
-          run === undefined || /^200 [\s\S]*The sign-in was refused/.test(kit.pages.at(-1) ?? ""),
+          run === undefined || /^200 [\s\S]*The login failed/.test(kit.pages.at(-1) ?? ""),
       }),
     ],
     ...over,
@@ -346,7 +346,7 @@ const courses: HostileCase[] = [
         "the browser is sent on": /^HTTP\/1\.1 303/.test(first) && /^location: \/done\//im.test(first),
         "nothing may run": /^content-security-policy: default-src 'none'/im.test(last),
         "nothing is kept": /^cache-control: no-store/im.test(last) && /^referrer-policy: no-referrer/im.test(last),
-        "the person is signed in": last.includes("You are signed in"),
+        "the person is signed in": last.includes("You are logged in"),
       }),
   },
   {

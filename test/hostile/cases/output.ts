@@ -274,7 +274,7 @@ const interrupted: HostileCase[] = (["SIGINT", "SIGTERM"] as const).map((signal,
   outcome: nth === 0 ? "aborted" : "terminated",
   async drive(kit) {
     const run = kit.start(["login", kit.mcp.url, "--browser", "none"]);
-    await kit.said(run, /^Waiting for the sign-in/m);
+    await kit.said(run, /^Waiting for the login/m);
     run.child.kill(signal);
     return run.ended;
   },

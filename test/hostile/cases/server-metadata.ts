@@ -54,7 +54,7 @@ const ELSEWHERE = [...EXCHANGED.filter((one) => one !== "as POST /pool/token"), 
 function handedOver(begin: string): NonNullable<HostileCase["check"]> {
   return ({ as, other }, run) => {
     const [from, to] = [as, other].map(({ issuer }) => new URL(issuer).host);
-    const line = `\n${begin}The sign-in at ${from} is handed to ${to}, which gives the token.\n`;
+    const line = `\n${begin}The login at ${from} is handed to ${to}, which issues the token.\n`;
     return run === undefined ? [] : unless({ "the person is told": run.stderr.includes(line) });
   };
 }
