@@ -3,13 +3,13 @@ import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 
-/** What a token, or an issuer asked about one, says. */
+/** The claims of a token, from itself or from introspection. */
 export interface TokenClaims {
   /** The issuer. */
   iss?: string;
   /** Whom the token is about. */
   sub?: string;
-  /** For whom the token is. */
+  /** The audience. */
   aud?: string | string[];
   /** Unix seconds. */
   exp?: number;
@@ -19,14 +19,14 @@ export interface TokenClaims {
   iat?: number;
   /** The token's own identifier. */
   jti?: string;
-  /** The client that it was given to. */
+  /** The client that it was issued to. */
   client_id?: string;
   /** Scopes, separated by blanks. */
   scope?: string;
   [claim: string]: unknown;
 }
 
-/** What claims are held against. */
+/** The rules that claims must meet. */
 export interface ClaimRules {
   issuer: string;
   audiences: readonly string[];
@@ -36,7 +36,7 @@ export interface ClaimRules {
   skew: number;
 }
 
-/** What is left of claims that break no rule. */
+/** The facts of valid claims. */
 export interface TokenFacts {
   subject: string | undefined;
   clientId: string | undefined;
@@ -53,8 +53,8 @@ const MAX_TIME = 253_402_300_799;
 /** The SHA-256 of a key. */
 const THUMBPRINT = /^[\w-]{43}$/;
 
-/** Holds claims against the rules of the service and of RFC 9068 section 4, however they came. @throws TokenRefusal */
-export function judgeClaims(claims: Readonly<Record<string, unknown>>, rules: ClaimRules): TokenFacts {
+/** Checks claims by the rules of the service and of RFC 9068 section 4. @throws TokenRefusal */
+export function checkClaims(claims: Readonly<Record<string, unknown>>, rules: ClaimRules): TokenFacts {
   const { iss, sub, client_id, azp } = claims;
   if (iss !== rules.issuer) throw new TokenRefusal("issuer", `iss ${quote(iss)} must be ${quote(rules.issuer)}`);
   const audience = readAudience(claims["aud"], rules);
@@ -76,8 +76,8 @@ const ACCESS_TOKEN_KINDS: readonly unknown[] = [
 ];
 
 /**
- * Holds what an issuer says of the kind of a token against what is taken: introspection knows refresh tokens as well, and
- * those are active, too. `token_use` is what some issuers tell them apart by.
+ * Checks that an introspection response is about an access token: introspection covers refresh tokens as well, and
+ * those are active, too. Some issuers distinguish them by `token_use`.
  *
  * @throws TokenRefusal
  */
@@ -89,7 +89,7 @@ export function checkKind(answer: Readonly<Record<string, unknown>>): void {
   }
 }
 
-/** The key that a token is bound to. A token that is bound in another way, or to more, is not taken for less than it is. */
+/** The key that a token is bound to. A token with another binding, or with more, is refused. */
 function readBinding({ cnf, token_type }: Readonly<Record<string, unknown>>): string | undefined {
   if (cnf === undefined) {
     if (typeof token_type !== "string" || token_type.toLowerCase() !== "dpop") return undefined;
@@ -113,13 +113,14 @@ function readAudience(aud: unknown, { audiences }: ClaimRules): readonly string[
 
 function checkTimes(claims: Readonly<Record<string, unknown>>, { now, skew }: ClaimRules): number {
   const expiresAt = time("exp", claims["exp"]);
-  if (expiresAt === undefined) throw new TokenRefusal("claims", "exp is missing, and no token is good for ever");
-  if (now >= expiresAt + skew) throw new TokenRefusal("expired", `exp ${expiresAt} is over, it is ${Math.floor(now)}`);
+  if (expiresAt === undefined) throw new TokenRefusal("claims", "exp is missing (RFC 9068 section 2.2)");
+  if (now >= expiresAt + skew)
+    throw new TokenRefusal("expired", `exp ${expiresAt} has passed, now is ${Math.floor(now)}`);
   for (const name of ["nbf", "iat"]) {
     const from = time(name, claims[name]);
-    // Rounded up, since whoever wrote whole seconds may have done so too.
+    // Rounded up, because the issuer may have rounded up to whole seconds too.
     if (from !== undefined && from > Math.ceil(now) + skew) {
-      throw new TokenRefusal("not_yet", `${name} ${from} is to come, it is ${Math.floor(now)}`);
+      throw new TokenRefusal("not_yet", `${name} ${from} is in the future, now is ${Math.floor(now)}`);
     }
   }
   return expiresAt;
@@ -137,8 +138,8 @@ function text(name: string, value: unknown): string | undefined {
 }
 
 /**
- * The scopes of a token: `scope` with blanks between (RFC 9068 section 2.2.3), or `scp`, or a list in either. What is no
- * scope token is none of them: nothing is split at tabs, nothing is trimmed.
+ * The scopes of a token: `scope`, separated by blanks (RFC 9068 section 2.2.3), or `scp`, or a list in either. A part that
+ * is no scope token is dropped: nothing is split at tabs, nothing is trimmed.
  */
 function readTokenScopes({ scope, scp }: Readonly<Record<string, unknown>>): readonly string[] {
   const said = scope ?? scp;

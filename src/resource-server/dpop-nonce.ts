@@ -1,19 +1,19 @@
 import { base64url } from "jose";
 import type { Clock } from "../http/deadline.js";
 
-/** The nonces that a server wants in proofs (RFC 9449 section 9). */
+/** The nonces that a server requires in proofs (RFC 9449 section 9). */
 export interface Nonces {
-  /** The one that is to be used from here on. */
+  /** The nonce to use from now on. */
   current(): Promise<string>;
-  /** How good a nonce is: `old` is still taken, and is to be replaced. */
-  judge(nonce: unknown): Promise<"current" | "old" | "unknown">;
+  /** Classifies a nonce: `old` is still accepted, and must be replaced. */
+  classify(nonce: unknown): Promise<"current" | "old" | "unknown">;
 }
 
 const STEP_MS = 300_000;
 
 /**
- * Makes nonces out of the time and a key of their own, so that nothing has to be kept about clients. One is good for the
- * step of five minutes in which it was made and for the next.
+ * Derives nonces from the time and a random key, so that no state is stored about clients. A nonce is valid for the
+ * five-minute step in which it was made, and for the next one.
  */
 export function createNonces(clock: Pick<Clock, "epoch">): Nonces {
   let secret: Uint8Array<ArrayBuffer> | undefined;
@@ -27,7 +27,7 @@ export function createNonces(clock: Pick<Clock, "epoch">): Nonces {
   const step = () => Math.floor(clock.epoch() / STEP_MS);
   return {
     current: () => nonceOf(step()),
-    async judge(nonce) {
+    async classify(nonce) {
       const now = step();
       if (nonce === (await nonceOf(now))) return "current";
       return nonce === (await nonceOf(now - 1)) ? "old" : "unknown";

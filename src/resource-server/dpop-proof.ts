@@ -1,12 +1,10 @@
 import { base64url, calculateJwkThumbprint, compactVerify, EmbeddedJWK, type JWK } from "jose";
-import { isJsonObject } from "../http/strict-json.js";
+import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import { decodePart, mediaTypeOf } from "./jwt.js";
 
-type Json = Record<string, unknown>;
-
-/** What a proof is held against. */
+/** The rules that a proof must meet. */
 export interface ProofRules {
   /** The token that it comes with. */
   token: string;
@@ -14,7 +12,7 @@ export interface ProofRules {
   boundTo: string;
   /** The HTTP method of the request. */
   method: string;
-  /** The address of the request, as {@link requestAddress} gives it; undefined where it has none. */
+  /** The address of the request, as {@link requestAddress} returns it; undefined where it has none. */
   address: string | undefined;
   /** Unix seconds. */
   now: number;
@@ -24,24 +22,24 @@ export interface ProofRules {
   skew: number;
 }
 
-/** What is left of a proof that breaks no rule. */
+/** The facts of a valid proof. */
 export interface ProofFacts {
   /** The thumbprint of its key (RFC 7638). */
   thumbprint: string;
-  /** What tells it from other proofs by the same key. */
+  /** Its identifier among the proofs by the same key. */
   jti: string;
-  /** The nonce, unjudged. */
+  /** The nonce, not checked. */
   nonce: unknown;
-  /** Unix seconds from which on it is too old. */
+  /** Unix seconds at which it becomes too old. */
   endsAt: number;
 }
 
-/** The algorithms that proofs are taken with, as metadata and challenges list them. */
+/** The accepted algorithms of proofs, as metadata and challenges list them. */
 export const PROOF_ALGORITHMS: readonly string[] = ["ES256", "Ed25519", "EdDSA", "PS256", "RS256"];
 
 /** Room for an RSA key and its signature; what is longer is not decoded. */
 const MAX_PROOF = 8 * 1024;
-/** What is remembered of each proof is bounded by this. */
+/** Bounds what is stored of each proof. */
 const MAX_JTI = 256;
 /** What is shorter is no longer safe (RFC 7518 section 3.3); what is longer only costs more. */
 const MIN_MODULUS_BITS = 2048;
@@ -50,8 +48,8 @@ const MAX_EXPONENT_BITS = 32;
 const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
 
 /**
- * Checks a proof of a verified token by the rules of RFC 9449 section 4.3. Whether it was used before, and its nonce, are
- * for the caller to judge. The signature is verified last, and only with the key that the token is bound to: a key that
+ * Checks a proof of a verified token by the rules of RFC 9449 section 4.3. A replay, and its nonce, are
+ * for the caller to check. The signature is verified last, and only with the key that the token is bound to: a key that
  * the sender chose costs no computation.
  *
  * @param values every `DPoP` header of the request
@@ -59,12 +57,13 @@ const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
  */
 export async function readProof(values: readonly string[], rules: ProofRules): Promise<ProofFacts> {
   const [value, ...more] = values;
-  if (value === undefined) throw bad("no DPoP header");
-  if (more.length > 0) throw bad(`${values.length} DPoP headers`);
-  if (value.length > MAX_PROOF) throw bad(`${value.length} characters, and at most ${MAX_PROOF} are looked at`);
+  if (value === undefined) throw invalidProof("no DPoP header");
+  if (more.length > 0) throw invalidProof(`${values.length} DPoP headers`);
+  if (value.length > MAX_PROOF)
+    throw invalidProof(`${value.length} characters, and at most ${MAX_PROOF} are looked at`);
   const [head = "", body = "", ...rest] = value.split(".");
   const [header, claims] = [decodePart(head), decodePart(body)];
-  if (rest.length !== 1 || !header || !claims) throw bad("the DPoP header is no JWT, or is several");
+  if (rest.length !== 1 || !header || !claims) throw invalidProof("the DPoP header is no JWT, or is several");
   const jwk = readKey(header);
   const facts = await readClaims(claims, rules);
   const thumbprint = await calculateJwkThumbprint(jwk, "sha256").catch(unusable);
@@ -76,31 +75,31 @@ export async function readProof(values: readonly string[], rules: ProofRules): P
 }
 
 function unusable(error: unknown): never {
-  throw bad(escapeText(error instanceof Error ? error.message : "the signature is not good"));
+  throw invalidProof(escapeText(error instanceof Error ? error.message : "the signature is not good"));
 }
 
-function readKey({ typ, alg, crit, jwk }: Json): JWK {
-  if (mediaTypeOf(typ) !== "dpop+jwt") throw bad(`typ ${quote(typ)} must be dpop+jwt`);
+function readKey({ typ, alg, crit, jwk }: JsonObject): JWK {
+  if (mediaTypeOf(typ) !== "dpop+jwt") throw invalidProof(`typ ${quote(typ)} must be dpop+jwt`);
   if (typeof alg !== "string" || !PROOF_ALGORITHMS.includes(alg)) {
-    throw bad(`alg ${quote(alg)} is not among ${PROOF_ALGORITHMS.join(", ")}`);
+    throw invalidProof(`alg ${quote(alg)} is not among ${PROOF_ALGORITHMS.join(", ")}`);
   }
-  if (crit !== undefined) throw bad(`crit ${quote(crit)} is not understood`);
-  if (!isJsonObject(jwk)) throw bad("jwk must be a key");
-  // Named, never quoted: whoever sent it has given the key away, and the log must not do so again.
+  if (crit !== undefined) throw invalidProof(`crit ${quote(crit)} is not understood`);
+  if (!isJsonObject(jwk)) throw invalidProof("jwk must be a key");
+  // Named, never quoted: the log must not repeat a private key.
   const secret = PRIVATE_MEMBERS.find((name) => Object.hasOwn(jwk, name));
-  if (secret !== undefined) throw bad(`jwk has the private member ${secret}`);
+  if (secret !== undefined) throw invalidProof(`jwk has the private member ${secret}`);
   if (jwk["kty"] === "RSA") checkRsaKey(jwk);
   return jwk;
 }
 
 /** Bounds the work of a verification, which grows with the length of both numbers (RFC 7518 section 6.3.1). */
-function checkRsaKey({ n, e }: Json): void {
+function checkRsaKey({ n, e }: JsonObject): void {
   const [modulus, exponent] = [bitsOf(n), bitsOf(e)];
   if (modulus < MIN_MODULUS_BITS || modulus > MAX_MODULUS_BITS) {
-    throw bad(`n of jwk has ${modulus} bits, not ${MIN_MODULUS_BITS} to ${MAX_MODULUS_BITS}`);
+    throw invalidProof(`n of jwk has ${modulus} bits, not ${MIN_MODULUS_BITS} to ${MAX_MODULUS_BITS}`);
   }
   if (exponent > MAX_EXPONENT_BITS)
-    throw bad(`e of jwk has ${exponent} bits, and at most ${MAX_EXPONENT_BITS} are taken`);
+    throw invalidProof(`e of jwk has ${exponent} bits, and at most ${MAX_EXPONENT_BITS} are taken`);
 }
 
 /** The length of a number of a key in bits; 0 where it is none. */
@@ -114,34 +113,34 @@ function bitsOf(value: unknown): number {
   }
 }
 
-async function readClaims(claims: Json, rules: ProofRules): Promise<Omit<ProofFacts, "thumbprint">> {
+async function readClaims(claims: JsonObject, rules: ProofRules): Promise<Omit<ProofFacts, "thumbprint">> {
   const { htm, htu, iat, jti, ath, nonce } = claims;
   const { token, method, address, now, window } = rules;
-  if (htm !== method) throw bad(`htm ${quote(htm)} must be ${quote(method)}`);
+  if (htm !== method) throw invalidProof(`htm ${quote(htm)} must be ${quote(method)}`);
   if (address === undefined || normalAddress(htu) !== address) {
-    throw bad(`htu ${quote(htu)} must be ${quote(address ?? "")}`);
+    throw invalidProof(`htu ${quote(htu)} must be ${quote(address ?? "")}`);
   }
   if (typeof jti !== "string" || jti === "" || jti.length > MAX_JTI) {
-    throw bad(`jti must be a text of 1 to ${MAX_JTI} characters`);
+    throw invalidProof(`jti must be a text of 1 to ${MAX_JTI} characters`);
   }
-  if (typeof iat !== "number") throw bad(`iat ${quote(iat)} must be a number of seconds`);
-  // Rounded up, since whoever wrote whole seconds may have done so too.
+  if (typeof iat !== "number") throw invalidProof(`iat ${quote(iat)} must be a number of seconds`);
+  // Rounded up, because the client may have rounded up to whole seconds too.
   if (now >= iat + window || iat > Math.ceil(now) + window) {
-    throw bad(`iat ${iat} is more than ${window} seconds away, it is ${Math.floor(now)}`);
+    throw invalidProof(`iat ${iat} is more than ${window} seconds away, now is ${Math.floor(now)}`);
   }
   checkLifetime(claims, rules);
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
-  if (ath !== base64url.encode(new Uint8Array(digest))) throw bad("ath is not the SHA-256 of the token");
+  if (ath !== base64url.encode(new Uint8Array(digest))) throw invalidProof("ath is not the SHA-256 of the token");
   return { jti, nonce, endsAt: iat + window };
 }
 
 /** A proof needs neither claim, and where it has one, it is bound to it as any JWT is (RFC 7519 sections 4.1.4 and 4.1.5). */
-function checkLifetime({ exp, nbf }: Json, { now, skew }: ProofRules): void {
+function checkLifetime({ exp, nbf }: JsonObject, { now, skew }: ProofRules): void {
   if (exp !== undefined && !(typeof exp === "number" && now < exp + skew)) {
-    throw bad(`exp ${quote(exp)} must be to come, it is ${Math.floor(now)}`);
+    throw invalidProof(`exp ${quote(exp)} must be in the future, now is ${Math.floor(now)}`);
   }
   if (nbf !== undefined && !(typeof nbf === "number" && nbf <= Math.ceil(now) + skew)) {
-    throw bad(`nbf ${quote(nbf)} must be over, it is ${Math.floor(now)}`);
+    throw invalidProof(`nbf ${quote(nbf)} must be in the past, now is ${Math.floor(now)}`);
   }
 }
 
@@ -170,6 +169,6 @@ function normalAddress(value: unknown): string | undefined {
   });
 }
 
-function bad(detail: string): TokenRefusal {
+function invalidProof(detail: string): TokenRefusal {
   return new TokenRefusal("proof", detail);
 }

@@ -5,7 +5,7 @@ import { TokenRefusal } from "./events.js";
 import type { Settings } from "./resolved-options.js";
 import { TokenCache } from "./token-cache.js";
 
-/** How a token came, for `verify`. */
+/** How a token was presented, for `verify`. */
 export interface Presentation {
   /** The scheme of the `Authorization` header. */
   scheme: Scheme;
@@ -13,51 +13,51 @@ export interface Presentation {
   proof?: string | readonly string[] | undefined;
   /** The HTTP method of the request. */
   method: string;
-  /** The path of the request, or its whole address. Its origin is not heeded: clients know that of `resource`. */
+  /** The path of the request, or its whole address. Its origin is ignored: clients use that of `resource`. */
   url: string;
 }
 
-/** Holds tokens against the keys that they are bound to (RFC 9449 section 7). */
+/** Checks tokens against the keys that they are bound to (RFC 9449 section 7). */
 export interface Dpop {
-  /** Checks that tokens are taken in the scheme at all, before anything is asked about the token. @throws TokenRefusal */
+  /** Checks that the scheme is accepted, before the token is verified. @throws TokenRefusal */
   checkScheme(scheme: Scheme): void;
   /**
-   * Checks the proof of a verified token, and notes it as used. Before the token is verified, a proof is work that anyone
-   * could order.
+   * Checks the proof of a verified token, and records it as used. Not before the token is verified: anyone could cause
+   * that work.
    *
    * @param boundTo the thumbprint of the key that the token is bound to
    * @throws TokenRefusal
    */
   check(token: string, presented: Presentation, boundTo: string | undefined): Promise<Possession>;
-  /** The nonce that proofs need from here on; undefined where they need none. */
+  /** The nonce that proofs need from now on; undefined where they need none. */
   nonce(): Promise<string | undefined>;
 }
 
-/** What is known of how a token was presented. */
+/** The result of a check. */
 export interface Possession {
   /** Whether the nonce of the proof expires soon. */
   isNonceOld: boolean;
 }
 
-/** The schemes that a resource server takes, the one first that more clients know. */
-export const SCHEMES_TAKEN: Readonly<Record<Settings["dpop"], readonly Scheme[]>> = {
+/** The schemes that a resource server accepts; the one that more clients support comes first. */
+export const ACCEPTED_SCHEMES: Readonly<Record<Settings["dpop"], readonly Scheme[]>> = {
   off: ["Bearer"],
   supported: ["Bearer", "DPoP"],
   required: ["DPoP"],
 };
 
-/** How a token is presented that comes alone. */
+/** The presentation of a token without further information. */
 export const BEARER: Presentation = { scheme: "Bearer", method: "GET", url: "/" };
 
 /**
  * How many used proofs are remembered. When there are more, the oldest go, and could be used a second time until they are
- * too old anyway. Only who holds a good token and its key adds any, and it takes 400 requests a second to fill this.
+ * too old anyway. Only a client with a valid token and its key adds any, and it takes 400 requests a second to fill this.
  */
 const MAX_USED = 50_000;
-/** Seconds: a proof is made for one request, whatever clocks are trusted with. */
+/** Seconds: the minimum age that is accepted, whatever the clock skew. */
 const MIN_WINDOW = 60;
 
-/** Makes the judge of proofs. */
+/** Creates the checks of proofs. */
 export function createDpop(settings: Settings): Dpop {
   const { resource, dpop, clock, proofClock, clockSkew } = settings;
   const window = Math.max(MIN_WINDOW, clockSkew);
@@ -65,7 +65,7 @@ export function createDpop(settings: Settings): Dpop {
   const used = new TokenCache<true>(MAX_USED);
   return {
     checkScheme(scheme) {
-      if (!SCHEMES_TAKEN[dpop].includes(scheme)) throw new TokenRefusal("scheme", `${scheme} is not taken`);
+      if (!ACCEPTED_SCHEMES[dpop].includes(scheme)) throw new TokenRefusal("scheme", `${scheme} is not accepted`);
     },
     async check(token, { scheme, proof = [], method, url }, boundTo) {
       if (scheme === "Bearer") {
@@ -76,12 +76,13 @@ export function createDpop(settings: Settings): Dpop {
       const [address, now] = [requestAddress(resource, url), proofClock.epoch() / 1000];
       const rules = { token, boundTo, method, address, now, window, skew: clockSkew };
       const { nonce, ...facts } = await readProof([proof].flat(), rules);
-      const age = (await nonces?.judge(nonce)) ?? "current";
-      if (age === "unknown") throw new TokenRefusal("nonce", "the nonce of the proof is missing, or none of ours");
+      const nonceState = (await nonces?.classify(nonce)) ?? "current";
+      if (nonceState === "unknown")
+        throw new TokenRefusal("nonce", "the nonce of the proof is missing, or none of ours");
       const id = `${facts.thumbprint} ${facts.jti}`;
       if (used.get(id, proofClock.epoch())) throw new TokenRefusal("replayed", "the proof was used before");
       used.put(id, true, facts.endsAt * 1000);
-      return { isNonceOld: age === "old" };
+      return { isNonceOld: nonceState === "old" };
     },
     nonce: async () => nonces?.current(),
   };

@@ -1,4 +1,4 @@
-/** What is to be sent back, whatever sends it. */
+/** A response to send, independent of the server. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;
@@ -7,12 +7,12 @@ export interface Answer {
 
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
-/** An answer with a JSON body. */
+/** A response with a JSON body. */
 export function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
   return { status, headers: { ...HEADERS, ...headers }, body: JSON.stringify(body) };
 }
 
-/** The answer as fetch-style handlers give it. */
+/** The response as fetch-style handlers return it. */
 export function responseOf({ status, headers, body }: Answer): Response {
   return new Response(status === 204 ? null : body, { status, headers });
 }

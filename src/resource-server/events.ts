@@ -1,4 +1,4 @@
-/** Why a token was not taken. */
+/** Why a token was refused. */
 export type RefusalReason =
   | "missing"
   | "malformed"
@@ -24,11 +24,11 @@ export type RefusalReason =
   | "inactive"
   | "scope";
 
-/** What a resource server has to tell those who run it. Nothing of it is for the client, and no token is in it. */
+/** An event for the operators of a resource server. It is not for the client, and holds no token. */
 export type ResourceServerEvent =
   /** A request was refused: 401, or 403 where scopes are missing. */
   | { type: "refused"; reason: RefusalReason; detail: string }
-  /** A token could not be judged: 503. */
+  /** A token could not be verified: 503. */
   | { type: "unavailable"; issuer: string; code: string; detail: string };
 
 /** A token that breaks a rule. Its message is for the log alone. */

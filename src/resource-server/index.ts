@@ -1,6 +1,6 @@
 /**
  * `agentauth/resource-server`: verifies tokens, bearer tokens and those that are bound to a key, answers requests without a
- * good one, and serves the metadata document of a protected server. Web-standard interfaces only.
+ * valid one, and serves the metadata document of a protected server. Web-standard interfaces only.
  *
  * @module
  */

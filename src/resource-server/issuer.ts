@@ -14,18 +14,18 @@ import { quote, Secret } from "../redact.js";
 import type { IntrospectionOptions, ResourceServerOptions } from "./options.js";
 import { RefreshingCache } from "./refreshing-cache.js";
 
-/** What a resource server needs of an issuer. Whatever it throws says that a token cannot be judged, not that it is bad. */
+/** The requests of a resource server to an issuer. Their errors mean that a token cannot be verified, not that it is invalid. */
 export interface Issuer {
   /** Its identifier, as in `iss`. */
   readonly issuer: string;
   /** Reads its key set (RFC 7517 section 5). */
   keys(signal: AbortSignal): Promise<Record<string, unknown>>;
-  /** Asks it about a token (RFC 7662 section 2.2). */
+  /** Introspects a token (RFC 7662 section 2.2). */
   introspect(token: string, signal: AbortSignal): Promise<Record<string, unknown>>;
 }
 
-/** How requests to an issuer leave. */
-interface Outlet {
+/** The connection to an issuer. */
+interface IssuerConnection {
   send: Transport;
   bounds: () => Promise<AddressPolicy>;
 }
@@ -33,12 +33,12 @@ interface Outlet {
 const MAX_BYTES = 256 * 1024;
 const ATTEMPTS = 2;
 
-/** An issuer that is reached over HTTP: every address from its own metadata, checked before anything is sent there. */
+/** An issuer over HTTP: every address is from its metadata, and checked before anything is sent to it. */
 export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTtl: number): Issuer {
-  const outlet = openOutlet(issuer, options);
+  const connection = connectIssuer(issuer, options);
   const headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity", accept: JSON_TYPE };
   const read = async (url: string, signal: AbortSignal) =>
-    uncompressed(await outlet.send(new Request(url, { headers }), signal));
+    uncompressed(await connection.send(new Request(url, { headers }), signal));
   const metadata = new RefreshingCache({
     read: (signal) => findMetadata(issuer, (url) => read(url, signal)),
     ttl: keyTtl * 1000,
@@ -46,43 +46,45 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
   });
   const endpoint = async (field: string, signal: AbortSignal): Promise<string> => {
     const { document, url } = await metadata.get(signal);
-    return checkAddress(document[field], field, url, { bounds: await outlet.bounds() });
+    return checkAddress(document[field], field, url, { bounds: await connection.bounds() });
   };
   return {
     issuer,
-    keys: async (signal) => strictObject(found(await read(await endpoint("jwks_uri", signal), signal))),
+    keys: async (signal) => strictObject(requireOk(await read(await endpoint("jwks_uri", signal), signal))),
     async introspect(token, signal) {
       const form = new URLSearchParams({ token, token_type_hint: "access_token" });
-      const sent = new Headers(headers);
-      await authenticate(options.introspection, { headers: sent, form });
-      sent.set("content-type", "application/x-www-form-urlencoded");
+      const requestHeaders = new Headers(headers);
+      await authenticate(options.introspection, { headers: requestHeaders, form });
+      requestHeaders.set("content-type", "application/x-www-form-urlencoded");
       const url = await endpoint("introspection_endpoint", signal);
-      const request = new Request(url, { method: "POST", headers: sent, body: form.toString() });
-      return strictObject(found(uncompressed(await outlet.send(request, signal))));
+      const request = new Request(url, { method: "POST", headers: requestHeaders, body: form.toString() });
+      return strictObject(requireOk(uncompressed(await connection.send(request, signal))));
     },
   };
 }
 
 const JSON_TYPE = "application/json";
 
-function openOutlet(issuer: string, options: ResourceServerOptions): Outlet {
+function connectIssuer(issuer: string, options: ResourceServerOptions): IssuerConnection {
   const { network, fetch, timeoutMs: timeout = 5000, clock, random, allowPrivateNetwork } = options;
   const url = new URL(issuer);
-  const lifted = allowPrivateNetwork ? "all" : new Set<string>();
+  const exemptions = allowPrivateNetwork ? "all" : new Set<string>();
   const literal = classifyHost(url.hostname);
-  const way = network?.connectTo(url, lifted);
+  const networkConnection = network?.connectTo(url, exemptions);
   const deadline = ATTEMPTS * timeout;
-  const base = { fetch: way?.fetch ?? fetch, timeoutMs: timeout, deadline, clock, random };
+  const base = { fetch: networkConnection?.fetch ?? fetch, timeoutMs: timeout, deadline, clock, random };
   return {
     send: createTransport({ ...base, maxAttempts: ATTEMPTS, maxBodyBytes: MAX_BYTES }),
     async bounds() {
-      const reach = literal ?? (await way?.addressClass().catch((error: unknown) => lost(error, issuer)));
-      return policyFor(reach, lifted);
+      const reach =
+        literal ??
+        (await networkConnection?.addressClass().catch((error: unknown) => throwNetworkError(error, issuer)));
+      return policyFor(reach, exemptions);
     },
   };
 }
 
-function lost(error: unknown, url: string): never {
+function throwNetworkError(error: unknown, url: string): never {
   throw networkError(error, url);
 }
 
@@ -91,31 +93,31 @@ interface Metadata {
   url: string;
 }
 
-/** The first document that is of this very issuer. One that is not, or is none, leads to the next address. */
+/** The first document that names exactly this issuer. Any other, or none, leads to the next address. */
 async function findMetadata(issuer: string, read: (url: string) => Promise<BufferedResponse>): Promise<Metadata> {
   let first: AgentAuthError | undefined;
   for (const url of serverMetadataAddresses(issuer).flat()) {
     try {
       const reply = await read(url);
-      // Where there is nothing, or a page for people, the document is at another address.
+      // A missing document, or an HTML page: the document is at another address.
       if (!reply.response.ok && reply.status < 500 && reply.status !== 429) continue;
       if (reply.response.ok && !saysJson(reply.response.headers)) continue;
-      const document = strictObject(found(reply));
+      const document = strictObject(requireOk(reply));
       if (document["issuer"] === issuer) return { document, url };
       const rule = `must be exactly ${quote(issuer)} (RFC 8414 section 3.3)`;
       throw refused("issuer_mismatch", { field: "issuer", value: document["issuer"], from: url, rule });
     } catch (error) {
       if (!isAgentAuthError(error) || error.class === "aborted") throw error;
-      // All of them are on one host: what does not answer at all is not asked four times.
+      // All addresses are on one host: one that does not respond is not asked four times.
       if (error.class === "unavailable" && error.status === undefined) throw error;
       first ??= error;
     }
   }
-  const nothing = `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`;
-  throw first ?? new AgentAuthError("no_server_metadata", nothing, { class: "refused" });
+  const message = `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`;
+  throw first ?? new AgentAuthError("no_server_metadata", message, { class: "refused" });
 }
 
-function found(reply: BufferedResponse): BufferedResponse {
+function requireOk(reply: BufferedResponse): BufferedResponse {
   if (reply.response.ok) return reply;
   const url = shownUrl(reply.url);
   const code = reply.status >= 500 ? "server_error" : reply.status === 429 ? "rate_limited" : "http_error";
@@ -126,10 +128,10 @@ async function authenticate(
   options: IntrospectionOptions | undefined,
   request: { headers: Headers; form: URLSearchParams },
 ): Promise<void> {
-  const { clientId = "", clientSecret = "", authenticate: other } = options ?? {};
-  if (other) {
+  const { clientId = "", clientSecret = "", authenticate: customAuthenticate } = options ?? {};
+  if (customAuthenticate) {
     try {
-      return await other(request);
+      return await customAuthenticate(request);
     } catch (cause) {
       const message = "introspection.authenticate failed, so that the issuer could not be asked";
       throw new AgentAuthError("network_failed", message, { class: "unavailable", cause });

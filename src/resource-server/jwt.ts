@@ -1,28 +1,26 @@
 import { base64url, compactVerify, createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from "jose";
 import { AgentAuthError } from "../errors.js";
-import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
 import { RefreshingCache } from "./refreshing-cache.js";
 import type { Settings } from "./resolved-options.js";
 
-type Json = Record<string, unknown>;
-
-/** A key set, ready for use. */
+/** A parsed key set. */
 interface KeySet {
   find: LocalJWKSet;
   isEmpty: boolean;
 }
 
-/** The keys of an issuer, ready for use. */
+/** The cached keys of an issuer. */
 export interface Keys {
   cache: RefreshingCache<KeySet>;
-  /** The key that the last reading was to find and did not; no more than one, since anyone can name keys. */
+  /** The key that the last refresh did not find; only one is stored, because anyone can name keys. */
   missing: string | undefined;
 }
 
-/** More keys than this fit no token without a `kid`: trying them all would be work that anybody could order. */
+/** More keys than this fit no token without a `kid`: anyone could make the server try them all. */
 const MAX_CANDIDATES = 8;
 
 /** The keys of an issuer, read when they are first needed. */
@@ -48,14 +46,14 @@ export function looksLikeJwt(token: string): boolean {
 }
 
 /**
- * Reads a JWT without trusting it, and refuses what no key could make good: its type, its algorithm, extensions.
+ * Parses a JWT without trusting it, and refuses a wrong type, algorithm or extension, which no key could repair.
  *
- * @returns its claims, which are to be believed once {@link verifySignature} has found the signature good
+ * @returns its claims, to be trusted only after {@link verifySignature}
  * @throws TokenRefusal
  */
-export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Json {
+export function readJwt(token: string, { algorithms, legacyTyp }: Settings): JsonObject {
   const parts = token.split(".");
-  if (parts.length === 5) throw new TokenRefusal("encrypted", "the token is encrypted (JWE), which is not taken");
+  if (parts.length === 5) throw new TokenRefusal("encrypted", "the token is encrypted (JWE), which is not supported");
   const [head = "", body = ""] = parts;
   const header = decodePart(head);
   const claims = decodePart(body);
@@ -68,20 +66,20 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
   if (!isAccessTokenType(typ, legacyTyp)) {
     throw new TokenRefusal("typ", `typ ${quote(typ)} must be at+jwt (RFC 9068 section 2.1)`);
   }
-  // Where the type does not tell them apart, these do: they are about an access token, or a code, that came beside it.
+  // Claims that mark an ID token where the type does not: the hash of an access token, or of a code.
   const ofIdToken = ["at_hash", "c_hash"].find((name) => claims[name] !== undefined);
   if (ofIdToken !== undefined) throw new TokenRefusal("typ", `${ofIdToken} is a claim of ID tokens`);
   return claims;
 }
 
 /**
- * Checks the signature with the issuer's own keys; whatever the token says of where keys are is not heeded. A key that is
- * not there may be new, and one that cannot be used may have been mended: the keys are read again, once a minute at most.
- * Until then a token of an unknown key may be good.
+ * Checks the signature with the issuer's keys; key locations in the token are ignored. A missing key may be new, and an
+ * unusable one may have been repaired: the keys are read again, once a minute at most.
+ * Until then a token of an unknown key may be valid.
  *
  * @throws TokenRefusal `key` or `signature`; `AgentAuthError` `unknown_key` where the keys were read before the token came
- * and must not be read again yet, `bad_envelope` where no key can be used that the token may have been signed with, or what
- * reading the keys threw: then the token may be good
+ * and must not be read again yet, `bad_envelope` where no key of the token can be used, or the error of
+ * reading the keys: then the token may be valid
  */
 export async function verifySignature(
   token: string,
@@ -100,7 +98,7 @@ export async function verifySignature(
   });
 }
 
-/** For a token whose key is not among keys that were read after it came: the next one of that key is refused at once. */
+/** Records a key that is missing from a fresh key set: the next token of that key is refused at once. */
 function noteMissing(token: string, keys: Keys): (error: unknown) => never {
   return (error) => {
     if (error instanceof TokenRefusal && error.reason === "key") keys.missing = keyOf(token);
@@ -108,7 +106,7 @@ function noteMissing(token: string, keys: Keys): (error: unknown) => never {
   };
 }
 
-/** What a token says of its key. */
+/** The algorithm and key id of a token. */
 function keyOf(token: string): string {
   const { alg, kid } = decodePart(token.split(".")[0] ?? "") ?? {};
   return JSON.stringify([alg, kid]);
@@ -125,25 +123,25 @@ async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]
   try {
     await compactVerify(token, set.find, options);
   } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw objection(token, error);
-    let why: unknown = unusable("none of the keys can be used that the token may have been signed with");
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw toError(token, error);
+    let failure: unknown = unusable("none of the keys can be used that the token may have been signed with");
     let tried = 0;
     for await (const key of error) {
       if (++tried > MAX_CANDIDATES) break;
       const found = await compactVerify(token, key, options).then(
         () => undefined,
-        (said: unknown) => objection(token, said),
+        (keyError: unknown) => toError(token, keyError),
       );
       if (!found) return;
-      // What one key says of the token counts for more than that another cannot be used.
-      if (!(why instanceof TokenRefusal)) why = found;
+      // A refusal by one key takes precedence over the failure of another.
+      if (!(failure instanceof TokenRefusal)) failure = found;
     }
-    throw why;
+    throw failure;
   }
 }
 
-/** What speaks against a token, or against the key that it was to be checked with: that is no word about the token. */
-function objection(token: string, error: unknown): TokenRefusal | AgentAuthError {
+/** The refusal of a token, or the error of an unusable key, which says nothing about the token. */
+function toError(token: string, error: unknown): TokenRefusal | AgentAuthError {
   const detail = escapeText(error instanceof Error ? error.message : "the signature is not good");
   if (error instanceof errors.JWKSNoMatchingKey) return new TokenRefusal("key", detail);
   if (ABOUT_TOKENS.some((kind) => error instanceof kind)) return new TokenRefusal("signature", detail);
@@ -163,13 +161,13 @@ function isAccessTokenType(typ: unknown, legacy: boolean): boolean {
   return type === "at+jwt" || (legacy && type === "jwt");
 }
 
-/** What a JWT says that it is, as media types compare (RFC 7515 section 4.1.9). */
+/** The type of a JWT, normalised as a media type (RFC 7515 section 4.1.9). */
 export function mediaTypeOf(typ: unknown): string | undefined {
   return typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : undefined;
 }
 
-/** One part of a JWT, where it is the JSON object that it must be. */
-export function decodePart(part: string): Json | undefined {
+/** One part of a JWT; undefined unless it is a JSON object. */
+export function decodePart(part: string): JsonObject | undefined {
   try {
     const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(base64url.decode(part)));
     return isJsonObject(value) ? value : undefined;

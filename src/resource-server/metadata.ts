@@ -4,49 +4,49 @@ import { type Answer, jsonAnswer } from "./error-response.js";
 import type { ResourceServerOptions } from "./options.js";
 import { readDpop, readScopes } from "./resolved-options.js";
 
-/** What a protected resource says of itself (RFC 9728 section 2). */
+/** The metadata of a protected resource (RFC 9728 section 2). */
 export interface ResourceMetadataDocument {
   /** The resource identifier. */
   resource: string;
-  /** The issuers whose tokens it takes. */
+  /** The issuers whose tokens it accepts. */
   authorization_servers: readonly string[];
-  /** The scopes that it knows. */
+  /** The supported scopes. */
   scopes_supported?: readonly string[];
-  /** The algorithms that proofs are taken with (RFC 9449); left out where tokens must not be bound to a key. */
+  /** The accepted algorithms of proofs (RFC 9449); left out where tokens must not be bound to a key. */
   dpop_signing_alg_values_supported?: readonly string[];
   /** Whether tokens must be bound to a key. */
   dpop_bound_access_tokens_required?: boolean;
   [member: string]: unknown;
 }
 
-/** The metadata of a resource server, and where it lies. */
+/** The metadata of a resource server, and its address. */
 export interface Metadata {
   document: ResourceMetadataDocument;
   /** The whole address. */
   url: string;
-  /** Its path, as requests for it have it. */
+  /** Its path, as in requests. */
   path: string;
 }
 
-/** Makes the metadata. @throws TypeError */
+/** Builds the metadata. @throws TypeError */
 export function metadataOf(options: ResourceServerOptions): Metadata {
   const { resource, authorizationServers, requiredScopes, metadata } = options;
   const scopes = readScopes("scopesSupported", options.scopesSupported ?? requiredScopes);
-  const isSaid = options.scopesSupported !== undefined || scopes.length > 0;
+  const hasScopes = options.scopesSupported !== undefined || scopes.length > 0;
   const dpop = readDpop(options);
   const url = resourceMetadataAddress(resource);
   const document = {
     ...metadata,
     resource,
     authorization_servers: [...authorizationServers],
-    ...(isSaid && { scopes_supported: scopes }),
+    ...(hasScopes && { scopes_supported: scopes }),
     ...(dpop !== "off" && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
     ...(dpop === "required" && { dpop_bound_access_tokens_required: true }),
   };
   return { document, url, path: new URL(url).pathname };
 }
 
-// Whoever may read it may read it from any web page: it is the same for all, and nothing in it is secret.
+// Readable from any web page: it is the same for everyone, and holds no secret.
 const CORS = { "access-control-allow-origin": "*" };
 const PREFLIGHT = {
   ...CORS,
@@ -55,7 +55,7 @@ const PREFLIGHT = {
   "access-control-max-age": "86400",
 };
 
-/** The answer to a request for the metadata, by its method. */
+/** The response to a request for the metadata, by its method. */
 export function answerMetadata({ document }: Metadata, method: string): Answer {
   if (method === "GET" || method === "HEAD") {
     const answer = jsonAnswer(200, document, { ...CORS, "cache-control": "public, max-age=300" });

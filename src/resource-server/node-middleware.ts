@@ -3,56 +3,56 @@ import type { Answer } from "./error-response.js";
 import { answerMetadata, type Metadata } from "./metadata.js";
 import { type AuthInfo, authInfoOf } from "./verified-token.js";
 
-/** What is needed of a request of Node's `http`, of Express or Connect. */
+/** The part of a request of Node's `http`, Express or Connect that the middleware uses. */
 export interface NodeRequest {
   /** The HTTP method. */
   method?: string | undefined;
-  /** Path and query, as a router has left them. */
+  /** Path and query; a router may have removed its prefix. */
   url?: string | undefined;
-  /** The path before a router took its own part away. */
+  /** The path before a router removed its prefix. */
   originalUrl?: string | undefined;
   /** The headers, by their names in lower case. */
   headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Names and values in turn, as they were sent. */
+  /** Names and values in turn, as sent. */
   rawHeaders?: readonly string[] | undefined;
-  /** The token that was taken, in the form that the official MCP SDK looks for here. */
+  /** The verified token, in the form that the official MCP SDK reads here. */
   auth?: unknown;
 }
 
-/** What is needed of a response of Node's `http`. */
+/** The part of a response of Node's `http` that the middleware uses. */
 export interface NodeResponse {
-  /** The HTTP status that is going to be sent. */
+  /** The HTTP status to send. */
   statusCode: number;
   /** Sets a header. */
   setHeader(name: string, value: string): unknown;
-  /** Sends the answer. */
+  /** Sends the response. */
   end(body?: string): unknown;
 }
 
-/** A middleware for Express, Connect, or a handler of Node's `http`; it settles with what `next` gave back. */
+/** A middleware for Express, Connect, or a handler of Node's `http`; it settles with the result of `next`. */
 export type NodeMiddleware<R extends NodeRequest = NodeRequest> = (
   request: R,
   response: NodeResponse,
   next: (error?: unknown) => unknown,
 ) => Promise<void>;
 
-/** Makes a middleware that lets only requests with a good token through, and gives the metadata to everybody. */
+/** Creates a middleware that admits only requests with a valid token, and serves the metadata to everyone. */
 export function createMiddleware<R extends NodeRequest>(
-  gate: Authenticator,
+  authenticator: Authenticator,
   metadata: Metadata,
   scopes: Scopes<R> | undefined,
 ): NodeMiddleware<R> {
   return async (request, response, next) => {
     let auth: AuthInfo | undefined;
     try {
-      const { method = "GET", originalUrl, url: left = "/" } = request;
-      const url = originalUrl ?? left;
+      const { method = "GET", originalUrl, url: routedUrl = "/" } = request;
+      const url = originalUrl ?? routedUrl;
       if (url.split("?")[0] === metadata.path) return write(response, answerMetadata(metadata, method));
       const [authorization, proof] = [valuesOf(request, "authorization"), valuesOf(request, "dpop")];
-      const passed = await gate.authenticate({ authorization, proof, method, url }, request, scopes);
-      if (passed.answer) return write(response, passed.answer);
-      for (const [name, value] of Object.entries(passed.headers)) response.setHeader(name, value);
-      auth = authInfoOf(passed.verified, metadata.document.resource);
+      const authenticated = await authenticator.authenticate({ authorization, proof, method, url }, request, scopes);
+      if (authenticated.answer) return write(response, authenticated.answer);
+      for (const [name, value] of Object.entries(authenticated.headers)) response.setHeader(name, value);
+      auth = authInfoOf(authenticated.verified, metadata.document.resource);
     } catch (error) {
       return void next(error);
     }

@@ -3,7 +3,7 @@ import { isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { SingleFlight } from "../http/single-flight.js";
 
-/** How a {@link RefreshingCache} value is read and for how long it is good. */
+/** How a {@link RefreshingCache} value is read, and for how long it is valid. */
 export interface RefreshingCacheOptions<T> {
   read: (signal: AbortSignal) => Promise<T>;
   /** Milliseconds. */
@@ -11,11 +11,11 @@ export interface RefreshingCacheOptions<T> {
   clock: Pick<Clock, "now">;
 }
 
-/** A failure is not tried anew by each of the requests that wait for it to pass. */
+/** For this long after a failure, requests get its error without another attempt. */
 const FAILURE_MS = 5000;
-const AGAIN_MS = 60_000;
+const REFRESH_INTERVAL_MS = 60_000;
 
-/** Something that is read from elsewhere and used for a while: read once for all who want it, and renewed before it ends. */
+/** A remote value with a time to live: concurrent reads are shared, and it is refreshed before it expires. */
 export class RefreshingCache<T> {
   readonly #options: RefreshingCacheOptions<T>;
   readonly #flights = new SingleFlight<T>();
@@ -26,34 +26,34 @@ export class RefreshingCache<T> {
     this.#options = options;
   }
 
-  /** The value that is there, however old; undefined before the first was read. */
+  /** The cached value, however old; undefined before the first read. */
   get current(): T | undefined {
     return this.#value?.value;
   }
 
   /** Seconds until {@link refresh} reads again, at least one. */
   get cooldown(): number {
-    return Math.max(1, Math.ceil((this.#lastAt + AGAIN_MS - this.#options.clock.now()) / 1000));
+    return Math.max(1, Math.ceil((this.#lastAt + REFRESH_INTERVAL_MS - this.#options.clock.now()) / 1000));
   }
 
-  /** The value while it is good, else read. @throws what reading it threw, for five seconds without reading it anew */
+  /** The cached value while it is valid, else a new one. @throws the error of reading it, which is cached for five seconds */
   async get(signal: AbortSignal | undefined): Promise<T> {
     const { ttl, clock } = this.#options;
     const now = clock.now();
-    const kept = this.#value;
-    if (kept && now - kept.readAt < ttl) {
-      // In the second half of its life it is renewed aside, so that nobody has to wait, and a short failure goes unnoticed.
-      if (now - kept.readAt > ttl / 2 && this.#mayReadAgain(now)) void this.#read(undefined).catch(() => undefined);
-      return kept.value;
+    const cached = this.#value;
+    if (cached && now - cached.readAt < ttl) {
+      // Refreshed in the background in the second half of its life, so that no request waits, and a short failure has no effect.
+      if (now - cached.readAt > ttl / 2 && this.#mayReadAgain(now)) void this.#read(undefined).catch(() => undefined);
+      return cached.value;
     }
     if (this.#failure && now - this.#failure.at < FAILURE_MS) throw this.#failure.error;
     return this.#read(signal);
   }
 
   /**
-   * The value read anew, once a minute at most: in between, the one that is there.
+   * Reads the value again, once a minute at most: in between, returns the cached one.
    *
-   * @throws what reading it threw, for a minute
+   * @throws the error of reading it, for a minute
    */
   async refresh(signal: AbortSignal | undefined): Promise<T> {
     const now = this.#options.clock.now();
@@ -63,7 +63,7 @@ export class RefreshingCache<T> {
   }
 
   #mayReadAgain(now: number): boolean {
-    return now - this.#lastAt >= AGAIN_MS;
+    return now - this.#lastAt >= REFRESH_INTERVAL_MS;
   }
 
   get #lastAt(): number {

@@ -6,14 +6,14 @@ import { quote } from "../redact.js";
 import type { ResourceServerEvent } from "./events.js";
 import type { ResourceServerOptions } from "./options.js";
 
-/** What tokens are held against: {@link ResourceServerOptions}, checked and filled in. */
+/** {@link ResourceServerOptions}, checked and with defaults. */
 export interface Settings {
   resource: string;
   issuers: readonly string[];
   audiences: readonly string[];
   requiredScopes: readonly string[];
   tokens: "jwt" | "introspection" | "both";
-  /** The issuer that is asked about tokens. */
+  /** The issuer that introspects tokens. */
   introspected: string | undefined;
   algorithms: readonly string[];
   legacyTyp: boolean;
@@ -26,7 +26,7 @@ export interface Settings {
   /** Seconds. */
   keyTtl: number;
   clock: Clock;
-  /** What the clients' clocks are held against. */
+  /** The clock for the times in proofs. */
   proofClock: Pick<Clock, "epoch">;
   log: (event: ResourceServerEvent) => void;
 }
@@ -38,8 +38,8 @@ const ALGORITHMS: readonly string[] = [
 ];
 
 /**
- * Checks what is to be reached and be named in tokens: https (http on this machine), written in the one way in which
- * tokens can name it.
+ * Checks the addresses that are requested, and named in tokens: https (http on this machine), in the one spelling that
+ * tokens can use.
  *
  * @throws TypeError
  */
@@ -60,7 +60,7 @@ export function checkAddresses({ resource, authorizationServers }: ResourceServe
   }
 }
 
-/** Checks the options and fills in what is not given. @throws TypeError */
+/** Checks the options and adds defaults. @throws TypeError */
 export function readSettings(options: ResourceServerOptions): Settings {
   const { resource, authorizationServers, introspection, audience = resource, clock = systemClock } = options;
   const audiences = typeof audience === "string" ? [audience] : [...audience];
@@ -88,7 +88,7 @@ export function readSettings(options: ResourceServerOptions): Settings {
   };
 }
 
-/** Scopes as a program gives them. @throws TypeError */
+/** Checks the scopes of an option. @throws TypeError */
 export function readScopes(name: string, scopes: readonly string[] | undefined): readonly string[] {
   const bad = scopes?.find((scope) => !isScopeToken(scope));
   if (bad !== undefined) throw new TypeError(`${name}: ${quote(bad)} is no scope (RFC 6749 section 3.3)`);
@@ -112,7 +112,7 @@ function readIntrospected({ tokens, introspection, authorizationServers }: Resou
   throw new TypeError(`introspection.issuer ${quote(asked)} must be one of the authorizationServers`);
 }
 
-/** What is done about bound tokens. @throws TypeError */
+/** The policy for bound tokens. @throws TypeError */
 export function readDpop({ dpop, dpopNonces }: Pick<ResourceServerOptions, "dpop" | "dpopNonces">): Settings["dpop"] {
   if (dpop === "off" && dpopNonces) throw new TypeError("dpopNonces needs proofs: dpop must not be off");
   return oneOf("dpop", dpop, ["off", "supported", "required"] as const) ?? "supported";

@@ -15,25 +15,25 @@ import { checkAddresses, readSettings, type Settings } from "./resolved-options.
 import type { VerifiedToken } from "./verified-token.js";
 import { createTokenVerifier } from "./verifier.js";
 
-/** Protects one server: an MCP server, or any other that takes bearer tokens. */
+/** Protects one server: an MCP server, or any other that accepts bearer tokens. */
 export interface ResourceServer {
   /**
-   * Judges a token.
+   * Verifies a token.
    *
-   * @throws `AgentAuthError` `not_authenticated` where there is no token: its answer names no error (RFC 6750 section 3.1);
+   * @throws `AgentAuthError` `not_authenticated` where there is no token: the response names no error (RFC 6750 section 3.1);
    * `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce` (all of class `auth`, status 401); `insufficient_scope` (class
-   * `auth`, status 403), or one of class `unavailable` (status 503) where the token could not be judged
+   * `auth`, status 403), or one of class `unavailable` (status 503) where the token could not be verified
    */
   verify(token: string, options?: VerifyOptions): Promise<VerifiedToken>;
   /**
-   * A fetch-style handler that calls `handler` for requests with a good token alone. It answers 401, 403 and 503 itself,
+   * A fetch-style handler that calls `handler` only for requests with a valid token. It answers 401, 403 and 503 itself,
    * and requests for the metadata.
    *
-   * @param options `scopes` that a request needs beside `requiredScopes`: a list, or a function that tells them of a
-   * request whose token is good; whoever reads the body there does so from `request.clone()`
+   * @param options `scopes` that a request needs beside `requiredScopes`: a list, or a function that returns them for a
+   * request with a valid token; it must read a body from `request.clone()`
    */
   protect(handler: ProtectedHandler, options?: { scopes?: Scopes<Request> }): (request: Request) => Promise<Response>;
-  /** The same for Express, Connect and Node's `http`; the token is in `request.auth`, where the MCP SDK looks for it. */
+  /** The same for Express, Connect and Node's `http`; the token is in `request.auth`, where the MCP SDK reads it. */
   middleware<R extends NodeRequest = NodeRequest>(options?: { scopes?: Scopes<R> }): NodeMiddleware<R>;
   /** The same for Hono; the token is in `context.get("auth")`. */
   hono(options?: { scopes?: Scopes<Request> }): HonoMiddleware;
@@ -41,14 +41,14 @@ export interface ResourceServer {
   metadata(): ResourceMetadataDocument;
   /** The path of the metadata document: the well-known segment before the path of the resource. */
   readonly metadataPath: string;
-  /** The answer to a request for the metadata; undefined for any other. For servers that protect only a part of theirs. */
+  /** The response to a request for the metadata; undefined for any other. For servers that protect only some paths. */
   handleMetadata(request: Request): Response | undefined;
-  /** The nonce that proofs need from here on, for whoever answers `use_dpop_nonce`; undefined without `dpopNonces`. */
+  /** The nonce that proofs need from now on, for a `use_dpop_nonce` response; undefined without `dpopNonces`. */
   dpopNonce(): Promise<string | undefined>;
 }
 
 /**
- * Makes a resource server. Keys and metadata of the issuers are read when the first token comes.
+ * Creates a resource server. It reads the keys and metadata of the issuers when the first token arrives.
  *
  * @throws `TypeError` for an option that is wrong
  * @example
@@ -68,25 +68,25 @@ export function createResourceServer(options: ResourceServerOptions): ResourceSe
 }
 
 /**
- * The same with issuers that are reached in another way; addresses are taken as they are.
+ * The same with custom issuers; addresses are not checked.
  *
- * @param given settings in place of those that follow from the options
+ * @param overrides settings in place of those of the options
  * @throws TypeError
  */
 export function resourceServerOf(
   options: ResourceServerOptions,
   issuers: readonly Issuer[],
-  given: Partial<Pick<Settings, "proofClock">> = {},
+  overrides: Partial<Pick<Settings, "proofClock">> = {},
 ): ResourceServer {
-  const settings = { ...readSettings(options), ...given };
+  const settings = { ...readSettings(options), ...overrides };
   const metadata = metadataOf(options);
   const dpop = createDpop(settings);
-  const gate = createAuthenticator(createTokenVerifier(settings, issuers, dpop), dpop, settings, metadata.url);
+  const authenticator = createAuthenticator(createTokenVerifier(settings, issuers, dpop), dpop, settings, metadata.url);
   return {
-    verify: (token, how = {}) => gate.verify(token, how),
-    protect: (handler, { scopes } = {}) => createProtected(gate, metadata, handler, scopes),
-    middleware: ({ scopes } = {}) => createMiddleware(gate, metadata, scopes),
-    hono: ({ scopes } = {}) => createHono(gate, metadata, scopes),
+    verify: (token, how = {}) => authenticator.verify(token, how),
+    protect: (handler, { scopes } = {}) => createProtected(authenticator, metadata, handler, scopes),
+    middleware: ({ scopes } = {}) => createMiddleware(authenticator, metadata, scopes),
+    hono: ({ scopes } = {}) => createHono(authenticator, metadata, scopes),
     metadata: () => structuredClone(metadata.document),
     metadataPath: metadata.path,
     handleMetadata: (request) => metadataResponse(metadata, request),

@@ -1,19 +1,19 @@
-/** Answers about tokens, by the tokens' digests: no token is in it. What is used least makes room. */
+/** Results about tokens, by their digests: it holds no token. Evicts the least recently used. */
 export class TokenCache<T> {
   readonly #max: number;
   readonly #entries = new Map<string, { value: T; until: number }>();
 
-  /** @param max how many answers are kept at most */
+  /** @param max the maximum number of entries */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** How many answers are kept. */
+  /** The number of entries. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The answer under a digest while it is good. @param now milliseconds on the clock that `put` was told by */
+  /** The entry of a digest while it is valid. @param now milliseconds on the same clock as `until` of `put` */
   get(digest: string, now: number): T | undefined {
     const entry = this.#entries.get(digest);
     if (!entry) return undefined;
@@ -23,7 +23,7 @@ export class TokenCache<T> {
     return entry.value;
   }
 
-  /** Keeps an answer until a time. */
+  /** Stores an entry until a time. */
   put(digest: string, value: T, until: number): void {
     this.#entries.delete(digest);
     const oldest = this.#entries.keys().next();

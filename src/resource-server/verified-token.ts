@@ -1,23 +1,23 @@
 import { Secret } from "../redact.js";
 import type { TokenClaims, TokenFacts } from "./claim-checks.js";
 
-/** A token that broke no rule. It does not print the token itself. */
+/** A verified token. It does not print the token itself. */
 export interface VerifiedToken {
-  /** For whom the token speaks; undefined where it does not say. */
+  /** The subject; undefined where the token has none. */
   readonly subject: string | undefined;
-  /** The client that it was issued to; undefined where it does not say. */
+  /** The client that it was issued to; undefined where the token has none. */
   readonly clientId: string | undefined;
-  /** What it allows. */
+  /** The granted scopes. */
   readonly scopes: readonly string[];
-  /** When it ends. */
+  /** When it expires. */
   readonly expiresAt: Date;
   /** Who issued it: one of the configured issuers. */
   readonly issuer: string;
-  /** Whom it is for: this server, and perhaps others. */
+  /** The audience: this server, and perhaps others. */
   readonly audience: readonly string[];
-  /** Everything that it says, or that its issuer says of it. */
+  /** All its claims, or those of the introspection response. */
   readonly claims: Readonly<TokenClaims>;
-  /** The token, which does not print: for exchanging it (RFC 8693). It is not to be sent on to anybody else. */
+  /** The token, which does not print: for exchanging it (RFC 8693). Do not send it to another server. */
   readonly token: Secret;
 }
 
@@ -25,7 +25,7 @@ export interface VerifiedToken {
 export interface AuthInfo {
   /** The token; inspecting and serialising leave it out. */
   token: string;
-  /** Empty where the token does not say. */
+  /** Empty where the token has none. */
   clientId: string;
   /** The scopes that were granted. */
   scopes: string[];
@@ -33,11 +33,11 @@ export interface AuthInfo {
   expiresAt: number;
   /** The resource that the token is for. */
   resource: URL;
-  /** What the SDK has no member for. */
+  /** Facts that the SDK has no member for. */
   extra: { subject: string | undefined; issuer: string; claims: Readonly<TokenClaims> };
 }
 
-/** Puts together what is known of a token. */
+/** Builds a verified token. */
 export function verifiedToken(token: string, issuer: string, facts: TokenFacts, claims: TokenClaims): VerifiedToken {
   const { subject, clientId, scopes, audience, expiresAt } = facts;
   return Object.freeze({
@@ -53,7 +53,7 @@ export function verifiedToken(token: string, issuer: string, facts: TokenFacts, 
 }
 
 /**
- * A verified token as the official MCP SDK wants it: `handler.fetch(request, { authInfo })`, `req.auth`.
+ * A verified token in the form of the official MCP SDK: `handler.fetch(request, { authInfo })`, `req.auth`.
  *
  * @param resource the address of the protected server
  */
