@@ -35,7 +35,7 @@ export function backpressureFetch(
         },
       }),
     );
-    return likeness(answer, body);
+    return withBody(answer, body);
   };
 }
 
@@ -71,8 +71,8 @@ function eventLength(): (chunk: Uint8Array) => number {
   };
 }
 
-/** The answer with another body; where it came from is still told. */
-function likeness(answer: Response, body: ReadableStream<Uint8Array>): Response {
+/** The response with another body, and its original address. */
+function withBody(answer: Response, body: ReadableStream<Uint8Array>): Response {
   const { status, statusText, headers } = answer;
   return Object.defineProperties(new Response(body, { status, statusText, headers }), {
     url: { get: () => answer.url },

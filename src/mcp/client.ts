@@ -22,12 +22,12 @@ export interface McpSession {
 export interface McpOptions {
   /** Sends each request; it brings the token. */
   fetch: typeof globalThis.fetch;
-  /** Of the client, as the server is told. */
+  /** The name of the client, sent to the server. */
   name: string;
-  /** Likewise. */
+  /** The version of the client, sent to the server. */
   version: string;
   /**
-   * Milliseconds until each request must have its answer; a tool that tells of its progress begins them anew. Default:
+   * Milliseconds until each request must have its answer; a progress notification restarts them. Default:
    * 60,000.
    */
   timeoutMs?: number;
@@ -53,7 +53,7 @@ export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpS
   });
   const connecting = client.connect(transport as Parameters<Client["connect"]>[0], { signal, timeout });
   try {
-    // The SDK heeds no signal while it finds out which revision the server speaks.
+    // The SDK ignores the signal while it finds out which revision the server speaks.
     await untilAborted(connecting, signal);
   } catch (error) {
     await transport.close().catch(() => undefined);

@@ -28,8 +28,8 @@ export function serverWords(error: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   try {
     const answer: unknown = JSON.parse(text);
-    const told = isJsonObject(answer) && answer["jsonrpc"] === "2.0" ? answer["error"] : undefined;
-    return isJsonObject(told) && typeof told["message"] === "string" ? told["message"] : undefined;
+    const rpcError = isJsonObject(answer) && answer["jsonrpc"] === "2.0" ? answer["error"] : undefined;
+    return isJsonObject(rpcError) && typeof rpcError["message"] === "string" ? rpcError["message"] : undefined;
   } catch {
     return undefined;
   }

@@ -18,7 +18,7 @@ export function createHttpSide(url: string, fetch: typeof globalThis.fetch): Str
     },
     reconnectionScheduler(reconnect, delay) {
       const timer = setTimeout(reconnect, Math.min(delay, MAX_WAIT_MS));
-      // Nobody waits for a stream once everything else has ended.
+      // A stream must not keep the process alive once everything else has ended.
       timer.unref();
       return () => clearTimeout(timer);
     },

@@ -19,7 +19,7 @@ export class NotificationStream {
     const flight = currentRequest.getStore();
     const gaveUp = GAVE_UP.test(error.message);
     if (flight) {
-      // What went wrong before tells more than that it was tried often enough.
+      // The earlier error says more than that the attempts are used up.
       if (!gaveUp) flight.trouble = error;
       return;
     }

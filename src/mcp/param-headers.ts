@@ -19,7 +19,7 @@ const MAX_DEPTH = 16;
 export class ParamHeaders {
   readonly #tools = new Map<string, Mirrored[]>();
 
-  /** Learns from an answer to `tools/list`; its first page begins anew. */
+  /** Learns from an answer to `tools/list`; its first page clears the rest. */
   learn(request: RpcRequest, response: RpcResponse): void {
     if (request.method !== "tools/list" || !isJsonObject(response.result)) return;
     if (param(request, "cursor") === undefined) this.#tools.clear();

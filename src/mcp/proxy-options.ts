@@ -1,7 +1,7 @@
 import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { StdioWriter } from "./stdio-writer.js";
 
-/** What a {@link Relay} joins, and to whom it talks about it. */
+/** The two sides of an `McpProxy`, and its callbacks. */
 export interface McpProxyOptions {
   url: string;
   host: StdioWriter;

@@ -124,14 +124,14 @@ export class McpProxy {
     if (!this.#flights.isOpen(flight)) return;
     const { host, onTrouble, onRefused } = this.#options;
     const { id, method } = flight.request;
-    const told = toRpcError(error, this.#context(flight));
-    host.send(failure(id, told));
+    const rpcError = toRpcError(error, this.#context(flight));
+    host.send(failure(id, rpcError));
     if (isAgentAuthError(error)) this.#refusal ??= error;
     if (method === "initialize" && isAgentAuthError(error) && error.class !== "unavailable") {
       this.#final = error;
-      for (const held of this.#handshake.clear().filter(isRequest)) host.send(failure(held.id, told));
+      for (const held of this.#handshake.clear().filter(isRequest)) host.send(failure(held.id, rpcError));
       onRefused();
-    } else onTrouble(`${quote(method, 80)}: ${told.message}`);
+    } else onTrouble(`${quote(method, 80)}: ${rpcError.message}`);
     this.#flights.end(id);
     flight.abort.abort();
   }

@@ -15,7 +15,7 @@ export interface RpcErrorContext {
 }
 
 /**
- * What a host is told of a request that brought no answer: the failure that the server itself described, where it did,
+ * The error for a host's request that has no answer: the failure that the server itself described, where it did,
  * else what went wrong, with the command that helps.
  */
 export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorContext): RpcError {
@@ -42,14 +42,14 @@ function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorC
       { status },
     );
   }
-  const told = typeof text === "string" ? toldError(text, mask) : undefined;
-  if (told) return told;
+  const serverError = typeof text === "string" ? parseServerError(text, mask) : undefined;
+  if (serverError) return serverError;
   const body = typeof text === "string" && text.trim() !== "" ? `: ${quote(mask(text), 300)}` : "";
   return internal(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
 }
 
 /** The failure in a body that is a JSON-RPC answer. */
-function toldError(body: string, mask: (text: string) => string): RpcError | undefined {
+function parseServerError(body: string, mask: (text: string) => string): RpcError | undefined {
   try {
     const answer: unknown = JSON.parse(mask(body));
     const error = isJsonObject(answer) && answer["jsonrpc"] === "2.0" ? answer["error"] : undefined;

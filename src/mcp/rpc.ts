@@ -3,7 +3,7 @@ import { isJsonObject } from "../http/strict-json.js";
 /** What names a request, and the answer to it. */
 export type RpcId = string | number;
 
-/** A failure as JSON-RPC 2.0 tells it (section 5.1). */
+/** An error object of JSON-RPC 2.0 (section 5.1). */
 export interface RpcError {
   code: number;
   message: string;
@@ -18,7 +18,7 @@ export interface RpcRequest {
   params?: unknown;
 }
 
-/** A message that nobody answers. */
+/** A message without an answer. */
 export interface RpcNotification {
   jsonrpc: "2.0";
   id?: never;
@@ -36,7 +36,7 @@ export interface RpcResponse {
   error?: RpcError;
 }
 
-/** A message, told apart by its frame alone: what its method means is between host and server. */
+/** A message, distinguished by its frame alone: what its method means is between host and server. */
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;
 
 /** JSON-RPC's own codes for what is wrong with a message, and for what went wrong on the way (section 5.1). */

@@ -52,7 +52,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
     await listen({ input, relay, host, maxBytes, onTrouble, over: over.signal });
     await settledWithin(relay.idle(over.signal), DRAIN_MS);
     relay.giveUp();
-    // A server that has no sessions, or is not there, has nothing to be told.
+    // A server without sessions, or one that is gone, needs no such request.
     await settledWithin(http.terminateSession(), FAREWELL_MS);
   } finally {
     signal.removeEventListener("abort", stop);

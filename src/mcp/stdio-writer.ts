@@ -8,7 +8,7 @@ export interface StdioWriter {
   send(message: RpcMessage): void;
   /** Resolves when the host has read enough for more to be brought to it. */
   ready(): Promise<void>;
-  /** Resolves when everything has been read, or nobody reads any more. */
+  /** Resolves when everything has been read, or the host reads no more. */
   flushed(): Promise<void>;
 }
 

@@ -6,7 +6,7 @@ export class MemoryLeases {
 
   /**
    * Runs work when all work that was given under the same name before has ended; a signal ends the wait for it. The work
-   * is told whether it had to wait.
+   * gets whether it had to wait.
    */
   async run<T>(name: string, work: (waited: boolean) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const last = this.#last.get(name);

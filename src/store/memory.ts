@@ -56,7 +56,7 @@ export function memoryStore(): GrantStore {
           let committed = false;
           let isWithdrawn = false;
           const lease: Lease = {
-            // Nobody else can be waiting outside of this process.
+            // No other process can wait for it.
             left: () => duration,
             commit: async () => {
               committed = true;

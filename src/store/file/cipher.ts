@@ -63,7 +63,7 @@ export function aesGcm(key: Uint8Array): Cipher {
   };
 }
 
-/** A name for a key that tells nothing about it. */
+/** The id of a key, which reveals nothing about it. */
 function keyId(key: Uint8Array): string {
   return createHash("sha256").update(key).digest("hex").slice(0, 8);
 }
@@ -82,7 +82,7 @@ function isSealed(text: string): boolean {
     const value = parseStrictJson(text);
     return isJsonObject(value) && value["kind"] === KIND;
   } catch {
-    // What is no JSON was not sealed by us; whoever reads it as plain text finds out what is wrong with it.
+    // Not JSON, so not sealed: the decoder of plain text reports what is wrong with it.
     return false;
   }
 }

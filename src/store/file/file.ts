@@ -74,7 +74,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
         const content = { text, generation: grant.generation, expected };
         if (generations.publish(id, reserved, content)) return true;
         if (generations.generation(id) !== expected) return false;
-        // Nobody was quicker: a process that took the room for a leftover has swept it, as when this one slept.
+        // No other save came first: another process swept the reserved file as a leftover, for example while this one slept.
         reserved = generations.reserve(id, ROOM_BYTES);
         return generations.publish(id, reserved, content);
       }),
@@ -109,7 +109,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
         onUnusable(error);
       };
       const all = await Promise.all(generations.ids().map((id) => read(id).catch(passOver)));
-      // One file that cannot be used keeps nobody from the others.
+      // One unusable file does not hide the others.
       return all.filter((grant) => grant !== undefined);
     }),
     readClient: onFiles(folder, async (issuer: string, form: string) => {
@@ -129,7 +129,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   };
 }
 
-/** The folder, and the one above it: whoever can write there can put another in its place. */
+/** The folder, and the one above it: a user who can write there can replace it. */
 function checkFolders(path: string): void {
   checkPrivateFolder(dirname(path), "write");
   checkPrivateFolder(path);

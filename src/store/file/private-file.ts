@@ -50,10 +50,9 @@ function makeFolders(path: string): void {
 }
 
 /**
- * Refuses a folder of secrets that somebody else owns or can enter, or that a link stands for; one that is not there is
- * no matter.
+ * Refuses a folder of secrets that another user owns or can enter, or that is a link; a missing one is accepted.
  *
- * @param against what others must not be able to do there; whoever may write may also put other files there
+ * @param against what other users must not be able to do there; one who may write may also add files
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
 export function checkPrivateFolder(path: string, against: "read" | "write" = "read"): void {
@@ -86,7 +85,7 @@ function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700"
 }
 
 /**
- * Reads a file that holds secrets: an ordinary file of this user that nobody else can read.
+ * Reads a file that holds secrets: an ordinary file of this user that no other user can read.
  *
  * @returns undefined when there is no such file
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
@@ -127,7 +126,7 @@ function hasForeignName(path: string, fd: number): boolean {
     .filter((name) => name.endsWith(".tmp"))
     .map((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }))
     .filter((stat) => stat?.ino === ino && stat.dev === dev).length;
-  // Counted anew: a save that ends just now takes its temporary name away.
+  // Counted again: a save that ends at this moment removes its temporary name.
   return fstatSync(fd).nlink > 1 + temporary;
 }
 

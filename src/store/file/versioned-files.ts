@@ -5,7 +5,7 @@ import { publishPrivateFile, readPrivateFile, removeFile, reservePrivateFile, sy
 
 const NAME = /^([0-9a-f]{40})\.(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;
-/** A folder of many is read in parts, and what is replaced meanwhile may be in none of them. */
+/** A large folder is read in parts, and a file that is replaced during the read may be in none of them. */
 const LOOKS = 3;
 
 /** A record as it is stored. */
@@ -69,7 +69,7 @@ export class VersionedFiles {
     const found = this.#of(id);
     const wasRemoved = expected !== undefined && !found.includes(expected) && (found[0] ?? 0) <= generation;
     if (wasRemoved || (expected === undefined && found.some((other) => other < generation))) {
-      // It was removed between the look and the link, or somebody else began anew: the record is theirs to end.
+      // It was removed between the look and the link, or another process started again: the record is not ours to publish.
       removeFile(path);
       return false;
     }

@@ -25,7 +25,7 @@ export type KeychainReply =
   | { outcome: "timeout" | "died" };
 
 // On Linux the package would fall back, without a word, to the kernel's keyring, which forgets everything when the
-// machine is restarted. Versions that cannot be told otherwise lack LinuxStore.
+// machine is restarted. Versions without the option for it lack LinuxStore.
 const PROGRAM = `
 const { readFileSync, writeSync } = require("node:fs");
 const asked = JSON.parse(readFileSync(0, "utf8"));

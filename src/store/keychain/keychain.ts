@@ -112,7 +112,7 @@ function failureOf(reply: Failure, timeout: number): AgentAuthError {
   }
 }
 
-/** The package tells these apart by its texts alone. */
+/** The package distinguishes these by its messages only. */
 function refusal(message: string): AgentAuthError {
   if (/d-?bus error|org\.freedesktop\.secrets/i.test(message)) {
     const start = "start a Secret Service, such as gnome-keyring or KWallet, in your session";

@@ -214,7 +214,7 @@ export class LockFiles {
     }
   }
 
-  /** When a file was last written or touched; undefined where that cannot be told. */
+  /** When a file was last written or touched; undefined where that is unknown. */
   #touched(file: string): number | undefined {
     try {
       return statSync(this.#path(file)).mtimeMs;

@@ -9,7 +9,7 @@ export interface LockOwner {
   /** The process namespace: a number means the same process only within it. */
   readonly space: string;
   /**
-   * When the process began, which tells it from a later one with its number: by the kernel's count, or in Unix
+   * When the process began, which distinguishes it from a later one with its number: by the kernel's count, or in Unix
    * milliseconds where there is no process table to read.
    */
   readonly started: string;

@@ -5,7 +5,7 @@ import type { LockOwner } from "./lock-owner.js";
 
 /** What a claim says of its holder. It holds no secret. */
 export interface LockRecord {
-  /** Tells it from another one that has its number, when all traces of the name were removed in between. */
+  /** Distinguishes it from another one with its number, when all traces of the name were removed in between. */
   readonly id: string;
   readonly holder: LockOwner;
   /** Unix milliseconds. */

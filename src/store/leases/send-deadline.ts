@@ -12,7 +12,7 @@ let listening = false;
 /**
  * Runs work whose requests must not leave after its lease is over. Between the last look at the clock and the first byte
  * lie a name to be resolved, a connection and a handshake, and a process can be stopped in any of them; Node's fetch
- * tells right before it writes, and a connection that is cut then has carried nothing.
+ * publishes an event right before it writes, and a connection that is cut then has carried nothing.
  */
 export function withSendDeadline<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
   listen();
