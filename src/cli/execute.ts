@@ -22,7 +22,7 @@ const SECRET_VARIABLES = [
   "AGENTAUTH_SUBJECT_TOKEN",
 ];
 
-/** Parses and runs one command line, prints what went wrong, and gives the exit code. */
+/** Parses and runs one command line, prints the error, and returns the exit code. */
 export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
   const words = beforeDashes(argv);
   const io = createIo(host, {
@@ -34,76 +34,76 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   hideSecretWords(words, redactor);
   for (const name of SECRET_VARIABLES) {
     redactor.add(io.env[name] ?? "");
-    // A browser or another program that is started must not find our secrets in its environment.
+    // A browser or another program that we start must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }
-  const interruption = listenForSignals(host, {
-    renewals: pendingSaves,
-    onDelay: () => io.with({ quiet: false }).say("a renewed token is on its way and is saved first; then this ends"),
+  const signals = listenForSignals(host, {
+    pendingSaves,
+    onDelay: () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…"),
   });
   const context: RunContext = {
     io,
-    signal: interruption.signal,
+    signal: signals.signal,
     argv,
     redactor,
     now: Date.now,
-    lend: interruption.lend,
+    lend: signals.lend,
   };
-  const asked: { text: string; error: string } = { text: "", error: "" };
+  const printed: { text: string; error: string } = { text: "", error: "" };
   const agent = agentMode(io.env, io.stdout);
-  // What nobody awaits would be printed by Node itself: with its secrets, and as a terminal acts on it.
+  // Node itself would print an unhandled error: with its secrets, and with escape sequences.
   host.on("uncaughtException", (error) => {
     try {
       reportError(error, { io, json: wantsJson(words, io, agent), redactor, debug: words.includes("--debug") });
     } catch {
-      host.stderr.write("error: a bug in agentauth, and another one in telling it\n");
+      host.stderr.write("error: a bug in agentauth, and another one in reporting it\n");
     }
-    interruption.leave(EXIT_CODES.internal);
+    signals.leave(EXIT_CODES.internal);
   });
   try {
-    const program = buildProgram(context, asked, agent);
+    const program = buildProgram(context, printed, agent);
     try {
       const exitCode = await program.run(argv);
-      return interruption.exitCode() ?? exitCode;
+      return signals.exitCode() ?? exitCode;
     } finally {
-      if (asked.text) await io.stdout.write(asked.text);
+      if (printed.text) await io.stdout.write(printed.text);
     }
   } catch (thrown) {
-    return await settle(thrown, { argv: words, io, redactor, interruption, asked, agent });
+    return await settle(thrown, { argv: words, io, redactor, signals, printed, agent });
   } finally {
     await flushed(io);
-    interruption.stop();
+    signals.stop();
   }
 }
 
-interface Ending {
+interface FailedRun {
   argv: readonly string[];
   io: Io;
   redactor: Redactor;
-  interruption: SignalHandling;
-  asked: { text: string; error: string };
+  signals: SignalHandling;
+  printed: { text: string; error: string };
   agent: AgentMode | undefined;
 }
 
-async function settle(thrown: unknown, { argv, io, redactor, interruption, asked, agent }: Ending): Promise<number> {
+async function settle(thrown: unknown, { argv, io, redactor, signals, printed, agent }: FailedRun): Promise<number> {
   if (thrown instanceof PipeClosed) return EXIT_CODES.ok;
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return EXIT_CODES.ok;
-    // A group without a command: what it can do is the answer, not a complaint.
+    // A group without a command: its help is the output, not an error.
     if (thrown.code === "commander.help") {
-      await io.stdout.write(asked.error);
+      await io.stdout.write(printed.error);
       return EXIT_CODES.ok;
     }
   }
   const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
   const error = isAgentAuthError(known) ? cliHint(known) : known;
   const json = wantsJson(argv, io, agent);
-  const exitCode = interruption.exitCode();
+  const exitCode = signals.exitCode();
   const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });
   return exitCode ?? exitCodeOf(shown.class);
 }
 
-/** Also a command line that cannot be parsed says in which form its errors are wanted. */
+/** A command line that cannot be parsed still decides the format of its errors. */
 function wantsJson(argv: readonly string[], io: Io, agent: AgentMode | undefined): boolean {
   if (io.env["AGENTAUTH_ERRORS"] === "json" || argv.includes("--json")) return true;
   const formats = argv.flatMap((word, index) => {
@@ -112,7 +112,7 @@ function wantsJson(argv: readonly string[], io: Io, agent: AgentMode | undefined
   });
   if (formats.some((format) => /^(?:nd)?json$/.test(format))) return true;
   if (agent === undefined || formats.length > 0 || argv.includes("--jq")) return false;
-  agent.tell(io);
+  agent.announce(io);
   return true;
 }
 
@@ -121,7 +121,7 @@ function beforeDashes(argv: readonly string[]): readonly string[] {
   return end < 0 ? argv : argv.slice(0, end);
 }
 
-/** Waits until what was printed has left, whoever reads it. */
+/** Waits until all output is written. */
 async function flushed(io: Io): Promise<void> {
   await Promise.all([io.stdout.write("").catch(() => {}), io.stderr.write("").catch(() => {})]);
 }

@@ -10,7 +10,7 @@ import type { Host } from "./runtime/host.js";
  * @returns the exit code
  */
 export async function main(argv: readonly string[], host: Host): Promise<number> {
-  // Asked for by scripts and installers all the time: answered before anything is loaded.
+  // Scripts and installers call this all the time: it is printed before anything is loaded.
   if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
     host.stdout.write(`${VERSION}\n`);
     return 0;

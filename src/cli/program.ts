@@ -14,7 +14,7 @@ import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./runtime/secret-output-guard.js";
 import type { ParserError } from "./runtime/usage-error.js";
 
-/** With fewer columns than this a description is not broken into lines; the parser would begin at 40 only. */
+/** With fewer columns than this a description is not wrapped; the parser's own limit is 40. */
 const LEAST_TO_WRAP = 15;
 
 /** The whole command tree. */
@@ -27,10 +27,14 @@ export interface Program {
 /**
  * Builds the command tree. Declaring is cheap: what a command needs to run is loaded when it runs.
  *
- * @param asked collects what the parser prints: help in `text`, complaints in `error`
+ * @param printed collects what the parser prints: help in `text`, errors in `error`
  * @param agent where an AI agent runs us
  */
-export function buildProgram(context: RunContext, asked: { text: string; error: string }, agent?: AgentMode): Program {
+export function buildProgram(
+  context: RunContext,
+  printed: { text: string; error: string },
+  agent?: AgentMode,
+): Program {
   let exitCode = 0;
   const root = addGlobalFlags(new Command("agentauth"))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
@@ -38,10 +42,10 @@ export function buildProgram(context: RunContext, asked: { text: string; error: 
     .helpCommand(false)
     .configureOutput({
       writeOut: (text) => {
-        asked.text += text;
+        printed.text += text;
       },
       writeErr: (text) => {
-        asked.error += text;
+        printed.error += text;
       },
       getOutHelpWidth: () => Math.min(context.io.stdout.columns, WIDEST_HELP),
       getErrHelpWidth: () => Math.min(context.io.stdout.columns, WIDEST_HELP),
@@ -58,17 +62,17 @@ export function buildProgram(context: RunContext, asked: { text: string; error: 
         const given = command.optsWithGlobals();
         const options = agent ? withAgentDefaults(command, given, agent, context) : given;
         checkShowSecrets(options, context.io);
-        const told = (error: AgentAuthError) => withHintFlags(error, command, agent !== undefined);
-        const own = createCommandContext({ ...context, withGivenFlags: told }, options);
+        const withFlags = (error: AgentAuthError) => withHintFlags(error, command, agent !== undefined);
+        const own = createCommandContext({ ...context, withGivenFlags: withFlags }, options);
         const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
         exitCode =
           (await running.catch((error: unknown) => {
-            throw isAgentAuthError(error) ? told(error) : error;
+            throw isAgentAuthError(error) ? withFlags(error) : error;
           })) ?? 0;
       },
   };
   declareInOrder(COMMANDS, registry);
-  tellWhichCommand(root, "agentauth");
+  nameCommandInErrors(root, "agentauth");
   return {
     root,
     async run(argv) {
@@ -79,14 +83,14 @@ export function buildProgram(context: RunContext, asked: { text: string; error: 
 }
 
 /** Makes the parser's errors carry the command that they are about, so that its help can be named. */
-function tellWhichCommand(command: Command, name: string): void {
+function nameCommandInErrors(command: Command, name: string): void {
   command.exitOverride((error) => {
     throw Object.assign(error, { command: name } satisfies Partial<ParserError>);
   });
-  for (const child of command.commands) tellWhichCommand(child, `${name} ${child.name()}`);
+  for (const child of command.commands) nameCommandInErrors(child, `${name} ${child.name()}`);
 }
 
-/** In a list of commands the name and arguments tell enough. */
+/** In a list of commands the name and the arguments are enough. */
 function shortTerm(this: Help, command: Command): string {
   const args = command.registeredArguments.map((argument) =>
     argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,

@@ -158,7 +158,7 @@ describe.skipIf(!openssl)("a proxy", () => {
   it.each(["http", "socks5"])("as a flag with a password is refused, and no request is sent (%s)", async (scheme) => {
     const { code, stderr } = await list(["--proxy", `${scheme}://me:${PASSWORD}@127.0.0.1:${portOf(proxy)}`]);
     expect([code, stderr.includes(PASSWORD), proxied]).toEqual([2, false, []]);
-    expect(stderr).toContain("--proxy: a password must not stand on the command line");
+    expect(stderr).toContain("--proxy: a password must not be on the command line");
     expect(stderr).toContain("HTTPS_PROXY");
   });
 

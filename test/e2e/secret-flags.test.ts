@@ -48,10 +48,10 @@ describe("a secret on the command line", () => {
       expect([code, stdout]).toEqual([2, ""]);
       const [error = "", help = ""] = linesOf(stderr);
       expect(error).toBe(
-        `error: ${flag}: a secret must not stand on the command line, where other programs can read it and the shell keeps it`,
+        `error: ${flag}: a secret must not be on the command line, where other programs can read it and the shell stores it`,
       );
       expect(help).toMatch(hint);
-      expect(help).toContain("have the one that was typed here replaced");
+      expect(help).toContain("revoke the one that was typed here");
       expect(stderr).not.toContain(TYPED);
     }
   });

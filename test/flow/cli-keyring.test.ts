@@ -65,7 +65,7 @@ describe.runIf(process.platform === "linux")("where there is no keychain", () =>
   it("logins are kept unsealed where the settings say so, and every command that meets it says so too", async () => {
     await succeed(["config", "set", "store_fallback", "file"], NO_KEYCHAIN);
     const first = await succeed(["token", me.url, ...SIGN_IN], NO_KEYCHAIN);
-    expect(first.stderr.match(/^warning: there is no keychain here.*not sealed/gm)).toHaveLength(1);
+    expect(first.stderr.match(/^warning: there is no keychain here.*stored unsealed/gm)).toHaveLength(1);
     expect(kept().map(({ text, mode }) => [/"kind": "(grant|client)"/.test(text), mode])).toEqual([
       [true, 0o600],
       [true, 0o600],

@@ -305,7 +305,7 @@ describe("secrets on the command line", () => {
     const { clientId, privateKey } = machine.keyClient;
     const typed = await me.run(["token", url, ...byGrant("client-credentials", clientId, "--private-key", privateKey)]);
     expect(typed.code).toBe(2);
-    expect(typed.stderr).toMatch(/must not stand on the command line/);
+    expect(typed.stderr).toMatch(/must not be on the command line/);
     expect(typed.stderr).not.toContain(privateKey.split("\n")[1]);
   });
 

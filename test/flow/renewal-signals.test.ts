@@ -8,7 +8,7 @@ import { type Desk, startDesk } from "./support.js";
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: a terminal that is closed needs the program script of util-linux\n");
 
-const SAID = "a renewed token is on its way and is saved first; then this ends\n";
+const SAID = "Saving a refreshed token before exiting…\n";
 
 let desk: Desk;
 

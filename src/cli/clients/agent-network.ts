@@ -4,8 +4,8 @@ import type { Redactor } from "../../redact.js";
 import { isUnchecked, type NetworkOptions, outletOf, withCertificates } from "./network.js";
 
 /**
- * The network for MCP servers and their issuers: it judges where each name leads (see {@link nodeNetwork}), and goes
- * through the proxies and trusts the authorities that flags and environment name.
+ * The network for MCP servers and their issuers: it checks the address of each host (see {@link nodeNetwork}), uses
+ * the proxies and trusts the authorities that flags and environment name.
  *
  * @throws `AgentAuthError` `usage`
  */
@@ -13,16 +13,16 @@ export async function agentNetwork(options: NetworkOptions, redactor: Redactor):
   const network = nodeNetwork(await outletOf(options, redactor));
   const isBare = isUnchecked(options.env);
   return {
-    connectTo(server, lifted) {
-      const way = network.connectTo(server, lifted);
-      const fetch = learning(way.fetch, redactor);
-      return { ...way, fetch: isBare ? withCertificates(fetch) : fetch };
+    connectTo(server, exemptions) {
+      const connection = network.connectTo(server, exemptions);
+      const fetch = maskingCredentials(connection.fetch, redactor);
+      return { ...connection, fetch: isBare ? withCertificates(fetch) : fetch };
     },
   };
 }
 
-/** A server may repeat what it was sent: whatever is said of it from there on is without that. */
-function learning(fetch: typeof globalThis.fetch, redactor: Redactor): typeof globalThis.fetch {
+/** A server may repeat the credentials that it was sent: they are masked in every later message. */
+function maskingCredentials(fetch: typeof globalThis.fetch, redactor: Redactor): typeof globalThis.fetch {
   return async (input, init) => {
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
     redactor.add(headers.get("authorization")?.replace(/^[\w-]+ +/, "") ?? "");

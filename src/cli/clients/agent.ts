@@ -65,7 +65,7 @@ export async function createAgentClient(
   });
 }
 
-/** Asks whether the issuer that a server names is the one of the user's client. */
+/** Asks the user whether the issuer that a server names is the one of the client. */
 function issuerQuestion(io: Io): AgentClientOptions["confirmIssuer"] {
   return ({ clientId, issuer, server }, signal) =>
     confirm(

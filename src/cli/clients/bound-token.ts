@@ -3,8 +3,8 @@ import type { AccessToken } from "../../oauth/grant/access-token.js";
 import { quote, shellWord } from "../../redact.js";
 
 /**
- * A token that is bound to a key is good only with a proof of that key at every request, so that whoever is handed the
- * token alone would be refused everywhere, and would not know why.
+ * A token that is bound to a key needs a proof of that key with every request: a program that gets the token alone would be
+ * rejected everywhere, without knowing why.
  *
  * @throws `AgentAuthError` class `usage` for such a token
  */

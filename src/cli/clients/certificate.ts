@@ -5,7 +5,7 @@ import { quote, shellWord } from "../../redact.js";
 import { readSecretFile } from "../config/secret-file.js";
 import type { Settings, Sourced } from "../runtime/settings.js";
 
-/** Where the certificate is that servers who ask for one are shown, and its private key where that is another file. */
+/** The file of the client certificate, and that of its private key where it is another one. */
 export interface CertificateFiles {
   cert: Sourced;
   key: Sourced | undefined;
@@ -23,7 +23,7 @@ export function certificateFiles({
   if (cert) return { cert, key };
   if (key === undefined) return undefined;
   throw usage(
-    `a private key is named (${told(key)}), and no client certificate`,
+    `a private key is named (${described(key)}), and no client certificate`,
     "name its certificate with --client-cert <file>, or agentauth config set client_cert <file>",
   );
 }
@@ -36,25 +36,29 @@ export function certificateFiles({
  */
 export async function readClientCertificate({ cert, key }: CertificateFiles): Promise<ClientCertificate> {
   const { createPrivateKey, X509Certificate } = await import("node:crypto");
-  const certText = attempt(() => readFileSync(cert.value, "utf8"), `${told(cert)} cannot be read`, CERTIFICATE_HINT);
+  const certText = attempt(
+    () => readFileSync(cert.value, "utf8"),
+    `${described(cert)} cannot be read`,
+    CERTIFICATE_HINT,
+  );
   const certificate = attempt(
     () => new X509Certificate(certText),
-    `${told(cert)} holds no PEM certificate`,
+    `${described(cert)} holds no PEM certificate`,
     CERTIFICATE_HINT,
   );
   if (key === undefined && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(certText)) {
-    throw usage(`${told(cert)} holds a certificate, and no private key`, KEY_HINT);
+    throw usage(`${described(cert)} holds a certificate, and no private key`, KEY_HINT);
   }
   const file = key ?? cert;
   const keyText = readKey(file);
   const privateKey = attempt(
     () => createPrivateKey(keyText),
-    `${told(file)} holds no private key in PEM form`,
+    `${described(file)} holds no private key in PEM form`,
     KEY_HINT,
   );
   if (!certificate.checkPrivateKey(privateKey)) {
     throw usage(
-      `the key in ${told(file)} is not that of the certificate in ${told(cert)}`,
+      `the key in ${described(file)} is not that of the certificate in ${described(cert)}`,
       "name the certificate and the key that were made together",
     );
   }
@@ -65,17 +69,17 @@ const CERTIFICATE_HINT = "name a certificate that was issued to you, in PEM form
 const KEY_HINT = "name the file of its key: --client-key <file>, or agentauth config set client_key <file>";
 
 function readKey(file: Sourced): string {
-  if (!existsSync(file.value)) throw usage(`${told(file)} is not there`, KEY_HINT);
+  if (!existsSync(file.value)) throw usage(`${described(file)} is not there`, KEY_HINT);
   const text = readSecretFile(file.value);
   if (!/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)) return text;
   const plain = shellWord(`${file.value}.plain`);
   throw usage(
-    `the private key in ${told(file)} is encrypted, and nobody is asked for its password`,
+    `the private key in ${described(file)} is encrypted, and password prompts are not supported`,
     `(umask 077; openssl pkey -in ${shellWord(file.value)} -out ${plain}), and name ${plain} as the key`,
   );
 }
 
-function told({ value, source }: Sourced): string {
+function described({ value, source }: Sourced): string {
   return source.startsWith("--") ? `${source} ${quote(value)}` : `${quote(value)} (${source})`;
 }
 

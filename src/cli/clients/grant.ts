@@ -48,8 +48,8 @@ async function clientOf(
 function keyTyped(): AgentAuthError {
   return new AgentAuthError(
     "usage",
-    "--private-key: a key must not stand on the command line, where other programs can read it and the shell keeps it",
-    { class: "usage", hint: "--private-key <file>, or - for stdin; and have the one that was typed here replaced" },
+    "--private-key: a key must not be on the command line, where other programs can read it and the shell stores it",
+    { class: "usage", hint: "--private-key <file>, or - for stdin; and revoke the one that was typed here" },
   );
 }
 

@@ -3,9 +3,9 @@ import { requestIdOf, shownUrl } from "../../http/buffered-response.js";
 import { quote, shellWord } from "../../redact.js";
 
 /** What is known of a request beside its answer. */
-export interface AskedRequest {
+export interface SentRequest {
   /** The address as it was given. */
-  asked: string;
+  requested: string;
   /** Whether the answer is another server's, after a redirect. */
   foreign?: boolean;
   /** The machine grant that got the token, if one did. */
@@ -15,20 +15,21 @@ export interface AskedRequest {
 }
 
 /** The error for an answer of 400 or above: `auth` for 401, `unavailable` for 429 and 5xx, `remote` for any other. */
-export function answerError(
+export function responseError(
   { status, headers, url: answered }: Response,
-  { asked, foreign = false, grant, words }: AskedRequest,
+  { requested, foreign = false, grant, words }: SentRequest,
 ): AgentAuthError {
-  const url = shownUrl(foreign ? answered : asked);
-  const { code, kind } = verdictOf(status, foreign);
+  const url = shownUrl(foreign ? answered : requested);
+  const { code, kind } = classify(status, foreign);
   const wait = headers.get("retry-after") ?? "";
   const hints: Partial<Record<ErrorClass, string>> = {
-    auth: grant === undefined ? `agentauth login ${shellWord(asked)}` : "look at what the issuer lets this client do",
+    auth:
+      grant === undefined ? `agentauth login ${shellWord(requested)}` : "look at what the issuer lets this client do",
     unavailable: /^\d{1,6}$/.test(wait) ? `call again in ${wait} s, as the server asks` : "call again later",
   };
   const what = kind === "auth" ? "refused the token" : "answered with an error";
-  const told = words === undefined ? "" : `: ${quote(words, 300)}`;
-  return new AgentAuthError(code, `${quote(url)} ${what} (HTTP ${status})${told}`, {
+  const detail = words === undefined ? "" : `: ${quote(words, 300)}`;
+  return new AgentAuthError(code, `${quote(url)} ${what} (HTTP ${status})${detail}`, {
     class: kind,
     status,
     url,
@@ -37,7 +38,7 @@ export function answerError(
   });
 }
 
-function verdictOf(status: number, foreign: boolean): { code: ClientErrorCode; kind: ErrorClass } {
+function classify(status: number, foreign: boolean): { code: ClientErrorCode; kind: ErrorClass } {
   // What another server thinks of a request without a token says nothing about the login.
   if (status === 401 && !foreign) return { code: "login_required", kind: "auth" };
   if (status === 429) return { code: "rate_limited", kind: "unavailable" };

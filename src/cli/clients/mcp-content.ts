@@ -1,6 +1,6 @@
 import { escapeText } from "../../redact.js";
 
-/** What a person reads of a result: its texts, and a word for each part that is none. */
+/** A result as text: its texts, and a word for each part that is no text. */
 export function textOf(result: Record<string, unknown>): string {
   const parts = Array.isArray(result["content"]) ? (result["content"] as Record<string, unknown>[]) : [];
   const lines = parts.map((part) =>

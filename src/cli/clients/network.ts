@@ -15,7 +15,7 @@ export interface NetworkOptions {
   proxy: string | undefined;
   /** `--ca-file`: certificates of authorities to trust beside the usual ones, PEM. */
   caFile: string | undefined;
-  /** What servers that ask for a certificate are shown. */
+  /** The client certificate, for servers that request one. */
   clientCertificate?: CertificateFiles | undefined;
   /** Milliseconds; see `OutletOptions`. */
   idleTimeoutMs?: number | undefined;
@@ -43,36 +43,36 @@ export function networkOptions(
 type Fetch = typeof globalThis.fetch;
 
 /**
- * The `fetch` for the management interface, whose address a person has set. Where no proxy, authority or certificate is
+ * The `fetch` for the management interface, whose address the user has set. Where no proxy, authority or certificate is
  * named, the library that does these is not even loaded. Nothing global is changed.
  *
  * @throws `AgentAuthError` `usage`
  */
 export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch> {
-  const outlet = await outletOf(options, redactor);
+  const dispatcherOptions = await outletOf(options, redactor);
   if (isUnchecked(options.env)) return withCertificates(globalThis.fetch);
-  if (isPlain(outlet))
+  if (isPlain(dispatcherOptions))
     return explainingTls(
       (input, init) => globalThis.fetch(input, init),
       () => ({}),
     );
   const { createFetch } = await import("../../node/dispatcher.js");
-  return createFetch(outlet, undefined);
+  return createFetch(dispatcherOptions, undefined);
 }
 
-/** Whether Node's own fetch does all that is wanted. */
+/** Whether Node's own fetch is enough. */
 function isPlain({ proxies, ca, clientCertificate }: Awaited<ReturnType<typeof outletOf>>): boolean {
   return [proxies.https, proxies.http, ca, clientCertificate].every((one) => one === undefined);
 }
 
-/** Whether Node has been told to take every certificate. */
+/** Whether Node is set to accept every certificate. */
 export function isUnchecked(env: NetworkOptions["env"]): boolean {
   return env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0";
 }
 
 /**
- * Where Node has been told to take every certificate nothing leaves over TLS: going on would either send tokens to
- * whoever answers, or fail at a certificate that somebody believes is not checked.
+ * Where Node is set to accept every certificate, nothing is sent over TLS: a request would either send tokens to any
+ * server that responds, or fail at a certificate that the user believes is not checked.
  */
 export function withCertificates(send: Fetch): Fetch {
   return async (input, init) => {
@@ -80,7 +80,7 @@ export function withCertificates(send: Fetch): Fetch {
     if (url.protocol !== "https:") return send(input, init);
     throw new AgentAuthError(
       "tls_failed",
-      `NODE_TLS_REJECT_UNAUTHORIZED is 0: anybody could pass for ${url.host} and read the tokens, so nothing was sent`,
+      `NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could impersonate ${url.host} and read the tokens, so nothing was sent`,
       { class: "refused", hint: "unset it; --ca-file <file> trusts a certificate authority of your own" },
     );
   };
@@ -149,15 +149,15 @@ function checkProxy(value: string | undefined, source: string, redactor: Redacto
 function passwordTyped(): AgentAuthError {
   return new AgentAuthError(
     "usage",
-    "--proxy: a password must not stand on the command line, where other programs can read it and the shell keeps it",
+    "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
     {
       class: "usage",
-      hint: "give the whole address in the variable HTTPS_PROXY; and have the password that was typed here replaced",
+      hint: "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
     },
   );
 }
 
-/** A password may have a "%" in it that encodes nothing. */
+/** A password may contain a "%" that encodes nothing. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -166,7 +166,7 @@ function decoded(text: string): string {
   }
 }
 
-/** What Node trusts because of NODE_EXTRA_CA_CERTS: a list of one's own would otherwise take its place. */
+/** What Node trusts because of NODE_EXTRA_CA_CERTS: our own list would otherwise replace it. */
 function extraAuthorities(env: NetworkOptions["env"]): string[] {
   const path = env["NODE_EXTRA_CA_CERTS"];
   if (path === undefined) return [];

@@ -29,8 +29,8 @@ export function openStore({ value, fallback }: StoreChoice, folder: string, io: 
         fallback,
         onFallback: (reason) =>
           io.warn(
-            `${reason}; as store_fallback says, logins are kept in files under ${folder} that are not sealed, and ` +
-              "those that are sealed cannot be read",
+            `${reason}; as store_fallback says, logins are stored unsealed in files under ${folder}, and ` +
+              "sealed ones cannot be read",
           ),
       });
   }

@@ -5,17 +5,17 @@ import type { TokenFlags } from "../flags/agent.js";
 /** The value of `token --format`. */
 export type TokenFormat = NonNullable<TokenFlags["format"]>;
 
-/** What whoever asked for the token has said of itself, as far as it changes the answer. */
+/** What the caller of `token` supports, as far as it changes the output. */
 export interface Asker {
   /** Milliseconds since the epoch. */
   now: number;
   /** Whether git takes a token as what it is (`capability[]=authtype`, git 2.46), and not only as a password. */
   authtype: boolean;
-  /** Which version of `ExecCredential` is asked for. */
+  /** The requested version of `ExecCredential`. */
   apiVersion: string;
 }
 
-/** Who says nothing of itself is taken for an up-to-date one. */
+/** A caller that declares nothing is taken for an up-to-date one. */
 export const UNKNOWN_ASKER: Omit<Asker, "now"> = { authtype: true, apiVersion: "client.authentication.k8s.io/v1" };
 
 /** What the formats need of a token. */
@@ -26,7 +26,7 @@ type Format = (token: Printable, asker: Asker) => string;
 
 const json = (value: unknown) => `${JSON.stringify(value)}\n`;
 
-/** The text that hands a token over; it ends with a line break. */
+/** The text that passes a token on; it ends with a line break. */
 export function formatToken(format: TokenFormat, token: Printable, asker: Asker): string {
   return FORMATS[format](token, asker);
 }
@@ -73,7 +73,7 @@ function assignable(value: string): string {
   return /^[\w.+/-][\w.~+/=-]*$/.test(value) ? value : shellWord(value);
 }
 
-/** RFC 3339 without a fraction, which some readers do not take. */
+/** RFC 3339 without a fraction, which some readers reject. */
 function wholeSeconds(date: Date): string {
   return date.toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,4 +1,4 @@
-/** What -v and --debug tell of every request that leaves. */
+/** What -v and --debug log of every request. */
 
 import { isLoopbackHost } from "../../http/address.js";
 import { type HttpEvent, requestIdOf, shownUrl } from "../../http/buffered-response.js";
@@ -10,20 +10,20 @@ import type { CommandContext } from "../runtime/context.js";
 
 type Fetch = typeof globalThis.fetch;
 
-/** How requests are told. */
+/** How requests are logged. */
 interface TraceOptions {
-  /** Tells a line. */
+  /** Logs a line. */
   say(line: string): void;
   /** Masks the secrets of this run. */
   redactor: CommandContext["redactor"];
   now: CommandContext["now"];
-  /** Whether headers are told, for `--debug`. */
+  /** Whether headers are logged, for `--debug`. */
   headers: boolean;
-  /** Whether the query is told: in a sign-in it has secrets in it. */
+  /** Whether the query is logged: that of a login has secrets in it. */
   query: boolean;
 }
 
-/** How the flags want requests to be told; undefined where nothing is asked for. */
+/** How the flags want requests to be logged; undefined without `-v` and `--debug`. */
 export function traceOptions(
   { verbose, debug }: Pick<GlobalFlags, "verbose" | "debug">,
   { io, redactor, now }: CommandContext,
@@ -34,7 +34,7 @@ export function traceOptions(
   return { say, redactor, now, headers: debug === true, query };
 }
 
-/** A `fetch` that tells each request and each answer; what was sent of a body, or came, is never told. */
+/** A `fetch` that logs each request and each response, never a body. */
 export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch {
   if (trace === undefined) return send;
   return async (input, init) => {
@@ -54,26 +54,26 @@ export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch
 }
 
 /**
- * A network whose requests are told.
+ * A network whose requests are logged.
  *
- * @param proxy `--proxy`, of which it is told once where it is not used
+ * @param proxy `--proxy`; logged once where it is not used
  */
 export function tracedNetwork(network: Network, trace: TraceOptions | undefined, proxy: string | undefined): Network {
   if (trace === undefined) return network;
-  let told = proxy === undefined;
+  let isProxyLogged = proxy === undefined;
   return {
-    connectTo(server, lifted) {
-      if (!told && isLoopbackHost(server.hostname)) {
+    connectTo(server, exemptions) {
+      if (!isProxyLogged && isLoopbackHost(server.hostname)) {
         trace.say(`--proxy is not used for ${server.host}, which is on this machine`);
-        told = true;
+        isProxyLogged = true;
       }
-      const way = network.connectTo(server, lifted);
-      return { ...way, fetch: tracedFetch(way.fetch, trace) };
+      const connection = network.connectTo(server, exemptions);
+      return { ...connection, fetch: tracedFetch(connection.fetch, trace) };
     },
   };
 }
 
-/** What becomes of requests beyond what {@link tracedFetch} sees: failures and repetitions. */
+/** Logs what {@link tracedFetch} does not see: failures and retries. */
 export function eventLogger(trace: TraceOptions | undefined): ((event: HttpEvent) => void) | undefined {
   return (
     trace &&
@@ -89,7 +89,7 @@ function queryOf(url: string): string {
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
-/** Whatever may be secret is in other headers: of those the names are told. */
+/** Other headers may hold secrets: of those the names are logged. */
 const SHOWN: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
@@ -112,12 +112,12 @@ const SHOWN: ReadonlySet<string> = new Set([
   "vary",
   "x-request-id",
 ]);
-/** What a challenge says that is of use; whatever else is in it may be anything. */
+/** The known parameters of a challenge; the others may hold anything. */
 const OF_CHALLENGE: readonly string[] = ["error", "scope", "resource_metadata"];
 const MOST_HEADERS = 50;
 
-function sayHeaders(mark: string, headers: Headers, { headers: areWanted, say }: TraceOptions): void {
-  if (!areWanted) return;
+function sayHeaders(mark: string, headers: Headers, { headers: isLogged, say }: TraceOptions): void {
+  if (!isLogged) return;
   const all = [...headers];
   for (const [name, value] of all.slice(0, MOST_HEADERS)) say(`${mark}   ${name}: ${shownValue(name, value)}`);
   if (all.length > MOST_HEADERS) say(`${mark}   and ${all.length - MOST_HEADERS} more`);

@@ -1,10 +1,10 @@
 import type { AgentAuthError } from "../../errors.js";
 import type { CommandContext } from "../runtime/context.js";
 
-/** What cannot be read is there all the same, with its tokens. */
+/** Warns of stored logins that cannot be read: they are still there, with their tokens. */
 export function warnOfUnusable(errors: readonly AgentAuthError[], { io, redactor }: CommandContext): void {
   for (const { message, hint } of errors) {
-    io.warn(`a login that is kept here cannot be used: ${redactor.redact(message)}`);
+    io.warn(`a stored login cannot be used: ${redactor.redact(message)}`);
     if (hint !== undefined) io.say(`hint: ${hint}`);
   }
 }

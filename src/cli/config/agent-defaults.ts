@@ -17,28 +17,28 @@ interface Given {
   watchTimeout?: unknown;
 }
 
-interface Silence {
+interface Unattended {
   browser?: "none";
   input?: false;
   isForAgent?: true;
 }
 
-/** What a command's flags amount to where an agent runs it: what was given stays, and the rest is for a program. */
+/** The flags of a command that an agent runs: given flags stay, and the defaults suit a program. */
 export function withAgentDefaults<Options extends object>(
   command: Command,
   options: Options,
   mode: AgentMode,
   context: RunContext,
 ): Options {
-  const added = { ...silence(command, options), ...format(command, options, context) };
-  if ("output" in added) mode.tell(context.io);
+  const added = { ...unattended(command, options), ...format(command, options, context) };
+  if ("output" in added) mode.announce(context.io);
   return { ...options, ...added };
 }
 
-/** Nobody is asked, and no browser is opened, unless a flag asks for a sign-in; with a grant there is none anyway. */
-function silence(command: Command, { browser, flow, login, grant }: Given): Silence {
-  const isAsked = [browser, flow, grant].some((one) => one !== undefined) || login === true;
-  if (isAsked) return {};
+/** No prompt and no browser, unless a flag asks for a login; a machine grant has neither. */
+function unattended(command: Command, { browser, flow, login, grant }: Given): Unattended {
+  const isLoginGiven = [browser, flow, grant].some((one) => one !== undefined) || login === true;
+  if (isLoginGiven) return {};
   return {
     ...(knows(command, "--browser") && { browser: "none" }),
     ...(knows(command, "--wait") && { isForAgent: true }),
@@ -58,7 +58,7 @@ function profileHasFormat(flags: object, context: RunContext): boolean {
   try {
     return settingsOf(flags, context).output !== undefined;
   } catch {
-    // The command itself says what is wrong with its settings.
+    // The command itself reports what is wrong with its settings.
     return false;
   }
 }

@@ -10,7 +10,7 @@ const PATIENCE_MS = 20_000;
 /**
  * Changes the settings file: reads it, and writes what the change makes of it, while no other process does so.
  *
- * @param change gives the settings as they are to be; undefined leaves them as they are
+ * @param change returns the new settings, or undefined for no change
  * @throws `AgentAuthError` `usage` for a file that is broken, `store_failed` for one that cannot be written
  */
 export async function changeConfig(
@@ -22,7 +22,7 @@ export async function changeConfig(
     const changed = change(readConfig(home));
     if (changed) await writeConfig(home, changed);
   };
-  // A file that is broken is told before anything is made.
+  // A broken file is reported before anything is written.
   readConfig(home);
   makePrivateFolder(home);
   let isBegun = false;
@@ -38,7 +38,7 @@ export async function changeConfig(
       options,
     );
   } catch (error) {
-    // Settings need no hard links, and logins, which do, say so themselves.
+    // Settings need no hard links; logins do, and report it themselves.
     if (isBegun || !hasNoLinks(error)) throw error;
     await work();
   }

@@ -21,13 +21,13 @@ export interface Profile {
   issuer?: string;
   /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
   auth_header?: string;
-  /** The account, domain and pool that are meant when none is named. */
+  /** The account, domain and pool to use when none is named. */
   account?: string;
   domain?: string;
   pool?: string;
   /** The output format when none is named. */
   output?: string;
-  /** Where logins are kept: one of {@link STORES}. */
+  /** Where logins are stored: one of {@link STORES}. */
   store?: string;
   /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
   store_fallback?: string;
@@ -37,10 +37,10 @@ export interface Profile {
   client_key?: string;
 }
 
-/** Where logins can be kept. */
+/** Where logins can be stored. */
 export const STORES = ["file", "keyring", "memory"] as const;
 
-/** What can happen where the keychain cannot be used: `none` ends with an error, `file` keeps logins unsealed. */
+/** What can happen where the keychain cannot be used: `none` ends with an error, `file` stores logins unsealed. */
 export const STORE_FALLBACKS = ["none", "file"] as const;
 
 /** The settings file. */
@@ -85,9 +85,9 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     check: oneOf(FORMATS),
     choices: FORMATS,
   },
-  store: { about: `where logins are kept: ${STORES.join(", ")}`, check: oneOf(STORES), choices: STORES },
+  store: { about: `where logins are stored: ${STORES.join(", ")}`, check: oneOf(STORES), choices: STORES },
   store_fallback: {
-    about: "where the keychain cannot be used: none (an error), file (kept unsealed)",
+    about: "where the keychain cannot be used: none (an error), file (stored unsealed)",
     check: oneOf(STORE_FALLBACKS),
     choices: STORE_FALLBACKS,
   },
@@ -113,7 +113,7 @@ export function configPath(home: string): string {
 
 /**
  * Reads the settings file; a missing one is an empty one. Anything in it that is not understood is an error that names
- * the place, since a setting that is silently passed over is a request sent somewhere else than was meant.
+ * the place, since a setting that is silently passed over is a request sent to another place than intended.
  *
  * @throws `AgentAuthError` `usage`
  */
@@ -196,8 +196,8 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
     if (key === "base_url") throw wrong(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
     if (key === "api_token")
       throw wrong(`${where} ${rule}`, "agentauth config set api_token - reads a token from stdin", cause);
-    const meant = suggest(value, PROFILE_KEYS[key].choices ?? []);
-    throw wrong(`${where} ${quote(value)} ${rule}`, meant && `did you mean ${meant}?`, cause);
+    const suggestion = suggest(value, PROFILE_KEYS[key].choices ?? []);
+    throw wrong(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
   }
 }
 

@@ -10,7 +10,7 @@ const FIRST_STEPS = [
   "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt",
 ].join("\n");
 
-/** What to do next, in three lines, for somebody who has no setting and no login yet; undefined for everybody else. */
+/** The first steps, in three lines, for a user without settings and logins; undefined for any other. */
 export function firstSteps(env: Env): string | undefined {
   if (env["AGENTAUTH_BASE_URL"]) return undefined;
   const home = homeFolder(env);

@@ -11,7 +11,7 @@ export function accessOf({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAcce
   return (mode & 0o055) === 0 ? "private" : "readable";
 }
 
-/** What each kind of access is, for people. */
+/** The text of each kind of access. */
 export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
   private: "readable by you alone",
   readable: "can be read by others",

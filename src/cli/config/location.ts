@@ -5,7 +5,7 @@ export interface SettingsFile {
 }
 
 /**
- * Where in a settings file something stands, for messages: the file, and the line of the innermost key.
+ * Where in a settings file a setting is, for messages: the file, and the line of the innermost key.
  *
  * @param keys from the outermost in; they are looked for one after the other, as the file has them
  */
@@ -13,7 +13,7 @@ export function placeIn({ path, text }: SettingsFile, ...keys: string[]): string
   let at = 0;
   for (const key of keys) {
     at = keyAt(text, key, at);
-    // Written with escapes that nobody needs: then the file has to do.
+    // The key is written with escapes: the file alone is named.
     if (at < 0) return path;
   }
   return keys.length === 0 ? path : `line ${text.slice(0, at).split("\n").length} of ${path}`;

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from "../../http/address.js";
 
-/** What a setting's value must be, told as the end of a sentence that names it. */
+/** What a setting's value must be, as the end of a sentence that names the setting. */
 export type SettingRule = (value: string) => void;
 
 /** @throws `TypeError` with the rule, where it does not hold */

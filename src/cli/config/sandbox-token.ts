@@ -4,7 +4,7 @@ import { quote } from "../../redact.js";
 import type { Sourced } from "../runtime/settings.js";
 import { readSandboxState } from "./sandbox-state.js";
 
-/** What every token begins with that the sandbox makes up. */
+/** The prefix of every token of the sandbox. */
 const SANDBOX_PREFIX = "sandbox_";
 
 /**

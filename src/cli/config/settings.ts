@@ -37,7 +37,7 @@ export function resolveSettings(flags: SettingFlags, env: Env, config: Config, h
   return {
     profile,
     baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
-    apiToken: guarded(apiToken(entries, baseUrl, env, from), baseUrl, home),
+    apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
     authHeader: first([entries.auth_header, from]),
     issuer: first([flags.issuer, "--issuer"], [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
     account: first([flags.account, "--account"], [entries.account, from]),
@@ -50,8 +50,8 @@ export function resolveSettings(flags: SettingFlags, env: Env, config: Config, h
   };
 }
 
-/** Neither does a sandbox get the token of a real service, nor a real service that of a sandbox. */
-function guarded(
+/** A sandbox never gets the token of a real service, nor a real service that of a sandbox. */
+function withSandboxCheck(
   token: ApiTokenSetting | undefined,
   baseUrl: Sourced | undefined,
   home: string,
@@ -67,7 +67,7 @@ function first(...candidates: [string | undefined, string][]): Sourced | undefin
 }
 
 interface Entries extends Profile {
-  /** The sandbox's own token, which belongs to nobody. */
+  /** The sandbox's own token, which no settings file has. */
   sandbox_token?: string;
 }
 
@@ -90,15 +90,15 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
     const { account_id: account, domain_id: domain, pool_id: pool } = state;
     return { base_url: state.base_url, sandbox_token: state.api_token, account, domain, pool };
   }
-  // The default profile need not be written down; a name that somebody typed must be.
+  // The default profile need not be written down; a name that the user typed must be.
   if (name === "default") return {};
-  const meant = suggest(name, profileNames(config, home));
+  const suggestion = suggest(name, profileNames(config, home));
   throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
     class: "usage",
     hint:
-      meant === undefined
+      suggestion === undefined
         ? `agentauth config set base_url <url> --profile ${shellWord(name)}`
-        : `did you mean ${meant}?`,
+        : `did you mean ${suggestion}?`,
   });
 }
 
@@ -108,7 +108,7 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
   const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
   if (reference === undefined && sandbox === undefined) return undefined;
   const named = { reference: { value: reference ?? "(that of the sandbox)", source: from } };
-  // A profile's token goes to the profile's service: an address from somewhere else must not draw it out.
+  // A profile's token goes to the profile's service alone, whatever sets another base URL.
   if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin)) {
     return {
       ...named,
@@ -119,7 +119,7 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
           `the API token of ${from} belongs to ${bound ?? "no base_url yet"}, not to ${baseUrl.value} (${baseUrl.source})`,
           {
             class: "usage",
-            hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use a profile of its own",
+            hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use another profile",
           },
         );
       },

@@ -5,7 +5,7 @@ import { writtenProfile } from "./profile.js";
 /** A kind of store. */
 export type StoreKind = (typeof STORES)[number];
 
-/** The store of a run, and who chose it. */
+/** The store of a run, and what chose it. */
 export interface StoreChoice {
   value: StoreKind;
   /** `AGENTAUTH_STORE`, a profile such as `profile default`, or `default`. */
@@ -15,7 +15,7 @@ export interface StoreChoice {
 }
 
 /**
- * Which store is meant: `AGENTAUTH_STORE`, else the profile's `store`, else files.
+ * Which store is used: `AGENTAUTH_STORE`, else the profile's `store`, else files.
  *
  * @param profile the profile's name and what is set in it
  * @throws `AgentAuthError` `usage` that names the variable or the setting, its value and what is allowed

@@ -26,7 +26,7 @@ export async function printCachedToken(argv: readonly string[], host: Host): Pro
   try {
     await writeAll(host.stdout, text);
   } catch (error) {
-    if (!(error instanceof PipeClosed)) return tellFailure(error, argv, host);
+    if (!(error instanceof PipeClosed)) return reportFailure(error, argv, host);
   }
   return 0;
 }
@@ -34,30 +34,30 @@ export async function printCachedToken(argv: readonly string[], host: Host): Pro
 /**
  * What a `token` command line prints when a token is stored in a file and fresh.
  *
- * Every rule about settings, files and tokens is the program's own. What one of them refuses is left to the whole
- * program, which meets it again and says it.
+ * Every rule about settings, files and tokens is the program's own. What one of them rejects is left to the whole
+ * program, which meets it again and reports it.
  *
  * @returns undefined where the arguments, the settings or the stored token are not as simple as that
  */
 export async function cachedToken(argv: readonly string[], env: Host["env"]): Promise<string | undefined> {
-  const asked = readArguments(argv);
+  const given = readArguments(argv);
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
-  if (asked === undefined) return undefined;
+  if (given === undefined) return undefined;
   const now = Date.now();
   try {
     const home = homeFolder(set);
     const config = readConfig(home);
     // No proxy is needed, but one that is no address is refused.
     await outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
-    const { profile: named, issuer } = resolveSettings(asked.profile, set, config, home);
+    const { profile: named, issuer } = resolveSettings(given.profile, set, config, home);
     const { value: profile } = named;
     if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")
       return undefined;
-    const grant = await fileStore(home).read({ profile, server: parseMcpUrl(asked.url).resource });
-    if (!grant || !isFresh(grant, now, asked.minTtl) || !coversScope(grant, asked.scope)) return undefined;
+    const grant = await fileStore(home).read({ profile, server: parseMcpUrl(given.url).resource });
+    if (!grant || !isFresh(grant, now, given.minTtl) || !coversScope(grant, given.scope)) return undefined;
     if (grant.proofKey !== undefined) return undefined;
     if (issuer !== undefined && grant.issuer !== issuer.value) return undefined;
-    return formatToken(asked.format, new AccessToken(grant), { now, ...UNKNOWN_ASKER });
+    return formatToken(given.format, new AccessToken(grant), { now, ...UNKNOWN_ASKER });
   } catch {
     return undefined;
   }
@@ -66,7 +66,7 @@ export async function cachedToken(argv: readonly string[], env: Host["env"]): Pr
 /** Those that read nothing but the token. */
 const FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;
 const VALUES = ["--format", "--min-ttl", "--profile", "--scope"];
-/** They decide about a sign-in, and about what is said of one. */
+/** They decide about a login and its messages. */
 const SWITCHES = ["--login", "--no-login", "--no-input", "--quiet", "-q"];
 
 interface Arguments {
@@ -77,7 +77,7 @@ interface Arguments {
   profile: { profile?: string };
 }
 
-/** Whatever could be read in two ways, or is wrong, is for the parser. */
+/** An ambiguous or wrong argument is left to the parser. */
 function readArguments([command, ...words]: readonly string[]): Arguments | undefined {
   if (command !== "token" || (words.includes("--login") && words.includes("--no-login"))) return undefined;
   const values = new Map<string, string>();
@@ -97,8 +97,8 @@ function readArguments([command, ...words]: readonly string[]): Arguments | unde
 }
 
 function checkValues(url: string, values: ReadonlyMap<string, string>): Arguments | undefined {
-  const [asked = "raw", minTtl] = [values.get("--format"), values.get("--min-ttl")];
-  const format = FORMATS.find((known) => known === asked);
+  const [name = "raw", minTtl] = [values.get("--format"), values.get("--min-ttl")];
+  const format = FORMATS.find((known) => known === name);
   if (format === undefined || (minTtl !== undefined && !/^\d{1,9}$/.test(minTtl))) return undefined;
   const profile = values.get("--profile");
   return {
@@ -110,8 +110,8 @@ function checkValues(url: string, values: ReadonlyMap<string, string>): Argument
   };
 }
 
-/** Has the whole program tell why stdout cannot be written; by then the stream itself only says that it is closed. */
-async function tellFailure(error: unknown, argv: readonly string[], host: Host): Promise<number> {
+/** Has the whole program report why stdout cannot be written; by then the stream itself only reports that it is closed. */
+async function reportFailure(error: unknown, argv: readonly string[], host: Host): Promise<number> {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : new Error(String(error));
   const { runProgram } = await import("../execute.js");
   return runProgram(argv, {

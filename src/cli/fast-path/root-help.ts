@@ -6,8 +6,8 @@ import type { Host } from "../runtime/host.js";
 /** Lines longer than this are hard to read, however wide the terminal. */
 export const WIDEST_HELP = 100;
 
-/** The words that ask for the help of the program itself. */
-const ASKS = ["--help", "-h", "help"];
+/** The arguments that print the help of the program itself. */
+const HELP_WORDS = ["--help", "-h", "help"];
 
 /**
  * Prints the program's own help as the build has written it down, for the widths that it has been written down for: a
@@ -16,7 +16,7 @@ const ASKS = ["--help", "-h", "help"];
  * @returns whether it was printed
  */
 export async function printRootHelp(argv: readonly string[], host: Host): Promise<boolean> {
-  if (argv.length > 1 || !ASKS.includes(argv[0] ?? "help")) return false;
+  if (argv.length > 1 || !HELP_WORDS.includes(argv[0] ?? "help")) return false;
   const text = writtenHelp(terminalSize(host.env["COLUMNS"], host.stdout.columns, COLUMNS));
   if (text === undefined) return false;
   // A failed write also emits "error", which would end the process.
@@ -24,7 +24,7 @@ export async function printRootHelp(argv: readonly string[], host: Host): Promis
   try {
     await writeAll(host.stdout, text);
   } catch (error) {
-    // The program meets what is wrong with the output again, and says it.
+    // The program meets the same failure again, and reports it.
     return error instanceof PipeClosed;
   }
   return true;

@@ -4,11 +4,11 @@ import { quote } from "../../redact.js";
 import type { FilterFlags } from "../flags/list.js";
 import { suggest } from "../runtime/suggest.js";
 
-/** A filter and the flags that it stands for. */
+/** A filter and the flags that set it. */
 export interface Filter {
   matches(item: Device): boolean;
   flags: readonly string[];
-  /** A sentence for each value that was asked for and that no item had, where it is not documented either. */
+  /** A sentence for each filter value that no item had and that is not documented. */
   mistyped(): string[];
 }
 
@@ -46,7 +46,7 @@ export function buildFilter(flags: FilterFlags, now: number, documented: Documen
   return {
     flags: tests.map(([flag]) => flag),
     matches(item) {
-      // Each of them sees every item, whatever the others say of it.
+      // Each of them sees every item, also one that another one rejects.
       for (const { look } of exact) look(item);
       return tests.every(([, test]) => test(item));
     },
@@ -71,9 +71,10 @@ function exactly(field: "status" | "session_type", flag: string, wanted: string,
     mistyped(): string | undefined {
       if (seen.size === 0 || seen.has(wanted) || known.includes(wanted)) return undefined;
       const values = [...new Set([...known, ...seen])].sort();
-      const meant = suggest(wanted, values);
-      const help = meant === undefined ? `there are ${values.map((value) => quote(value, 40)).join(", ")}` : undefined;
-      return `${flag} ${quote(wanted)}: nothing has this ${name}; ${help ?? `did you mean ${quote(meant, 40)}?`}`;
+      const suggestion = suggest(wanted, values);
+      const help =
+        suggestion === undefined ? `there are ${values.map((value) => quote(value, 40)).join(", ")}` : undefined;
+      return `${flag} ${quote(wanted)}: nothing has this ${name}; ${help ?? `did you mean ${quote(suggestion, 40)}?`}`;
     },
   };
 }
@@ -84,7 +85,7 @@ function seenAt(item: Device): number {
   return typeof at === "number" ? at : Number.NaN;
 }
 
-/** `*` stands for anything, `?` for one character; letters match in either case. */
+/** `*` matches anything, `?` one character; letters match in either case. */
 function globPattern(glob: string): RegExp {
   const pattern = glob.replace(/[.*+?^${}()|[\]\\]/g, (mark) =>
     mark === "*" ? "[^]*" : mark === "?" ? "[^]" : `\\${mark}`,

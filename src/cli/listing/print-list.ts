@@ -40,7 +40,7 @@ export async function runList(kind: ListKind, options: ListFlags, context: Comma
   return undefined;
 }
 
-/** What the output flags say to a writer. */
+/** The output flags as a writer's options. */
 export function writerOptions(options: ListFlags, { now }: Pick<CommandContext, "now">) {
   const { columns, header, jq, showSecrets, csvRaw } = options;
   return { columnsFlag: columns, noHeader: header === false, jq, showSecrets, csvRaw, now };
@@ -82,7 +82,7 @@ async function print(
   }
 }
 
-/** The error with the command that goes on, where something was printed and there is one. */
+/** The error with the command that continues the list, where something was printed and there is one. */
 function withResume(thrown: unknown, { options, format, end }: Printing, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) return thrown;
   if (options.jq !== undefined && format !== "ndjson") {

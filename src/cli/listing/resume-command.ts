@@ -1,11 +1,11 @@
 import { shellWord } from "../../redact.js";
 
-/** The command line that goes on where a list stopped. */
+/** The command line that continues a list where it stopped. */
 export function resumeCommand(argv: readonly string[], offset: number, limit: number | undefined): string {
-  const kept = withoutFlag(withoutFlag(argv, "--offset"), "--limit");
+  const rest = withoutFlag(withoutFlag(argv, "--offset"), "--limit");
   const words = [
     "agentauth",
-    ...kept,
+    ...rest,
     "--offset",
     String(offset),
     ...(limit === undefined ? [] : ["--limit", String(limit)]),
@@ -14,11 +14,11 @@ export function resumeCommand(argv: readonly string[], offset: number, limit: nu
 }
 
 function withoutFlag(argv: readonly string[], flag: string): string[] {
-  const kept: string[] = [];
+  const rest: string[] = [];
   for (let index = 0; index < argv.length; index++) {
     const word = argv[index] ?? "";
     if (word === flag) index++;
-    else if (!word.startsWith(`${flag}=`)) kept.push(word);
+    else if (!word.startsWith(`${flag}=`)) rest.push(word);
   }
-  return kept;
+  return rest;
 }

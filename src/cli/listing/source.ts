@@ -85,8 +85,10 @@ export function parseSort(flag: string, noun: ListKind["noun"]): SortFlag {
   if (field === "" || rest.length > 0) throw complain("give a field, with :asc or :desc behind it if you like");
   const known = SORT_FIELDS[noun];
   if (known.length > 0 && !known.includes(field)) {
-    const meant = suggest(field, known);
-    throw complain(`${meant === undefined ? "" : `did you mean ${meant}? `}${noun} are sorted by ${known.join(", ")}`);
+    const suggestion = suggest(field, known);
+    throw complain(
+      `${suggestion === undefined ? "" : `did you mean ${suggestion}? `}${noun} are sorted by ${known.join(", ")}`,
+    );
   }
   if (direction === undefined) return { field };
   if (direction !== "asc" && direction !== "desc") throw complain("the direction is asc or desc");

@@ -1,4 +1,4 @@
-/** What is told about a list at its end: how much of it was shown, and how to go on. */
+/** The summary of a list: how much of it was printed, and how to continue. */
 
 import type { Drift, ListingSummary, Page } from "../../api/page.js";
 import type { Device } from "../../api/types.js";
@@ -16,7 +16,7 @@ export interface ListEnding {
   drift: Drift[];
   /** Undefined where the list was left before its end. */
   verdict: ListingSummary | undefined;
-  /** Where a filtered list was left once it had as many items as were asked for. */
+  /** Where a filtered list was left once it had `--limit` items. */
   left: Position | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface Position {
 /** The items of a page that are printed. */
 export interface Selection {
   items: readonly Device[];
-  /** Where to go on: set when there were `room` of them and the list has more. */
+  /** Where to continue: set when there were `room` of them and the list has more. */
   next: Position | undefined;
 }
 
@@ -51,7 +51,7 @@ export function selectMatching(page: Page<Device>, filter: Filter | undefined, r
   return { items, next: { offset: page.offset + used, again: page.duplicates } };
 }
 
-/** Tells people how much of the list was shown, and what happened while it was read. */
+/** Reports on stderr how much of the list was printed, and what changed while it was read. */
 export function reportEnding(
   end: ListEnding,
   options: ListFlags,
@@ -65,23 +65,23 @@ export function reportEnding(
   const shown = `shown ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
   if (filter) {
     const which = end.left === undefined ? `${matched} of ${yielded}` : `the first ${matched}`;
-    const told = `${which} match (${filter.flags.join(", ")}: filtered here, after reading)`;
-    io.say(`${told}${end.left === undefined ? "" : goOn(end.left, options, argv)}`);
+    const summary = `${which} match (${filter.flags.join(", ")}: filtered here, after reading)`;
+    io.say(`${summary}${end.left === undefined ? "" : howToContinue(end.left, options, argv)}`);
     if (matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
   } else if (verdict?.next !== undefined) {
     io.say(`${shown} of ${total ?? "more"}; go on with: ${resumeCommand(argv, verdict.next, options.limit)}`);
   } else {
     io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
   }
-  tellChanges(end, io);
+  reportChanges(end, io);
 }
 
-function goOn({ offset, again }: Position, { limit }: ListFlags, argv: readonly string[]): string {
+function howToContinue({ offset, again }: Position, { limit }: ListFlags, argv: readonly string[]): string {
   const repeated = again > 0 ? `; the service listed ${again} items twice there, which may come again` : "";
   return `${repeated}; go on with: ${resumeCommand(argv, offset, limit)}`;
 }
 
-function tellChanges({ drift, verdict }: ListEnding, io: CommandContext["io"]): void {
+function reportChanges({ drift, verdict }: ListEnding, io: CommandContext["io"]): void {
   if (verdict && verdict.duplicates > 0 && drift.length === 0) {
     io.warn(`the service listed ${verdict.duplicates} items twice; each is shown once`);
   }
@@ -89,7 +89,7 @@ function tellChanges({ drift, verdict }: ListEnding, io: CommandContext["io"]): 
   if (change) {
     const first = drift.find(({ field }) => field === change.field) ?? change;
     const missing =
-      verdict?.complete === false && verdict.next === undefined ? "; what was added meanwhile may be missing" : "";
+      verdict?.complete === false && verdict.next === undefined ? "; items added in between may be missing" : "";
     io.warn(`the list changed while it was read (${change.field} was ${first.from}, then ${change.to})${missing}`);
   }
 }

@@ -30,9 +30,9 @@ export const EXIT_CODE_MEANINGS: Readonly<Record<Outcome, string>> = {
   internal: "a bug in agentauth",
   usage: "unknown flag, bad value, bad config file",
   refused: "a peer broke a protocol or security rule; nothing of its answer was trusted",
-  auth: "login needed, denied or expired; nobody there to sign in",
+  auth: "authentication required, denied or expired",
   unavailable: "DNS, connection, TLS, timeout, or 429/5xx after the retries",
-  remote: "the service said no",
+  remote: "the service rejected the request",
   partial: "a listing ended incomplete; stderr has the command that continues it",
   store: "the local store or keychain cannot be used safely",
   hungUp: "the terminal was closed, or its connection broke (SIGHUP)",
@@ -40,7 +40,7 @@ export const EXIT_CODE_MEANINGS: Readonly<Record<Outcome, string>> = {
   terminated: "terminated (SIGTERM)",
 };
 
-/** The exit code for a class of errors; one that a newer copy of the package made up counts as internal. */
+/** The exit code for a class of errors; an unknown one, of a newer copy of the package, counts as internal. */
 export function exitCodeOf(errorClass: ErrorClass): number {
   return Object.hasOwn(EXIT_CODES, errorClass) ? EXIT_CODES[errorClass] : EXIT_CODES.internal;
 }

@@ -1,7 +1,7 @@
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import type { Lease } from "../../oauth/grant/lease.js";
 
-/** What goes on in this process that must not happen twice, such as the renewal of a token, and is not saved yet. */
+/** Work in this process that must not happen twice, such as the refresh of a token, and is not saved yet. */
 export interface PendingSaves {
   /** The same store, whose leases are counted here from their commit until their work has ended. */
   watch(store: GrantStore): GrantStore;
@@ -10,14 +10,14 @@ export interface PendingSaves {
   settled(): Promise<void>;
 }
 
-/** None yet. */
+/** Counts pending saves, from none. */
 export function createPendingSaves(): PendingSaves {
   const committed = new Set<symbol>();
   let waiting: (() => void)[] = [];
   const end = (one: symbol) => {
     committed.delete(one);
     if (committed.size > 0) return;
-    for (const tell of waiting) tell();
+    for (const resolve of waiting) resolve();
     waiting = [];
   };
   return {
@@ -50,7 +50,7 @@ export function createPendingSaves(): PendingSaves {
   };
 }
 
-/** Those of this process: its signals end it as a whole. */
+/** The pending saves of this process: a signal ends the process as a whole. */
 export const pendingSaves = createPendingSaves();
 
 function marking(lease: Lease, mark: () => void): Lease {

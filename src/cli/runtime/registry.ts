@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CommandContext, RunContext } from "./context.js";
 
-/** A command's work: gives its exit code, 0 when nothing is returned. */
+/** Runs a command and returns its exit code; undefined stands for 0. */
 export type Run<Options> = (options: Options, context: CommandContext) => Promise<number | undefined>;
 
 /** Where commands are declared. */

@@ -5,14 +5,14 @@ const GIVE_API_TOKEN = "set AGENTAUTH_API_TOKEN, or keep it: agentauth config se
 const GIVE_CLIENT_SECRET = "set AGENTAUTH_CLIENT_SECRET, or give --client-secret-file <file> (- reads stdin)";
 const GIVE_ELSEWHERE = "give it in the environment, on stdin or in a private file: agentauth help environment";
 
-// Flags that somebody may hope for, each with the way that there is. The exact name first, then its last word.
-const WAYS: Readonly<Record<string, string>> = {
+// Flags that a user may try, each with what to use instead. The exact name first, then its last word.
+const REMEDIES: Readonly<Record<string, string>> = {
   "client-secret": GIVE_CLIENT_SECRET,
   "id-token": "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)",
   "idp-client-secret": "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)",
   "subject-token": "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)",
   "actor-token": "give --actor-token-file <file> (- reads stdin)",
-  "refresh-token": "it is kept by agentauth login, and nothing else needs it",
+  "refresh-token": "agentauth login stores it, and nothing else needs it",
   token: GIVE_API_TOKEN,
   "api-key": GIVE_API_TOKEN,
   apikey: GIVE_API_TOKEN,
@@ -46,13 +46,13 @@ export function secretFlagError(flag: string): AgentAuthError | undefined {
     .replace(/([a-z\d])([A-Z])/g, "$1-$2")
     .replaceAll("_", "-")
     .toLowerCase();
-  const way = own(words) ?? own(words.slice(words.lastIndexOf("-") + 1));
-  if (!name.startsWith("--") || way === undefined) return undefined;
+  const remedy = own(words) ?? own(words.slice(words.lastIndexOf("-") + 1));
+  if (!name.startsWith("--") || remedy === undefined) return undefined;
   return new AgentAuthError(
     "usage",
-    `${name}: a secret must not stand on the command line, where other programs can read it and the shell keeps it`,
+    `${name}: a secret must not be on the command line, where other programs can read it and the shell stores it`,
     // Without a cause: the parser's own words repeat what was typed.
-    { class: "usage", hint: `${way}; and have the one that was typed here replaced` },
+    { class: "usage", hint: `${remedy}; and revoke the one that was typed here` },
   );
 }
 
@@ -62,13 +62,13 @@ function flagName(flag: string): string {
 }
 
 function own(name: string): string | undefined {
-  return Object.hasOwn(WAYS, name) ? WAYS[name] : undefined;
+  return Object.hasOwn(REMEDIES, name) ? REMEDIES[name] : undefined;
 }
 
-// A JSON Web Token, and what the sandbox gives out.
+// A JSON Web Token, and a token of the sandbox.
 const TOKEN_LIKE = /^(?:bearer\s+)?(?:eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|sandbox_[\w-]{20,})$/i;
 
-/** Keeps out of every message what stands on a command line by mistake: words that are tokens, values of secret flags. */
+/** Masks in every message what is on a command line by mistake: words that are tokens, values of secret flags. */
 export function hideSecretWords(argv: readonly string[], redactor: Pick<Redactor, "add">): void {
   for (const [index, word] of argv.entries()) {
     const [name, value] = [flagName(word), word.slice(flagName(word).length + 1)];

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import type { Io } from "../io/io.js";
 
 /**
- * Checks that `--show-secrets` is meant: what is printed where `CI` is set stays in a log that others read.
+ * Checks that `--show-secrets` is intended: output where `CI` is set stays in a log that others read.
  *
  * @throws `AgentAuthError` `usage`
  */

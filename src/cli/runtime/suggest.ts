@@ -1,7 +1,7 @@
-/** The candidate that a mistyped word most likely meant, if any is near enough to be named. */
+/** The candidate nearest to a mistyped word, if one is near enough. */
 export function suggest(word: string, candidates: readonly string[]): string | undefined {
   const typed = word.toLowerCase();
-  // Three letters in ten may be wrong, one in any case: a suggestion that is far off helps nobody.
+  // Three letters in ten may be wrong, one in any case: a distant suggestion does not help.
   const farthest = Math.max(1, Math.floor(typed.length * 0.34));
   const ranked = candidates
     .map((candidate) => ({ candidate, far: distance(typed, candidate.toLowerCase()) }))

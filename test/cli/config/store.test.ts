@@ -126,7 +126,7 @@ describe("a store that is opened", () => {
     const store = openStore(choice("keyring", "file"), folder, io);
     await store.save(madeGrant(), undefined);
     await store.save(madeGrant({ generation: 2 }), 1);
-    expect(io.err().match(/^warning: .*no keychain here.*not sealed.*$/gm)).toHaveLength(1);
+    expect(io.err().match(/^warning: .*no keychain here.*stored unsealed.*$/gm)).toHaveLength(1);
     const [file = ""] = readdirSync(join(folder, "grants"));
     expect(readFileSync(join(folder, "grants", file), "utf8")).toContain('"access-token-1"');
   });

@@ -15,8 +15,8 @@ function setup() {
     env: {},
     exit: (code: number) => exits.push(code) as never,
   });
-  const renewals = createPendingSaves();
-  const interruption = listenForSignals(host, { renewals, onDelay: () => told.push("later") });
+  const saves = createPendingSaves();
+  const interruption = listenForSignals(host, { pendingSaves: saves, onDelay: () => told.push("later") });
   return {
     exits,
     told,
@@ -32,7 +32,7 @@ function setup() {
       const committed = new Promise<void>((resolve) => {
         isCommitted = resolve;
       });
-      const work = renewals.watch(memoryStore()).lease(
+      const work = saves.watch(memoryStore()).lease(
         "refresh",
         async (lease) => {
           await lease.commit();
@@ -45,7 +45,7 @@ function setup() {
       return async () => {
         save();
         await work;
-        await renewals.settled();
+        await saves.settled();
       };
     },
   };

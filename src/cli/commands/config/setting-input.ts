@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { Profile } from "../../config/file.js";
-import { keepToken } from "../../config/token-file.js";
+import { storeToken } from "../../config/token-file.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { ConfigOptions } from "./options.js";
 
@@ -35,7 +35,7 @@ async function tokenReference(
     return path === "" ? value : `file:${wholePath(path)}`;
   }
   if (value !== "-") return value;
-  return keepToken(context.home(), profile, await readToken(input !== false, context));
+  return storeToken(context.home(), profile, await readToken(input !== false, context));
 }
 
 async function readToken(mayAsk: boolean, { io, redactor, signal }: CommandContext): Promise<string> {

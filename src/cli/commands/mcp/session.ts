@@ -7,7 +7,7 @@ import { type McpSession, openMcp } from "../../../mcp/client.js";
 import { connectionError, isLate, serverWords } from "../../../mcp/failure.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { escapeText, quote } from "../../../redact.js";
-import { answerError } from "../../clients/http-error.js";
+import { responseError } from "../../clients/http-error.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { McpFlags } from "./options.js";
@@ -96,7 +96,7 @@ function toldError(error: unknown, { url, limit, refusal, grant }: Circumstances
   if (known) return known;
   const words = serverWords(error);
   if (refusal) {
-    const answer = answerError(refusal, { asked: url, grant, words });
+    const answer = responseError(refusal, { requested: url, grant, words });
     if (words === undefined || answer.class !== "remote") return answer;
   }
   if (isAgentAuthError(error) || !(error instanceof Error)) return error;

@@ -3,7 +3,7 @@ import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { answerError } from "../../clients/http-error.js";
+import { responseError } from "../../clients/http-error.js";
 import type { Io } from "../../io/io.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type OutgoingRequest, readRequest } from "./input.js";
@@ -45,7 +45,7 @@ export async function exchange(
     clearTimeout(timer);
     const foreign = tellRedirect(response, url, context.io);
     await printResponse(response, options.include === true, context.io);
-    if (response.status >= 400) throw answerError(response, { asked: url, foreign, grant: options.grant });
+    if (response.status >= 400) throw responseError(response, { requested: url, foreign, grant: options.grant });
   } finally {
     clearTimeout(timer);
     call.release();
