@@ -18,5 +18,5 @@ for (;;) {
     from = error.resume;
   }
 }
-console.log(`${ids.length} devices, ${new Set(ids).size} of them different`);
+console.log(`${ids.length} devices, ${new Set(ids).size} of them distinct`);
 await sandbox.close();

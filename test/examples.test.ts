@@ -34,7 +34,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
       "connection_reset after 300 devices, resuming at offset 300",
       "connection_reset after 450 devices, resuming at offset 450",
     ]);
-    expect(lines.at(-1)).toBe("500 devices, 500 of them different");
+    expect(lines.at(-1)).toBe("500 devices, 500 of them distinct");
   },
 
   async "with-faults.mjs"(name) {

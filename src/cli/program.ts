@@ -38,7 +38,8 @@ export function buildProgram(
   let exitCode = 0;
   const root = addGlobalFlags(new Command("agentauth"))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
-    .version(VERSION, "-V, --version", "print the version")
+    .version(VERSION, "-V, --version", "Print the version")
+    .helpOption("-h, --help", "Show help for the command")
     .helpCommand(false)
     .configureOutput({
       writeOut: (text) => {
@@ -85,7 +86,9 @@ export function buildProgram(
 /** Makes the parser's errors carry the command that they are about, so that its help can be named. */
 function nameCommandInErrors(command: Command, name: string): void {
   command.exitOverride((error) => {
-    throw Object.assign(error, { command: name } satisfies Partial<ParserError>);
+    const unexpected = command.args[command.registeredArguments.length];
+    const idFlag = command.options.find(({ flags }) => /<(?:account|domain|pool)_id>$/.test(flags))?.long;
+    throw Object.assign(error, { command: name, unexpected, idFlag } satisfies Partial<ParserError>);
   });
   for (const child of command.commands) nameCommandInErrors(child, `${name} ${child.name()}`);
 }

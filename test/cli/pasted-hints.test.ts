@@ -9,7 +9,7 @@ describe("a hint that is pasted", () => {
     const path = join(folder(), "a; touch x #");
     mkdirSync(path);
     expect(() => checkHtmlFile(path, false)).toThrow(
-      expect.objectContaining({ hint: `name a file: --html '${join(path, "report.html")}'` }),
+      expect.objectContaining({ hint: `give a file: --html '${join(path, "report.html")}'` }),
     );
   });
 });

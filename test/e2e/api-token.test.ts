@@ -120,7 +120,7 @@ describe("an API token", () => {
         expect([code, reference()]).toEqual([0, undefined]);
         expect(stderr).toBe(
           "base_url is set in profile default\n" +
-            `warning: api_token is no longer set in profile default: its token belongs to ${bench.sandbox.baseUrl}\n` +
+            `warning: api_token is no longer set in profile default: its token was stored for ${bench.sandbox.baseUrl}\n` +
             "hint: agentauth config set api_token - stores another one; " +
             `if the same token is meant: agentauth config set api_token file:${file}\n`,
         );
@@ -136,7 +136,7 @@ describe("an API token", () => {
   it("does not get to another origin by way of no base_url at all", async () => {
     await set("api_token", "env:MY_TOKEN");
     const { stderr } = await run(["config", "unset", "base_url"]);
-    expect(stderr).toContain(`its token belongs to ${bench.sandbox.baseUrl}`);
+    expect(stderr).toContain(`its token was stored for ${bench.sandbox.baseUrl}`);
     expect(reference()).toBeUndefined();
     await set("api_token", "env:MY_TOKEN");
     await set("base_url", "https://other.example");

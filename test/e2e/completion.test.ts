@@ -104,7 +104,7 @@ describe("agentauth complete", () => {
     });
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
-      stdout: "--format\thow to print it (default raw)\n:4\n",
+      stdout: "--format\tOutput format (default: raw)\n:4\n",
       stderr: "",
     });
   });

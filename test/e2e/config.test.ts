@@ -86,8 +86,8 @@ describe("settings", () => {
     ["client_cert", "", /^error: client_cert "" must not be empty/],
     ["account", "", /^error: account "" must not be empty/],
     ["auth_header", "X Key", /^error: auth_header "X Key" must be a header name/],
-    ["basurl", "x", /^error: there is no setting "basurl"\nhint: did you mean base_url\?/],
-    ["__proto__", "x", /^error: there is no setting "__proto__"/],
+    ["basurl", "x", /^error: unknown setting "basurl"\nhint: did you mean base_url\?/],
+    ["__proto__", "x", /^error: unknown setting "__proto__"/],
   ])("refuse %s %s", async (key, value, message) => {
     const { code, stdout, stderr } = await run(["config", "set", key, value]);
     expect([code, stdout]).toEqual([2, ""]);
@@ -298,7 +298,7 @@ describe("profiles", () => {
     expect(await used(["--profile", "staging"])).toEqual([["staging: --profile"], ""]);
     expect(await used([], { AGENTAUTH_PROFILE: "stagin" })).toEqual([
       [],
-      expect.stringContaining('AGENTAUTH_PROFILE names the profile "stagin", and there is none of that name'),
+      expect.stringContaining('AGENTAUTH_PROFILE names the profile "stagin", which does not exist'),
     ]);
   });
 

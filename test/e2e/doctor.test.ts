@@ -93,14 +93,14 @@ describe("doctor", () => {
     const empty = ["AGENTAUTH_PROFILE", "AGENTAUTH_BASE_URL", "AGENTAUTH_STORE", "HTTPS_PROXY", "AGENTAUTH_FOO"];
     const { code, check, setting } = await report([], Object.fromEntries(empty.map((name) => [name, ""])));
     expect(code).toBe(0);
-    expect(check("variables")?.found).toBe("1 set, all of them known");
+    expect(check("variables")?.found).toBe("1 set, all known");
     for (const name of ["profile", "base_url", "store", "https_proxy"]) expect(setting(name)?.source).toBe("default");
   });
 
   it("tells a variable that nothing reads", async () => {
     const { code, check } = await report([], { AGENTAUTH_FOO: "planted", AGENTAUTH_BASEURL: "planted" });
     expect([code, check("variables")?.state]).toEqual([0, "warning"]);
-    expect(check("variables")?.found).toContain("AGENTAUTH_FOO is set, and nothing reads it");
+    expect(check("variables")?.found).toContain("AGENTAUTH_FOO is set, but nothing reads it");
     expect(check("variables")?.hint).toBe("did you mean AGENTAUTH_BASE_URL?");
   });
 

@@ -57,7 +57,7 @@ describe("authentication: exit 4", () => {
       { exit_code: 4, code: "not_authenticated", class: "auth", status: 401 },
       [
         /^error: .*not_authenticated, HTTP 401/,
-        /hint: give an API token: set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - </,
+        /hint: give an API token: set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - </,
       ],
       { AGENTAUTH_API_TOKEN: undefined },
     );
@@ -260,6 +260,6 @@ describe("the local store: exit 8", () => {
     const env = { AGENTAUTH_HOME: "/proc/nowhere" };
     const { code, stdout, stderr } = await runCli(["config", "set", "pool", "p"], { env });
     expect([code, stdout]).toEqual([8, ""]);
-    expect(stderr).toMatch(/^error: the folder \/proc\/nowhere cannot be made .*\nhint: set AGENTAUTH_HOME/);
+    expect(stderr).toMatch(/^error: the folder \/proc\/nowhere cannot be created .*\nhint: set AGENTAUTH_HOME/);
   });
 });

@@ -68,7 +68,7 @@ describe("agentauth devices report", () => {
     const few = await numbers("--limit", "40", "--offset", "10");
     expect([few.devices.counted, few.complete]).toEqual([40, true]);
     expect(few.notes).toEqual([
-      "begun at offset 10: what stands before it is not counted",
+      "started at offset 10: earlier devices are not counted",
       "ended at --limit 40: the pool has more devices",
     ]);
     const both = await numbers("--status", "revoked", "--limit", "5", "--sort", "last_seen:desc");
@@ -142,7 +142,7 @@ describe("agentauth devices report --html", () => {
     const lost = await bench.run([...report, "--html", "gone/out.html"], { cwd });
     expect([lost.code, lost.stderr]).toEqual([
       2,
-      'error: --html "gone/out.html" is in a folder that does not exist\nhint: name another file, or - for standard output\n',
+      'error: --html "gone/out.html" is in a folder that does not exist\nhint: give another file, or - for standard output\n',
     ]);
     const forced = await bench.run([...report, "--force"]);
     expect([forced.code, forced.stdout]).toEqual([2, ""]);
@@ -156,7 +156,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(code).toBe(7);
     expect(stdout).toMatch(/^INCOMPLETE: not all of the devices are in these numbers$/m);
     expect(stdout).toMatch(/^90 devices /m);
-    expect(stdout).toMatch(/^note: the listing ended early: 90 devices of the 500 of the pool could be read$/m);
+    expect(stdout).toMatch(/^note: the list ended early: 90 devices of the 500 of the pool could be read$/m);
     bench.sandbox.faults.clear();
     const rest = await runHint(stderr, bench.env);
     expect(rest.code).toBe(0);

@@ -52,7 +52,7 @@ describe("a sandbox of one's own", () => {
     const { code, stdout, stderr } = await sandbox.run(["sandbox", "start"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toBe(
-      `error: a sandbox is running already, at ${sandbox.ready.base_url} (process ${sandbox.ready.pid})\n` +
+      `error: a sandbox is already running, at ${sandbox.ready.base_url} (process ${sandbox.ready.pid})\n` +
         "hint: agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one\n",
     );
   });
@@ -187,7 +187,7 @@ describe("demo", () => {
     expect(stdout).toMatch(/^\$ agentauth devices list --pool pool_\w+ --sort last_seen:desc --limit 5$/m);
     expect(stdout).toMatch(/^shown 5 of 1200; go on with: /m);
     expect(stdout).toMatch(/^Survived: HTTP 503, .*HTTP 429/m);
-    expect(stdout).toContain("All 1200 devices came, in order, none twice, with four pages in flight.\n");
+    expect(stdout).toContain("All 1200 devices arrived in order, none twice, with four pages in flight.\n");
     expect(stdout).not.toMatch(/<CLIENT_SECRET>|sandbox_/);
     expect(existsSync(home)).toBe(false);
   });

@@ -95,7 +95,7 @@ describe("--show-secrets", () => {
     expect([refused.code, refused.stdout]).toEqual([2, ""]);
     expect(linesOf(refused.stderr)).toEqual([
       "error: --show-secrets would print secrets into the log of a CI job (CI is set)",
-      "hint: leave it out; where the output goes into no log, give --yes too",
+      "hint: leave --show-secrets out; if no log records the output, add --yes",
     ]);
     const given = await bench.run([...bench.devices, ...ask, "--yes"], { env: { CI: "true" } });
     expect([given.code, given.stdout]).toEqual([0, expect.stringContaining("<CLIENT_SECRET>")]);

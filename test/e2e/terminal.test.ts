@@ -54,7 +54,7 @@ function rendered(raw: string): string[] {
 it.skipIf(!script)("schema on a terminal is a table, without what is for programs", async () => {
   const { code, lines } = await onTerminal(["schema"]);
   expect([code, lines[0]]).toEqual([0, expect.stringMatching(/^TYPE +VERSION {2}ABOUT *$/)]);
-  expect(lines).toContainEqual(expect.stringMatching(/^status +1 +a login that is kept: status *$/));
+  expect(lines).toContainEqual(expect.stringMatching(/^status +1 +a stored login: status *$/));
 });
 
 describe.skipIf(!script)("on a terminal", () => {

@@ -138,15 +138,15 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     [
       "an unknown profile",
       [...LIST, "--profile", "stagin"],
-      'there is no profile "stagin" (--profile)',
+      'unknown profile "stagin" (--profile)',
       "agentauth config set base_url <url> --profile stagin",
     ],
     ["a profile that cannot be", [...LIST, "--profile", "a b"], '--profile "a b" is not a valid profile name', ""],
-    ["a method that is not there", ["api", "POST", "/x"], 'the method "POST" is not possible', "GET"],
+    ["a method that is not there", ["api", "POST", "/x"], 'the method "POST" is not supported', "GET"],
     [
       "a whole address for a path",
       ["api", "GET", "https://x.example/y"],
-      'the path "https://x.example/y" is a whole address',
+      'the path "https://x.example/y" is an absolute URL',
       "--base-url",
     ],
     [
@@ -156,18 +156,18 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       "path alone",
     ],
     ["half a field", ["api", "GET", "/x", "-f", "pool_id"], '-f "pool_id" is not name=value', "pool_id=<pool_id>"],
-    ["a tree as CSV", ["tree", "--account", "a", "-o", "csv"], 'a tree cannot be printed as "csv"', "json"],
+    ["a tree as CSV", ["tree", "--account", "a", "-o", "csv"], 'tree does not support the format "csv"', "json"],
     [
       "a proxy that is none",
       [...LIST, "--proxy", "ftp://x"],
-      '--proxy "ftp://x" is not an http:// or https:// address',
+      '--proxy "ftp://x" is not an http:// or https:// URL',
       "",
     ],
     ["authorities that are not there", [...LIST, "--ca-file", "/nowhere"], '--ca-file "/nowhere" cannot be read', ""],
     [
       "authorities that are none",
       [...LIST, "--ca-file", "/etc/hostname"],
-      '--ca-file "/etc/hostname" holds no PEM certificate',
+      '--ca-file "/etc/hostname" contains no PEM certificate',
       "",
     ],
     [

@@ -216,7 +216,7 @@ describe("--until", () => {
     expect(JSON.parse(stderr).error).toMatchObject({
       code: "timeout",
       class: "unavailable",
-      message: "--watch-timeout 3s is over, and the list is not as --until wants it",
+      message: "--watch-timeout 3s is over, and --until does not hold",
       hint: expect.stringContaining("--watch-timeout"),
     });
   });
@@ -245,10 +245,10 @@ describe("between two readings", () => {
     const run = watch(["--page-size", "20", ...quick]);
     await run.until(() => run.events().length === 60);
     bench.sandbox.faults.add(fault);
-    await run.until(() => run.err().includes("the list can be read again"));
+    await run.until(() => run.err().includes("polling works again"));
     expect(await run.end()).toBe(130);
     expect(run.err()).toMatch(
-      /^warning: the list cannot be read: .*; trying again, in \ds first\nthe list can be read again\n$/,
+      /^warning: the list cannot be read: .*; next attempt in \ds first\npolling works again\n$/,
     );
     expect(run.events()).toHaveLength(60);
   });
@@ -257,7 +257,7 @@ describe("between two readings", () => {
     const run = watch(quick);
     await run.until(() => run.events().length === 60);
     bench.sandbox.faults.add({ kind: "status", status: 429, retryAfter: "4", times: 1 });
-    await run.until(() => run.err().includes("trying again, in 4s first"));
+    await run.until(() => run.err().includes("next attempt in 4s first"));
     await run.until(() => run.err().includes("can be read again"));
     await run.end();
     const log = bench.sandbox.requests;

@@ -24,7 +24,7 @@ async function succeed(args: readonly string[], env: Record<string, string>) {
   return result;
 }
 
-describe.skipIf(!HAS_SECRET_SERVICE)("a login that is kept with a key in the keychain", () => {
+describe.skipIf(!HAS_SECRET_SERVICE)("a stored login with a key in the keychain", () => {
   let service: SecretService;
 
   beforeAll(async () => {

@@ -101,7 +101,7 @@ describe("agentauth mcp", () => {
     const failed = await me.run(["mcp", "call", url, "echo"]);
     expect([failed.code, failed.stdout]).toEqual([6, 'echo needs the argument "text", a string\n']);
     expect(failed.stderr).toBe(
-      `error: the tool "echo" failed; standard output has what it said\nhint: what each tool takes: agentauth mcp tools ${url} --json\n`,
+      `error: the tool "echo" failed; its output is on standard output\nhint: the arguments of each tool: agentauth mcp tools ${url} --json\n`,
     );
     const asJson = await me.run(["mcp", "call", url, "echo", "--json"]);
     expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([6, expect.objectContaining({ isError: true })]);

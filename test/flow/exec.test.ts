@@ -185,10 +185,10 @@ describe("nothing is started", () => {
     [
       "without --",
       (file) => ["touch", file],
-      /^error: the command must come after "--"\nhint: agentauth exec \S+ -- touch \S+\n$/,
+      /^error: the command must follow "--"\nhint: agentauth exec \S+ -- touch \S+\n$/,
     ],
     ["with a flag and no --", (file) => ["touch", "-c", file], /\nhint: agentauth exec \S+ -- touch -c \S+\n$/],
-    ["with a word before --", (file) => ["x", ...touch(file)], /^error: "x" before "--" is one word too many\n/],
+    ["with a word before --", (file) => ["x", ...touch(file)], /^error: unexpected argument "x" before "--"\n/],
     ["with an unknown flag before --", (file) => ["--sa", "x", ...touch(file)], /^error: unknown option '--sa'\n/],
     [
       "with an unknown place",
@@ -421,7 +421,7 @@ describe("--as file:NAME", () => {
     const file = join(temporaryFolder(), "started");
     const { code, stderr } = await other.run(["exec", url, "--as", "file:F", "--", "touch", file]);
     expect([code, existsSync(file)]).toEqual([8, false]);
-    expect(stderr).toMatch(/^error: the folder \S+ cannot be made/);
+    expect(stderr).toMatch(/^error: the folder \S+ cannot be created/);
   });
 
   it.skipIf(process.platform === "win32").each(["500", "000"])(
@@ -497,7 +497,7 @@ describe("--as file:NAME", () => {
       await until(() => err().includes("\n"));
       child.kill("SIGTERM");
       expect((await once(child, "close"))[0]).toBe(143);
-      expect(err()).toMatch(/^warning: the token file cannot be renewed, and is tried again: sign-in is needed .*\n$/);
+      expect(err()).toMatch(/^warning: the token file cannot be refreshed; trying again: sign-in is needed .*\n$/);
     } finally {
       await short.close();
     }

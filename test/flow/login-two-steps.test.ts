@@ -70,7 +70,7 @@ describe("a login in two steps of one account of several", () => {
     expect([asBob.code, asBob.stderr]).toEqual([2, expect.stringContaining('is for "alice", not for')]);
     expect(asBob.stderr).toContain(`agentauth login ${url} --no-wait --account-hint bob\n`);
     const named = await me.run(["login", url, "--wait", ofNobody.login_id, "--account-hint", "bob"]);
-    expect([named.code, named.stderr]).toEqual([2, expect.stringContaining("was begun without an account")]);
+    expect([named.code, named.stderr]).toEqual([2, expect.stringContaining("was started without an account")]);
     expect((await finish(ofAlice.finish.split(" ").slice(1), ofAlice.url)).code).toBe(0);
     expect(await accounts()).toEqual(["alice"]);
   });
@@ -92,7 +92,7 @@ describe("a login in two steps whose file is damaged", () => {
     const { code, stdout, stderr } = await me.run(["login", url, "--wait", begun.login_id]);
     expect([code, stdout]).toEqual([8, ""]);
     expect(stderr).toContain(`error: the file ${fileOf(begun)} cannot be used: ${why}`);
-    expect(stderr).toContain(`hint: the login has to begin anew: agentauth login ${url} --no-wait\n`);
+    expect(stderr).toContain(`hint: start the login again: agentauth login ${url} --no-wait\n`);
     expect(existsSync(fileOf(begun))).toBe(true);
   });
 });

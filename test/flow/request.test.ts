@@ -128,7 +128,7 @@ describe("agentauth request", () => {
     desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST, "--timeout", "1"]);
     expect([code, stdout]).toEqual([5, ""]);
-    expect(stderr).toMatch(/^error: .*no answer began in 1 s\nhint: --timeout/);
+    expect(stderr).toMatch(/^error: .*no response started in 1 s\nhint: --timeout/);
   });
 
   it("ends with 130 at SIGINT in the middle of a body", async () => {

@@ -4,10 +4,10 @@ import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
 import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
-import { addOverrides } from "./policy.js";
+import { addPolicyFlags } from "./policy.js";
 import { seconds, wholeNumber } from "./values.js";
 
-/** The flags of every command that may sign somebody in. */
+/** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   scope?: string;
   clientMetadataUrl?: string;
@@ -30,26 +30,26 @@ export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   login?: boolean;
 }
 
-const SIGN_IN = "Sign-in:";
+const LOGIN = "Login:";
 
 /**
- * Adds the flags of {@link AgentFlags} but `--login`.
+ * Adds the flags of {@link AgentFlags} except `--login`.
  *
- * @param which `sign-in` leaves out `--scope` and `--resource`, for a command to which they mean something else
+ * @param which `login` omits `--scope` and `--resource`, for a command where they have another meaning
  */
-export function addAgentFlags(command: Command, which: "all" | "sign-in" = "all"): Command {
-  addMachineGrantFlags(addOverrides(command)).addOption(
+export function addAgentFlags(command: Command, which: "all" | "login" = "all"): Command {
+  addMachineGrantFlags(addPolicyFlags(command)).addOption(
     new Option(
       "--trust-named-issuer",
-      "bind --client-id to the issuer that the server names, where it is bound to none",
+      "Bind --client-id to the issuer that the server names, if it is not bound yet",
     ).helpGroup("The client:"),
   );
-  refuseContrary(command);
-  return which === "all" ? addWishes(addSignIn(command)) : addSignIn(command);
+  refuseLoginConflict(command);
+  return which === "all" ? addTargetFlags(addLoginFlags(command)) : addLoginFlags(command);
 }
 
-/** To the parser `--login` and `--no-login` are one option of which the last word counts. */
-function refuseContrary(command: Command): void {
+/** For commander, `--login` and `--no-login` are one option, and the last one wins. */
+function refuseLoginConflict(command: Command): void {
   const given = new Set<string>();
   for (const name of ["login", "no-login"]) {
     command.on(`option:${name}`, () => {
@@ -62,54 +62,55 @@ function refuseContrary(command: Command): void {
   }
 }
 
-function addWishes(command: Command): Command {
+function addTargetFlags(command: Command): Command {
   return command
-    .addOption(new Option("--scope <scopes>", "scopes to ask for, in place of the server's").helpGroup(SIGN_IN))
-    .addOption(new Option("--resource <uri>", "the resource to name, in place of the server's").helpGroup(SIGN_IN));
+    .addOption(new Option("--scope <scopes>", "Scopes to request (default: the server's)").helpGroup(LOGIN))
+    .addOption(new Option("--resource <uri>", "Resource to request (default: the server's)").helpGroup(LOGIN));
 }
 
-function addSignIn(command: Command): Command {
+function addLoginFlags(command: Command): Command {
   return command
+    .addOption(new Option("--client-metadata-url <url>", "URL of this client's metadata document").helpGroup(LOGIN))
+    .addOption(new Option("--flow <flow>", "Login flow").choices(["browser", "device", "paste"]).helpGroup(LOGIN))
+    .addOption(new Option("--browser <command>", 'Command that opens the browser, or "none"').helpGroup(LOGIN))
     .addOption(
-      new Option("--client-metadata-url <url>", "the address of this client's metadata document").helpGroup(SIGN_IN),
-    )
-    .addOption(new Option("--flow <flow>", "how to sign in").choices(["browser", "device", "paste"]).helpGroup(SIGN_IN))
-    .addOption(new Option("--browser <command>", 'the browser to start, or "none"').helpGroup(SIGN_IN))
-    .addOption(
-      new Option("--redirect-host <host>", "the host name in the callback address")
+      new Option("--redirect-host <host>", "Host name in the redirect URI")
         .choices(["127.0.0.1", "localhost"])
-        .helpGroup(SIGN_IN),
+        .helpGroup(LOGIN),
     )
     .addOption(
-      new Option("--redirect-port <port>", "the callback's port (default: a free one)")
+      new Option("--redirect-port <port>", "Port in the redirect URI (default: a free one)")
         .argParser(wholeNumber(1, 65_535))
-        .helpGroup(SIGN_IN),
+        .helpGroup(LOGIN),
     )
     .addOption(
-      new Option("--login-timeout <seconds>", "how long the person may take (default 300)")
+      new Option("--login-timeout <seconds>", "Time limit for the user to log in, in seconds (default: 300)")
         .argParser(seconds)
-        .helpGroup(SIGN_IN),
+        .helpGroup(LOGIN),
     )
-    .addOption(new Option("--account-hint <account>", "the account to sign in with").helpGroup(SIGN_IN))
+    .addOption(new Option("--account-hint <account>", "Account to log in with").helpGroup(LOGIN))
     .addOption(
-      new Option("--dpop <policy>", "bind tokens to a key of this machine (default auto: where the server needs it)")
+      new Option(
+        "--dpop <policy>",
+        "Bind tokens to a key of this machine (default: auto, where the server requires it)",
+      )
         .choices(["off", "auto", "required"] satisfies DpopPolicy[])
-        .helpGroup(SIGN_IN),
+        .helpGroup(LOGIN),
     );
 }
 
 /** The values of `token --format`. */
 export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k8s", "git", "bazel"] as const;
 
-/** What `token` was told. */
+/** Options of `token`. */
 export interface TokenFlags extends Omit<AgentFlags, "output"> {
   url: string;
-  /** What git or bazel wants of a credential helper. */
+  /** The operation that git or bazel appends. */
   operation?: string;
   format?: (typeof TOKEN_FORMATS)[number];
   minTtl?: number;
   forceRefresh?: boolean;
-  /** Whether an agent runs it and no flag says how the user is reached: a login is begun, and not waited for. */
+  /** Whether an AI agent runs the command without a flag that reaches the user: login starts, but does not wait. */
   isForAgent?: boolean;
   /** `--no-wait` gives false; `--wait <id>` gives the id. */
   wait?: boolean | string;
@@ -117,7 +118,7 @@ export interface TokenFlags extends Omit<AgentFlags, "output"> {
   json?: boolean;
 }
 
-/** What a command about a stored login was told. */
+/** Options of the commands about stored logins. */
 export interface StoredLoginFlags extends AgentFlags, OutputFlags {
   url?: string;
   all?: boolean;

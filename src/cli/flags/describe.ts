@@ -1,33 +1,33 @@
 import type { Option } from "commander";
 
-/** What a flag takes. */
+/** The type of a flag's value. */
 export type FlagType = "boolean" | "string" | "integer" | "number" | "choice";
 
 /** A flag of a command. */
 export interface FlagInfo {
-  /** `--output`, or `--no-color` where that is the only form. */
+  /** `--output`, or `--no-color` if that is the only form. */
   name: string;
   /** `-o`. */
   short?: string;
   type: FlagType;
-  /** What stands for the value in the help, such as `format`. */
+  /** The placeholder of the value in the help, such as `format`. */
   value?: string;
-  /** Whether the value may be left out. */
+  /** Whether the value may be omitted. */
   value_optional?: true;
-  /** The values that are possible. */
+  /** The allowed values. */
   choices?: readonly string[];
-  /** What counts without the flag, in words. */
+  /** The default, as text. */
   default?: string;
-  /** Environment variables that do the same; the flag comes first. */
+  /** Environment variables with the same effect; the flag takes precedence. */
   env?: readonly string[];
-  /** May be given several times. */
+  /** Whether the flag may be repeated. */
   repeatable?: true;
-  /** The heading that it stands under in the help. */
+  /** Its heading in the help. */
   group: string;
   description: string;
 }
 
-/** Which variables say what a flag says. The parser must not read them: only `io` knows the environment. */
+/** The variables of each flag. The parser must not read them: only `io` reads the environment. */
 const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   "--profile": ["AGENTAUTH_PROFILE"],
   "--base-url": ["AGENTAUTH_BASE_URL"],
@@ -47,7 +47,7 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
 export function describeFlag(option: Option): FlagInfo {
   const name = option.long ?? option.short ?? option.flags;
   const { value, isOptional } = readPlaceholder(option.flags);
-  const otherwise = /\(default:? ([^()]+)\)/.exec(option.description)?.[1];
+  const fallback = /\(default:? ([^()]+)\)/.exec(option.description)?.[1];
   const env = Object.hasOwn(VARIABLES, name) ? VARIABLES[name] : undefined;
   return {
     name,
@@ -56,7 +56,7 @@ export function describeFlag(option: Option): FlagInfo {
     ...(value !== undefined && { value }),
     ...(isOptional && { value_optional: true }),
     ...(option.argChoices && { choices: option.argChoices }),
-    ...(otherwise !== undefined && { default: otherwise }),
+    ...(fallback !== undefined && { default: fallback }),
     ...(env && { env }),
     ...(isRepeatable(option) && { repeatable: true }),
     group: (option.helpGroupHeading ?? "Options").replace(/:$/, ""),
@@ -65,8 +65,8 @@ export function describeFlag(option: Option): FlagInfo {
 }
 
 /**
- * What stands for the value in a flag's declaration, between its outermost brackets: it may have brackets itself, such as
- * `<field[:asc|:desc]>`, which commander takes for a value that can be left out as well.
+ * The placeholder of the value, between the outermost brackets of the declaration. It may contain brackets itself, such
+ * as `<field[:asc|:desc]>`, which commander treats as an optional value.
  */
 function readPlaceholder(flags: string): { value?: string; isOptional: boolean } {
   const [, bracket, value] = /\s([<[])(.+?)(?:\.\.\.)?[>\]]$/.exec(flags) ?? [];
@@ -84,7 +84,7 @@ function isRepeatable(option: Option): boolean {
   return option.variadic || (option.argChoices === undefined && Array.isArray(tryParser(option, "a=b: c")));
 }
 
-/** What the flag's own parser makes of a value; undefined where it refuses it or there is no parser. */
+/** The result of the flag's own parser; undefined if it rejects the value or there is no parser. */
 function tryParser(option: Option, value: string): unknown {
   try {
     return option.parseArg?.(value, undefined);

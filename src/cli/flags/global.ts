@@ -30,38 +30,38 @@ export interface GlobalFlags extends SettingFlags {
   input?: boolean;
 }
 
-/** The flags that are known before and after every command. */
+/** The flags that every command accepts, before or after its name. */
 export function addGlobalFlags(program: Command): Command {
   return program
-    .addOption(new Option("--profile <name>", "the profile to use").helpGroup("Which service:"))
-    .addOption(new Option("--base-url <url>", "the service's base address").helpGroup("Which service:"))
+    .addOption(new Option("--profile <name>", "Profile to use").helpGroup("Service:"))
+    .addOption(new Option("--base-url <url>", "Base URL of the service").helpGroup("Service:"))
     .addOption(
-      new Option("--timeout <seconds>", "for each attempt of a request (default 30)")
+      new Option("--timeout <seconds>", "Timeout of each attempt in seconds (default: 30)")
         .argParser(seconds)
         .helpGroup("Network:"),
     )
     .addOption(
-      new Option("--retries <n>", "how often a failed request is repeated (default 2)")
+      new Option("--retries <n>", "Number of retries of a failed request (default: 2)")
         .argParser(wholeNumber(0, 20))
         .helpGroup("Network:"),
     )
-    .addOption(new Option("--proxy <url>", "send requests through this proxy").helpGroup("Network:"))
-    .addOption(new Option("--ca-file <file>", "trust these certificate authorities too (PEM)").helpGroup("Network:"))
+    .addOption(new Option("--proxy <url>", "Send requests through this proxy").helpGroup("Network:"))
     .addOption(
-      new Option("--client-cert <file>", "a client certificate, for servers that ask for one (PEM)").helpGroup(
+      new Option("--ca-file <file>", "Trust these additional certificate authorities (PEM)").helpGroup("Network:"),
+    )
+    .addOption(
+      new Option("--client-cert <file>", "Client certificate for servers that require one (PEM)").helpGroup("Network:"),
+    )
+    .addOption(
+      new Option("--client-key <file>", "Private key of the client certificate, if in another file (PEM)").helpGroup(
         "Network:",
       ),
     )
+    .addOption(new Option("-v, --verbose", "Log each step and request to stderr").helpGroup("Messages:"))
     .addOption(
-      new Option("--client-key <file>", "its private key, where it is in another file (PEM)").helpGroup("Network:"),
+      new Option("--debug", "Like --verbose, plus headers (secrets masked) and stack traces").helpGroup("Messages:"),
     )
-    .addOption(new Option("-v, --verbose", "tell each step and request on stderr").helpGroup("Messages:"))
-    .addOption(
-      new Option("--debug", "likewise, with the headers (secrets masked), and where an error came from").helpGroup(
-        "Messages:",
-      ),
-    )
-    .addOption(new Option("-q, --quiet", "say nothing on stderr but errors and warnings").helpGroup("Messages:"))
-    .addOption(new Option("--no-color", "print without colours").helpGroup("Messages:"))
-    .addOption(new Option("--no-input", "never ask, never open a browser").helpGroup("Messages:"));
+    .addOption(new Option("-q, --quiet", "Print only errors and warnings to stderr").helpGroup("Messages:"))
+    .addOption(new Option("--no-color", "Print without colours").helpGroup("Messages:"))
+    .addOption(new Option("--no-input", "Never prompt and never open a browser").helpGroup("Messages:"));
 }

@@ -3,7 +3,7 @@ import type { GlobalFlags } from "./global.js";
 import { addOutputFlags, type OutputFlags } from "./output.js";
 import { wholeNumber } from "./values.js";
 
-/** What the flags of a list say. */
+/** The flags of a list. */
 export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   columns?: string;
   header?: boolean;
@@ -26,38 +26,40 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
 /** The flags of every list. */
 export function addListFlags(command: Command): Command {
   return addOutputFlags(command)
-    .addOption(new Option("--columns <paths>", "fields to print, such as id,last_seen.city").helpGroup("Output:"))
-    .addOption(new Option("--no-header", "leave out the heading line").helpGroup("Output:"))
-    .addOption(new Option("--csv-raw", "leave spreadsheet formulas in CSV cells as they are").helpGroup("Output:"))
-    .addOption(new Option("--sort <field[:asc|:desc]>", "the order, by the service").helpGroup("List:"))
-    .addOption(new Option("--limit <n>", "items at most (default: all)").argParser(wholeNumber(1)).helpGroup("List:"))
+    .addOption(new Option("--columns <paths>", "Fields to print, such as id,last_seen.city").helpGroup("Output:"))
+    .addOption(new Option("--no-header", "Omit the header line").helpGroup("Output:"))
+    .addOption(new Option("--csv-raw", "Do not escape spreadsheet formulas in CSV cells").helpGroup("Output:"))
+    .addOption(new Option("--sort <field[:asc|:desc]>", "Sort order (server-side)").helpGroup("List:"))
     .addOption(
-      new Option("--page-size <n>", "items in a page (default: the service's)")
+      new Option("--limit <n>", "Number of items to print (default: all)").argParser(wholeNumber(1)).helpGroup("List:"),
+    )
+    .addOption(
+      new Option("--page-size <n>", "Number of items per page (default: the service's)")
         .argParser(wholeNumber(1))
         .helpGroup("List:"),
     )
     .addOption(
-      new Option("--offset <n>", "start here, where an interrupted list said to go on")
+      new Option("--offset <n>", "Start at this offset (printed by an interrupted list)")
         .argParser(wholeNumber(0))
         .helpGroup("List:"),
     )
     .addOption(
-      new Option("--concurrency <n>", "pages fetched at once; 1 is one after the other (default 4)")
+      new Option("--concurrency <n>", "Number of pages to fetch at once; 1 = one by one (default: 4)")
         .argParser(wholeNumber(1, 64))
         .helpGroup("List:"),
     )
     .addOption(
-      new Option("--strict", "fail if the list changes while it is read, or has unknown shapes").helpGroup("List:"),
+      new Option("--strict", "Fail if the list changes while it is read, or has unknown shapes").helpGroup("List:"),
     )
     .addOption(
-      new Option("--status <status>", "only these (filtered here, after reading the whole list)").helpGroup("Filters:"),
+      new Option("--status <status>", "Filter by status (client-side, after reading the whole list)").helpGroup(
+        "Filters:",
+      ),
     )
-    .addOption(
-      new Option("--title <glob>", 'only titles like "Build*" (filtered here, likewise)').helpGroup("Filters:"),
-    );
+    .addOption(new Option("--title <glob>", 'Filter by title glob, e.g. "Build*" (client-side)').helpGroup("Filters:"));
 }
 
-/** The filters that are applied here, since the service has none. */
+/** The client-side filters; the service has none. */
 export interface FilterFlags {
   status?: string;
   title?: string;

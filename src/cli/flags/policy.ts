@@ -1,37 +1,36 @@
 import { type Command, Option } from "commander";
 
-const RULES = "Rules to lift or tighten, for servers that you trust:";
+const POLICY = "Security policy:";
 
-/** Adds the flags that change the rules of discovery. */
-export function addOverrides(command: Command): Command {
+/** Adds the flags that change the security policy of discovery. */
+export function addPolicyFlags(command: Command): Command {
   return command
     .addOption(
-      new Option("--allow-missing-pkce-metadata", "accept an issuer that does not say that it supports PKCE").helpGroup(
-        RULES,
+      new Option("--allow-missing-pkce-metadata", "Accept an issuer whose metadata does not announce PKCE").helpGroup(
+        POLICY,
       ),
     )
     .addOption(
-      new Option(
-        "--allow-private-network",
-        "let a public server lead to this machine and into private networks",
-      ).helpGroup(RULES),
+      new Option("--allow-private-network", "Allow a public server to name loopback or private addresses").helpGroup(
+        POLICY,
+      ),
     )
     .addOption(
-      new Option("--allow-cross-origin-metadata", "follow resource metadata to another origin").helpGroup(RULES),
+      new Option("--allow-cross-origin-metadata", "Follow resource metadata to another origin").helpGroup(POLICY),
     )
     .addOption(
       new Option(
         "--allow-cross-origin-endpoints",
-        "accept an issuer that sends the code of a login to another origin",
-      ).helpGroup(RULES),
+        "Accept an issuer that sends the authorization code to another origin",
+      ).helpGroup(POLICY),
+    )
+    .addOption(new Option("--legacy-discovery", "Use the discovery rules of MCP revision 2025-03-26").helpGroup(POLICY))
+    .addOption(
+      new Option("--strict-resource", "Require the resource to be exactly the requested URL").helpGroup(POLICY),
     )
     .addOption(
-      new Option("--legacy-discovery", "follow the discovery rules of MCP revision 2025-03-26").helpGroup(RULES),
-    )
-    .addOption(new Option("--strict-resource", "the resource must be the very address that was asked").helpGroup(RULES))
-    .addOption(
-      new Option("--same-origin-endpoints", "take only issuers whose endpoints are all at their own origin").helpGroup(
-        RULES,
+      new Option("--same-origin-endpoints", "Require all endpoints of the issuer to share its origin").helpGroup(
+        POLICY,
       ),
     );
 }

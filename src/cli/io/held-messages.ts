@@ -1,34 +1,34 @@
-/** Messages that wait while something else has the terminal. */
+/** Messages that wait while something else uses the terminal. */
 
 import type { Io, OutStream } from "./io.js";
 import type { Progress } from "./progress.js";
 
-/** An {@link Io} whose messages can be kept back. */
+/** An {@link Io} whose messages can be held back. */
 export interface HeldMessages {
-  /** The one to print with. */
+  /** The `Io` to print with. */
   readonly io: Io;
-  /** Keeps back what is said from here on. `everything`: the steps of `--verbose` too, and progress is over for good. */
+  /** Holds back messages from now on. `everything`: also the steps of `--verbose`, and stops all progress. */
   hold(what: "talk" | "everything"): void;
-  /** Says what was kept back, and says at once again. */
+  /** Prints the held messages, and prints later ones at once again. */
   release(): void;
-  /** Whether anything waits to be said. */
+  /** Whether messages are held. */
   isWaiting(): boolean;
 }
 
-/** Wraps an `Io`; what is printed goes to `stdout`. Nothing is held at first. */
+/** Wraps an `Io`; output goes to `stdout`. Nothing is held at first. */
 export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessages {
-  const kept: (() => void)[] = [];
+  const held: (() => void)[] = [];
   const shown = new Set<Progress>();
   let holds: "nothing" | "talk" | "everything" = "nothing";
-  const keptWhile = (isHeld: () => boolean, tell: (text: string) => void) => (text: string) => {
-    if (isHeld()) kept.push(() => tell(text));
-    else tell(text);
+  const holdWhile = (isHeld: () => boolean, print: (text: string) => void) => (text: string) => {
+    if (isHeld()) held.push(() => print(text));
+    else print(text);
   };
   const talkIsHeld = () => holds !== "nothing";
   const allIsHeld = () => holds === "everything";
   return {
     io: {
-      // Standard input is opened by whoever asks for it first.
+      // The first access opens standard input.
       get stdin() {
         return io.stdin;
       },
@@ -37,10 +37,10 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
       env: io.env,
       settings: io.settings,
       with: (changed) => io.with(changed),
-      say: keptWhile(talkIsHeld, io.say),
-      // What would not be printed need not be kept.
-      verbose: io.settings.verbose === true ? keptWhile(allIsHeld, io.verbose) : () => {},
-      warn: keptWhile(talkIsHeld, io.warn),
+      say: holdWhile(talkIsHeld, io.say),
+      // What would not be printed need not be held.
+      verbose: io.settings.verbose === true ? holdWhile(allIsHeld, io.verbose) : () => {},
+      warn: holdWhile(talkIsHeld, io.warn),
       progress() {
         if (allIsHeld()) return { update() {}, stop() {} };
         const progress = io.progress();
@@ -54,8 +54,8 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
     },
     release() {
       holds = "nothing";
-      for (const tell of kept.splice(0)) tell();
+      for (const print of held.splice(0)) print();
     },
-    isWaiting: () => kept.length > 0,
+    isWaiting: () => held.length > 0,
   };
 }

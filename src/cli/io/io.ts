@@ -10,17 +10,17 @@ export type { Progress } from "./progress.js";
 export type { InStream } from "./stdin.js";
 export { type OutStream, PipeClosed } from "./stream.js";
 
-/** What the global flags decide about printing. */
+/** The printing settings of the global flags. */
 export interface IoSettings {
-  /** Hushes {@link Io.say} and progress. */
+  /** Silences {@link Io.say} and progress. */
   quiet?: boolean;
-  /** Lets {@link Io.verbose} print. */
+  /** Enables {@link Io.verbose}. */
   verbose?: boolean;
   /** `false` for `--no-color`. */
   color?: boolean;
 }
 
-/** Input, output and environment of one run. Data goes to `stdout`, everything said to a person to `stderr`. */
+/** Input, output and environment of one run. Data goes to `stdout`, messages to `stderr`. */
 export interface Io {
   readonly stdin: InStream;
   readonly stdout: OutStream;
@@ -30,13 +30,13 @@ export interface Io {
   readonly settings: Readonly<IoSettings>;
   /** The same streams under other settings, once the flags are known. */
   with(settings: IoSettings): Io;
-  /** Tells a person something; each line of the text is escaped. Hushed by `quiet`. */
+  /** Prints a message for the user; each line is escaped. Silenced by `quiet`. */
   say(text: string): void;
   /** Like {@link say}, printed only with `verbose`. */
   verbose(text: string): void;
-  /** Like {@link say}, with `warning: ` before it and never hushed. */
+  /** Like {@link say}, with the prefix `warning: `; never silenced. */
   warn(text: string): void;
-  /** A progress line on stderr; silent when that is no terminal or `quiet` is set. */
+  /** A progress line on stderr; silent if stderr is not a terminal or `quiet` is set. */
   progress(): Progress;
 }
 
@@ -59,12 +59,12 @@ function assemble(host: ProcessLike, env: Io["env"], line: ProgressLine, setting
   const stderr = outStream(host.stderr, { env, color, beforeWrite: line.clear });
   const print = (prefix: string, text: string) => {
     const lines = text.split("\n").map(escapeText).join("\n");
-    // Nobody to tell is no reason to fail.
+    // A closed stderr is not a failure.
     stderr.write(`${prefix}${lines}\n`).then(line.redraw, () => {});
   };
   const showsProgress = stderr.isTTY && settings.quiet !== true && env["TERM"] !== "dumb";
   return {
-    // Node opens standard input when it is first asked for, which most commands never do.
+    // Node opens standard input on the first access, which most commands never need.
     get stdin() {
       return inStream(host.stdin);
     },
@@ -80,7 +80,7 @@ function assemble(host: ProcessLike, env: Io["env"], line: ProgressLine, setting
   };
 }
 
-/** An {@link Io} that keeps what is printed. */
+/** An {@link Io} that records its output. */
 export interface MemoryIo extends Io {
   /** Everything written to stdout so far. */
   out(): string;
@@ -88,14 +88,14 @@ export interface MemoryIo extends Io {
   err(): string;
 }
 
-/** What {@link createMemoryIo} pretends. */
+/** Options of {@link createMemoryIo}. */
 export interface MemoryIoOptions extends IoSettings {
   /** Which streams are terminals. Default: none. */
   tty?: boolean | { stdin?: boolean; stdout?: boolean; stderr?: boolean };
-  /** What the terminals report as their width. */
+  /** The width that the terminals report. */
   columns?: number;
   env?: Readonly<Record<string, string | undefined>>;
-  /** What stdin holds. */
+  /** The content of stdin. */
   stdin?: string;
 }
 

@@ -1,26 +1,26 @@
-/** An output that waits until it is longer than the screen, and then goes somewhere else. */
+/** An output that is buffered until it is longer than the screen, and then goes to another output. */
 
 import { stripVTControlCharacters } from "node:util";
 import type { OutStream } from "./stream.js";
 import { textWidth } from "./width.js";
 
-/** Where a long output goes. */
+/** The target of a long output. */
 export interface LongOutput {
   write(text: string | Uint8Array): Promise<void>;
-  /** Resolves when the person has left it. */
+  /** Resolves when the user has closed it. */
   end(): Promise<void>;
 }
 
 /** A stream, and its end. */
 export interface PagedStream {
   readonly stream: OutStream;
-  /** Prints what was short enough to wait, or waits until the long output is left. */
+  /** Prints the buffered text, or waits until the user closes the long output. */
   end(): Promise<void>;
 }
 
 /**
- * Keeps what is written until it fills the screen of the terminal `out`; then `openLong` decides: what it gives gets
- * everything, and where it gives nothing, `out` does.
+ * Buffers the output until it fills the screen of the terminal `out`. Then everything goes to the output that `openLong`
+ * returns, or to `out` if it returns none.
  */
 export function pagedStream(out: OutStream, openLong: () => Promise<LongOutput | undefined>): PagedStream {
   const waiting: (string | Uint8Array)[] = [];
@@ -56,7 +56,7 @@ export function pagedStream(out: OutStream, openLong: () => Promise<LongOutput |
   };
 }
 
-/** Whether everything so far takes more lines than the screen has; the last one is the prompt's. */
+/** Whether the output so far takes more lines than the screen has; the last line is for the prompt. */
 function lineCounter({ columns, rows }: OutStream): (text: string | Uint8Array) => boolean {
   let lines = 0;
   let unfinished = "";

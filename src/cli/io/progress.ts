@@ -1,25 +1,25 @@
-/** The line on a terminal that tells how far a command is. */
+/** The progress line on a terminal. */
 
 import type { Writable } from "node:stream";
 import { escapeText } from "../../redact.js";
 
-/** A line on the terminal that tells how far a command is, and goes away. */
+/** A temporary progress line on the terminal. */
 export interface Progress {
-  /** Shows the text in place of the one before. */
+  /** Replaces the text. */
   update(text: string): void;
-  /** Takes the line away. A stopped progress shows nothing any more. */
+  /** Removes the line. A stopped progress shows nothing more. */
   stop(): void;
 }
 
 const ERASE_LINE = "\r\u001b[2K";
 
-/** The line itself, of which a terminal has one. */
+/** The line itself: one per terminal. */
 export interface ProgressLine {
-  /** Takes it away before something else is printed. */
+  /** Removes the line before something else is printed. */
   clear(): void;
-  /** Puts it back afterwards. */
+  /** Shows it again afterwards. */
   redraw(): void;
-  /** Begins to show progress, cut to the width that `columns` reports. */
+  /** Starts a progress, cut to the width that `columns` reports. */
   start(columns: () => number): Progress;
 }
 
@@ -57,8 +57,8 @@ export function progressLine(stream: Writable): ProgressLine {
 }
 
 /**
- * Cut so that it surely fits: what is not ASCII counts as two columns. Measuring it exactly takes a library that costs
- * half the start of the whole program, for a line that is gone a moment later.
+ * Cuts the text so that it certainly fits: a non-ASCII character counts as two columns. An exact measure needs a library
+ * that takes half the start-up time of the program, for a temporary line.
  */
 function cut(text: string, width: number): string {
   const characters = [...text];

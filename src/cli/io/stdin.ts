@@ -5,7 +5,7 @@ import { AgentAuthError } from "../../errors.js";
 
 /** Standard input. */
 export interface InStream {
-  /** Whether a person types. */
+  /** Whether stdin is a terminal. */
   readonly isTTY: boolean;
   /** The stream itself, for prompts and bridges. */
   readonly stream: Readable;

@@ -12,18 +12,18 @@ export type Colors = ReturnType<typeof picocolors.createColors>;
 
 /** Where output goes. */
 export interface OutStream {
-  /** Whether a person reads it on a terminal. */
+  /** Whether the stream is a terminal. */
   readonly isTTY: boolean;
-  /** The width of the terminal in columns, 20 to 1000; 80 when nothing tells. */
+  /** The width of the terminal in columns, 20 to 1000; 80 if unknown. */
   readonly columns: number;
-  /** The height of the terminal in lines, 2 to 1000; 24 when nothing tells. */
+  /** The height of the terminal in lines, 2 to 1000; 24 if unknown. */
   readonly rows: number;
   /** The formatting functions of this stream; `isColorSupported` says whether they do anything. */
   readonly colors: Colors;
   /**
-   * Writes text or bytes as they are and resolves when the reader has taken it and everything before it.
+   * Writes text or bytes unchanged, and resolves when the reader has taken them and everything before.
    *
-   * @throws {@link PipeClosed} when nobody reads any more; {@link AgentAuthError} when the stream fails otherwise
+   * @throws {@link PipeClosed} if the reader has closed the pipe; {@link AgentAuthError} when the stream fails otherwise
    */
   write(text: string | Uint8Array): Promise<void>;
 }
@@ -31,7 +31,7 @@ export interface OutStream {
 /** A `Writable` that may be a terminal, such as `process.stdout`. */
 export type TerminalStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
-/** What decides about a stream beside the stream itself. */
+/** Settings of a stream. */
 export interface StreamSettings {
   env: Readonly<Record<string, string | undefined>>;
   /** `false` switches colour off, whatever the environment says. */

@@ -1,8 +1,8 @@
-/** How many columns a text has where nothing tells how wide the terminal is, and the fewest that are taken for true. */
+/** The width if the terminal's is unknown, and the least width that is accepted. */
 export const COLUMNS = { usual: 80, least: 20 };
 
 /**
- * The size to print for: what the environment says, else what the terminal reports, else the usual one; at most 1000.
+ * The size to print for: the environment's, else the terminal's, else the usual one; at most 1000.
  *
  * @param setting the value of a variable such as `COLUMNS`
  */

@@ -1,11 +1,11 @@
-/** How many columns of a terminal a text takes. Texts must have passed `escapeText`. */
+/** The width of text in terminal columns. The text must have passed `escapeText`. */
 
 import stringWidth from "string-width";
 
 const ASCII = /^[\x20-\x7e]*$/;
 const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" });
 
-// A cell is measured for its column, for its cut and for its padding, and many cells are alike.
+// A cell is measured for its column, its cut and its padding, and many cells are equal.
 const measured = new Map<string, number>();
 const MOST_MEASURED = 4096;
 
@@ -20,7 +20,7 @@ export function textWidth(text: string): number {
   return width;
 }
 
-/** The text cut to at most `width` columns, with `…` as its last one where something is missing. */
+/** The text cut to at most `width` columns, with a final `…` if it is cut. */
 export function cutText(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let kept = "";

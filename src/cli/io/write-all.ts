@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import { AgentAuthError } from "../../errors.js";
 
-/** The reader closed the pipe. No failure: the command stops and ends with exit code 0. */
+/** The reader closed the pipe. Not a failure: the command stops with exit code 0. */
 export class PipeClosed extends Error {
   override readonly name = "PipeClosed";
 }
@@ -9,9 +9,9 @@ export class PipeClosed extends Error {
 const CLOSED = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
 
 /**
- * Writes text to a stream and resolves when the reader has taken it and everything before it.
+ * Writes text to a stream, and resolves when the reader has taken it and everything before.
  *
- * @throws {@link PipeClosed} when nobody reads any more; {@link AgentAuthError} when the stream fails otherwise
+ * @throws {@link PipeClosed} if the reader has closed the pipe; {@link AgentAuthError} when the stream fails otherwise
  */
 export function writeAll(stream: Writable, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -23,7 +23,7 @@ function writeFailure(error: NodeJS.ErrnoException): Error {
   if (CLOSED.has(error.code ?? "")) return new PipeClosed("the reader closed the pipe", { cause: error });
   return new AgentAuthError("internal_error", `the output cannot be written: ${error.message}`, {
     class: "internal",
-    hint: "look at the disk or the device that the output goes to",
+    hint: "check the disk or the device that the output goes to",
     cause: error,
   });
 }

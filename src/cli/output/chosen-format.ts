@@ -3,7 +3,7 @@ import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
 import type { Settings } from "../runtime/settings.js";
 
-/** The output format: the flag, else the profile's, else what suits the reader. */
+/** The output format: the flag, else the profile's, else the default for a terminal or a pipe. */
 export function formatOf(options: OutputFlags, settings: Pick<Settings, "output">, io: Io): Format {
   if (options.output) return options.output;
   if (options.json || options.jq !== undefined) return "json";

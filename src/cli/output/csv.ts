@@ -5,8 +5,8 @@ import { type Column, cellText, readPath } from "./value.js";
 import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
 /**
- * A header of paths, then a record an item. Text that a spreadsheet would run as a formula gets a `'` before it; apart
- * from that, what goes into a file or a pipe is the text as it is. On a terminal cells are escaped.
+ * A header of paths, then one record per item. Text that a spreadsheet would run as a formula gets a leading `'`;
+ * otherwise a file or a pipe gets the text unchanged. On a terminal cells are escaped.
  */
 export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext): Writer {
   const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
@@ -38,11 +38,10 @@ export function csvObject(_value: object, { io, reveal, header, csvRaw, fields }
   return toCsv(header ? [all.map(({ path }) => guard(shown(path))), row] : [row]);
 }
 
-// Spreadsheets skip blanks, quotes and what is invisible before they look for a formula, and take the full-width signs
-// for signs.
+// Spreadsheets skip blanks, quotes and invisible characters before a formula, and accept full-width signs.
 const FORMULA = /^[\s'"\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
 
-/** Puts a `'` before text that a spreadsheet would take for a formula. Taking it away again gives the text back. */
+/** Adds a leading `'` to text that a spreadsheet would read as a formula. Removing it restores the text. */
 export function guardFormula(text: string): string {
   return FORMULA.test(text) ? `'${text}` : text;
 }

@@ -1,4 +1,4 @@
-/** How a failure is told: two lines for people, one line of JSON for programs. */
+/** The report of a failure: two lines of text, or one line of JSON for programs. */
 
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError } from "../../errors.js";
 import { escapeText, quote, type Redactor } from "../../redact.js";
@@ -7,31 +7,31 @@ import type { Colors } from "../io/stream.js";
 import { exitCodeOf } from "../runtime/exit-codes.js";
 import { escapeJson } from "./safe-json.js";
 
-/** The JSON that a failed command leaves on stderr; absent fields are left out. */
+/** The JSON that a failed command prints on stderr; absent fields are omitted. */
 export interface ErrorReport {
   error: AgentAuthErrorJson & { exit_code: number };
 }
 
-/** How errors are told. */
+/** The style of error reports. */
 export interface ErrorStyle {
   /** One line of JSON instead of text. */
   json: boolean;
   /** The formatting functions of the stream. */
   colors: Colors;
-  /** What the process ends with, where a signal decides that and not the error. */
+  /** The exit code, if a signal decides it instead of the error. */
   exitCode?: number | undefined;
   /** Masks the secrets of this run. */
   redactor: Pick<Redactor, "redact">;
-  /** Adds the stack and what led to the error, in text only. */
+  /** Adds the stack and the causes of the error, in text only. */
   debug?: boolean;
 }
 
-/** Prints a failure on stderr and gives it as the error that decides the exit code. */
+/** Prints a failure on stderr, and returns the error that decides the exit code. */
 export function reportError(
   thrown: unknown,
   { io, ...style }: Omit<ErrorStyle, "colors"> & { io: Io },
 ): AgentAuthError {
-  // Where stderr is closed, the exit code alone has to tell.
+  // If stderr is closed, the exit code alone reports the failure.
   io.stderr.write(formatError(thrown, { ...style, colors: io.stderr.colors })).catch(() => {});
   return toAgentAuthError(thrown);
 }
@@ -67,7 +67,7 @@ function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): Error
   };
 }
 
-/** The thrown value as an {@link AgentAuthError}; anything else that was thrown is a bug in this program. */
+/** The thrown value as an {@link AgentAuthError}; any other value is a bug in this program. */
 function toAgentAuthError(thrown: unknown): AgentAuthError {
   if (isAgentAuthError(thrown)) return thrown;
   return new AgentAuthError("internal_error", `a bug in agentauth: ${describe(thrown)}`, {
@@ -82,7 +82,7 @@ function describe(thrown: unknown): string {
   return typeof thrown === "string" ? thrown : quote(thrown);
 }
 
-/** Errors lead to errors; a chain longer than this goes in circles. */
+/** The depth of the cause chain, which may be circular. */
 const DEEPEST = 10;
 
 function stackLines(thrown: unknown, redactor: Pick<Redactor, "redact">): string[] {

@@ -1,26 +1,26 @@
-/** How wide the columns of a table are on a terminal. */
+/** The widths of the columns of a table on a terminal. */
 
 /** The blanks between two columns. */
 export const GAP = 2;
 
-/** What a column wants: `natural` shows every cell whole, below `minimum` it is of no use. */
-export interface ColumnWish {
+/** The widths of a column: `natural` shows every cell whole, `minimum` is the least useful one. */
+export interface ColumnWidths {
   natural: number;
   minimum: number;
 }
 
-/** The widths of the columns; `undefined` where they do not all fit. */
-export function fitColumns(wishes: readonly ColumnWish[], available: number): number[] | undefined {
-  const least = wishes.map(({ minimum }) => minimum);
+/** The widths of the columns; `undefined` if they do not all fit. */
+export function fitColumns(columnWidths: readonly ColumnWidths[], available: number): number[] | undefined {
+  const least = columnWidths.map(({ minimum }) => minimum);
   if (total(least) > available) return undefined;
   return growColumns(
     least,
-    wishes.map(({ natural }) => natural),
+    columnWidths.map(({ natural }) => natural),
     available,
   );
 }
 
-/** The widths with the room that is left given to the columns that want more, the narrowest first. */
+/** Distributes the remaining space to the columns that need more, the narrowest first. */
 export function growColumns(widths: readonly number[], natural: readonly number[], available: number): number[] {
   const wanted = widths.map((width, index) => Math.max(width, natural[index] ?? 0));
   if (total(wanted) <= available) return wanted;

@@ -7,25 +7,25 @@ import type { Io } from "../io/io.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
 import type { Writer, WriterContext } from "./writer-types.js";
 
-/** The part of jq-wasm that is used: every output of an expression over JSON texts. */
+/** The part of jq-wasm that we use: every output of an expression over JSON texts. */
 export interface Jq {
   json(input: string, expression: string): unknown[];
 }
 
-/** Gets jq ready. */
+/** Loads jq. */
 export type LoadJq = () => Promise<Jq>;
 
 // The release is named because the registry's default one takes quadratic time.
-const INSTALL = "npm install jq-wasm@3.0.0-jq-1.8.2 (with --global where agentauth is installed so)";
+const INSTALL = "npm install jq-wasm@3.0.0-jq-1.8.2 (add --global if agentauth is installed globally)";
 
 const loadJqWasm: LoadJq = async () => (await import("jq-wasm")).loadJq();
 
 /**
- * Runs the expression on each item (`each`), or once on the whole array when the list has ended; an aborted array is
- * never shown to it. Strings come out without quotes, their line breaks and tabs as they are and all else that acts on a
- * terminal escaped; other values as JSON on one line.
+ * Runs the expression on each item (`each`), or once on the whole array when the list has ended; never on an
+ * aborted array. Strings are printed without quotes, with line breaks and tabs, and other control characters
+ * escaped; other values as JSON on one line.
  *
- * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with what jq says about the expression
+ * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with jq's error about the expression
  */
 export function jqWriter(
   expression: string,
@@ -42,14 +42,14 @@ export function jqWriter(
       else collected.push(stringifyItems(items, ",", style));
     },
     async end() {
-      // An expression that cannot work is an error for an empty list too.
+      // An invalid expression is an error for an empty list too.
       await printResults(await filter(mode.each ? "" : `[${collected.join(",")}]`), io);
     },
     async abort() {},
   };
 }
 
-/** The expression, which `flag` gave, as a function from JSON texts to its outputs. */
+/** The expression of `flag` as a function from JSON texts to its outputs. */
 export function jqFilter(
   expression: string,
   load: LoadJq = loadJqWasm,
@@ -62,7 +62,7 @@ export function jqFilter(
     });
     const jq = await loading;
     try {
-      // jq would take an expression that begins with "-" for an option.
+      // jq would read an expression that starts with "-" as an option.
       return jq.json(input, expression.startsWith("-") ? ` ${expression}` : expression);
     } catch (error) {
       throw refused(error, flag);
@@ -71,7 +71,7 @@ export function jqFilter(
 }
 
 /**
- * Refuses the formats that a jq expression makes no sense with; `table`, `wide` and `plain` then mean JSON.
+ * Refuses the formats that do not work with a jq expression; `table`, `wide` and `plain` then mean JSON.
  *
  * @throws {@link AgentAuthError} `usage`
  */
@@ -79,17 +79,17 @@ export function refuseJqWith(format: Format): void {
   if (OUTPUT_FORMATS[format].jq !== "refused") return;
   throw new AgentAuthError("usage", `--jq does not work with -o ${format}`, {
     class: "usage",
-    hint: "use -o json (the expression sees the whole array) or -o ndjson (it sees each item)",
+    hint: "use -o json (the expression runs on the whole array) or -o ndjson (it runs on each item)",
   });
 }
 
-/** Prints what jq gave. */
+/** Prints the outputs of jq. */
 export async function printResults(results: readonly unknown[], io: Io): Promise<void> {
   const lines = results.map((value) => (typeof value === "string" ? shown(value) : escapeJson(JSON.stringify(value))));
   if (lines.length > 0) await io.stdout.write(`${lines.join("\n")}\n`);
 }
 
-/** What an expression lays out in lines and columns (`@tsv`) stays so; a pipe may end on a terminal too. */
+/** Keeps line breaks and tabs (`@tsv`), and escapes the rest, since a pipe may end on a terminal too. */
 function shown(text: string): string {
   return text.replace(/[^\n\t]+/g, escapeText);
 }
@@ -103,7 +103,7 @@ function notInstalled(cause: unknown, flag: string): AgentAuthError {
 }
 
 const OF_ARRAY = /Cannot index array with/;
-const EACH = "an array comes apart with .[] as in '.[] | .id'; a list is one array, and with -o ndjson item by item";
+const EACH = "split the array with .[] as in '.[] | .id'; a list is one array, or with -o ndjson item by item";
 
 function refused(error: unknown, flag: string): AgentAuthError {
   const said = error instanceof Error ? error.message : String(error);
@@ -112,7 +112,7 @@ function refused(error: unknown, flag: string): AgentAuthError {
     `${flag}: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
     {
       class: "usage",
-      hint: OF_ARRAY.test(said) ? EACH : "the expression is one of jq 1.8: https://jqlang.org/manual/v1.8/",
+      hint: OF_ARRAY.test(said) ? EACH : "the syntax is that of jq 1.8: https://jqlang.org/manual/v1.8/",
       cause: error,
     },
   );

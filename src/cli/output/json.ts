@@ -4,8 +4,8 @@ import { stringifyItems } from "./safe-json.js";
 import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
 /**
- * One array, streamed: indented on a terminal, one item a line elsewhere. An aborted array stays open, so that no
- * parser takes it for the whole list.
+ * One array, streamed: indented on a terminal, one item per line elsewhere. An aborted array stays open, so that no
+ * parser accepts it as the whole list.
  */
 export function jsonWriter({ io, paths, reveal }: WriterContext): Writer {
   const indent = io.stdout.isTTY ? 2 : 0;
@@ -18,7 +18,7 @@ export function jsonWriter({ io, paths, reveal }: WriterContext): Writer {
       const text = stringifyItems(items, ",\n", style);
       const start = open ? ",\n" : `[${lineBreak}`;
       open = true;
-      // A break inside a string is escaped: every "\n" here stands between tokens.
+      // A line break inside a string is escaped: every "\n" here is between tokens.
       await io.stdout.write(start + (indent ? `  ${text.replaceAll("\n", "\n  ")}` : text));
     },
     end: () => io.stdout.write(open ? `${lineBreak}]\n` : "[]\n"),
@@ -28,7 +28,7 @@ export function jsonWriter({ io, paths, reveal }: WriterContext): Writer {
   };
 }
 
-/** One item a line. */
+/** One item per line. */
 export function ndjsonWriter({ io, paths, reveal }: WriterContext): Writer {
   const style = { reveal, paths };
   return {

@@ -1,4 +1,4 @@
-/** Printing one object, for the commands that get a single thing. */
+/** Prints one object, for the commands that return a single one. */
 
 import { type Format, OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
@@ -9,14 +9,14 @@ import { type CellStyle, type Column, cellText, leaves, readPath, valueText } fr
 import type { OutputOptions } from "./writer.js";
 import type { ObjectField } from "./writer-types.js";
 
-/** How one object is printed; its columns are needed only for headings and times. */
+/** Options of one object; its columns are needed only for headings and times. */
 export type ObjectOptions = Partial<OutputOptions>;
 
 /**
  * Prints one object: `key: value` lines for `table` and `wide`, tab-separated ones for `plain`, one record for `csv`,
  * and the object itself for the others.
  *
- * @throws `AgentAuthError` `usage` as `createWriter` does; `PipeClosed` when nobody reads any more
+ * @throws `AgentAuthError` `usage` as `createWriter` does; `PipeClosed` if the reader has closed the pipe
  */
 export async function printObject(io: Io, format: Format, value: object, options: ObjectOptions = {}): Promise<void> {
   const set = {

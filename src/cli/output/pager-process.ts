@@ -12,11 +12,11 @@ type Env = Readonly<Record<string, string | undefined>>;
 /**
  * Starts the pager: `AGENTAUTH_PAGER`, else `PAGER`, else `less`, split into words and run without a shell.
  *
- * From here on Ctrl-C is the pager's: it ends the listing where that goes on still, and never leaves a pager without its
- * parent on the terminal.
+ * From now on the pager handles Ctrl-C. Our own handler only stops a running list, and never exits before the pager, which
+ * would lose the terminal.
  *
- * @param stop aborted with {@link PipeClosed} when the pager is left, and with the error for the signal that came
- * @returns undefined where none is wanted or none can be started
+ * @param stop aborted with {@link PipeClosed} when the user quits the pager, and with the error of a signal
+ * @returns undefined if no pager is set or none can be started
  */
 export async function startPager(context: CommandContext, stop: AbortController): Promise<LongOutput | undefined> {
   const own = context.lend();
@@ -32,7 +32,7 @@ export async function startPager(context: CommandContext, stop: AbortController)
   return undefined;
 }
 
-/** The words of the command; none where an empty variable or `cat` says that none is wanted. */
+/** The words of the command; none for an empty variable or `cat`. */
 function pagerWords(env: Env, io: Io): string[] {
   const name = ["AGENTAUTH_PAGER", "PAGER"].find((one) => env[one] !== undefined);
   if (name === undefined) return ["less"];
@@ -41,20 +41,20 @@ function pagerWords(env: Env, io: Io): string[] {
     return words.length === 1 && words[0] === "cat" ? [] : words;
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    io.warn(`${name} ${quote(env[name])} is not a command; printed without a pager`);
+    io.warn(`${name} ${quote(env[name])} is not a valid command; printing without a pager`);
     return [];
   }
 }
 
-/** The running pager, or undefined with a word about why there is none. */
+/** The running pager; undefined, with a message, if it cannot be started. */
 async function launch([program = "", ...args]: string[], env: Env, io: Io): Promise<ChildProcess | undefined> {
   const child = spawn(program, args, {
     stdio: ["pipe", "inherit", "inherit"],
-    // What we print is UTF-8, whatever the locale.
+    // Our output is UTF-8 in every locale.
     env: { LESS: "FRX", LESSCHARSET: "utf-8", ...withoutOurs(env) },
     shell: false,
   });
-  // Left before it has read everything, it breaks the pipe; the write that failed tells.
+  // A pager that quits early breaks the pipe; the failed write reports that.
   child.stdin?.on("error", () => {});
   return new Promise((resolve) => {
     child.once("spawn", () => resolve(child));
@@ -65,29 +65,29 @@ async function launch([program = "", ...args]: string[], env: Env, io: Io): Prom
   });
 }
 
-/** Our own settings hold credentials, which are none of the pager's business. */
+/** Our own variables may contain credentials, which the pager must not get. */
 function withoutOurs(env: Env): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.toUpperCase().startsWith("AGENTAUTH_")));
 }
 
-interface Surroundings {
+interface PagerContext {
   own: LentProcess;
   stop: AbortController;
   io: Io;
 }
 
-function attend(child: ChildProcess, program: string, { own, stop, io }: Surroundings): LongOutput {
+function attend(child: ChildProcess, program: string, { own, stop, io }: PagerContext): LongOutput {
   const { stdin } = child;
   let hasAll = false;
-  const release = answer(child, (name) => {
-    // Once it has everything, Ctrl-C is between the person and the pager.
+  const release = listen(child, (name) => {
+    // Once the pager has everything, Ctrl-C is for the pager only.
     if (hasAll && name === "SIGINT") return false;
     stop.abort(new AgentAuthError("aborted", `ended by ${name}`, { class: "aborted" }));
     return true;
   });
   const gone = new Promise<number | null>((resolve) => {
     child.once("exit", (code) => {
-      if (!hasAll) stop.abort(new PipeClosed("the pager was left"));
+      if (!hasAll) stop.abort(new PipeClosed("the user quit the pager"));
       resolve(code);
     });
   });
@@ -97,28 +97,28 @@ function attend(child: ChildProcess, program: string, { own, stop, io }: Surroun
       hasAll = true;
       stdin?.end();
       const code = await gone;
-      const told = release();
+      const received = release();
       own.giveBack();
       if (code) io.warn(`the pager ${quote(program)} ended with exit code ${code}; --no-pager prints without one`);
-      // What it means for the exit code of this run is decided where every signal is heard.
-      if (told) process.emit(told, told);
+      // The signal handler of the run decides the exit code.
+      if (received) process.emit(received, received);
     },
   };
 }
 
 /**
- * Hears SIGINT and SIGTERM. A terminal's Ctrl-C has reached the pager as well, which does with it what it likes.
+ * Listens for SIGINT and SIGTERM. The terminal sends Ctrl-C to the pager as well.
  *
- * @returns takes the listeners away, and tells which signal means the end of this run
+ * @returns a function that removes the listeners, and returns the signal that ends this run
  */
-function answer(child: ChildProcess, onSignal: (name: "SIGINT" | "SIGTERM") => boolean) {
-  let told: "SIGINT" | "SIGTERM" | undefined;
+function listen(child: ChildProcess, onSignal: (name: "SIGINT" | "SIGTERM") => boolean) {
+  let received: "SIGINT" | "SIGTERM" | undefined;
   const onInt = () => {
-    if (onSignal("SIGINT")) told ??= "SIGINT";
+    if (onSignal("SIGINT")) received ??= "SIGINT";
   };
   const onTerm = () => {
     onSignal("SIGTERM");
-    told = "SIGTERM";
+    received = "SIGTERM";
     child.kill("SIGTERM");
   };
   process.on("SIGINT", onInt);
@@ -126,6 +126,6 @@ function answer(child: ChildProcess, onSignal: (name: "SIGINT" | "SIGTERM") => b
   return () => {
     process.off("SIGINT", onInt);
     process.off("SIGTERM", onTerm);
-    return told;
+    return received;
   };
 }

@@ -1,4 +1,4 @@
-/** Output that is longer than the screen goes through the person's pager, as git's and man's does. */
+/** Output that is longer than the screen goes through the user's pager, as in git and man. */
 
 import type { Format } from "../flags/formats.js";
 import { heldMessages } from "../io/held-messages.js";
@@ -7,28 +7,27 @@ import { pagedStream } from "../io/paged-stream.js";
 import type { CommandContext } from "../runtime/context.js";
 import { startPager } from "./pager-process.js";
 
-/** What decides whether there is a pager. */
+/** The flags that decide whether a pager is used. */
 export interface PagerFlags {
   format: Format;
   /** `false` for `--no-pager`. */
   pager?: boolean;
-  /** `false` for `--no-input`, and where an AI agent runs us. */
+  /** `false` for `--no-input`, and if an AI agent runs us. */
   input?: boolean;
 }
 
 /**
- * Does the work with an output that turns to the pager once it is longer than the screen, and waits until the person
- * has left the pager. Messages for people wait until then. Where nobody is there to turn pages, the work is done with
- * the output as it is.
+ * Runs the work with an output that starts the pager once it is longer than the screen, and waits until the user quits
+ * the pager. Messages are held until then. Without an interactive terminal, the work gets the output unchanged.
  *
- * @throws what the work throws; {@link PipeClosed} when the pager was left before it had everything
+ * @throws what the work throws; {@link PipeClosed} if the user quits the pager before it has everything
  */
 export async function withPager(
   context: CommandContext,
   flags: PagerFlags,
   work: (context: CommandContext) => Promise<void>,
 ): Promise<void> {
-  if (!hasPerson(context, flags)) return work(context);
+  if (!isInteractive(context, flags)) return work(context);
   const stop = new AbortController();
   const follow = () => stop.abort(context.signal.reason);
   if (context.signal.aborted) follow();
@@ -39,12 +38,12 @@ export async function withPager(
     return pager;
   });
   const messages = heldMessages(context.io, stdout.stream);
-  // What is said about a list that waits comes after it.
+  // Messages about a buffered list come after it.
   messages.hold("talk");
   try {
     const outcome = await settled(work(context.with({ io: messages.io, signal: stop.signal })));
     await stdout.end();
-    // However the work tells that nobody read on.
+    // Whatever error the work throws after the user quits the pager.
     if (stop.signal.reason instanceof PipeClosed) throw stop.signal.reason;
     if ("error" in outcome) throw outcome.error;
   } finally {
@@ -53,7 +52,7 @@ export async function withPager(
   }
 }
 
-function hasPerson({ io }: CommandContext, { format, pager, input }: PagerFlags): boolean {
+function isInteractive({ io }: CommandContext, { format, pager, input }: PagerFlags): boolean {
   if (!io.stdout.isTTY || format === "ndjson" || pager === false || input === false) return false;
   if (io.env["AGENTAUTH_NO_INPUT"] || io.env["TERM"] === "dumb") return false;
   return /^(?:false|0|no|off)?$/i.test(io.env["CI"] ?? "");

@@ -4,12 +4,12 @@ import { escapeText } from "../../redact.js";
 import { cellText } from "./value.js";
 import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
-/** One item a line, its columns separated by tabs, never cut, without a header. */
+/** One item per line, its columns separated by tabs, never cut, without a header. */
 export function plainWriter({ io, columns, reveal }: WriterContext): Writer {
   return lineWriter(io, (item) => columns.map((column) => escapeText(cellText(item, column, { reveal }))).join("\t"));
 }
 
-/** One id a line. */
+/** One id per line. */
 export function idWriter({ io, reveal }: WriterContext): Writer {
   return lineWriter(io, (item) => idText(item, reveal));
 }

@@ -1,4 +1,4 @@
-/** The records view: a block of `key: value` lines an item, for narrow terminals and single objects. */
+/** The records view: a block of `key: value` lines per item, for narrow terminals and single objects. */
 
 import { textWidth } from "../io/width.js";
 

@@ -1,28 +1,28 @@
-/** JSON that is safe to show and parses back equal: what a terminal could act on is `\u`-escaped. */
+/** JSON that is safe to show and parses back equal: control characters are `\u`-escaped. */
 
 import { MASK } from "../../redact.js";
 import { project, toPlain } from "./value.js";
 
-/** How items become JSON. */
+/** The style of JSON. */
 export interface JsonStyle {
-  /** Prints a `client_secret` as it is. */
+  /** Prints a `client_secret` unmasked. */
   reveal: boolean;
   /** Keeps only these paths of each item. */
   paths?: readonly string[] | undefined;
-  /** Spaces a level; none for one line. */
+  /** Spaces per level; none for one line. */
   indent?: number | undefined;
 }
 
-// JSON.stringify escapes C0 and lone surrogates itself; "\n" only ever stands between its tokens.
+// JSON.stringify escapes C0 and lone surrogates itself; "\n" occurs only between its tokens.
 const UNUSUAL = /[^\n\x20-\x7e]+/g;
-// A pile of more than eight marks would paint over its neighbours.
+// A stack of more than eight marks would overlap the neighbouring lines.
 const UNSAFE =
   /[\x7f-\x9f\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|[^\S\n ]|\p{M}{9,}/gu;
 const BARE_SECRET = new RegExp(`"client_secret":(?! ?(?:"${MASK.replaceAll("*", "\\*")}"|null))`);
 
 /** The text of JSON with every control, bidi and invisible character as a `\u` escape. */
 export function escapeJson(json: string): string {
-  // The exact class is slow, and most of the text needs no such look.
+  // The exact class is slow, and most of the text does not need it.
   return json.replace(UNUSUAL, (run) => run.replace(UNSAFE, (found) => found.split("").map(escapeUnit).join("")));
 }
 
@@ -30,12 +30,12 @@ function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** The JSON of each item, joined; one check a batch finds what is to be masked or escaped. */
+/** The JSON of each item, joined; one check per batch finds what to mask or escape. */
 export function stringifyItems(items: readonly unknown[], separator: string, style: JsonStyle): string {
   const { paths, reveal } = style;
   const picked = paths === undefined ? items : items.map((item) => project(item, paths));
   const text = join(reveal ? picked.map((item) => toPlain(item, true)) : picked, separator, style);
-  // Items from the SDK mask themselves; a copy is only worth its price for the others.
+  // Items from the SDK mask themselves; only the others need a copy.
   if (reveal || !BARE_SECRET.test(text)) return escapeJson(text);
   return escapeJson(
     join(

@@ -1,8 +1,8 @@
-/** `-o table` and `-o wide`, and the records that a narrow terminal gets instead. */
+/** `-o table` and `-o wide`, and the records for a narrow terminal. */
 
 import { escapeText } from "../../redact.js";
 import { cutText, textWidth } from "../io/width.js";
-import { type ColumnWish, fitColumns, growColumns } from "./fit.js";
+import { type ColumnWidths, fitColumns, growColumns } from "./fit.js";
 import { rowText, tableText } from "./layout.js";
 import { recordText } from "./records.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
@@ -14,9 +14,9 @@ const CHUNK = 200;
 const NARROW = 6;
 
 /**
- * Rows under a heading. With `fit`, a terminal's width decides: cells of long text are cut, and stderr says so once;
- * where not every column has room, items come as records, since nobody misses a column that is not there. In a pipe
- * nothing is cut. cli-table3 draws a bounded table; the rows of a long list are printed as they come.
+ * Rows under a header. With `fit`, the table fits the terminal: long cells are cut, and stderr reports that once; if not
+ * every column fits, items are printed as records, since a missing column would go unnoticed. In a pipe nothing is cut.
+ * cli-table3 draws a bounded table; the rows of a long list are printed as they arrive.
  */
 export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): Writer {
   const { io, columns } = context;
@@ -32,7 +32,7 @@ export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): 
   };
   const finish = async () => {
     await flush(true);
-    print.tellWhatIsCut();
+    print.reportCutCells();
   };
   return {
     async write(items) {
@@ -56,11 +56,11 @@ export function recordObject(_value: object, context: ObjectContext): string {
 
 /** A cell of a table or a record: escaped, with `-` for no value. */
 export function shownCell(text: string): string {
-  // A mark that has nothing before it would land on the neighbour.
+  // A leading combining mark would attach to the neighbouring cell.
   return escapeText(text).replace(/^\p{M}/u, "\u25cc$&") || "-";
 }
 
-/** Cells for people on a terminal, cells that keep every digit elsewhere. */
+/** Readable cells on a terminal, exact cells elsewhere. */
 export function cellStyle({ io, reveal, now }: Pick<WriterContext, "io" | "reveal" | "now">): CellStyle {
   return { reveal, now: io.stdout.isTTY ? now : undefined, listSeparator: ", " };
 }
@@ -81,7 +81,7 @@ function rowPrinter({ io, columns, header, bounded }: WriterContext, available: 
     const measured = columns.map((_, index) => Math.max(...cells.map((row) => textWidth(row[index] ?? ""))));
     widths = widths
       ? growColumns(widths, measured, available)
-      : (fitColumns(wishes(columns, measured, header ? headings : []), available) ?? []);
+      : (fitColumns(columnWidths(columns, measured, header ? headings : []), available) ?? []);
     if (widths.length === 0) return records(cells, first);
     const lines = first && header ? [headings, ...cells] : cells;
     const fitted = widths;
@@ -99,13 +99,17 @@ function rowPrinter({ io, columns, header, bounded }: WriterContext, available: 
     );
     return `${first ? "" : "\n"}${blocks.join("\n")}`;
   };
-  const tellWhatIsCut = () => {
+  const reportCutCells = () => {
     if (cut) io.say("cells that end with … are cut; -o wide and -o plain show them whole");
   };
-  return { rows, tellWhatIsCut };
+  return { rows, reportCutCells };
 }
 
-function wishes(columns: readonly Column[], measured: readonly number[], headings: readonly string[]): ColumnWish[] {
+function columnWidths(
+  columns: readonly Column[],
+  measured: readonly number[],
+  headings: readonly string[],
+): ColumnWidths[] {
   return columns.map(({ path, kind }, index) => {
     const heading = textWidth(headings[index] ?? "");
     const natural = Math.max(heading, measured[index] ?? 0);

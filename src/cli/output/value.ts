@@ -1,8 +1,8 @@
-/** What stands in a cell: a value found by its path, with secrets masked, as text. */
+/** The text of a cell: the value at a path, with secrets masked. */
 
 import { MASK } from "../../redact.js";
 
-/** How a column's values are shown: `time` is Unix seconds or RFC 3339, `name` a text that is of no use when cut. */
+/** How a column's values are shown: `time` is Unix seconds or RFC 3339, `name` a text that must not be cut. */
 export type ColumnKind = "text" | "name" | "time" | "number" | "bool" | "list";
 
 /** One column of a list. */
@@ -15,17 +15,17 @@ export interface Column {
   kind?: ColumnKind;
 }
 
-/** How a cell is written. */
+/** The style of a cell. */
 export interface CellStyle {
-  /** Prints a `client_secret` as it is. */
+  /** Prints a `client_secret` unmasked. */
   reveal: boolean;
-  /** Where given, times are relative to it: the current time in milliseconds. Otherwise they are RFC 3339 in UTC. */
+  /** The current time in milliseconds, for relative times. Without it times are RFC 3339 in UTC. */
   now?: (() => number) | undefined;
-  /** What separates the parts of a list of plain values; without it lists are JSON. */
+  /** The separator for a list of plain values; without it lists are JSON. */
   listSeparator?: string | undefined;
 }
 
-/** The value at a path, `undefined` where there is none. Only own properties count. */
+/** The value at a path, `undefined` if there is none. Only own properties count. */
 export function readPath(item: unknown, path: string): unknown {
   let value = item;
   for (const key of path.split(".")) {
@@ -35,7 +35,7 @@ export function readPath(item: unknown, path: string): unknown {
   return value;
 }
 
-/** The item with nothing but the values at the paths, nested as they were. Absent ones are left out. */
+/** The item with only the values at the paths, nested as before. Absent values are omitted. */
 export function project(item: unknown, paths: readonly string[]): object {
   const out: Record<string, unknown> = Object.create(null);
   for (const path of paths) {
@@ -54,8 +54,8 @@ export function project(item: unknown, paths: readonly string[]): object {
 }
 
 /**
- * A copy of plain data in which every `client_secret`, at any depth, is masked or, with `reveal`, printable. Objects
- * of a class are taken as they are: they know how they may be shown.
+ * A copy of plain data in which every `client_secret`, at any depth, is masked or, with `reveal`, printable. Instances
+ * of classes are not copied: they mask themselves.
  */
 export function toPlain(value: unknown, reveal: boolean): unknown {
   if (Array.isArray(value)) return value.map((part) => toPlain(part, reveal));
@@ -69,7 +69,7 @@ function secretOr(key: string, value: unknown, reveal: boolean): unknown {
   return toPlain(value, reveal);
 }
 
-/** Plain data, also with the prototype that hides a secret: one that no class stands behind. */
+/** Whether the value is plain data, also with the prototype that hides a secret: no instance of a class. */
 function isRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -77,12 +77,12 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return Object.getPrototypeOf(prototype) === Object.prototype && !Object.hasOwn(prototype as object, "constructor");
 }
 
-/** The value of a column as text, not escaped; empty where the item has none. */
+/** The value of a column as text, not escaped; empty if the item has none. */
 export function cellText(item: unknown, { path, kind }: Column, style: CellStyle): string {
   return valueText(path.slice(path.lastIndexOf(".") + 1), readPath(item, path), kind, style);
 }
 
-/** The value of a property as text, not escaped; the property's name tells whether it is a secret. */
+/** The value of a property as text, not escaped; the property's name decides whether it is a secret. */
 export function valueText(key: string, found: unknown, kind: ColumnKind | undefined, style: CellStyle): string {
   const value = secretOr(key, found, style.reveal);
   if (value === undefined || value === null) return "";
@@ -98,7 +98,7 @@ export function valueText(key: string, found: unknown, kind: ColumnKind | undefi
   return JSON.stringify(value) ?? "";
 }
 
-/** The values inside an object that are no objects themselves, each with its path and its own key. */
+/** The leaf values of an object, each with its path and its own key. */
 export function leaves(value: object, prefix = ""): { path: string; key: string; value: unknown }[] {
   return Object.entries(value).flatMap(([key, part]) => {
     const path = prefix + key;
@@ -119,7 +119,7 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 const LAST_SECOND = 8.64e12;
 
 function timeText(seconds: number, now: (() => number) | undefined): string {
-  // Beyond what a Date holds the number itself says more than an error.
+  // Outside the range of Date, print the number.
   if (!(Math.abs(seconds) <= LAST_SECOND)) return String(seconds);
   if (now === undefined) return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
   const distance = seconds - now() / 1000;

@@ -1,6 +1,6 @@
 import { textWidth } from "../io/width.js";
 
-/** Text broken at its blanks into lines of at most `width` columns; a longer word has a line of its own. */
+/** Text broken at its blanks into lines of at most `width` columns; a longer word gets its own line. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";

@@ -1,4 +1,4 @@
-/** `-o yaml`: a sequence that YAML 1.1 and 1.2 readers understand alike. */
+/** `-o yaml`: a sequence that YAML 1.1 and 1.2 readers parse equally. */
 
 import type { ScalarTag, Tags } from "yaml";
 import { project, toPlain } from "./value.js";
@@ -26,14 +26,14 @@ export function yamlObject(value: object, { paths, reveal }: ObjectContext): Pro
   return toYaml(paths === undefined ? value : project(value, paths), reveal);
 }
 
-// A pile of more than eight marks would paint over its neighbours.
+// A stack of more than eight marks would overlap the neighbouring lines.
 const UNSAFE =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|[^\S ]|\p{M}{9,}/u;
 const UNSAFE_SHOWN = new RegExp(`(?!\\n)(?:${UNSAFE.source})`, "gu");
 
 /** A value as YAML: ambiguous strings quoted, and every control, bidi and invisible character as an escape. */
 export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
-  // In the bundle a CommonJS package has all its names in `default`.
+  // In the bundle, the exports of a CommonJS package are all in `default`.
   const {
     default: { Document, visit },
   } = await import("yaml");
@@ -48,7 +48,7 @@ export async function toYaml(value: unknown, reveal: boolean): Promise<string> {
   return document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
 }
 
-/** Strings escaped where they are written: what is too long for a key on one line is known only then. */
+/** Escapes strings when they are written: only then it is known which key is too long for one line. */
 function customTags(tags: Tags): Tags {
   return tags.map((tag) => {
     if (typeof tag !== "object" || tag.tag !== "tag:yaml.org,2002:str" || !("stringify" in tag)) return tag;

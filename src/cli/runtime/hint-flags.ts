@@ -13,7 +13,7 @@ const OF_LOGIN: ReadonlySet<string> = new Set([
   ...["--allow-cross-origin-endpoints", "--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
 ]);
 /** With another heading a flag of the same name means something else: the scope of a token that is exchanged. */
-const HEADINGS = /^(?:Sign-in|Rules to lift|The client|Which service|Network)/;
+const HEADINGS = /^(?:Login|Security policy|The client|Service|Network)/;
 
 const WORD = String.raw`(?:"[^"]*"|'[^']*'|\\.|[^\s"'\\])+`;
 /** A hint that ends in the command that signs in, with whatever flags it has. */

@@ -11,6 +11,6 @@ export function checkShowSecrets(options: { showSecrets?: unknown; yes?: unknown
   if (/^(?:false|0|no|off)?$/i.test(env["CI"] ?? "")) return;
   throw new AgentAuthError("usage", "--show-secrets would print secrets into the log of a CI job (CI is set)", {
     class: "usage",
-    hint: "leave it out; where the output goes into no log, give --yes too",
+    hint: "leave --show-secrets out; if no log records the output, add --yes",
   });
 }

@@ -1,11 +1,15 @@
 import type { CommanderError } from "commander";
 import { AgentAuthError } from "../../errors.js";
-import { quote } from "../../redact.js";
+import { quote, shellWord } from "../../redact.js";
 import { secretFlagError } from "./secret-flags.js";
 import { suggest } from "./suggest.js";
 
-/** An error of the parser, and the command whose line it was. */
-export type ParserError = CommanderError & { command?: string };
+/** An error of the parser, with its command, the first unexpected argument, and the flag that takes an id instead. */
+export type ParserError = CommanderError & {
+  command?: string;
+  unexpected?: string | undefined;
+  idFlag?: string | undefined;
+};
 
 const BAD_VALUE = /^option '(?:-\w, )?(?<name>--[\w-]+)[^']*' argument '(?<value>.*)' is invalid\. (?<rule>.*)$/s;
 const BAD_OPERAND = /^command-argument value '(?<value>.*)' is invalid for argument '(?<name>[\w-]+)'\. (?<rule>.*)$/s;
@@ -13,7 +17,7 @@ const BAD_OPERAND = /^command-argument value '(?<value>.*)' is invalid for argum
 const UNKNOWN_FLAG = /^unknown option '([^='\s]+)/;
 const CHOICES = /^Allowed choices are (.+)\.$/;
 
-/** The parser's error, in the words of every other error. */
+/** The parser's error in the form of every other error. */
 export function usageError(error: ParserError): AgentAuthError {
   const complaint = error.message.replace(/^error: /, "");
   const [first = "", ...rest] = complaint.split("\n");
@@ -22,7 +26,7 @@ export function usageError(error: ParserError): AgentAuthError {
   if (secret) return secret;
   const suggestion = /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1];
   const message = flag === undefined ? first : `unknown option '${flag}'`;
-  const problem = badValue(complaint) ?? { message, suggestion };
+  const problem = badValue(complaint) ?? unexpectedArgument(error) ?? { message, suggestion };
   return new AgentAuthError("usage", problem.message, {
     class: "usage",
     hint: problem.suggestion === undefined ? seeHelp(error.command) : `did you mean ${problem.suggestion}?`,
@@ -31,13 +35,25 @@ export function usageError(error: ParserError): AgentAuthError {
   });
 }
 
-/** The hint that names a command's help. */
+/** The hint that names the help of a command. */
 export function seeHelp(command = "agentauth"): string {
   return `see ${command} --help`;
 }
 
+/** The argument that the command does not take, with the flag that does; commander names only their number. */
+function unexpectedArgument({ code, unexpected, idFlag }: ParserError): Problem | undefined {
+  if (code !== "commander.excessArguments" || unexpected === undefined) return undefined;
+  const suggestion = idFlag === undefined ? undefined : `${idFlag} ${shellWord(unexpected)}`;
+  return { message: `unexpected argument ${quote(unexpected, 80)}`, suggestion };
+}
+
+interface Problem {
+  message: string;
+  suggestion: string | undefined;
+}
+
 /** What is wrong with the value of a flag or with an operand, if that is what the parser complains about. */
-function badValue(complaint: string): { message: string; suggestion: string | undefined } | undefined {
+function badValue(complaint: string): Problem | undefined {
   const { name, value, rule } = (BAD_VALUE.exec(complaint) ?? BAD_OPERAND.exec(complaint))?.groups ?? {};
   if (name === undefined || value === undefined || rule === undefined) return undefined;
   const choices = CHOICES.exec(rule)?.[1];

@@ -10,12 +10,12 @@ const SERVER = "https://mcp.example/mcp";
 const LOGIN = `agentauth login ${SERVER}`;
 
 /** The hint of an error that ends a command line. */
-function hintAfter(words: readonly string[], hint: string | undefined, which: "all" | "sign-in" = "all") {
+function hintAfter(words: readonly string[], hint: string | undefined, which: "all" | "login" = "all") {
   const root = addGlobalFlags(new Command("agentauth")).exitOverride();
   const command = addAgentFlags(root.command("token"), which)
     .argument("<url>")
     .action(() => {});
-  if (which === "sign-in") command.option("--scope <scopes>").option("--resource <uri>");
+  if (which === "login") command.option("--scope <scopes>").option("--resource <uri>");
   root.parse(["token", SERVER, ...words], { from: "user" });
   const error = new AgentAuthError("login_required", "sign-in is needed", { class: "auth", hint });
   return withHintFlags(error, command).hint;
@@ -64,7 +64,7 @@ describe("the command that signs in, after a command with flags", () => {
 
   it("has no flag that says something about the command alone", () => {
     expect(hintAfter(["--debug", "--timeout", "3", "--retries", "0", "--no-input", "--no-color"], LOGIN)).toBe(LOGIN);
-    expect(hintAfter(["--scope", "x", "--resource", "https://y.example"], LOGIN, "sign-in")).toBe(LOGIN);
+    expect(hintAfter(["--scope", "x", "--resource", "https://y.example"], LOGIN, "login")).toBe(LOGIN);
   });
 
   it.each([`to be asked again: ${LOGIN}`, `the login has to begin anew: ${LOGIN} --no-wait`])(
@@ -76,9 +76,9 @@ describe("the command that signs in, after a command with flags", () => {
 
   it.each([
     undefined,
-    "agentauth status lists them",
+    "agentauth status lists the servers",
     `run ${LOGIN} again; --login-timeout <seconds> gives more time`,
-    `${LOGIN} --no-wait begins one`,
+    `${LOGIN} --no-wait starts one`,
     "agentauth login <mcp_url>",
     `${LOGIN}${' --a "b"'.repeat(2000)} \u0000'`,
   ])("is not taken for what it is not: %j", (hint) => {

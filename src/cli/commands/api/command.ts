@@ -8,10 +8,10 @@ export const command: CommandDeclaration = { group: "Lists:", order: 4, declare:
 
 /** `api GET <path>`. */
 function declareApi(registry: Registry): void {
-  addOutputFlags(registry.root.command("api").description("send one raw GET request to the management interface"))
-    .argument("<method>", "GET; the service has no other operations")
-    .argument("<path>", "the path, such as /api/v1/device")
-    .option("-f, --field <name=value>", "a query parameter; may be repeated", (pair: string, all: string[] = []) => [
+  addOutputFlags(registry.root.command("api").description("Send one raw GET request to the management interface"))
+    .argument("<method>", "HTTP method: GET (the service has no other operations)")
+    .argument("<path>", "Path, such as /api/v1/device")
+    .option("-f, --field <name=value>", "Query parameter (repeatable)", (pair: string, all: string[] = []) => [
       ...all,
       pair,
     ])
@@ -24,9 +24,9 @@ Examples:
     )
     .action(
       registry.action<ApiOptions>(
-        async (options, context) => {
+        async (options, deps) => {
           const { runApi } = await import("./run.js");
-          return runApi(options, context);
+          return runApi(options, deps);
         },
         "method",
         "path",

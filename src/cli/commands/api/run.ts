@@ -7,15 +7,15 @@ import type { OutputFlags } from "../../flags/output.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** `api GET`: the answer's JSON as the service gave it, secrets masked. */
+/** `api GET`: the JSON of the response, with secrets masked. */
 export async function runApi(options: ApiOptions, context: CommandContext): Promise<undefined> {
   if (options.method.toUpperCase() !== "GET") {
-    throw usage(`the method ${quote(options.method)} is not possible`, "the service has GET operations only");
+    throw usage(`the method ${quote(options.method)} is not supported`, "the service has GET operations only");
   }
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(options.path)) {
     throw usage(
-      `the path ${quote(options.path)} is a whole address`,
-      "give its path alone, such as /api/v1/device; --base-url names the service",
+      `the path ${quote(options.path)} is an absolute URL`,
+      "give only its path, such as /api/v1/device; --base-url sets the service",
     );
   }
   const path = options.path.startsWith("/") ? options.path : `/${options.path}`;
@@ -38,9 +38,9 @@ async function request(
     return await service.get(path, query, { signal: context.signal });
   } catch (cause) {
     if (cause instanceof TypeError)
-      throw usage(cause.message, "give the path alone; parameters go into -f name=value", cause);
+      throw usage(cause.message, "give only the path; pass parameters with -f name=value", cause);
     if (isAgentAuthError(cause) && cause.status === 404 && !path.startsWith("/api/")) {
-      throw withHint(cause, "paths begin with /api/v1, such as /api/v1/device");
+      throw withHint(cause, "paths start with /api/v1, such as /api/v1/device");
     }
     throw cause;
   }
@@ -52,9 +52,9 @@ async function readObject(response: Response): Promise<object> {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // Falls through to the refusal: what came is not what an interface of JSON objects gives.
+    // Falls through to the error: the body is not a JSON object.
   }
-  throw refusal("bad_content_type", `the answer is not a JSON object; it begins with ${quote(text, 80)}`, {
+  throw refusal("bad_content_type", `the response is not a JSON object; it starts with ${quote(text, 80)}`, {
     response,
     url: response.url,
   });
@@ -70,7 +70,7 @@ function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }
 
-/** What `api GET` was told. */
+/** Options of `api GET`. */
 export interface ApiOptions extends GlobalFlags, OutputFlags {
   method: string;
   path: string;

@@ -10,31 +10,31 @@ export const command: CommandDeclaration = { group: "Settings:", order: 3, decla
 function declareClient(registry: Registry): void {
   const group = registry.root
     .command("client")
-    .description("list and forget the issuers that clients are bound to")
+    .description("List and remove the bindings of clients to issuers")
     .addHelpText(
       "after",
       `
-A client of --client-id is bound to the issuer that --issuer names, or that it was first used with, and its secret, key
-and assertions go to no other one. logout does not change that.`,
+A client of --client-id is bound to the issuer that --issuer names, or to the first issuer that it was used with. Its
+secret, key and assertions are sent to no other issuer. logout does not change the binding.`,
     );
   const run = (verb: "list" | "forget", ...positional: "clientId"[]) =>
     registry.action<ClientOptions>(
-      async (options, context) => {
+      async (options, deps) => {
         const { CLIENT_RUNS } = await import("./run.js");
-        return CLIENT_RUNS[verb](options, context);
+        return CLIENT_RUNS[verb](options, deps);
       },
       ...positional,
     );
-  addOutputFlags(group.command("list").description("show which issuer each client of the profile is bound to"))
-    .option("--all", "of every profile")
+  addOutputFlags(group.command("list").description("Show the issuer that each client of the profile is bound to"))
+    .option("--all", "Include every profile")
     .addHelpText("after", "\nExample:\n  $ agentauth client list")
     .action(run("list"));
-  addOutputFlags(group.command("forget").description("forget which issuer a client is bound to"))
-    .argument("<client_id>", "the client")
+  addOutputFlags(group.command("forget").description("Remove the binding of a client to its issuer"))
+    .argument("<client_id>", "ID of the client")
     .addHelpText(
       "after",
       `
-A login of the client still says which issuer it belongs to: agentauth logout <mcp_url> comes first.
+A stored login binds its client too. To remove it first: agentauth logout <mcp_url>
 
 Example:
   $ agentauth client forget my-service`,

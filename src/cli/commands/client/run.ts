@@ -7,7 +7,7 @@ import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** The options of a `client` command. */
+/** Options of the `client` commands. */
 export interface ClientOptions extends GlobalFlags, OutputFlags {
   clientId: string;
   /** Whether the clients of every profile are listed. */
@@ -80,7 +80,7 @@ export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
     );
     if (login !== undefined)
       context.io.warn(
-        `a login of this client still binds it to ${quote(login.issuer)}; remove the login, then the binding: agentauth logout ${shellWord(login.server)}`,
+        `a stored login still binds this client to ${quote(login.issuer)}; log out first, then run client forget again: agentauth logout ${shellWord(login.server)}`,
       );
     return undefined;
   },

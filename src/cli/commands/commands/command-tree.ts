@@ -1,4 +1,4 @@
-/** The commands as data: what `agentauth commands` prints, and what the manual page and docs/cli.md are made of. */
+/** The commands as data: the output of `agentauth commands`, and the source of the manual page and docs/cli.md. */
 
 import type { EventEmitter } from "node:events";
 import type { Argument, Command } from "commander";
@@ -11,10 +11,10 @@ import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit
 export interface ArgumentInfo {
   name: string;
   required: boolean;
-  /** Takes every word that is left. */
+  /** Takes all remaining words. */
   variadic: boolean;
   description: string;
-  /** The values that are possible, where they are known. */
+  /** The allowed values, if they are known. */
   choices?: readonly string[];
 }
 
@@ -22,15 +22,15 @@ export interface ArgumentInfo {
 export interface CommandInfo {
   /** As it is typed after `agentauth`, such as `devices list`. */
   name: string;
-  /** The heading that it stands under in the help. */
+  /** Its heading in the help. */
   group: string;
   summary: string;
-  /** What the help says beyond the summary; empty where it says no more. */
+  /** The text of the help below the summary; may be empty. */
   description: string;
   /** The whole line, such as `agentauth devices list [options]`. */
   usage: string;
   arguments: ArgumentInfo[];
-  /** The command's own flags; those of the root are understood too. */
+  /** The command's own flags; the global flags apply too. */
   flags: FlagInfo[];
   /** Lines for a POSIX shell. */
   examples: string[];
@@ -40,7 +40,7 @@ export interface CommandInfo {
 
 /** The whole command line. */
 export interface CommandTree {
-  /** Changes when a reader of an older form could misread this one; what is added does not change it. */
+  /** Changes when a reader of an older version could misread this one; additions do not change it. */
   schema_version: 1;
   name: string;
   version: string;
@@ -70,7 +70,7 @@ export function describeProgram(root: Command): CommandTree {
   };
 }
 
-/** The commands of a tree that do something themselves, in order. */
+/** The commands without subcommands, in order. */
 export function leafCommands(commands: readonly CommandInfo[]): CommandInfo[] {
   return commands.flatMap((one) => (one.commands.length > 0 ? leafCommands(one.commands) : [one]));
 }
@@ -113,13 +113,13 @@ function describeArgument(argument: Argument): ArgumentInfo {
 
 function flagsOf(command: Command): FlagInfo[] {
   const help = command.createHelp();
-  // Every command has --help, so it is told with the root's alone.
+  // Every command has --help: it is listed with the root's flags only.
   const flags =
     command.parent === null ? help.visibleOptions(command) : command.options.filter(({ hidden }) => !hidden);
   return flags.map(describeFlag);
 }
 
-/** What `addHelpText` was given: the parser keeps it in listeners alone, and its types do not say that it has any. */
+/** The text passed to `addHelpText`: commander stores it only in listeners, which its types do not declare. */
 function helpTextOf(command: Command): string {
   let text = "";
   const write = (part: string) => {
@@ -131,7 +131,7 @@ function helpTextOf(command: Command): string {
 
 const EXAMPLE = /^ {2}\$ (.*)$/;
 
-/** Takes a help text apart: its examples, and the rest. */
+/** Splits a help text into its examples and the rest. */
 function readHelpText(help: string): { text: string; examples: string[] } {
   const lines = help.split("\n");
   const examples = lines.flatMap((line) => EXAMPLE.exec(line)?.[1] ?? []);

@@ -11,23 +11,23 @@ function declareCommands(registry: Registry): void {
   const { root } = registry;
   root
     .command("commands")
-    .description("list every command with its flags, for programs and for agents")
-    .addOption(new Option("-o, --output <format>", "how to print (default text)").choices(["text", "json"]))
-    .addOption(new Option("--json", "the same as -o json"))
+    .description("List every command with its flags, for programs and agents")
+    .addOption(new Option("-o, --output <format>", "Output format (default: text)").choices(["text", "json"]))
+    .addOption(new Option("--json", "Same as -o json"))
     .addHelpText(
       "after",
       `
-As JSON: each command with its arguments, flags, choices, defaults, environment variables and examples, and the exit
-codes. agentauth schema commands has its JSON Schema.
+The JSON has each command with its arguments, flags, choices, defaults, environment variables and examples, and the exit
+codes. Its JSON Schema: agentauth schema commands
 
 Examples:
   $ agentauth commands
   $ agentauth commands --json`,
     )
     .action(
-      registry.action<CommandsOptions>(async (options, context) => {
+      registry.action<CommandsOptions>(async (options, deps) => {
         const { runCommands } = await import("./run.js");
-        return runCommands(root, options, context);
+        return runCommands(root, options, deps);
       }),
     );
 }

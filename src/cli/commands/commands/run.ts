@@ -29,7 +29,7 @@ function operand({ name, required, variadic }: ArgumentInfo): string {
   return required ? `<${word}>` : `[${word}]`;
 }
 
-/** What `commands` was told. */
+/** Options of `commands`. */
 export interface CommandsOptions {
   output?: "text" | "json";
   json?: boolean;

@@ -1,14 +1,14 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are the shell's.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the shell expands them.
 
 /**
- * The script for bash. It needs nothing beside bash (3.2 or later), and evaluates neither what was typed nor what is
- * offered, either of which may have "$(…)" in it.
+ * The script for bash. It needs only bash (3.2 or later), and evaluates neither the typed words nor the candidates, since
+ * both may contain "$(…)".
  */
 export const BASH_SCRIPT = [
   "# bash completion for agentauth: source <(agentauth completion bash)",
   "__agentauth_complete() {",
   "    local rest=${COMP_LINE:0:COMP_POINT} words=() tab=$'\\t' flag= prefix= directive=4 piece gap i cur line value",
-  '    # Bash cuts words at ":" and "=" too: they are put together again as they were typed.',
+  '    # Bash also splits words at ":" and "=": join them again as they were typed.',
   "    for ((i = 0; i <= COMP_CWORD; i++)); do",
   "        gap=${rest%%[![:space:]]*}",
   '        rest=${rest#"$gap"}',
@@ -19,7 +19,7 @@ export const BASH_SCRIPT = [
   "    done",
   "    cur=${words[${#words[@]}-1]}",
   "    if [[ $cur == --*=* ]]; then flag=${cur%%=*}=; fi",
-  "    # What stands before the last cut is on the line already.",
+  "    # The text before the last split is on the line already.",
   "    for piece in : =; do",
   '        if [[ $COMP_WORDBREAKS == *"$piece"* && $cur == *"$piece"* ]]; then',
   '            gap=${cur%"${cur##*"$piece"}"}',

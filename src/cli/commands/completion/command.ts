@@ -6,18 +6,18 @@ import { type CompletionOptions, SHELLS } from "./options.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Help:", order: 4, declare: declareCompletion };
 
-/** `completion <shell>`, and the hidden command that its scripts ask. */
+/** `completion <shell>`, and the hidden command that its scripts run. */
 function declareCompletion(registry: Registry): void {
   const { root } = registry;
   root
     .command("completion")
-    .description("print a script that completes commands, flags and values in your shell")
-    .addArgument(new Argument("<shell>", "the shell").choices([...SHELLS]))
+    .description("Print a shell script that completes commands, flags and values")
+    .addArgument(new Argument("<shell>", "Name of the shell").choices([...SHELLS]))
     .addHelpText(
       "after",
       `
-What you have set and signed in at is offered too: profiles, accounts, domains, pools and MCP servers. Nothing is asked
-over the network, and no keychain is opened.
+The script also completes your own profiles, accounts, domains, pools and MCP servers. It uses no network and opens no
+keychain.
 
 In ~/.bashrc:                  source <(agentauth completion bash)
 In ~/.zshrc, after compinit:   source <(agentauth completion zsh)
@@ -30,18 +30,18 @@ Examples:
     )
     .action(
       registry.action<CompletionOptions>(
-        async (options, context) => (await import("./run.js")).runCompletion(options, context),
+        async (options, deps) => (await import("./run.js")).runCompletion(options, deps),
         "shell",
       ),
     );
   root
     .command("complete", { hidden: true })
-    .description("complete the words of a command line")
-    .argument("[words...]", "after --; the last one is the one to complete")
+    .description("Complete the words of a command line")
+    .argument("[words...]", "Words after --; the last one is completed")
     .addHelpText("after", "\nExample:\n  $ agentauth complete -- devices li")
     .action(
       registry.action<{ words: string[] }>(
-        async ({ words }, context) => (await import("./run.js")).runComplete(root, words, context),
+        async ({ words }, deps) => (await import("./run.js")).runComplete(root, words, deps),
         "words",
       ),
     );

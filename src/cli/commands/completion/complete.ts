@@ -11,11 +11,11 @@ export interface Candidate {
 /** What may be typed next. */
 export interface Completions {
   candidates: Candidate[];
-  /** Whether the name of a file may stand there. */
+  /** Whether a file name may follow. */
   files: boolean;
 }
 
-/** The values that the shells would act on are not offered, since they are put on the line as they are. */
+/** The shells insert values unquoted: values that a shell would interpret are not offered. */
 const SAFE = /^[\w.:/@%+,=][\w.:/@%+,=~-]*$/;
 const A_FILE = /^(?:file|path|folder|out\.html)$/;
 
@@ -30,7 +30,7 @@ export function complete(root: Command, words: readonly string[], known: KnownVa
   const current = words.at(-1) ?? "";
   const before = words.slice(0, -1).filter((word) => !hasItsValue(word));
   const found: Completions = { candidates: [], files: false };
-  // A single dash may be the beginning of a short flag, or of a long one.
+  // A single dash may start a short or a long flag.
   for (const word of current === "-" ? ["-", "--"] : [current]) {
     const engine = declare(root, known, () => {
       found.files = true;
@@ -38,7 +38,7 @@ export function complete(root: Command, words: readonly string[], known: KnownVa
     engine.parse([...before, word]);
     for (const { value, description = "" } of engine.completions) {
       const start = /^--[\w-]+=/.test(current) ? current.slice(current.indexOf("=") + 1) : current;
-      // The engine names a group once for each of its commands, the group itself first.
+      // The engine returns a group once for each of its commands, the group itself first.
       const isNew = found.candidates.every((one) => one.value !== value);
       if (isNew && value.startsWith(start)) found.candidates.push({ value, description });
     }
@@ -46,15 +46,15 @@ export function complete(root: Command, words: readonly string[], known: KnownVa
   return found;
 }
 
-/** A flag with its value in the same word: nothing that comes after it is for it. */
+/** A flag with its value in the same word: the next word is not its value. */
 function hasItsValue(word: string): boolean {
   return /^(?:--[\w-]+=|-\w.)/.test(word);
 }
 
-/** The command tree as the engine knows it: it has no flags that are passed down, so each command gets the root's. */
+/** The command tree as the engine knows it: the engine does not inherit flags, so each command also gets the root's. */
 function declare(root: Command, known: KnownValues, onFile: () => void): RootCommand {
   const engine = new RootCommand();
-  // The engine would print what it finds.
+  // Without this the engine prints its results.
   Object.assign(engine, { complete: () => {} });
   const visit = (command: Command, name: string) => {
     const target = name === "" ? engine : engine.command(name, command.description());

@@ -1,7 +1,7 @@
-/** The shells that there is a script for. */
+/** The shells that have a completion script. */
 export const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
 
-/** What `completion` was told. */
+/** Options of `completion`. */
 export interface CompletionOptions {
   shell: (typeof SHELLS)[number];
 }

@@ -9,7 +9,7 @@ import { ZSH_SCRIPT } from "./zsh.js";
 
 /** `completion`: the script for a shell. */
 export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
-  // The package's script for bash runs what is typed, and both of its scripts break at the colon of an address.
+  // The package's bash script evaluates the typed words, and its bash and zsh scripts break at the colon of a URL.
   const own = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: undefined, powershell: undefined }[shell];
   if (own !== undefined) await io.stdout.write(own);
   // The package prints its scripts itself.
@@ -17,12 +17,12 @@ export async function runCompletion({ shell }: CompletionOptions, { io }: Comman
   return undefined;
 }
 
-/** What a script reads where there is nothing to offer, and not even a file. */
+/** The reply for an error: no candidates and no files. */
 const NOTHING = ":1\n";
 
 /**
- * `complete`: a candidate a line, with a tab before what it is, and at the end a colon and 0 (files go too), 4 (nothing
- * else) or 1 (an error). Whoever presses a key wants no message: what goes wrong is silent.
+ * `complete`: one candidate per line, a tab, and its description; the last line is a colon and 0 (complete files too), 4
+ * (nothing else) or 1 (an error). Errors are silent: a message would corrupt the line that the user is typing.
  */
 export async function runComplete(
   root: Command,

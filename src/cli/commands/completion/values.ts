@@ -7,23 +7,23 @@ import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js"
 import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** What is known of this machine and can be typed. */
+/** The values on this machine that can be completed. */
 export interface KnownValues {
   /** By the name of a flag, without dashes. */
   flags: Readonly<Record<string, readonly string[]>>;
-  /** By the name of an operand; a command before it comes first. */
+  /** By the name of an operand; an entry with the command before the name takes precedence. */
   operands: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
- * What the settings, the sandbox and the stored logins know. Only files are read: no keychain is opened, since it may ask
- * for a password, and nobody is called.
+ * The values from the settings, the sandbox and the stored logins. It reads only files: no keychain, which may prompt for
+ * a password, and no network.
  */
 export async function knownValues(words: readonly string[], context: CommandContext): Promise<KnownValues> {
   const home = context.home();
-  const config = orNothing(() => readConfig(home));
-  const sandbox = orNothing(() => readSandboxState(home));
-  const written = Object.values(config?.profiles ?? {});
+  const config = orUndefined(() => readConfig(home));
+  const sandbox = orUndefined(() => readSandboxState(home));
+  const profileValues = Object.values(config?.profiles ?? {});
   const profiles = [
     ...new Set(["default", ...Object.keys(config?.profiles ?? {}), ...(sandbox ? [SANDBOX_PROFILE] : [])]),
   ];
@@ -32,9 +32,9 @@ export async function knownValues(words: readonly string[], context: CommandCont
   return {
     flags: {
       profile: profiles,
-      account: given([...written.map(({ account }) => account), sandbox?.account_id]),
-      domain: given([...written.map(({ domain }) => domain), sandbox?.domain_id]),
-      pool: given([...written.map(({ pool }) => pool), sandbox?.pool_id]),
+      account: given([...profileValues.map(({ account }) => account), sandbox?.account_id]),
+      domain: given([...profileValues.map(({ domain }) => domain), sandbox?.domain_id]),
+      pool: given([...profileValues.map(({ pool }) => pool), sandbox?.pool_id]),
       "account-hint": given(logins.map(({ account }) => account)),
       browser: ["none"],
       ...listValues(words),
@@ -80,7 +80,7 @@ async function storedLogins(
   }
 }
 
-function orNothing<T>(read: () => T): T | undefined {
+function orUndefined<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {

@@ -1,6 +1,6 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are the shell's.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the shell expands them.
 
-/** The script for zsh. What is offered may have colons in it, as addresses do. */
+/** The script for zsh. Candidates may contain colons, as URLs do. */
 export const ZSH_SCRIPT = [
   "#compdef agentauth",
   "# zsh completion for agentauth: source <(agentauth completion zsh), after compinit",
@@ -17,7 +17,7 @@ export const ZSH_SCRIPT = [
   "        fi",
   "        value=${line%%$'\\t'*}",
   "        about=${line#*$'\\t'}",
-  "        # What comes after a colon is taken for the description.",
+  "        # _describe takes the text after a colon as the description.",
   '        described+=("${value//:/\\\\:}${about:+:$about}")',
   '    done < <(agentauth complete -- "${typed[@]}" 2>/dev/null </dev/null)',
   "    if ((${#described})); then",
@@ -26,7 +26,7 @@ export const ZSH_SCRIPT = [
   "        _files",
   "    fi",
   "}",
-  "# Loaded from a folder of $fpath it is to complete at once, sourced it is to be known.",
+  "# Loaded from $fpath, complete at once; sourced, register the function.",
   'if [[ ${funcstack[1]} == _agentauth ]]; then _agentauth "$@"; else compdef _agentauth agentauth; fi',
   "",
 ].join("\n");

@@ -7,25 +7,25 @@ import type { ConfigOptions } from "./options.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 1, declare: declareConfig };
 
-const KEY = "the setting; agentauth config --help has them all";
+const KEY = "Name of the setting (all names: agentauth config --help)";
 
 /** `config get|set|unset|list|path`. */
 function declareConfig(registry: Registry): void {
   const keys = Object.entries(PROFILE_KEYS).map(([key, { about }]) => `  ${key.padEnd(15)} ${about}`);
   const group = registry.root
     .command("config")
-    .description("read and change settings")
-    .addHelpText("after", `\nSettings of a profile (--profile names it):\n${keys.join("\n")}`);
+    .description("Read and change settings")
+    .addHelpText("after", `\nSettings of a profile (select one with --profile):\n${keys.join("\n")}`);
   const run = (verb: "get" | "set" | "unset" | "list" | "path", ...positional: ("key" | "value")[]) =>
     registry.action<ConfigOptions>(
-      async (options, context) => {
+      async (options, deps) => {
         const { CONFIG_RUNS } = await import("./run.js");
-        return CONFIG_RUNS[verb](options, context);
+        return CONFIG_RUNS[verb](options, deps);
       },
       ...positional,
     );
-  addOutputFlags(group.command("list").description("show every setting in force, and where it comes from"))
-    .option("--show-origin", "tell the line of the settings file too")
+  addOutputFlags(group.command("list").description("Show every effective setting and its source"))
+    .option("--show-origin", "Add the line of the settings file")
     .addHelpText(
       "after",
       "\nExamples:\n  $ agentauth config list --profile staging\n  $ agentauth config list --show-origin",
@@ -33,9 +33,9 @@ function declareConfig(registry: Registry): void {
     .action(run("list"));
   group
     .command("get")
-    .description("print one setting of the profile")
+    .description("Print one setting of the profile")
     .argument("<key>", KEY)
-    .option("--show-origin", "print the setting in force, after what decided it and a tab")
+    .option("--show-origin", "Print the source, a tab, and the effective value")
     .addHelpText(
       "after",
       "\nExamples:\n  $ agentauth config get base_url\n  $ agentauth config get base_url --show-origin",
@@ -43,9 +43,9 @@ function declareConfig(registry: Registry): void {
     .action(run("get", "key"));
   group
     .command("set")
-    .description("change one setting of the profile")
+    .description("Change one setting of the profile")
     .argument("<key>", KEY)
-    .argument("<value>", "the value; for api_token env:NAME, file:PATH, or - to read the token from stdin")
+    .argument("<value>", "New value; for api_token: env:NAME, file:PATH, or - to read the token from stdin")
     .addHelpText(
       "after",
       `
@@ -58,13 +58,13 @@ Examples:
     .action(run("set", "key", "value"));
   group
     .command("unset")
-    .description("remove one setting from the profile")
+    .description("Remove one setting from the profile")
     .argument("<key>", KEY)
     .addHelpText("after", "\nExample:\n  $ agentauth config unset pool")
     .action(run("unset", "key"));
   group
     .command("path")
-    .description("print where the settings file is")
+    .description("Print the path of the settings file")
     .addHelpText("after", '\nExample:\n  $ cat "$(agentauth config path)"')
     .action(run("path"));
 }

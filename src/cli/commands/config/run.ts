@@ -26,7 +26,7 @@ import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { suggest } from "../../runtime/suggest.js";
 import type { ConfigOptions } from "./options.js";
-import { valueToKeep } from "./setting-input.js";
+import { valueToStore } from "./setting-input.js";
 import { type Rebound, rebind } from "./token-binding.js";
 
 type Run = (options: ConfigOptions, context: CommandContext) => Promise<number | undefined>;
@@ -34,7 +34,7 @@ type Run = (options: ConfigOptions, context: CommandContext) => Promise<number |
 const SETTING_COLUMNS = [
   { path: "key", header: "SETTING" },
   { path: "value", header: "VALUE" },
-  { path: "source", header: "FROM" },
+  { path: "source", header: "SOURCE" },
 ];
 const SETTINGS: ColumnSet = {
   columns: SETTING_COLUMNS,
@@ -61,16 +61,16 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     const key = requireKey(options.key);
     const { config, name } = chosenProfile(options, context);
     const written = config.profiles[name]?.[key];
-    const row = options.showOrigin ? inForce(key, written, context) : undefined;
+    const row = options.showOrigin ? effectiveRow(key, written, context) : undefined;
     const value = row ? row.value : written;
     if (value === undefined) {
       throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
         class: "usage",
-        hint: `${["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ")}; agentauth profile list shows the profiles, agentauth config list what is in force`,
+        hint: `${["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ")}; agentauth profile list shows the profiles, agentauth config list the effective settings`,
       });
     }
     const line = row?.source === undefined ? value : `${row.source}\t${value}`;
-    // A program gets the value as it is; a terminal would act on what is in it.
+    // A program gets the value unchanged; for a terminal, control characters are escaped.
     const shown = context.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
     await context.io.stdout.write(`${shown}\n`);
     return undefined;
@@ -81,7 +81,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     const { name } = chosenProfile(options, context);
     refuseSandbox(name);
     const home = context.home();
-    const value = await valueToKeep(key, name, options, context);
+    const value = await valueToStore(key, name, options, context);
     checkSetting(key, value);
     const { before, dropped } = await changeProfile(name, (entries) => ({ ...entries, [key]: value }), context);
     if (key === "api_token" && before.api_token !== value) removeOwnToken(home, name, before.api_token);
@@ -110,7 +110,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
   },
 };
 
-/** Changes one profile. @returns its entries before, and what of them no longer fits the change */
+/** Changes one profile. @returns its entries before the change, and the entry that the change dropped */
 async function changeProfile(
   name: string,
   change: (entries: Profile) => Profile,
@@ -128,13 +128,13 @@ async function changeProfile(
   return { before, dropped };
 }
 
-/** The token itself stays where it is: only its reference is gone, and the command brings that back. */
+/** Only the reference to the token is dropped, not the token: the hint restores it. */
 function reportDropped(dropped: Rebound["dropped"], name: string, { io }: CommandContext): void {
   if (dropped === undefined) return;
   const { reference, boundTo } = dropped;
-  io.warn(`api_token is no longer set in profile ${name}: its token belongs to ${boundTo}`);
+  io.warn(`api_token is no longer set in profile ${name}: its token was stored for ${boundTo}`);
   const command = ["agentauth", "config", "set", "api_token", reference, ...profileFlag(name)].map(shellWord).join(" ");
-  io.say(`hint: agentauth config set api_token - stores another one; if the same token is meant: ${command}`);
+  io.say(`hint: store another token with agentauth config set api_token -; to use the same token: ${command}`);
 }
 
 function profileFlag(name: string): string[] {
@@ -144,14 +144,14 @@ function profileFlag(name: string): string[] {
 function requireKey(key: string): keyof Profile {
   if (isProfileKey(key)) return key;
   const keys = Object.keys(PROFILE_KEYS);
-  const meant = suggest(key, keys);
-  throw new AgentAuthError("usage", `there is no setting ${quote(key)}`, {
+  const suggestion = suggest(key, keys);
+  throw new AgentAuthError("usage", `unknown setting ${quote(key)}`, {
     class: "usage",
-    hint: meant === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${meant}?`,
+    hint: suggestion === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${suggestion}?`,
   });
 }
 
-/** The profile that the flag, the environment or the settings file names; it need not exist yet. */
+/** The profile that the flag, the environment or the settings file names; it may not exist yet. */
 function chosenProfile(options: ConfigOptions, context: CommandContext): { config: Config; name: string } {
   const config = readConfig(context.home());
   const name = options.profile || context.io.env["AGENTAUTH_PROFILE"] || config.profile;
@@ -165,14 +165,10 @@ function chosenProfile(options: ConfigOptions, context: CommandContext): { confi
 
 function refuseSandbox(name: string): void {
   if (name !== SANDBOX_PROFILE) return;
-  throw new AgentAuthError(
-    "usage",
-    `the profile ${name} stands for the sandbox that is running, it has no settings of its own`,
-    {
-      class: "usage",
-      hint: "name another one with --profile",
-    },
-  );
+  throw new AgentAuthError("usage", `the profile ${name} is reserved for the running sandbox and cannot be changed`, {
+    class: "usage",
+    hint: "select another profile with --profile",
+  });
 }
 
 function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
@@ -180,8 +176,8 @@ function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
   return { settings: settings(), config: readConfig(home()), home: home(), store };
 }
 
-/** Where a setting in force comes from; of a token in a profile, where it is, and never itself. */
-function inForce(
+/** An effective setting with its source; for a token of a profile the reference, never the token. */
+function effectiveRow(
   key: keyof Profile,
   written: string | undefined,
   context: CommandContext,

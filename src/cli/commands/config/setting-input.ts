@@ -8,8 +8,8 @@ import type { ConfigOptions } from "./options.js";
 
 const FILES: ReadonlySet<keyof Profile> = new Set(["client_cert", "client_key"]);
 
-/** What is written down for a setting: of files, the whole path, since the settings are read in other folders too. */
-export async function valueToKeep(
+/** The value to store for a setting; a file becomes an absolute path, since commands run in other folders too. */
+export async function valueToStore(
   key: keyof Profile,
   profile: string,
   options: ConfigOptions,
@@ -17,14 +17,14 @@ export async function valueToKeep(
 ): Promise<string> {
   const { value } = options;
   if (key === "api_token") return tokenReference(profile, options, context);
-  return FILES.has(key) && value !== "" ? wholePath(value) : value;
+  return FILES.has(key) && value !== "" ? absolutePath(value) : value;
 }
 
-function wholePath(path: string): string {
+function absolutePath(path: string): string {
   return resolve(path.replace(/^~(?=\/)/, homedir()));
 }
 
-/** What is written down for the API token: where it is. A token that comes on stdin is kept in a file first. */
+/** The reference to store for the API token. A token from stdin is written to a file first. */
 async function tokenReference(
   profile: string,
   { value, input }: ConfigOptions,
@@ -32,18 +32,18 @@ async function tokenReference(
 ): Promise<string> {
   if (value.startsWith("file:")) {
     const path = value.slice("file:".length);
-    return path === "" ? value : `file:${wholePath(path)}`;
+    return path === "" ? value : `file:${absolutePath(path)}`;
   }
   if (value !== "-") return value;
   return storeToken(context.home(), profile, await readToken(input !== false, context));
 }
 
-async function readToken(mayAsk: boolean, { io, redactor, signal }: CommandContext): Promise<string> {
+async function readToken(mayPrompt: boolean, { io, redactor, signal }: CommandContext): Promise<string> {
   if (io.stdin.isTTY) {
-    if (!mayAsk || io.env["AGENTAUTH_NO_INPUT"]) {
+    if (!mayPrompt || io.env["AGENTAUTH_NO_INPUT"]) {
       throw new AgentAuthError(
         "usage",
-        "the API token is to be read from stdin, which is a terminal, and nothing may be asked",
+        "the API token must come from stdin, which is a terminal, and prompts are disabled",
         {
           class: "usage",
           hint: "agentauth config set api_token - < token.txt",
@@ -57,7 +57,7 @@ async function readToken(mayAsk: boolean, { io, redactor, signal }: CommandConte
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new AgentAuthError(
     "usage",
-    "what came on stdin is not an API token: it is empty, or has blanks or line breaks in it",
+    "the text on stdin is not an API token: it is empty, or contains blanks or line breaks",
     {
       class: "usage",
     },

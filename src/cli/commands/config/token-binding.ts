@@ -1,15 +1,15 @@
 import type { Profile } from "../../config/file.js";
 
-/** The entries of a profile, and the reference to an API token that they no longer have. */
+/** The entries of a profile, and the reference to an API token that was dropped. */
 export interface Rebound {
   entries: Profile;
-  /** The reference, and the address that its token belongs to. */
+  /** The reference, and the base URL that its token was stored for. */
   dropped: { reference: string; boundTo: string } | undefined;
 }
 
 /**
- * Drops the reference to the API token where a profile's address changes to another origin, or is removed: the token was
- * stored for the old one, and must not be sent to another server because of a setting that does not name it.
+ * Drops the reference to the API token if the profile's base URL moves to another origin or is removed: the token was
+ * stored for the old origin, and must not be sent to another server because of an unrelated setting.
  */
 export function rebind(before: Profile, after: Profile): Rebound {
   const { api_token: reference, ...rest } = after;

@@ -5,10 +5,10 @@ import { AgentClient } from "../../../oauth/agent.js";
 import { memoryStore } from "../../../store/memory.js";
 import { textOf } from "../../clients/mcp-content.js";
 
-/** What the demo's agent calls itself. */
+/** The client name of the demo's agent. */
 export const DEMO_CLIENT = "agentauth demo";
 
-/** An agent whose person signs in as at any terminal, with a "browser" that goes where it is sent. */
+/** An agent whose user logs in through a "browser" that follows the redirects. */
 export function demoAgent(): AgentClient {
   const login = terminalLogin({
     say: () => {},
@@ -22,7 +22,7 @@ export function demoAgent(): AgentClient {
   return new AgentClient({ store: memoryStore(), login, clientName: DEMO_CLIENT });
 }
 
-/** What the tool `whoami` of an MCP server says of whoever holds the agent's token. */
+/** The answer of the MCP server's tool `whoami` for the agent's token. */
 export async function callWhoami(agent: AgentClient, mcpUrl: string, signal: AbortSignal): Promise<string> {
   const fetch: typeof globalThis.fetch = (input, init) => agent.fetch(input as string | URL | Request, init);
   const session = await openMcp(mcpUrl, { fetch, name: "agentauth", version: VERSION, signal });

@@ -8,12 +8,15 @@ export const command: CommandDeclaration = { group: "Start:", order: 1, declare:
 function declareDemo(registry: Registry): void {
   registry.root
     .command("demo")
-    .description("see what this does: the whole story against a service on this machine, in a few seconds")
-    .addHelpText("after", "\nNothing leaves this machine, and nothing is kept.\n\nExample:\n  $ agentauth demo")
+    .description("Take a guided tour against a local sandbox (no account needed)")
+    .addHelpText(
+      "after",
+      "\nThe demo sends nothing to other machines and stores nothing.\n\nExample:\n  $ agentauth demo",
+    )
     .action(
-      registry.action(async (_options, context) => {
+      registry.action(async (_options, deps) => {
         const { runDemo } = await import("./run.js");
-        return runDemo(context);
+        return runDemo(deps);
       }),
     );
 }

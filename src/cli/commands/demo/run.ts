@@ -14,7 +14,7 @@ import { callWhoami, DEMO_CLIENT, demoAgent } from "./agent.js";
 
 const DEVICES = 1200;
 
-/** `demo`: starts the service in this process, does the main job against it, shows each step, and ends. */
+/** `demo`: starts the sandbox in this process, runs the main commands against it, and shows each step. */
 export async function runDemo(context: CommandContext): Promise<undefined> {
   const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, signal: context.signal });
   try {
@@ -38,14 +38,14 @@ class Demo {
   constructor(sandbox: Sandbox, context: CommandContext) {
     this.#sandbox = sandbox;
     const { io } = context;
-    // The story is one text: what commands say on stderr stands where it belongs, between the tables.
+    // Messages for stderr go to stdout here, so that they appear between the tables.
     const narrate = (text: string) => void io.stdout.write(`${text}\n`).catch(() => {});
     const env = {
       ...io.env,
       AGENTAUTH_BASE_URL: sandbox.baseUrl,
       AGENTAUTH_API_TOKEN: sandbox.apiToken,
       AGENTAUTH_PROFILE: undefined,
-      // The demo neither reads nor writes anybody's settings.
+      // The demo neither reads nor writes the user's settings.
       AGENTAUTH_HOME: join(tmpdir(), `agentauth-demo-${randomUUID()}`),
     };
     const quiet: Io = { ...io, env, say: narrate, warn: narrate, progress: () => ({ update() {}, stop() {} }) };
@@ -56,12 +56,12 @@ class Demo {
     const { ids, origin } = this.#sandbox;
     const { account, domain, pool } = ids;
     await this.#say(`A sandbox of the whole service now runs in this process, at ${origin}.`);
-    await this.#say("Its data is made up; nothing leaves this machine.");
+    await this.#say("Its data is sample data; nothing leaves this machine.");
     await this.#list("The domains of an account", KINDS.domains, { account });
     await this.#list("The pools of a domain", KINDS.pools, { domain });
     await this.#list("A page of the devices of a pool", KINDS.devices, { pool, limit: 5 });
     await this.#list("Sorted by the service", KINDS.devices, { pool, sort: "last_seen:desc", limit: 5 });
-    await this.#list("Filtered here", KINDS.devices, { pool, status: "revoked", sessionType: "mcp", limit: 5 });
+    await this.#list("Filtered client-side", KINDS.devices, { pool, status: "revoked", sessionType: "mcp", limit: 5 });
     await this.#list("As a program reads it", KINDS.devices, {
       pool,
       limit: 2,
@@ -72,7 +72,7 @@ class Demo {
     await this.#useMcpServer(pool);
     await this.#showRequests();
     await this.#say(
-      "\nThe sandbox has ended. To go on with one of your own:\n  agentauth sandbox start\n  agentauth --help",
+      "\nThe sandbox has stopped. To continue with a sandbox of your own:\n  agentauth sandbox start\n  agentauth --help",
     );
   }
 
@@ -96,7 +96,7 @@ class Demo {
     await runList(kind, options, this.#context.with({ argv, flags: options }));
   }
 
-  /** Reads every device while the service fails in four ways, and holds the result against the truth. */
+  /** Reads every device while the service fails in four ways, and compares the result with the data. */
   async #surviveFaults(pool_id: string): Promise<void> {
     const { faults, data, baseUrl, apiToken } = this.#sandbox;
     await this.#say(`\n${this.#context.io.stdout.colors.bold("# Every device, while the service fails")}`);
@@ -123,26 +123,28 @@ class Demo {
     const reasons = retries.map((event) => (event.type === "retry" ? event.reason : "")).join(", ");
     await this.#say(`Survived: ${reasons}.`);
     const exact = inOrder && count === data.deviceCount(pool_id) && ids.size === count;
-    if (!exact) throw new Error(`the listing gave ${count} devices, ${ids.size} of them different`);
-    await this.#say(`All ${count} devices came, in order, none twice, with four pages in flight.`);
+    if (!exact) throw new Error(`the listing returned ${count} devices, ${ids.size} of them distinct`);
+    await this.#say(`All ${count} devices arrived in order, none twice, with four pages in flight.`);
   }
 
-  /** Signs in at the sandbox's MCP server, uses it, finds the agent among the devices, and signs out. */
+  /** Logs in at the sandbox's MCP server, uses it, finds the agent among the devices, and logs out. */
   async #useMcpServer(pool: string): Promise<void> {
     const { signal } = this.#context;
     const { mcpUrl } = this.#sandbox;
     const agent = demoAgent();
     await this.#title("A token for a protected MCP server", `agentauth token ${shellWord(mcpUrl)}`);
-    await this.#say("(a person would now sign in with a browser; this sandbox says yes by itself)");
+    await this.#say("(a user would now log in with a browser; this sandbox approves the login itself)");
     const token = await agent.token(mcpUrl, { signal });
-    await this.#say(`${MASK}  for ${token.resource}, until ${token.expiresAt?.toISOString() ?? "it is refused"}`);
+    await this.#say(
+      `${MASK}  for ${token.resource}, until ${token.expiresAt?.toISOString() ?? "the server refuses it"}`,
+    );
     await this.#title("A tool called with it", `agentauth mcp call ${shellWord(mcpUrl)} whoami`);
     await this.#say(await callWhoami(agent, mcpUrl, signal));
     await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
-    await this.#title("Signed out", `agentauth logout ${shellWord(mcpUrl)}`);
-    const { removed, revoked: told } = await agent.logout(mcpUrl, { signal });
+    await this.#title("Logged out", `agentauth logout ${shellWord(mcpUrl)}`);
+    const { removed, revoked } = await agent.logout(mcpUrl, { signal });
     await this.#say(
-      `${removed ? "The login is forgotten here" : "There was no login"}${told ? ", and its issuer was told." : "."}`,
+      `${removed ? "The stored login is deleted" : "There was no login"}${revoked ? ", and its tokens are revoked at the issuer." : "."}`,
     );
   }
 
@@ -155,6 +157,6 @@ class Demo {
       counts.set(line, (counts.get(line) ?? 0) + 1);
     }
     for (const [line, times] of counts) await this.#say(`${String(times).padStart(4)}  ${line}`);
-    await this.#say(`${String(requests.total).padStart(4)}  in all`);
+    await this.#say(`${String(requests.total).padStart(4)}  in total`);
   }
 }

@@ -10,7 +10,7 @@ import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** `discover`: every step, also when it fails. */
+/** `discover`: prints every step, also when discovery fails. */
 export async function runDiscover(
   options: StoredLoginFlags & { url?: string },
   context: CommandContext,
@@ -19,7 +19,7 @@ export async function runDiscover(
   const agent = await context.agent();
   const url = parseMcpUrlArgument(options.url ?? "");
   const { found, trace, error: failure } = await agent.discover(url, { signal: context.signal });
-  const error = failure && withoutOwnName(failure);
+  const error = failure && withoutDiscoverHint(failure);
   const format = formatOf(options, context.settings(), io);
   if (format !== "table" && format !== "plain") {
     const { server = url, resource, issuer } = found ?? {};
@@ -30,7 +30,7 @@ export async function runDiscover(
   return undefined;
 }
 
-const PARENT = "a parent of the server: the token may be accepted everywhere below it";
+const PARENT = "a parent of the server URL: every server below it may accept the token";
 
 function isParent(resource: string, server: string): boolean {
   return !coversServer(new URL(resource), new URL(server), true);
@@ -48,17 +48,17 @@ async function printSteps(
     ["resource", resource?.resource ?? server],
     ...(resource && isParent(resource.resource, server) ? [["", PARENT]] : []),
     ["issuer", issuer.issuer],
-    ["signs in at", issuer.authorizationEndpoint],
-    ["tokens from", issuer.tokenEndpoint],
-    ["registers at", issuer.registrationEndpoint ?? "(no dynamic registration)"],
-    ["scopes", resource?.scopesSupported?.join(" ") ?? "(not told)"],
+    ["authorization", issuer.authorizationEndpoint],
+    ["token endpoint", issuer.tokenEndpoint],
+    ["registration", issuer.registrationEndpoint ?? "(no dynamic registration)"],
+    ["scopes", resource?.scopesSupported?.join(" ") ?? "(not announced)"],
   ];
   const rows = facts.map(([name = "", value = ""]) => [name, escapeText(value)]);
   await io.stdout.write(`\n${await tableText(rows, 1)}\n`);
 }
 
-/** The error without the advice to run the command that has just run. */
-function withoutOwnName(error: AgentAuthError): AgentAuthError {
+/** The error without the hint to run this command. */
+function withoutDiscoverHint(error: AgentAuthError): AgentAuthError {
   const hint = error.hint?.split("; ").filter((part) => !part.startsWith("agentauth discover "));
   return hint === undefined ? error : withHint(error, hint.length === 0 ? undefined : hint.join("; "));
 }

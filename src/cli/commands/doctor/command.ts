@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { FORMATS } from "../../flags/formats.js";
-import { addOverrides } from "../../flags/policy.js";
+import { addPolicyFlags } from "../../flags/policy.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import type { DoctorFlags } from "./options.js";
@@ -11,35 +11,33 @@ export const command: CommandDeclaration = { group: "Settings:", order: 4, decla
 const OUTPUT = "Output:";
 const SETTINGS = "Settings:";
 
-/** `doctor [mcp_url]`. It has no `--show-secrets`: what it prints is to be passed on. */
+/** `doctor [mcp_url]`. It has no `--show-secrets`: its output is made to be shared. */
 function declareDoctor(registry: Registry): void {
-  addOverrides(
-    registry.root
-      .command("doctor")
-      .description("check this machine, the settings and the store, and say where each setting comes from"),
+  addPolicyFlags(
+    registry.root.command("doctor").description("Check this machine, the settings with their sources, and the store"),
   )
-    .argument("[mcp_url]", "an MCP server: look for its issuer, and for a login there")
-    .addOption(new Option("--online", "ask the service too: one small list, and its clock").helpGroup("Network:"))
-    .addOption(new Option("--account <id>", "as lists take it").helpGroup(SETTINGS))
-    .addOption(new Option("--domain <id>", "as lists take it").helpGroup(SETTINGS))
-    .addOption(new Option("--pool <id>", "as lists take it").helpGroup(SETTINGS))
+    .argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there")
+    .addOption(new Option("--online", "Check the service too: one small list, and its clock").helpGroup("Network:"))
+    .addOption(new Option("--account <id>", "Account to list with --online").helpGroup(SETTINGS))
+    .addOption(new Option("--domain <id>", "Domain to list with --online").helpGroup(SETTINGS))
+    .addOption(new Option("--pool <id>", "Pool to list with --online").helpGroup(SETTINGS))
     .addOption(
-      new Option("-o, --output <format>", "how to print (default: a text to read)")
+      new Option("-o, --output <format>", "Output format (default: text for reading)")
         .choices([...FORMATS])
         .helpGroup(OUTPUT),
     )
-    .addOption(new Option("--json", "the same as -o json").helpGroup(OUTPUT))
-    .addOption(new Option("--jq <expression>", "filter JSON with a jq expression").helpGroup(OUTPUT))
+    .addOption(new Option("--json", "Same as -o json").helpGroup(OUTPUT))
+    .addOption(new Option("--jq <expression>", "Filter JSON with a jq expression").helpGroup(OUTPUT))
     .addHelpText(
       "after",
       `
-Asks nothing over the network but with --online or an MCP server, and changes nothing. Each
-request is made once and given 10 seconds, unless --retries and --timeout say otherwise.
-Where logins are sealed with a key in the keychain, that is asked too, unless --no-input is given.
-What it prints holds no secret, and can be pasted into a bug report.
+Read-only and offline, unless --online or an MCP server is given. Each request is sent once
+with a timeout of 10 seconds, unless --retries or --timeout is given.
+If logins are sealed with a key in the keychain, doctor reads that key, unless --no-input is given.
+The output contains no secret and can be pasted into a bug report.
 
-Ends with 0 when nothing failed; with 2 when a setting or this machine is wrong; else
-with 8 when the store cannot be used; else with 5 when only online checks failed.
+Exit code: 0 if no check failed; 2 if a setting or this machine is wrong; else 8 if the
+store cannot be used; else 5 if only online checks failed.
 
 Examples:
   $ agentauth doctor
@@ -48,9 +46,6 @@ Examples:
   $ agentauth doctor --jq '.settings[] | select(.name == "base_url").source'`,
     )
     .action(
-      registry.action<DoctorFlags>(
-        async (options, context) => (await import("./run.js")).runDoctor(options, context),
-        "url",
-      ),
+      registry.action<DoctorFlags>(async (options, deps) => (await import("./run.js")).runDoctor(options, deps), "url"),
     );
 }

@@ -21,20 +21,23 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
 
-/** What decided where our files are; the order is that of `homeFolder`. */
+/** The source of the home folder; the order is that of `homeFolder`. */
 export function homeSource(env: Env, system: NodeJS.Platform = platform()): string {
   const variables: Partial<Record<NodeJS.Platform, string[]>> = { win32: ["APPDATA"], darwin: [] };
   const candidates = ["AGENTAUTH_HOME", ...(variables[system] ?? ["XDG_CONFIG_HOME"])];
   return candidates.find((name) => env[name]) ?? "default";
 }
 
-/** Whether the folder is there, and whether it is this user's alone. */
+/** Whether the folder exists and only this user can access it. */
 export function checkHome({ value: home, source }: Sourced): Finding {
   const where = `${home} (${source})`;
   if (!isAbsolute(home)) {
-    return failed(`${where} is not an absolute path: it is another folder wherever you are`, `give ${source} whole`);
+    return failed(
+      `${where} is a relative path: it names another folder in every working directory`,
+      `set ${source} to an absolute path`,
+    );
   }
-  const stat = lookAt(home);
+  const stat = statOf(home);
   if (stat === undefined) return absent(where, home);
   if (!stat.isDirectory()) return failed(`${where} is not a folder`, "set AGENTAUTH_HOME to another path");
   return ownership(where, home, stat) ?? ok(where);
@@ -43,12 +46,13 @@ export function checkHome({ value: home, source }: Sourced): Finding {
 function absent(where: string, home: string): Finding {
   const parent = nearestFolder(home);
   try {
-    if (!statSync(parent).isDirectory()) return failed(`${where} cannot be made: ${parent} is not a folder`, ELSEWHERE);
+    if (!statSync(parent).isDirectory())
+      return failed(`${where} cannot be created: ${parent} is not a folder`, ELSEWHERE);
     accessSync(parent, constants.W_OK | constants.X_OK);
   } catch {
-    return failed(`${where} is not there, and ${parent} cannot be written in`, ELSEWHERE);
+    return failed(`${where} does not exist, and ${parent} is not writable`, ELSEWHERE);
   }
-  return ok(`${where}, not there yet: made when something is first kept`);
+  return ok(`${where}, does not exist yet: created on first use`);
 }
 
 function ownership(where: string, home: string, stat: Stats): Finding | undefined {
@@ -57,16 +61,16 @@ function ownership(where: string, home: string, stat: Stats): Finding | undefine
   const found = `${where} ${ACCESS_TEXT[access]}`;
   if (access === "foreign") return failed(found, `chown "$USER" ${shellWord(home)}`);
   const repair = `chmod 700 ${shellWord(home)}`;
-  // Whoever can write there can put other settings in the place of these.
+  // Other users with write access can replace the settings.
   return access === "writable" ? failed(found, repair) : warning(found, repair);
 }
 
 /**
- * What is at a path; undefined where nothing is, or nothing can be.
+ * The status of a path; undefined if nothing exists there.
  *
- * @throws `AgentAuthError` `store_failed` where it cannot be told
+ * @throws `AgentAuthError` `store_failed` if the path cannot be examined
  */
-function lookAt(path: string): Stats | undefined {
+function statOf(path: string): Stats | undefined {
   try {
     return statSync(path);
   } catch (error) {
@@ -77,17 +81,17 @@ function lookAt(path: string): Stats | undefined {
 
 function nearestFolder(path: string): string {
   let folder = path;
-  while (lookAt(folder) === undefined && dirname(folder) !== folder) folder = dirname(folder);
+  while (statOf(folder) === undefined && dirname(folder) !== folder) folder = dirname(folder);
   return folder;
 }
 
 /**
- * Writes a file and gives it a second name, as the store does, in a private folder that is removed again.
+ * Writes and links a file, as the store does, in a private folder that is removed afterwards.
  *
- * @param link is `linkSync`, unless a test has another
+ * @param link `linkSync`, or a substitute in tests
  */
 export function checkWriting(home: string, link: (from: string, to: string) => void = linkSync): Finding {
-  if (lookAt(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
+  if (statOf(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
   let folder: string | undefined;
   try {
     folder = mkdtempSync(join(home, ".doctor-"));
@@ -95,7 +99,7 @@ export function checkWriting(home: string, link: (from: string, to: string) => v
     writeFileSync(path, "probe", { mode: 0o600, flag: "wx" });
     return linkFinding(path, link);
   } catch (error) {
-    return failed(`${home} cannot be written in (${codeOf(error)})`, writingHint(codeOf(error)));
+    return failed(`${home} is not writable (${codeOf(error)})`, writingHint(codeOf(error)));
   } finally {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }
@@ -106,33 +110,36 @@ function linkFinding(path: string, link: (from: string, to: string) => void): Fi
     link(path, `${path}-2`);
     if (statSync(path).nlink === 2) return ok("files can be written and linked");
   } catch (error) {
-    return failed(`there are no hard links here (${codeOf(error)}), which logins are kept with`, LINKS_HINT);
+    return failed(
+      `hard links are not supported here (${codeOf(error)}), and the store of logins needs them`,
+      LINKS_HINT,
+    );
   }
-  return failed("a hard link is no second name here, and logins are kept with hard links", LINKS_HINT);
+  return failed("hard links do not work here, and the store of logins needs them", LINKS_HINT);
 }
 
-const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system that has hard links";
+const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";
 
 function writingHint(code: string): string {
-  return code === "ENOSPC" || code === "EDQUOT" ? "make room on the disk" : ELSEWHERE;
+  return code === "ENOSPC" || code === "EDQUOT" ? "free some disk space" : ELSEWHERE;
 }
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? String(error);
 }
 
-/** The part of `statfs` that tells how much room there is. */
-export type ReadRoom = (path: string) => { bavail: number; bsize: number; blocks: number };
+/** The part of `statfs` with the free space. */
+export type ReadFreeSpace = (path: string) => { bavail: number; bsize: number; blocks: number };
 
 const MEBIBYTE = 2 ** 20;
 
-/** Whether the disk has room for what is to be kept: a few files of some kilobytes. */
-export function checkDisk(home: string, read: ReadRoom = statfsSync): Finding {
+/** Whether the disk has space for the store: a few files of some kilobytes. */
+export function checkDisk(home: string, read: ReadFreeSpace = statfsSync): Finding {
   const { bavail, bsize, blocks } = read(nearestFolder(home));
-  // Some file systems have no size.
-  if (blocks === 0) return ok("this file system does not tell its free space");
+  // Some file systems report no size.
+  if (blocks === 0) return ok("this file system does not report its free space");
   const free = bavail * bsize;
-  const told = `${Math.floor(free / MEBIBYTE).toLocaleString("en")} MiB are free`;
-  if (free < MEBIBYTE) return failed(`the disk is full: ${told}`, "make room on the disk");
-  return free < 50 * MEBIBYTE ? warning(told, "make room on the disk") : ok(told);
+  const space = `${Math.floor(free / MEBIBYTE).toLocaleString("en")} MiB are free`;
+  if (free < MEBIBYTE) return failed(`the disk is full: ${space}`, "free some disk space");
+  return free < 50 * MEBIBYTE ? warning(space, "free some disk space") : ok(space);
 }

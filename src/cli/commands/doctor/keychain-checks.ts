@@ -3,31 +3,31 @@ import type { Keychain } from "../../../store/keychain/keychain.js";
 import type { StoreChoice } from "../../config/store.js";
 import { type Finding, ok, skipped, warning } from "./check.js";
 
-/** Milliseconds that the keychain may take, a question to the person included. */
+/** Milliseconds that the keychain may take, including a prompt to the user. */
 export const KEYCHAIN_CHECK_MS = 5000;
 
 /**
- * Whether the keychain answers, where logins are sealed with a key in it. It may ask a person to unlock it, as it would
- * at the next login.
+ * Whether the keychain answers, if logins are sealed with a key in it. The keychain may prompt the user to unlock it, as
+ * it would at the next login.
  *
- * @param store what was chosen; undefined where that is none
- * @param mayAsk whether a person may be asked
- * @throws `AgentAuthError` `store_failed` where the keychain cannot be used, and nothing else was allowed
+ * @param store the chosen store; undefined if the choice is invalid
+ * @param mayPrompt whether the user may be prompted
+ * @throws `AgentAuthError` `store_failed` if the keychain cannot be used and there is no fallback
  */
 export async function checkKeychain(
   store: StoreChoice | undefined,
   keychain: Keychain,
-  mayAsk: boolean,
+  mayPrompt: boolean,
 ): Promise<Finding> {
   if (store?.value !== "keyring")
-    return skipped("not used: AGENTAUTH_STORE=keyring would seal logins with a key in it");
-  if (!mayAsk) return skipped("not asked: it may want to ask somebody, and --no-input is set");
+    return skipped("not used: AGENTAUTH_STORE=keyring seals logins with a key in the keychain");
+  if (!mayPrompt) return skipped("not checked: the keychain may prompt, and --no-input is set");
   try {
     return (await keychain.get()) === undefined
-      ? ok("answers; a key is made at the first login")
+      ? ok("answers; the first login creates a key")
       : ok("answers, and has the key for this folder");
   } catch (error) {
     if (!isAgentAuthError(error) || store.fallback !== "file") throw error;
-    return warning(`${error.message}: logins are kept unsealed, as store_fallback says`, error.hint);
+    return warning(`${error.message}: logins are stored unsealed, because of store_fallback`, error.hint);
   }
 }

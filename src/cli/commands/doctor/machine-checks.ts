@@ -9,7 +9,7 @@ import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The oldest Node that we run on; a test holds it against package.json. */
+/** The oldest supported Node; a test compares it with package.json. */
 export const NODE_FLOOR = "20.19";
 
 /** @param version as in `process.version` */
@@ -17,38 +17,41 @@ export function checkNode(version: string): Finding {
   const [major = 0, minor = 0] = numbers(version);
   const [leastMajor = 0, leastMinor = 0] = numbers(NODE_FLOOR);
   const enough = major > leastMajor || (major === leastMajor && minor >= leastMinor);
-  if (enough) return ok(`${version}, at least ${NODE_FLOOR} is needed`);
-  return failed(`${version} is too old: at least ${NODE_FLOOR} is needed`, "install a newer Node: https://nodejs.org");
+  if (enough) return ok(`${version}, at least ${NODE_FLOOR} is required`);
+  return failed(
+    `${version} is too old: at least ${NODE_FLOOR} is required`,
+    "install a newer Node: https://nodejs.org",
+  );
 }
 
 function numbers(version: string): number[] {
   return version.replace(/^v/, "").split(".").map(Number);
 }
 
-/** Whether the sandbox runs. Either is well. */
+/** Whether the sandbox runs; both results are ok. */
 export function checkSandbox(home: string): Finding {
   const state = readSandboxState(home);
   if (state === undefined) return ok("not running");
-  return ok(`running at ${state.base_url} (process ${state.pid}); --profile sandbox reaches it`);
+  return ok(`running at ${state.base_url} (process ${state.pid}); --profile sandbox uses it`);
 }
 
-const OTHER_FLOWS = "sign in with --flow paste, or --flow device where the issuer offers it";
+const OTHER_FLOWS = "log in with --flow paste, or --flow device if the issuer supports it";
 
-/** Whether a sign-in can open a browser before the person. */
+/** Whether a login can open a browser for the user. */
 export function checkBrowser(env: Env, noInput: string | undefined): Finding {
   if (noInput !== undefined) return ok(`not opened: ${noInput}`);
   const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
   const place = placeOf(environment);
-  const told = place === "" ? "" : ` (${place})`;
+  const suffix = place === "" ? "" : ` (${place})`;
   const command = chosenByEnvironment(env);
-  if (command === "none") return ok(`not opened: BROWSER is none${told}`);
+  if (command === "none") return ok(`not opened: BROWSER is none${suffix}`);
   if (command !== undefined) {
     const [program = ""] = commandWords(command);
-    if (isProgram(program, env)) return ok(`${program} (BROWSER)${told}`);
-    return warning(`BROWSER names ${quote(program)}, which is not to be found${told}`, "correct or unset BROWSER");
+    if (isProgram(program, env)) return ok(`${program} (BROWSER)${suffix}`);
+    return warning(`BROWSER names ${quote(program)}, which is not found${suffix}`, "correct or unset BROWSER");
   }
-  if (!environment.hasBrowser) return warning(`no browser can be opened here${told}`, OTHER_FLOWS);
-  return ok(`the system's default${told}`);
+  if (!environment.hasBrowser) return warning(`no browser can be opened here${suffix}`, OTHER_FLOWS);
+  return ok(`the system's default${suffix}`);
 }
 
 function placeOf({ ssh, wsl, container, ci, headless }: LoginEnvironment): string {
@@ -62,7 +65,7 @@ function placeOf({ ssh, wsl, container, ci, headless }: LoginEnvironment): strin
   return places.flatMap(([here, name]) => (here ? [name] : [])).join(", ");
 }
 
-/** As a system looks for a program: by its path, else in PATH. */
+/** Whether the program exists: by its path, else in PATH. */
 function isProgram(program: string, env: Env): boolean {
   const folders = /[\\/]/.test(program) ? [""] : (env["PATH"] ?? "").split(delimiter);
   const endings = process.platform === "win32" ? ["", ...(env["PATHEXT"] ?? ".EXE;.CMD").split(";")] : [""];
@@ -77,17 +80,17 @@ function isFile(path: string): boolean {
   }
 }
 
-/** A package that may be missing, and what is missing then. */
+/** An optional package, and the feature that needs it. */
 export interface OptionalPackage {
   name: string;
-  /** The release that we are made for; a test holds it against package.json. */
+  /** The supported release; a test compares it with package.json. */
   version: string;
-  /** What needs it. */
+  /** The feature that needs it. */
   serves: string;
   load(): Promise<unknown>;
 }
 
-/** The packages that may be missing. */
+/** The optional packages. */
 export const OPTIONAL_PACKAGES: readonly OptionalPackage[] = [
   { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq", load: () => import("jq-wasm") },
   {
@@ -101,7 +104,7 @@ export const OPTIONAL_PACKAGES: readonly OptionalPackage[] = [
 /**
  * Whether an optional package can be loaded.
  *
- * @param wanted whether the settings ask for what it does: then it must not be missing
+ * @param wanted whether the settings use the feature: then the package must be installed
  */
 export async function checkPackage(
   { name, version, serves, load }: OptionalPackage,
@@ -115,8 +118,8 @@ export async function checkPackage(
     const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
     const found = missing
       ? `not installed: ${serves} needs it`
-      : `installed, but it cannot be loaded (${code ?? "no reason was given"}): ${serves} needs it`;
-    const hint = `npm install ${name}@${version} (with --global where agentauth is installed so)`;
+      : `installed, but it cannot be loaded (${code ?? "no reason reported"}): ${serves} needs it`;
+    const hint = `npm install ${name}@${version} (add --global if agentauth is installed globally)`;
     if (wanted) return failed(found, hint);
     return missing ? skipped(found, hint) : warning(found, hint);
   }

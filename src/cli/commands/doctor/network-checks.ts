@@ -6,7 +6,7 @@ import { type Finding, failed, ok, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Through which proxies requests go, and for which hosts they do not. */
+/** The proxies for requests, and the hosts that bypass them. */
 export interface ProxySettings {
   https: Sourced | undefined;
   http: Sourced | undefined;
@@ -14,11 +14,11 @@ export interface ProxySettings {
   except: Sourced | undefined;
 }
 
-/** The proxies as they were set, credentials and all. */
+/** The proxies as they are set, with credentials. */
 export function proxiesOf(flag: string | undefined, env: Env): ProxySettings {
   const given = flag ? { value: flag, source: "--proxy" } : undefined;
   const [https, http] = [variable("HTTPS_PROXY", env), variable("HTTP_PROXY", env)];
-  // Heard last, where neither of the others is set.
+  // Used only if neither of the others is set.
   const any = https || http ? undefined : variable("ALL_PROXY", env);
   return {
     https: given ?? https ?? any,
@@ -27,7 +27,7 @@ export function proxiesOf(flag: string | undefined, env: Env): ProxySettings {
   };
 }
 
-/** Programs read these in small letters first. */
+/** The lower-case name takes precedence, as in other programs. */
 function variable(name: string, env: Env): Sourced | undefined {
   for (const source of [name.toLowerCase(), name]) {
     const value = env[source];
@@ -36,7 +36,7 @@ function variable(name: string, env: Env): Sourced | undefined {
   return undefined;
 }
 
-/** A proxy's address without what is secret in it; undefined where it is none, since then anything may be the secret. */
+/** The URL of a proxy without credentials; undefined for an invalid URL, since any part may be the secret. */
 export function shownProxy(value: string): string | undefined {
   const url = parse(value);
   if (url === undefined) return undefined;
@@ -44,7 +44,7 @@ export function shownProxy(value: string): string | undefined {
   return `${url.protocol}//${credentials}${url.host}`;
 }
 
-/** What must not be shown of a proxy's address: its password, as written and decoded; of what is no address, all of it. */
+/** The secrets in the URL of a proxy: its password, as written and decoded; all of it if it is not a URL. */
 export function proxySecrets(value: string): string[] {
   const url = parse(value);
   if (url === undefined) return [value];
@@ -65,11 +65,11 @@ function decoded(text: string): string {
   }
 }
 
-/** Whether the proxies are addresses that can be used. */
+/** Whether the proxies are valid URLs. */
 export function checkProxy({ https, http }: ProxySettings): Finding {
   const set = [https, http].filter((proxy) => proxy !== undefined);
   const wrong = set.find(({ value }) => shownProxy(value) === undefined);
-  if (wrong) return failed(`${wrong.source} is not an http:// or https:// address`, `correct or unset ${wrong.source}`);
+  if (wrong) return failed(`${wrong.source} is not an http:// or https:// URL`, `correct or unset ${wrong.source}`);
   const addresses = new Set(set.map(({ value, source }) => `${shownProxy(value)} (${source})`));
   return ok(addresses.size === 0 ? "none" : [...addresses].join(", "));
 }
@@ -93,32 +93,32 @@ export async function checkClientCertificate(
   const { X509Certificate } = await import("node:crypto");
   const { subject, validTo } = new X509Certificate(cert);
   const days = Math.floor((Date.parse(validTo) - now) / DAY_MS);
-  const told = `${quote(subject.replaceAll("\n", ", "))} in ${files.cert.value} (${files.cert.source})`;
-  if (days < 0) return failed(`${told} ended on ${validTo}`, "have a new one issued");
-  const finding = `${told}, good until ${validTo}`;
-  return days < SOON_DAYS ? warning(finding, "have a new one issued") : ok(finding);
+  const certificate = `${quote(subject.replaceAll("\n", ", "))} in ${files.cert.value} (${files.cert.source})`;
+  if (days < 0) return failed(`${certificate} expired on ${validTo}`, "get a new certificate");
+  const finding = `${certificate}, valid until ${validTo}`;
+  return days < SOON_DAYS ? warning(finding, "get a new certificate") : ok(finding);
 }
 
-/** Whether the files of certificate authorities can be read and hold certificates. */
+/** Whether the files of certificate authorities can be read and contain certificates. */
 export function checkAuthorities(caFile: string | undefined, env: Env): Finding {
   const extra = env["NODE_EXTRA_CA_CERTS"];
   const problem = caFile === undefined ? undefined : fileProblem(caFile);
-  if (problem !== undefined) return failed(`--ca-file ${quote(caFile)} ${problem}`, "name a PEM file");
+  if (problem !== undefined) return failed(`--ca-file ${quote(caFile)} ${problem}`, "give a PEM file");
   const extraProblem = extra === undefined ? undefined : fileProblem(extra);
   if (extraProblem !== undefined) {
     return warning(
-      `NODE_EXTRA_CA_CERTS ${quote(extra)} ${extraProblem}: Node goes on without it`,
+      `NODE_EXTRA_CA_CERTS ${quote(extra)} ${extraProblem}: Node continues without it`,
       "correct or unset NODE_EXTRA_CA_CERTS",
     );
   }
   const files = [caFile === undefined ? "" : `${caFile} (--ca-file)`, extra ? `${extra} (NODE_EXTRA_CA_CERTS)` : ""];
-  return ok(["Node's own list", ...files.filter((file) => file !== "")].join(", "));
+  return ok(["Node's built-in list", ...files.filter((file) => file !== "")].join(", "));
 }
 
 function fileProblem(path: string): string | undefined {
   try {
     if (readFileSync(path, "utf8").includes("-----BEGIN CERTIFICATE-----")) return undefined;
-    return "holds no PEM certificate";
+    return "contains no PEM certificate";
   } catch {
     return "cannot be read";
   }

@@ -5,60 +5,60 @@ import type { CommandContext } from "../../runtime/context.js";
 import type { Settings } from "../../runtime/settings.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
 
-/** What came of the one request to the service. */
-interface Reached {
-  /** What was asked and what came, in words. */
-  told: string;
-  /** Present where the service's answer was a failure, or there was none. */
+/** The outcome of the one request to the service. */
+interface ServiceReply {
+  /** The request and its result, as text. */
+  result: string;
+  /** Set if the request failed. */
   error?: AgentAuthError;
   /** The service's clock, from its `Date` header: milliseconds since the epoch. */
   date: number | undefined;
-  /** This machine's clock when the answer came. */
+  /** This machine's clock at the response. */
   now: number;
 }
 
-/** The checks that ask the service; it is asked once, and only where that was wished for. */
+/** The checks of the service; they share one request, and need `--online`. */
 export function onlineChecks(isOnline: boolean, context: CommandContext): Check[] {
-  let answer: Promise<Reached> | undefined;
-  const ask = () => {
-    answer ??= reach(context);
-    return answer;
+  let reply: Promise<ServiceReply> | undefined;
+  const request = () => {
+    reply ??= fetchOnce(context);
+    return reply;
   };
-  const check = (name: string, judge: (reached: Reached) => Finding): Check => ({
+  const check = (name: string, judge: (reply: ServiceReply) => Finding): Check => ({
     name,
     area: "online",
     async run() {
-      if (!isOnline) return skipped("nothing was asked over the network", "agentauth doctor --online asks");
-      return context.settings().baseUrl === undefined ? skipped("there is no base_url to ask") : judge(await ask());
+      if (!isOnline) return skipped("no request was sent", "agentauth doctor --online sends one");
+      return context.settings().baseUrl === undefined ? skipped("base_url is not set") : judge(await request());
     },
   });
   return [
-    check("service", ({ error, told }) => {
+    check("service", ({ error, result }) => {
       if (error) throw error;
-      return ok(told);
+      return ok(result);
     }),
-    check("clock", (reached) => judgeClock("the service", reached)),
+    check("clock", (reply) => judgeClock("the service", reply)),
   ];
 }
 
-async function reach(context: CommandContext): Promise<Reached> {
+async function fetchOnce(context: CommandContext): Promise<ServiceReply> {
   const settings = context.settings();
   const service = await context.management();
   try {
-    const { told, response } = await smallest(service, settings, context.signal);
-    return { told: `${settings.baseUrl?.value}: ${told}`, date: dateOf(response), now: context.now() };
+    const { result, response } = await smallestList(service, settings, context.signal);
+    return { result: `${settings.baseUrl?.value}: ${result}`, date: dateOf(response), now: context.now() };
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    return { told: "", error, date: dateOf(error.response), now: context.now() };
+    return { result: "", error, date: dateOf(error.response), now: context.now() };
   }
 }
 
 /** The smallest list that the settings allow. */
-async function smallest(
+async function smallestList(
   service: ManagementClient,
   settings: Settings,
   signal: AbortSignal,
-): Promise<{ told: string; response: Response | undefined }> {
+): Promise<{ result: string; response: Response | undefined }> {
   const options = { pageSize: 1, maxItems: 1, signal };
   const id = (name: "account" | "domain" | "pool") => requireScope(name, settings[name], "doctor --online");
   const { account, domain, pool } = settings;
@@ -69,45 +69,45 @@ async function smallest(
       ? ["pools of the domain", service.pools.list({ domain_id: id("domain") }, options)]
       : ["devices of the pool", service.devices.list({ pool_id: id("pool") }, options)];
   for await (const page of (listing as ReturnType<ManagementClient["pools"]["list"]>).pages()) {
-    return { told: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response };
+    return { result: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response };
   }
-  return { told: `lists the ${what} (none)`, response: undefined };
+  return { result: `lists the ${what} (none)`, response: undefined };
 }
 
-// The service's words for a question that lacks its parameter.
+// The service's error codes for a request without its parameter.
 const INCOMPLETE: ReadonlySet<string> = new Set(["bad_request", "required_value", "invalid_value"]);
 
-/** Without an account, a domain or a pool no list can be asked for; that the service says so is an answer as well. */
+/** Without an account, a domain or a pool there is nothing to list; an error about the missing parameter is a response too. */
 async function withoutScope(
   service: ManagementClient,
   signal: AbortSignal,
-): Promise<{ told: string; response: Response | undefined }> {
-  const told = "answers; no account, domain or pool is set to list";
+): Promise<{ result: string; response: Response | undefined }> {
+  const result = "responds; no account, domain or pool is set to list";
   try {
-    return { told, response: await service.get("/api/v1/domain", [], { signal }) };
+    return { result, response: await service.get("/api/v1/domain", [], { signal }) };
   } catch (error) {
-    if (isAgentAuthError(error) && INCOMPLETE.has(error.code)) return { told, response: error.response };
+    if (isAgentAuthError(error) && INCOMPLETE.has(error.code)) return { result, response: error.response };
     throw error;
   }
 }
 
-/** What the clock of a server said, in milliseconds since the epoch. */
+/** The clock of a server, in milliseconds since the epoch. */
 export function dateOf(response: Response | undefined): number | undefined {
   const time = Date.parse(response?.headers.get("date") ?? "");
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** `Date` has whole seconds, and the answer was under way. */
-const UNNOTICED_S = 30;
-/** Beyond this, tokens look ended or not yet begun to whoever checks them. */
+/** `Date` has whole seconds, and the response took time to arrive. */
+const HARMLESS_S = 30;
+/** Beyond this, tokens appear expired or not yet valid to the servers that check them. */
 const HARMFUL_S = 300;
 
-/** How far this machine's clock is from that of whoever answered. */
-export function judgeClock(whose: string, { date, now }: Pick<Reached, "date" | "now">): Finding {
-  if (date === undefined) return skipped(`${whose} did not tell the time`);
+/** The difference between this machine's clock and a server's. */
+export function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "date" | "now">): Finding {
+  if (date === undefined) return skipped(`${whose} did not send its time`);
   const ahead = Math.round((now - date) / 1000);
-  const told = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} ${whose}`;
-  const hint = "set the clock of this machine, by NTP at best";
-  if (Math.abs(ahead) <= UNNOTICED_S) return ok(`agrees with ${whose} within 30 s`);
-  return Math.abs(ahead) > HARMFUL_S ? failed(told, hint) : warning(told, hint);
+  const result = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} ${whose}`;
+  const hint = "set the clock of this machine, preferably by NTP";
+  if (Math.abs(ahead) <= HARMLESS_S) return ok(`agrees with ${whose} within 30 s`);
+  return Math.abs(ahead) > HARMFUL_S ? failed(result, hint) : warning(result, hint);
 }

@@ -1,7 +1,7 @@
 import type { AgentFlags } from "../../flags/agent.js";
 import type { OutputFlags } from "../../flags/output.js";
 
-/** What `doctor` was told. */
+/** Options of `doctor`. */
 export interface DoctorFlags extends AgentFlags, OutputFlags {
   url?: string;
   online?: boolean;

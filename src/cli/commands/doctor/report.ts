@@ -2,7 +2,7 @@ import { MASK, type Redactor } from "../../../redact.js";
 import type { CheckResult } from "./check.js";
 import type { SettingRow } from "./rows.js";
 
-/** What `doctor` found, as `-o json` prints it. Nothing in it is secret. */
+/** The report of `doctor`, as `-o json` prints it. It contains no secret. */
 export interface Report {
   /** The version of this package. */
   version: string;
@@ -13,10 +13,10 @@ export interface Report {
   settings: SettingRow[];
 }
 
-// An address that is none, such as "user:pass@host", is quoted in complaints, and has its password in no known place.
+// Error messages quote an invalid URL such as "user:pass@host", whose password has no known position.
 const QUOTED_CREDENTIALS = /"[^"]*@[^"]*"/g;
 
-/** The report with every known and every recognised secret masked. */
+/** The report with every known and every recognized secret masked. */
 export function redactReport(report: Report, redactor: Pick<Redactor, "redact">): Report {
   const clean = (text: string) => redactor.redact(text);
   return {

@@ -7,29 +7,29 @@ import type { KnownSettings } from "./settings-checks.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A setting in force: what it is, and which flag, variable or profile decided it. `null` where nothing is set. */
+/** An effective setting, and the flag, variable or profile that it comes from. `null` if nothing is set. */
 export interface SettingRow {
   name: string;
   value: string | null;
   source: string;
 }
 
-/** What the rows are read from. */
-export interface RowSources extends KnownSettings {
+/** The input of the rows. */
+export interface RowContext extends KnownSettings {
   flags: DoctorFlags;
   env: Env;
   home: Sourced;
-  /** The store of logins; undefined where the variable or the setting names none. */
+  /** The store of logins; undefined if the setting is invalid. */
   store: Sourced | undefined;
 }
 
-const NOT_USABLE = "(not usable)";
+const NOT_USABLE = "(invalid)";
 
 /** What applies where nothing is set. */
 const DEFAULTS: Readonly<Record<string, string>> = { output: "table on a terminal, plain in a pipe" };
 
-/** Every setting with its source, as `config list` has it, and what else decides how this machine is used. */
-export function settingRows(sources: RowSources): SettingRow[] {
+/** Every setting with its source, as `config list` prints it, and what else decides how this machine is used. */
+export function settingRows(sources: RowContext): SettingRow[] {
   const { flags, home, config, wrongBaseUrl, env } = sources;
   const asJson = flags.json && !flags.output ? { value: "json", source: "--json" } : undefined;
   const settings = {
@@ -49,7 +49,7 @@ export function settingRows(sources: RowSources): SettingRow[] {
     ...networkRows(flags, env),
     ...rows.filter(isCertificate),
     row("extra_ca_certs", variable("NODE_EXTRA_CA_CERTS", env)),
-    ...personRows(flags, env),
+    ...interactionRows(flags, env),
   ];
 }
 
@@ -71,7 +71,7 @@ function networkRows(flags: DoctorFlags, env: Env): SettingRow[] {
   ];
 }
 
-function personRows(flags: DoctorFlags, env: Env): SettingRow[] {
+function interactionRows(flags: DoctorFlags, env: Env): SettingRow[] {
   const browser = chosenByEnvironment(env);
   const errors = env["AGENTAUTH_ERRORS"] === "json" ? { value: "json", source: "AGENTAUTH_ERRORS" } : undefined;
   const noInput = flags.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] ? "AGENTAUTH_NO_INPUT" : undefined;
@@ -85,7 +85,7 @@ function personRows(flags: DoctorFlags, env: Env): SettingRow[] {
   ];
 }
 
-/** The order is that in which the output streams decide. */
+/** In the order of precedence of the output streams. */
 function color(flags: DoctorFlags, env: Env): Sourced | undefined {
   if (flags.color === false) return { value: "no", source: "--no-color" };
   if (env["NO_COLOR"]) return { value: "no", source: "NO_COLOR" };

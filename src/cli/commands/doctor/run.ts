@@ -33,7 +33,7 @@ import { checkFiles, checkLeftovers, checkStore } from "./store-checks.js";
 import { reportText } from "./text.js";
 import { checkTls, checkVariables, SECRET_VARIABLES } from "./variable-checks.js";
 
-/** `doctor`: every check and every setting; the exit code is that of the gravest failure. */
+/** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
   const { io, redactor } = context;
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
@@ -60,12 +60,12 @@ export async function runDoctor(options: DoctorFlags, context: CommandContext): 
   return exitCode;
 }
 
-/** Where nobody answers, each request is waited for once, and not for long. */
+/** If a server does not respond, each request is sent once, with a short timeout. */
 function bounded(options: DoctorFlags): DoctorFlags {
   return { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
 }
 
-/** Whatever comes up in a message, these values do not. */
+/** Keeps these values out of every message. */
 function hideSecrets(options: DoctorFlags, { io, redactor }: CommandContext): void {
   const proxies = proxiesOf(options.proxy, io.env);
   const hidden = [proxies.https, proxies.http].flatMap((proxy) => (proxy ? proxySecrets(proxy.value) : []));
@@ -102,7 +102,7 @@ function settingChecks(known: KnownSettings, home: string, { redactor }: Command
 }
 
 function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, { io, now }: CommandContext): Check[] {
-  const mayAsk = options.input !== false && !io.env["AGENTAUTH_NO_INPUT"];
+  const mayPrompt = options.input !== false && !io.env["AGENTAUTH_NO_INPUT"];
   const keychain = osKeychain(accountOf(home.value), { timeoutMs: KEYCHAIN_CHECK_MS, env: io.env });
   const check = (name: string, run: Check["run"]): Check => ({ name, area: "store", run });
   return [
@@ -110,7 +110,7 @@ function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, 
     check("writing", () => checkWriting(home.value)),
     check("disk", () => checkDisk(home.value)),
     check("store", () => checkStore(storeOf(known, io.env), home.value, known.settings.profile.value)),
-    check("keychain", () => checkKeychain(usableStore(known, io.env), keychain, mayAsk)),
+    check("keychain", () => checkKeychain(usableStore(known, io.env), keychain, mayPrompt)),
     check("files", () => checkFiles(home.value, usableStore(known, io.env)?.value)),
     check("leftovers", () => checkLeftovers(home.value, now())),
     check("sandbox", () => checkSandbox(home.value)),
@@ -147,6 +147,6 @@ async function print(
 function summary(results: readonly CheckResult[]): string {
   const count = (state: CheckResult["state"]) => results.filter((result) => result.state === state).length;
   const warnings = count("warning");
-  const told = `${count("failed")} failed, ${warnings} warning${warnings === 1 ? "" : "s"}`;
-  return `${results.length} checks: ${told}, ${count("skipped")} skipped`;
+  const counts = `${count("failed")} failed, ${warnings} warning${warnings === 1 ? "" : "s"}`;
+  return `${results.length} checks: ${counts}, ${count("skipped")} skipped`;
 }

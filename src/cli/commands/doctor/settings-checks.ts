@@ -9,11 +9,11 @@ import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The settings of this run as far as they can be told, and what is wrong with the others. */
+/** The settings of this run as far as they can be read, and the problems with the others. */
 export interface KnownSettings {
   settings: Settings;
   config: Config;
-  /** Where the base address was set that cannot be used; it is not shown, since it may hold a password. */
+  /** The source of an invalid base URL; the URL is not shown, since it may contain a password. */
   wrongBaseUrl: string | undefined;
   problems: { file?: unknown; profile?: unknown; baseUrl?: unknown };
 }
@@ -21,7 +21,7 @@ export interface KnownSettings {
 const EMPTY: Config = { schema: 1, profile: "default", profiles: {} };
 
 /**
- * Decides every setting as `resolveSettings` does, but for one that is wrong: it keeps nobody from seeing the others.
+ * Resolves every setting as `resolveSettings` does, but reports a wrong setting without hiding the others.
  */
 export function knownSettings(flags: SettingFlags, env: Env, home: string): KnownSettings {
   const problems: KnownSettings["problems"] = {};
@@ -34,12 +34,16 @@ export function knownSettings(flags: SettingFlags, env: Env, home: string): Know
     const alone = { ...(flag !== undefined && { profile: flag }) };
     return resolveSettings(alone, { AGENTAUTH_PROFILE: variable }, written, home);
   });
-  const stray = "error" in named;
-  // Whose profile it is cannot be told from a file that cannot be read.
-  if (stray && !("error" in file)) problems.profile = named.error;
-  const used = { flags: stray ? withoutProfile : flags, env: stray ? plainEnv : env, config: stray ? EMPTY : written };
+  const isUnknownProfile = "error" in named;
+  // If the settings file cannot be read, the profile cannot be checked.
+  if (isUnknownProfile && !("error" in file)) problems.profile = named.error;
+  const used = {
+    flags: isUnknownProfile ? withoutProfile : flags,
+    env: isUnknownProfile ? plainEnv : env,
+    config: isUnknownProfile ? EMPTY : written,
+  };
   const whole = outcome(() => resolveSettings(used.flags, used.env, used.config, home));
-  const profile = profileOf(stray ? chosenProfile(flag, variable, written) : named.value.profile, home);
+  const profile = profileOf(isUnknownProfile ? chosenProfile(flag, variable, written) : named.value.profile, home);
   if (!("error" in whole)) {
     return { settings: { ...whole.value, profile }, config: written, wrongBaseUrl: undefined, problems };
   }
@@ -68,16 +72,16 @@ function chosenProfile(flag: string | undefined, variable: string | undefined, c
   return { value: config.profile, source: "settings file" };
 }
 
-/** The settings file: whether it is there, and understood. */
+/** Whether the settings file exists and is valid. */
 export function checkSettingsFile({ config, problems }: KnownSettings, home: string): Finding {
   if (problems.file !== undefined) throw problems.file;
   const path = configPath(home);
-  if (!existsSync(path)) return ok(`${path} is not there: nothing is set in it`);
+  if (!existsSync(path)) return ok(`${path} does not exist: nothing is set`);
   const names = Object.keys(config.profiles);
   return ok(`${path}, ${names.length === 0 ? "no profiles" : `profiles: ${names.join(", ")}`}`);
 }
 
-/** The profile: which one, and whether it exists. */
+/** Which profile is used, and whether it exists. */
 export function checkProfile({ settings, problems }: KnownSettings): Finding {
   if (problems.file !== undefined) return skipped("the settings file cannot be used");
   if (problems.profile !== undefined) throw problems.profile;
@@ -86,28 +90,28 @@ export function checkProfile({ settings, problems }: KnownSettings): Finding {
 
 const SET_BASE_URL = "agentauth config set base_url <url>; to try without a service: agentauth demo";
 
-/** The base address: whether there is one that can be used. Tokens for MCP servers need none. */
+/** Whether a valid base URL is set. Tokens for MCP servers need none. */
 export function checkBaseUrl({ settings: { baseUrl }, problems }: KnownSettings): Finding {
   if (problems.baseUrl !== undefined) throw problems.baseUrl;
   return baseUrl ? ok(`${baseUrl.value} (${baseUrl.source})`) : skipped("not set: lists need it", SET_BASE_URL);
 }
 
-/** The issuer that credentials are bound to: whether what is set can be one. */
+/** Whether the issuer that credentials are bound to is valid. */
 export function checkIssuer({ settings: { issuer } }: KnownSettings): Finding {
-  if (issuer === undefined) return skipped("not set: each client with a secret or a key is bound by itself");
+  if (issuer === undefined) return skipped("not set: each client with a secret or a key has its own binding");
   checkSetting("issuer", issuer.value, issuer.source);
   return ok(`${issuer.value} (${issuer.source})`);
 }
 
 /**
- * The API token: whether it can be read from where it is said to be. It is not shown.
+ * Whether the API token can be read. It is not shown.
  *
- * @param hide hears the token, so that it is masked wherever it might come up
+ * @param hide receives the token, so that every output masks it
  */
 export function checkApiToken({ settings }: KnownSettings, hide: (token: string) => void): Finding {
   const { apiToken, baseUrl } = settings;
   if (apiToken === undefined) {
-    const hint = "set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - < token.txt";
+    const hint = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
     return baseUrl ? warning(`not set for ${baseUrl.value}`, hint) : skipped("not set: lists need it");
   }
   const token = apiToken.read();

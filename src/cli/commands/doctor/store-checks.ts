@@ -10,7 +10,7 @@ import { storeError } from "../../../store/store-error.js";
 import type { StoreChoice } from "../../config/store.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
-/** The folders of private files, and how the text of a file in each is read; a token is text of any kind. */
+/** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
   grants: decodeGrant,
   clients: decodeClient,
@@ -18,23 +18,23 @@ const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
   tokens: () => undefined,
 };
 
-/** The folders that the store refuses to use where others can enter them. */
+/** The folders that the store refuses to use if other users can enter them. */
 const GUARDED = ["grants", "clients", "claims"];
 
 /**
- * Which store it is, where it keeps things, and how many logins.
+ * The kind of store, its location, and its number of logins.
  *
  * @throws `AgentAuthError` `store_failed` for a folder of secrets that others can enter
  */
 export async function checkStore(choice: StoreChoice, home: string, profile: string): Promise<Finding> {
   const { value, source, fallback } = choice;
   const name = `${value} (${source})`;
-  if (value === "memory") return ok(`${name}: nothing is kept when a command ends`);
+  if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
   for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
   if (value === "keyring") {
-    const told = `${name}: ${filesIn(home, "grants").length} logins in ${home}`;
-    const lax = `${told}; without it, logins are kept unsealed (store_fallback of profile ${profile})`;
-    return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(told);
+    const summary = `${name}: ${filesIn(home, "grants").length} logins in ${home}`;
+    const lax = `${summary}; without the keychain, logins are stored unsealed (store_fallback of profile ${profile})`;
+    return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(summary);
   }
   const logins = await fileStore(home).list();
   const own = logins.filter((login) => login.profile === profile).length;
@@ -43,33 +43,33 @@ export async function checkStore(choice: StoreChoice, home: string, profile: str
 }
 
 /**
- * Whether each file that is kept can be used, by its mode, its owner and its form.
+ * Whether each stored file can be used: its mode, its owner and its format.
  *
- * @param store the kind of store; undefined where what is asked for is none
+ * @param store the kind of store; undefined if the setting is invalid
  */
 export function checkFiles(home: string, store: StoreChoice["value"] | undefined): Finding {
   const paths = Object.keys(FOLDERS).flatMap((folder) => filesIn(home, folder).map((name) => ({ folder, name })));
-  const verdicts = paths.map(({ folder, name }) => verdictOn(join(home, folder, name), FOLDERS[folder]));
-  const unusable = verdicts.filter((verdict) => typeof verdict === "object");
-  const sealed = verdicts.filter((verdict) => verdict === "sealed").length;
+  const results = paths.map(({ folder, name }) => examineFile(join(home, folder, name), FOLDERS[folder]));
+  const unusable = results.filter((result) => typeof result === "object");
+  const sealed = results.filter((result) => result === "sealed").length;
   const count = `${paths.length} file${paths.length === 1 ? "" : "s"}`;
   if (unusable.length > 0) return unusableFinding(unusable, count);
-  // Only the key in the keychain tells whether a sealed file can be used.
+  // Without the key in the keychain, a sealed file cannot be checked.
   if (sealed > 0 && store !== "keyring") {
     return warning(
-      `${sealed} of ${count} are sealed, and only the keyring store opens them`,
+      `${sealed} of ${count} are sealed, and only the keyring store can open them`,
       "set AGENTAUTH_STORE=keyring",
     );
   }
   return ok(paths.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`);
 }
 
-/** So many files are named in a line; the others come up when these are done with. */
+/** The number of files named in one line. */
 const MOST_SHOWN = 3;
 
 interface Problem {
   why: string;
-  /** The command that repairs it or sets it aside. */
+  /** The command that repairs the file or moves it away. */
   remedy: string;
 }
 
@@ -82,7 +82,7 @@ function unusableFinding(unusable: readonly Problem[], count: string): Finding {
   );
 }
 
-function verdictOn(path: string, decode: ((text: string) => unknown) | undefined): Problem | "sealed" | "usable" {
+function examineFile(path: string, decode: ((text: string) => unknown) | undefined): Problem | "sealed" | "usable" {
   const aside = `mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`;
   try {
     const text = readPrivateFile(path);
@@ -94,13 +94,13 @@ function verdictOn(path: string, decode: ((text: string) => unknown) | undefined
     if (error instanceof CodecError || error instanceof CipherError)
       return { why: `${path}: ${error.message}`, remedy: aside };
     if (!isAgentAuthError(error)) throw error;
-    // Some hints are words, and only a command can stand beside other commands.
+    // Some hints are sentences, and only commands can be joined.
     const remedy = error.hint !== undefined && /^(?:chmod|chown) /.test(error.hint) ? error.hint : aside;
     return { why: error.message, remedy };
   }
 }
 
-/** The names of the files of ours in a folder; none where there is no folder. */
+/** The names of our files in a folder; none if the folder does not exist. */
 function filesIn(home: string, folder: string): string[] {
   const names = namesIn(join(home, folder));
   return folder === "tokens"
@@ -119,11 +119,11 @@ function namesIn(folder: string): string[] {
 }
 
 const TEMPORARY = /\.tmp(?:-[\w-]+)?$/;
-/** No command takes this long between making a file and giving it its name; a younger one may be work in hand. */
+/** No command takes this long to create and name a file; a younger file may be in use. */
 const OLD_MS = 10 * 60_000;
 
 /**
- * Files that a killed process left half-written.
+ * The partial files of killed processes.
  *
  * @param now milliseconds since the epoch
  */

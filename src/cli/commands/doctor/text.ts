@@ -9,9 +9,9 @@ import type { Report } from "./report.js";
 import type { SettingRow } from "./rows.js";
 
 /**
- * The report for a person: one line a check with its hint below, then the settings. Everything in it is escaped.
+ * The report as text: one line per check with its hint below, then the settings. Everything in it is escaped.
  *
- * @param columns how wide the terminal is; without it no line is broken
+ * @param columns the width of the terminal; without it lines are not wrapped
  */
 export async function reportText(
   report: Report,
@@ -23,7 +23,7 @@ export async function reportText(
   return `${wrap(head, columns).join("\n")}\n\n${checks}\n${await settingLines(report.settings, colors, columns)}`;
 }
 
-/** With less room than this beside the name, what was found stands below it. */
+/** With less room than this beside the name, the finding goes below it. */
 const LEAST_ROOM = 30;
 
 const STATE_WIDTH = "warning".length;
@@ -42,8 +42,8 @@ function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"],
   const broken = (text: string) => wrap(text, columns - indent.length).join(`\n${indent}`);
   return checks
     .map(({ name, state, found, hint }) => {
-      const begin = `${paint[state](state.padEnd(STATE_WIDTH))}  ${isBeside ? `${pad(name, width)}  ` : `${name}\n${indent}`}`;
-      const line = `${begin}${broken(escapeText(found))}\n`;
+      const start = `${paint[state](state.padEnd(STATE_WIDTH))}  ${isBeside ? `${pad(name, width)}  ` : `${name}\n${indent}`}`;
+      const line = `${start}${broken(escapeText(found))}\n`;
       if (hint === undefined) return line;
       return `${line}${indent}${colors.cyan("hint:")}${broken(`hint: ${escapeText(hint)}`).slice("hint:".length)}\n`;
     })
@@ -56,7 +56,7 @@ async function settingLines(
   columns: number,
 ): Promise<string> {
   const rows = settings.map(({ name, value, source }) => [name, shownCell(value ?? ""), shownCell(source)] as const);
-  const table = await tableText([["SETTING", "VALUE", "FROM"], ...rows]);
+  const table = await tableText([["SETTING", "VALUE", "SOURCE"], ...rows]);
   if (widest(table.split("\n")) <= columns) return `${table.replace(/^.*/, colors.bold)}\n`;
   return rows
     .map(([name, value, source]) => `${wrap(`${name}: ${value} (${source})`, columns).join("\n  ")}\n`)

@@ -17,7 +17,7 @@ export const SECRET_VARIABLES = [
   "AGENTAUTH_TOKEN",
 ] as const;
 
-/** Every variable of ours that means something, to this program or to one that it starts. */
+/** Every variable that this program, or a program that it starts, reads. */
 export const KNOWN_VARIABLES: readonly string[] = [
   ...SECRET_VARIABLES,
   "AGENTAUTH_AGENT",
@@ -31,17 +31,17 @@ export const KNOWN_VARIABLES: readonly string[] = [
   "AGENTAUTH_STORE",
 ];
 
-/** Variables with our prefix that nothing reads, and values that do not do what they seem to. Values of strangers stay unsaid. */
+/** Variables with our prefix that nothing reads, and misleading values. The values of unknown variables are not shown. */
 export function checkVariables(env: Env, config: Config): Finding {
   const known = new Set([...KNOWN_VARIABLES, ...namedByProfiles(config)]);
   const ours = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && env[name]);
-  const strangers = ours.filter((name) => !known.has(name)).sort();
-  const remarks = [...strangers.map((name) => `${name} is set, and nothing reads it`), ...valueRemarks(env)];
-  if (remarks.length === 0) return ok(ours.length === 0 ? "none are set" : `${ours.length} set, all of them known`);
-  return warning(remarks.join("; "), strangerHint(strangers));
+  const unknownNames = ours.filter((name) => !known.has(name)).sort();
+  const remarks = [...unknownNames.map((name) => `${name} is set, but nothing reads it`), ...valueRemarks(env)];
+  if (remarks.length === 0) return ok(ours.length === 0 ? "none are set" : `${ours.length} set, all known`);
+  return warning(remarks.join("; "), unknownHint(unknownNames));
 }
 
-/** `env:NAME` in a profile makes any name a known one. */
+/** `env:NAME` in a profile makes any name known. */
 function namedByProfiles(config: Config): string[] {
   const references = Object.values(config.profiles).map(({ api_token: reference }) => reference ?? "");
   return references.filter((text) => text.startsWith("env:")).map((text) => text.slice("env:".length));
@@ -50,27 +50,26 @@ function namedByProfiles(config: Config): string[] {
 function valueRemarks(env: Env): string[] {
   const remarks: string[] = [];
   const { AGENTAUTH_ERRORS: errors, AGENTAUTH_NO_INPUT: noInput } = env;
-  if (errors && errors !== "json")
-    remarks.push(`AGENTAUTH_ERRORS is ${quote(errors, 40)}; only "json" means something`);
+  if (errors && errors !== "json") remarks.push(`AGENTAUTH_ERRORS is ${quote(errors, 40)}; only "json" has an effect`);
   if (noInput && /^(?:0|false|no|off)$/i.test(noInput)) {
     remarks.push(`AGENTAUTH_NO_INPUT is ${quote(noInput)}, which counts as set like any other value`);
   }
   return remarks;
 }
 
-/** The prefix is left out of the comparison: with it, everything would look alike. */
-function strangerHint(strangers: readonly string[]): string | undefined {
+/** Compares names without the prefix: with it, all names look alike. */
+function unknownHint(unknownNames: readonly string[]): string | undefined {
   const endings = KNOWN_VARIABLES.map((name) => name.slice(PREFIX.length));
-  const meant = strangers.flatMap((name) => suggest(name.slice(PREFIX.length), endings) ?? []);
-  if (meant.length > 0) return `did you mean ${meant.map((ending) => PREFIX + ending).join(", ")}?`;
-  return "agentauth help environment tells the variables that count, and their values";
+  const suggestions = unknownNames.flatMap((name) => suggest(name.slice(PREFIX.length), endings) ?? []);
+  if (suggestions.length > 0) return `did you mean ${suggestions.map((ending) => PREFIX + ending).join(", ")}?`;
+  return "agentauth help environment lists the variables and their values";
 }
 
-/** Node's switch that takes every certificate for good. */
+/** Node's switch that disables certificate checks. */
 export function checkTls(env: Env): Finding {
-  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are checked");
+  if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are verified");
   return failed(
-    "NODE_TLS_REJECT_UNAUTHORIZED is 0: no certificate is checked, and anybody on the way can read every token",
-    "unset NODE_TLS_REJECT_UNAUTHORIZED; an authority of your own is trusted with --ca-file <file> or NODE_EXTRA_CA_CERTS",
+    "NODE_TLS_REJECT_UNAUTHORIZED is 0: certificates are not verified, and anyone on the network path can read every token",
+    "unset NODE_TLS_REJECT_UNAUTHORIZED; trust your own certificate authority with --ca-file <file> or NODE_EXTRA_CA_CERTS",
   );
 }

@@ -15,25 +15,29 @@ function declareExchange(registry: Registry): void {
   const several = (value: string, all: string[] = []) => [...all, value];
   const command = registry.root
     .command("exchange")
-    .description("exchange the token of an MCP server for one for somebody else");
-  addAgentFlags(command, "sign-in")
-    .argument("<mcp_url>", "the MCP server, whose issuer is asked")
-    .addOption(option("--audience <name>", "for whom, as the issuer calls it; may be repeated").argParser(several))
-    .addOption(option("--resource <uri>", "for whom, by address; may be repeated").argParser(several))
-    .addOption(option("--scope <scopes>", "scopes to ask for (default: the issuer's choice)"))
-    .addOption(option("--subject-token-file <file>", "another token than the server's own; - reads stdin"))
-    .addOption(option("--subject-token-type <type>", "what it is (default access_token)"))
-    .addOption(option("--actor-token-file <file>", "the token of who acts for the subject; - reads stdin"))
-    .addOption(option("--actor-token-type <type>", "what it is (default access_token)"))
-    .addOption(option("--requested-token-type <type>", "what is wanted (default: an access token or JWT)"))
-    .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...EXCHANGE_FORMATS]))
-    .option("--login", "sign in if needed, even without a terminal")
-    .option("--no-login", "never sign in")
+    .description("Exchange a token for one with another audience (RFC 8693)");
+  addAgentFlags(command, "login")
+    .argument("<mcp_url>", "URL of the MCP server whose issuer exchanges the token")
+    .addOption(
+      option("--audience <name>", "Audience of the new token, as the issuer names it (repeatable)").argParser(several),
+    )
+    .addOption(option("--resource <uri>", "Resource of the new token (repeatable)").argParser(several))
+    .addOption(option("--scope <scopes>", "Scopes to request (default: the issuer's choice)"))
+    .addOption(
+      option("--subject-token-file <file>", "File with the subject token (- for stdin; default: the server's token)"),
+    )
+    .addOption(option("--subject-token-type <type>", "Type of the subject token (default: access_token)"))
+    .addOption(option("--actor-token-file <file>", "File with the actor token (- for stdin)"))
+    .addOption(option("--actor-token-type <type>", "Type of the actor token (default: access_token)"))
+    .addOption(option("--requested-token-type <type>", "Type of the new token (default: an access token or JWT)"))
+    .addOption(new Option("--format <format>", "Output format (default: raw)").choices([...EXCHANGE_FORMATS]))
+    .option("--login", "Log in if needed, even without a terminal")
+    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `
-RFC 8693, at the issuer of the server, with the client that is signed in there or that --client-id names. The token that
-is exchanged is the server's own, else that of AGENTAUTH_SUBJECT_TOKEN or --subject-token-file; it is never kept.
+Uses the issuer of the server, with the client that is logged in there or that --client-id names. The subject token is
+the server's own, unless AGENTAUTH_SUBJECT_TOKEN or --subject-token-file is given. The new token is not stored.
 
 Types: access_token, id_token, refresh_token, jwt, saml1, saml2, id-jag, or a URI.
 
@@ -44,7 +48,7 @@ Examples:
     )
     .action(
       registry.action<ExchangeFlags>(
-        async (options, context) => (await import("./run.js")).runExchange(options, context),
+        async (options, deps) => (await import("./run.js")).runExchange(options, deps),
         "url",
       ),
     );

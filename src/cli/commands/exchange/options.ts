@@ -3,7 +3,7 @@ import type { AgentFlags } from "../../flags/agent.js";
 /** The values of `exchange --format`. */
 export const EXCHANGE_FORMATS = ["raw", "header", "headers-json", "json", "env"] as const;
 
-/** What `exchange` was told. */
+/** Options of `exchange`. */
 export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
   url: string;
   audience?: string[];

@@ -7,12 +7,12 @@ import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { ExchangeFlags } from "./options.js";
 
-/** `exchange`: prints the token that came of it and nothing else; nothing at all where there is none. */
+/** `exchange`: prints the new token and nothing else; nothing at all if the exchange fails. */
 export async function runExchange(options: ExchangeFlags, context: CommandContext): Promise<undefined> {
   const { audience, resource, scope, actorTokenFile, actorTokenType, format = "raw", ...flags } = options;
   const url = parseMcpUrlArgument(options.url);
   if (audience === undefined && resource === undefined) {
-    throw usage("an exchange needs to be told for whom the token is to be", "--audience <name>, or --resource <uri>");
+    throw usage("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
   }
   if (actorTokenType !== undefined && actorTokenFile === undefined)
     throw usage("--actor-token-type needs --actor-token-file <file>", "add it, or leave the type out");
@@ -21,18 +21,18 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
     actorTokenType: typeOf(actorTokenType, "--actor-token-type"),
     requestedTokenType: typeOf(options.requestedTokenType, "--requested-token-type"),
   };
-  // Before any other secret is read from standard input, the flags are held against each other.
+  // Checks the flags before any secret is read from standard input.
   const agent = await context.with({ flags: { ...flags, ...(actorTokenFile && { actorTokenFile }) } }).agent();
   const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
   const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, context));
   if (types.subjectTokenType !== undefined && subjectToken === undefined) {
     throw usage(
-      "--subject-token-type is of a token that is given, and there is none",
-      "AGENTAUTH_SUBJECT_TOKEN, or --subject-token-file <file>",
+      "--subject-token-type needs a subject token",
+      "set AGENTAUTH_SUBJECT_TOKEN, or add --subject-token-file <file>",
     );
   }
-  const wish = { ...types, audience, resource, scope, subjectToken, actorToken, signal: context.signal };
-  const token = await agent.exchange(url, wish);
+  const request = { ...types, audience, resource, scope, subjectToken, actorToken, signal: context.signal };
+  const token = await agent.exchange(url, request);
   context.redactor.add(token.value);
   await context.io.stdout.write(textOf(token, format, context.now()));
   return undefined;
@@ -41,7 +41,7 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "saml2", "id-jag"];
 
-/** The URI of a token type: one of RFC 8693 by its last part, any other as it is. */
+/** The URI of a token type: the short name of a type of RFC 8693, or the URI itself. */
 function typeOf(value: string | undefined, flag: string): string | undefined {
   if (value === undefined || (URL.canParse(value) && !/\s/.test(value))) return value;
   if (SHORT.includes(value)) return TYPE + value;
@@ -53,8 +53,8 @@ function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format
   if (tokenType === "N_A" && (format === "header" || format === "headers-json")) {
     const what = issuedTokenType.replace(TYPE, "");
     throw usage(
-      `the token is no access token but ${quote(what, 80)}, and goes into no header`,
-      "--format raw, or json",
+      `the token is not an access token but ${quote(what, 80)}, and cannot be sent in a header`,
+      "use --format raw, or json",
     );
   }
   if (format !== "json") return formatToken(format, token, { now, ...UNKNOWN_ASKER });

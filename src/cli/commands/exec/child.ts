@@ -1,72 +1,72 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { LentProcess } from "../../runtime/context.js";
-import { answerSignals, signalExitCode } from "./forward-signals.js";
+import { forwardSignals, signalExitCode } from "./forward-signals.js";
 import { pipeOutput } from "./pipe-output.js";
 import { createChildStdio, type Masked } from "./stdio.js";
 
-/** A program to run in our place. */
+/** The program to run. */
 export interface ChildOptions {
   command: readonly string[];
-  /** Asked once, when signals are answered already, so that what is made for the child can be removed after it. */
+  /** Called once, after the signal handlers are installed, so that files made for the child are removed in any case. */
   env(): NodeJS.ProcessEnv;
   masked: Masked;
-  /** The secrets of now. */
+  /** The current secrets. */
   secrets(): readonly Buffer[];
-  /** Whether a terminal sends its keyboard's signals to the child too. */
+  /** Whether the terminal also sends keyboard signals to the child. */
   onTerminal: boolean;
-  /** Hears that a signal could not be handed to the child, which goes on. */
-  onUnheard(error: NodeJS.ErrnoException): void;
+  /** Called when a signal could not be sent to the child, which continues to run. */
+  onSignalFailure(error: NodeJS.ErrnoException): void;
   own: LentProcess;
 }
 
-/** How it went. */
+/** The result of a run. */
 export interface ChildResult {
   exitCode: number;
-  /** Why an output could not be passed on to its end; undefined when it was, or when its reader has gone. */
+  /** Why an output could not be passed on completely; undefined if it was, or if its reader has closed it. */
   lost: Error | undefined;
-  /** A reader has stopped reading: what was printed for it may keep this process for ever. */
+  /** A reader has stopped reading: its pending output may block this process forever. */
   isStuck: boolean;
 }
 
-/** How long a reader that has stopped reading may keep a run that was told to end. */
+/** How long a reader that has stopped reading may delay the exit after a signal. */
 const GRACE_MS = 2000;
 
 /**
- * Runs a program, and waits until it has ended and everything that it printed is passed on.
+ * Runs a program, and waits until it has ended and all its output is passed on.
  *
- * @throws what the system says where the program cannot be started
+ * @throws the system's error if the program cannot be started
  */
 export async function runChild(options: ChildOptions): Promise<ChildResult> {
   const { own } = options;
-  const patience = createPatience();
+  const readerTimeout = createReaderTimeout();
   let child: ChildProcess | undefined;
-  const release = answerSignals({
+  const release = forwardSignals({
     onTerminal: options.onTerminal,
     passOn: (signal) => child?.kill(signal),
-    onEnding: patience.told,
+    onTerminate: readerTimeout.signalled,
   });
-  const plumbing = createChildStdio(options.masked);
+  const childStdio = createChildStdio(options.masked);
   try {
     try {
-      child = start(options, plumbing.stdio);
+      child = start(options, childStdio.stdio);
     } finally {
-      plumbing.handOver();
+      childStdio.handOver();
     }
-    const ending = endOf(child, options.onUnheard);
-    const { out, err } = plumbing.sources(child);
+    const ending = endOf(child, options.onSignalFailure);
+    const { out, err } = childStdio.sources(child);
     const passing = [
       out && pipeOutput(out, own.stdout, options.secrets),
       err && pipeOutput(err, own.stderr, options.secrets),
     ];
     const passed = Promise.all(passing);
     const exitCode = await ending;
-    patience.childEnded();
-    const failures = await Promise.race([passed, patience.over]);
+    readerTimeout.childEnded();
+    const failures = await Promise.race([passed, readerTimeout.expired]);
     const isStuck = failures === undefined && own.stdout.writableLength + own.stderr.writableLength > 0;
     return { exitCode, lost: failures?.find(isLoss), isStuck };
   } finally {
-    plumbing.close();
-    patience.stop();
+    childStdio.close();
+    readerTimeout.stop();
     release();
   }
 }
@@ -76,43 +76,43 @@ function start({ command, env }: ChildOptions, stdio: ReturnType<typeof createCh
   return spawn(program, words, { env: env(), stdio, shell: false, windowsHide: true });
 }
 
-/** A child says with the same event that it cannot be started and, much later, that it may not be sent a signal. */
-function endOf(child: ChildProcess, onUnheard: ChildOptions["onUnheard"]): Promise<number> {
+/** Node reports a failed start and, much later, a failed signal with the same event. */
+function endOf(child: ChildProcess, onSignalFailure: ChildOptions["onSignalFailure"]): Promise<number> {
   return new Promise((resolve, reject) => {
     let hasStarted = false;
     child.once("spawn", () => {
       hasStarted = true;
     });
-    child.on("error", (error) => (hasStarted ? onUnheard(error) : reject(error)));
+    child.on("error", (error) => (hasStarted ? onSignalFailure(error) : reject(error)));
     child.once("exit", (code, signal) => resolve(signal === null ? (code ?? 0) : signalExitCode(signal)));
   });
 }
 
-/** The waiting for readers, which has an end once somebody told the run to end. */
-function createPatience() {
+/** Bounds the wait for readers, once a signal has asked the run to end. */
+function createReaderTimeout() {
   let timer: NodeJS.Timeout | undefined;
-  let wasTold = false;
+  let wasSignalled = false;
   let hasEnded = false;
   let giveUp = () => {};
-  const over = new Promise<undefined>((resolve) => {
+  const expired = new Promise<undefined>((resolve) => {
     giveUp = () => resolve(undefined);
   });
   return {
-    over,
-    told() {
-      wasTold = true;
-      // The child, whose business it was, is there no more.
+    expired,
+    signalled() {
+      wasSignalled = true;
+      // The child, which the signal was for, has already ended.
       if (hasEnded) giveUp();
     },
     childEnded() {
       hasEnded = true;
-      if (wasTold) timer = setTimeout(giveUp, GRACE_MS);
+      if (wasSignalled) timer = setTimeout(giveUp, GRACE_MS);
     },
     stop: () => clearTimeout(timer),
   };
 }
 
-/** A reader that has gone is no loss. */
+/** A reader that closed its end is no loss. */
 function isLoss(error: NodeJS.ErrnoException | undefined): error is NodeJS.ErrnoException {
   return error !== undefined && !["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "EOF"].includes(error.code ?? "");
 }

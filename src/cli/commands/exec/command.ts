@@ -10,21 +10,20 @@ import { parseTarget, type TokenTarget } from "./target.js";
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, declare: declareExec };
 
 const HELP = `
-The command is what comes after "--", word for word; no shell takes part. None of
-its arguments has the token in it.
+The command after "--" is run as it is, without a shell. The token is in none of
+its arguments.
 
-With env:NAME the command has the token that was good when it began. With
-file:NAME the variable NAME holds the path of a private file with the token,
-which is renewed while the command runs, and removed at the end.
+With env:NAME, the variable NAME has the token that was valid at the start. With
+file:NAME, it has the path of a private file with the token. The file is
+refreshed while the command runs, and removed at the end.
 
-Where an output is no terminal, ******** stands there for the token, also where
-it was base64, URL or JSON encoded. The end comes when the command and whatever
-else writes to such an output have ended.
+In output that is not a terminal, the token is replaced by ********, also if it
+is base64, URL or JSON encoded. exec ends when the command has ended, and every
+other process that writes to such an output.
 
-Exit code: that of the command; 128+n when signal n ended it; 127 when it is not
-found, 126 when it cannot be run, 125 when it cannot be started for another
-reason. Without a token nothing is started; for those exit codes see
-agentauth help exit-codes.
+Exit code: that of the command; 128+n if signal n ended it; 127 if it is not
+found, 126 if it cannot be run, 125 if it cannot be started for another reason.
+Without a token the command is not started; see agentauth help exit-codes.
 
 Examples:
   $ agentauth exec https://mcp.example/mcp -- ./agent --verbose
@@ -34,26 +33,26 @@ Examples:
 /** `exec`. */
 function declareExec(registry: Registry): void {
   const { root, context } = registry;
-  const command = addAgentFlags(root.command("exec").description("run a command with the token in its environment"))
+  const command = addAgentFlags(root.command("exec").description("Run a command with the token in its environment"))
     .usage("<mcp_url> [options] -- <command> [args...]")
-    .argument("<mcp_url>", "the MCP server")
-    .argument("[command...]", "the command, after --")
+    .argument("<mcp_url>", "URL of the MCP server")
+    .argument("[command...]", "Command to run, after --")
     .addOption(
       new Option(
         "--as <where>",
-        "env:NAME, or file:NAME for a file that is kept fresh (default env:AGENTAUTH_TOKEN)",
-      ).argParser(place),
+        "env:NAME, or file:NAME for a file that is refreshed (default: env:AGENTAUTH_TOKEN)",
+      ).argParser(targetOf),
     )
     .addOption(
       new Option(
         "--min-ttl <seconds>",
-        "how long it must still be valid, at most 9/10 of its life (default 60)",
+        "Minimum remaining lifetime in seconds, at most 90 % of the token's lifetime (default: 60)",
       ).argParser(wholeNumber(0)),
     )
-    .option("--mask", "mask the token in what the command prints, also on a terminal")
-    .option("--no-mask", "leave what it prints as it is")
-    .option("--login", "sign in if needed, even without a terminal")
-    .option("--no-login", "never sign in")
+    .option("--mask", "Mask the token in the output of the command, also on a terminal")
+    .option("--no-mask", "Do not mask the token in the output")
+    .option("--login", "Log in if needed, even without a terminal")
+    .option("--no-login", "Never log in")
     .addHelpText("after", HELP)
     .action(
       registry.action<ExecFlags>(
@@ -62,11 +61,11 @@ function declareExec(registry: Registry): void {
         "command",
       ),
     );
-  // Where "--" was forgotten, that is to be told, and not that a flag of the command is none of ours.
+  // A missing "--" is the error to report, not an unknown flag, which belongs to the command.
   if (!context.argv.includes("--")) command.allowUnknownOption();
 }
 
-function place(value: string): TokenTarget {
+function targetOf(value: string): TokenTarget {
   const found = parseTarget(value);
   if (found === undefined)
     throw new InvalidArgumentError("must be env:NAME or file:NAME, NAME of letters, digits and _");

@@ -1,13 +1,13 @@
-/** How a token may look where a program prints it. */
+/** The encodings in which a program may print a token. */
 
-/** Under this many characters a form would be found in text that has nothing to do with it. */
+/** A shorter form would match unrelated text. */
 const SHORTEST = 6;
-/** A token is renewed before its end; one that is so many generations old has long ended. */
-const KEPT_TOKENS = 8;
+/** Tokens are refreshed before they expire: a token this many generations old has expired long ago. */
+const MAX_TOKENS = 8;
 
-/** The forms of the tokens of a run; {@link TokenEncodings.all} is always the list of now. */
+/** The forms of the tokens of a run; {@link TokenEncodings.all} is always the current list. */
 export interface TokenEncodings {
-  /** Adds a token, and forgets the oldest beyond eight. */
+  /** Adds a token, and drops the oldest beyond eight. */
   add(token: string): void;
   all(): readonly Buffer[];
 }
@@ -19,7 +19,7 @@ export function tokenEncodings(): TokenEncodings {
   return {
     add(token) {
       const others = tokens.filter((one) => one.token !== token);
-      tokens = [...others, { token, forms: encodingsOf(token).map((form) => Buffer.from(form)) }].slice(-KEPT_TOKENS);
+      tokens = [...others, { token, forms: encodingsOf(token).map((form) => Buffer.from(form)) }].slice(-MAX_TOKENS);
       all = tokens.flatMap(({ forms }) => forms);
     },
     all: () => all,
@@ -27,8 +27,8 @@ export function tokenEncodings(): TokenEncodings {
 }
 
 /**
- * The token as it is, URL-encoded, JSON-escaped, and in base64 wherever in the encoded text it stands; none for a token
- * under six characters.
+ * The token as it is, URL-encoded, JSON-escaped, and in base64 at any position of the encoded text; empty for a token of
+ * fewer than six characters.
  */
 export function encodingsOf(token: string): string[] {
   if (token.length < SHORTEST) return [];
@@ -40,14 +40,14 @@ export function encodingsOf(token: string): string[] {
 function urlForms(token: string): string[] {
   const component = encodeURIComponent(token);
   const form = new URLSearchParams([["", token]]).toString().slice(1);
-  // Some programs leave the slash as it is.
+  // Some programs do not encode the slash.
   const forms = [component, component.replaceAll("%2F", "/"), form];
   return [...forms, ...forms.map((text) => text.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()))];
 }
 
 /**
- * Base64 takes three bytes at a time, so that a text in the middle of another has three forms. Characters that hold bits
- * of its neighbours too are left out; where it ends the whole, the last ones are its own.
+ * Base64 encodes three bytes at a time, so a text inside another has three forms. Characters that share bits with the
+ * neighbouring text are left out; at the end of the text, the last characters are the token's own.
  */
 function base64Forms(token: string): string[] {
   const bytes = Buffer.from(token);

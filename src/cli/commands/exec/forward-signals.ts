@@ -1,25 +1,25 @@
 import { constants } from "node:os";
 
-/** Ways to tell a program to end. */
-const ENDING: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"]);
-/** What a terminal's keyboard sends, to the child as well as to us. */
+/** The signals that ask a program to end. */
+const TERMINATING: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"]);
+/** The keyboard signals of a terminal, which sends them to the child as well as to us. */
 const KEYBOARD: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
-/** What stops and continues a job; on a terminal the shell sees to that, for both of us. */
+/** The signals that stop and continue a job; on a terminal the shell sends them to both processes. */
 const JOB: readonly NodeJS.Signals[] = ["SIGTSTP", "SIGCONT", "SIGWINCH"];
 const OTHERS: readonly NodeJS.Signals[] = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"];
 
-/** What is done with the signals that we get. */
-export interface SignalUse {
-  /** Whether a terminal sends its keyboard's signals to the child too. */
+/** How received signals are handled. */
+export interface SignalForwarding {
+  /** Whether the terminal also sends keyboard signals to the child. */
   onTerminal: boolean;
-  /** Hands a signal to the child. */
+  /** Sends a signal to the child. */
   passOn(signal: NodeJS.Signals): void;
-  /** Hears of each signal that means the end, passed on or not. */
-  onEnding(): void;
+  /** Called for each terminating signal, passed on or not. */
+  onTerminate(): void;
 }
 
-/** Answers signals in place of their effect on us. @returns what takes this back */
-export function answerSignals({ onTerminal, passOn, onEnding }: SignalUse): () => void {
+/** Forwards signals instead of acting on them. @returns a function that removes the listeners */
+export function forwardSignals({ onTerminal, passOn, onTerminate }: SignalForwarding): () => void {
   const listeners: [NodeJS.Signals, () => void][] = known([...KEYBOARD, ...OTHERS, ...(onTerminal ? [] : JOB)]).map(
     (signal) => {
       const reached = onTerminal && KEYBOARD.includes(signal);
@@ -27,8 +27,8 @@ export function answerSignals({ onTerminal, passOn, onEnding }: SignalUse): () =
         signal,
         () => {
           if (!reached) passOn(signal);
-          if (ENDING.has(signal)) onEnding();
-          // Whoever stops us means the job.
+          if (TERMINATING.has(signal)) onTerminate();
+          // The stop signal is for the whole job.
           if (signal === "SIGTSTP") process.kill(process.pid, "SIGSTOP");
         },
       ];
@@ -40,13 +40,13 @@ export function answerSignals({ onTerminal, passOn, onEnding }: SignalUse): () =
   };
 }
 
-/** Windows has few of them. */
+/** Windows supports few signals. */
 function known(signals: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
   if (process.platform !== "win32") return signals;
   return signals.filter((signal) => signal === "SIGINT" || signal === "SIGTERM" || signal === "SIGHUP");
 }
 
-/** The exit code of a program that a signal ended: 128 and the signal's number, as a shell has it. */
+/** The exit code of a program that a signal ended: 128 and the signal's number, as in a shell. */
 export function signalExitCode(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }

@@ -1,25 +1,25 @@
 import { MASK } from "../../../redact.js";
 
-/** Masks secrets in bytes that come piece by piece, whatever they mean and wherever the pieces part. */
+/** Masks secrets in a stream of chunks, also across chunk boundaries. */
 export interface Masker {
-  /** What can be said of the bytes so far; what may be the beginning of a secret is held back. */
+  /** The masked bytes so far; bytes that may be the start of a secret are held back. */
   push(chunk: Uint8Array): Buffer;
-  /** What was held back, when nothing more comes. */
+  /** The bytes that were held back, at the end of the stream. */
   end(): Buffer;
 }
 
 /**
- * Replaces every secret by a mask: the leftmost first, of several at one place the longest. Never more is held back than
- * the longest secret less one byte.
+ * Replaces every secret by a mask: the leftmost first, and of several at one position the longest. At most the length of
+ * the longest secret minus one byte is held back.
  *
- * @param secrets the secrets of now, none of them empty; asked with each piece
+ * @param secrets returns the current secrets, none of them empty; called for each chunk
  */
 export function createMasker(secrets: () => readonly Buffer[]): Masker {
   let held: Buffer = Buffer.alloc(0);
   return {
     push(chunk) {
       const { done, rest } = mask(held.length === 0 ? asBuffer(chunk) : Buffer.concat([held, chunk]), secrets(), false);
-      // A copy, which does not keep the whole piece in memory.
+      // A copy, so that the whole chunk does not stay in memory.
       held = Buffer.from(rest);
       return done;
     },
@@ -48,7 +48,7 @@ function mask(bytes: Buffer, secrets: readonly Buffer[], isEnd: boolean): { done
   return { done: parts.length === 0 ? last : Buffer.concat([...parts, last]), rest: bytes.subarray(undecided) };
 }
 
-/** Gives the first whole secret from a place on; the places that it is asked for must not go back. */
+/** Returns a function that finds the first whole secret from a position on; positions must not decrease. */
 function finder(bytes: Buffer, secrets: readonly Buffer[]) {
   const next = secrets.map((secret) => ({ at: bytes.indexOf(secret), secret }));
   return (from: number): { at: number; length: number } | undefined => {
@@ -64,7 +64,7 @@ function finder(bytes: Buffer, secrets: readonly Buffer[]) {
   };
 }
 
-/** Gives the first place, from another on, where the bytes end in the beginning of a secret; their end if there is none. */
+/** Returns a function that finds the first position where the bytes end in the start of a secret; else their end. */
 function undecidedIn(bytes: Buffer, secrets: readonly Buffer[]) {
   const longest = Math.max(0, ...secrets.map((secret) => secret.length));
   const firsts = new Set(secrets.map((secret) => secret[0]));

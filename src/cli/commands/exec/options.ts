@@ -1,13 +1,13 @@
 import type { AgentFlags } from "../../flags/agent.js";
 import type { TokenTarget } from "./target.js";
 
-/** What `exec` was told. */
+/** Options of `exec`. */
 export interface ExecFlags extends Omit<AgentFlags, "output"> {
   url: string;
-  /** What the parser left over after the address; the words after `--` are its end. */
+  /** The operands after the URL; they end with the words after `--`. */
   command: string[];
   as?: TokenTarget;
   minTtl?: number;
-  /** Undefined: mask each stream that is no terminal. */
+  /** Undefined masks each stream that is not a terminal. */
   mask?: boolean;
 }

@@ -2,10 +2,10 @@ import type { Readable, Writable } from "node:stream";
 import { createMasker } from "./masker.js";
 
 /**
- * Passes on what a child prints, with the secrets masked, at the pace of its reader. When that has gone, the child's pipe
- * is closed, and the child learns of it as it does in a pipeline of a shell.
+ * Passes on the output of a child, with secrets masked, at the pace of its reader. When the reader closes its end, the
+ * child's pipe is closed, as in a shell pipeline.
  *
- * @returns what went wrong, undefined when everything was passed on
+ * @returns the error; undefined if everything was passed on
  */
 export async function pipeOutput(
   source: Readable,
@@ -14,7 +14,7 @@ export async function pipeOutput(
 ): Promise<NodeJS.ErrnoException | undefined> {
   const masker = createMasker(secrets);
   try {
-    // Left by an error, this loop closes the source.
+    // On an error, leaving this loop closes the source.
     for await (const chunk of source) await write(target, masker.push(chunk as Buffer));
     await write(target, masker.end());
     return undefined;

@@ -7,17 +7,16 @@ import type { Readable } from "node:stream";
 
 /** A pipe of the operating system. */
 export interface OutputPipe {
-  /** What a child writes to; to be closed here once the child has it. */
+  /** The end that the child writes to; close it here once the child has it. */
   readonly writeEnd: number;
-  /** What it wrote. */
+  /** The end to read from. */
   readonly readEnd: Readable;
 }
 
 /**
- * Makes a pipe. Node gives a child a pair of sockets instead, and a script that writes to /dev/stdout or /dev/stderr
- * cannot open those.
+ * Creates a pipe. Node would use a pair of sockets, which a script that opens /dev/stdout or /dev/stderr cannot open.
  *
- * @returns undefined where the system has no `mkfifo`, or no folder for temporary files that can be written
+ * @returns undefined if the system has no `mkfifo`, or no writable folder for temporary files
  */
 export function makePipe(): OutputPipe | undefined {
   if (process.platform === "win32") return undefined;
@@ -26,7 +25,7 @@ export function makePipe(): OutputPipe | undefined {
     folder = mkdtempSync(join(tmpdir(), "agentauth-"));
     const path = join(folder, "pipe");
     if (spawnSync("mkfifo", ["-m", "600", path], { stdio: "ignore" }).status !== 0) return undefined;
-    // The reader first, and without waiting: a writer waits until there is one.
+    // Opens the reader first, without blocking: opening the writer blocks until there is a reader.
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const writeEnd = openSync(path, constants.O_WRONLY);
     return { writeEnd, readEnd: new Socket({ fd, readable: true, writable: false }) };

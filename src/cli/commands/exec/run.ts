@@ -9,27 +9,33 @@ import { type ChildResult, runChild } from "./child.js";
 import { commandOf } from "./command-words.js";
 import { type TokenEncodings, tokenEncodings } from "./encodings.js";
 import type { ExecFlags } from "./options.js";
-import { isStartFailure, tellStartFailure } from "./start-failure.js";
+import { isStartFailure, reportStartFailure } from "./start-failure.js";
 import { DEFAULT_TARGET } from "./target.js";
 import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
 
 type Token = Awaited<ReturnType<AgentClient["token"]>>;
 
-/** `exec`: runs a command that finds the token in its environment, and gives the command's exit code. */
+/** `exec`: runs a command with the token in its environment, and returns the command's exit code. */
 export async function runExec(options: ExecFlags, context: CommandContext): Promise<number> {
   const command = commandOf(options, context.argv);
   const url = parseMcpUrlArgument(options.url);
   const agent = await context.agent();
   const { scope, minTtl } = options;
-  const ask = (more: { signal: AbortSignal; login?: false }) => agent.token(url, { scope, minTtl, ...more });
-  const first = await ask({ signal: context.signal });
+  const getToken = (more: { signal: AbortSignal; login?: false }) => agent.token(url, { scope, minTtl, ...more });
+  const first = await getToken({ signal: context.signal });
   context.signal.throwIfAborted();
   checkHandOver(first, "exec");
   const forms = tokenEncodings();
   remember(first.value, forms, context);
   const own = context.lend();
   try {
-    return await runWith(first, (signal) => ask({ signal, login: false }), { options, command, forms, own, context });
+    return await runWith(first, (signal) => getToken({ signal, login: false }), {
+      options,
+      command,
+      forms,
+      own,
+      context,
+    });
   } finally {
     own.giveBack();
   }
@@ -43,12 +49,12 @@ interface Run {
   context: CommandContext;
 }
 
-async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token>, run: Run): Promise<number> {
+async function runWith(first: Token, getToken: (signal: AbortSignal) => Promise<Token>, run: Run): Promise<number> {
   const { options, command, forms, own, context } = run;
   const { kind, name } = options.as ?? DEFAULT_TARGET;
   let file: RefreshedTokenFile | undefined;
   const handOver = () => {
-    file = kind === "file" ? keepFile(first, ask, run) : undefined;
+    file = kind === "file" ? createTokenFile(first, getToken, run) : undefined;
     return { ...own.env, [name]: file?.path ?? first.value };
   };
   let result: ChildResult;
@@ -59,12 +65,13 @@ async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token
       masked: { stdout: options.mask ?? !context.io.stdout.isTTY, stderr: options.mask ?? !context.io.stderr.isTTY },
       secrets: forms.all,
       onTerminal: context.io.stdin.isTTY || context.io.stdout.isTTY || context.io.stderr.isTTY,
-      onUnheard: ({ code, message }) => context.io.warn(`the command could not be sent a signal: ${code ?? message}`),
+      onSignalFailure: ({ code, message }) =>
+        context.io.warn(`the command could not be sent a signal: ${code ?? message}`),
       own,
     });
   } catch (error) {
     if (!isStartFailure(error)) throw error;
-    return await tellStartFailure(command[0] ?? "", error, context);
+    return await reportStartFailure(command[0] ?? "", error, context);
   } finally {
     await file?.stop();
   }
@@ -76,33 +83,33 @@ async function runWith(first: Token, ask: (signal: AbortSignal) => Promise<Token
   if (lost && exitCode === 0) {
     throw new AgentAuthError("internal_error", `the command's output cannot be passed on: ${lost.message}`, {
       class: "internal",
-      hint: "look at the disk or the device that the output goes to",
+      hint: "check the disk or the device that the output goes to",
       cause: lost,
     });
   }
   return exitCode;
 }
 
-function keepFile(
+function createTokenFile(
   first: Token,
-  ask: (signal: AbortSignal) => Promise<Token>,
+  getToken: (signal: AbortSignal) => Promise<Token>,
   { options, forms, context }: Run,
 ): RefreshedTokenFile {
   return keepTokenFileFresh({
     folder: join(context.home(), "run"),
     first,
-    ask,
+    getToken,
     onToken: (token) => remember(token, forms, context),
-    onTrouble: (error) => {
+    onFailure: (error) => {
       const reason = context.redactor.redact(error instanceof Error ? error.message : String(error));
-      context.io.warn(`the token file cannot be renewed, and is tried again: ${reason}`);
+      context.io.warn(`the token file cannot be refreshed; trying again: ${reason}`);
     },
     minTtl: options.minTtl ?? 60,
     now: context.now,
   });
 }
 
-/** Told before anybody gets the token: what prints it must find it masked. */
+/** Registers the token before the command gets it, so that its output is masked. */
 function remember(token: string, forms: TokenEncodings, { redactor }: CommandContext): void {
   redactor.add(token);
   forms.add(token);

@@ -4,19 +4,19 @@ import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** The exit codes of a command that did not start, as `env` and shells have them. */
+/** The exit codes of a command that did not start, as `env` and shells use them. */
 const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
 
 const NOT_FOUND = new Set(["ENOENT", "ENOTDIR"]);
 const NOT_EXECUTABLE = new Set(["EACCES", "EPERM", "ENOEXEC"]);
 
-/** Whether a failure is that of the command to start, rather than one of ours on the way to it. */
+/** Whether the command failed to start, rather than our own code before it. */
 export function isStartFailure(error: unknown): boolean {
   return error instanceof Error && /^spawn\b/.test((error as NodeJS.ErrnoException).syscall ?? "");
 }
 
-/** Says why a command did not start. @returns the exit code */
-export async function tellStartFailure(
+/** Reports why a command did not start. @returns the exit code */
+export async function reportStartFailure(
   command: string,
   cause: unknown,
   { io, redactor }: CommandContext,
@@ -25,7 +25,7 @@ export async function tellStartFailure(
   const error = new AgentAuthError("usage", message, { class: "usage", hint, cause });
   const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;
   const text = formatError(error, { json, colors: io.stderr.colors, redactor, exitCode });
-  // Where stderr is closed, the exit code alone has to tell.
+  // If stderr is closed, the exit code alone reports the failure.
   await io.stderr.write(text).catch(() => {});
   return exitCode;
 }
@@ -42,6 +42,6 @@ function explain(command: string, code: string): { exitCode: number; message: st
   }
   return {
     exitCode: NOT_STARTED.failed,
-    message: `the command ${name} cannot be started (${code || "no reason given"})`,
+    message: `the command ${name} cannot be started (${code || "no reason reported"})`,
   };
 }

@@ -3,27 +3,27 @@ import { fstatSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { closeWriteEnd, makePipe, type OutputPipe } from "./pipe.js";
 
-/** Which outputs of a child go through us; the others it inherits. */
+/** Which outputs of a child are masked; the child inherits the others. */
 export interface Masked {
   stdout: boolean;
   stderr: boolean;
 }
 
-/** What a child reads from and writes to. */
+/** The standard streams of a child. */
 export interface ChildStdio {
   readonly stdio: StdioOptions;
-  /** Closes our copies of what the child writes to: only then its end is the end. */
+  /** Closes our copies of the write ends: only then a read ends when the child ends. */
   handOver(): void;
-  /** What the child prints where we read it; undefined where we do not, or where `out` has both. */
+  /** The masked outputs to read; undefined if not masked, or if `out` carries both. */
   sources(child: ChildProcess): { out: Readable | undefined; err: Readable | undefined };
-  /** Reads no more. */
+  /** Stops reading. */
   close(): void;
 }
 
-/** Lays pipes for the outputs that are masked. */
+/** Creates pipes for the masked outputs. */
 export function createChildStdio(masked: Masked): ChildStdio {
   const out = masked.stdout ? makePipe() : undefined;
-  // Two pipes would tear apart the order of what goes to one place.
+  // Two pipes would lose the order of outputs that share one file.
   const isShared = out !== undefined && masked.stderr && isSameFile();
   const err = masked.stderr && !isShared ? makePipe() : undefined;
   const pipes = [out, err].filter((pipe) => pipe !== undefined);

@@ -6,22 +6,22 @@ import { shellWord } from "../../../redact.js";
 import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/file/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
-/** What a file needs to know of a token. */
+/** The parts of a token that the file needs. */
 export type FileToken = Pick<AccessToken, "value" | "expiresAt">;
 
-/** What keeps a file fresh. */
+/** Options of {@link keepTokenFileFresh}. */
 export interface RefreshedTokenFileOptions {
-  /** The folder in which the file gets one of its own. */
+  /** The parent of the file's own folder. */
   folder: string;
-  /** The token to begin with. */
+  /** The first token. */
   first: FileToken;
-  /** Gives the token of now, a renewed one where that is due. */
-  ask(signal: AbortSignal): Promise<FileToken>;
-  /** Hears of a new token before the file has it. */
+  /** Returns the current token, refreshed if necessary. */
+  getToken(signal: AbortSignal): Promise<FileToken>;
+  /** Called with a new token before it is written. */
   onToken(token: string): void;
-  /** Hears once of each run of failures; it is tried again. */
-  onTrouble(error: unknown): void;
-  /** Seconds before its end at which a token is renewed. */
+  /** Called once per series of failures; the refresh is tried again. */
+  onFailure(error: unknown): void;
+  /** Seconds before its expiry at which a token is refreshed. */
   minTtl: number;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -29,44 +29,44 @@ export interface RefreshedTokenFileOptions {
   pause?(ms: number, signal: AbortSignal): Promise<unknown>;
 }
 
-/** A private file that holds a token that is good. */
+/** A private file with a valid token. */
 export interface RefreshedTokenFile {
   readonly path: string;
   /**
-   * Removes it.
+   * Removes the file.
    *
-   * @throws `AgentAuthError` `store_failed` where it cannot be removed
+   * @throws `AgentAuthError` `store_failed` if it cannot be removed
    */
   stop(): Promise<void>;
 }
 
-const SOON_MS = 1000;
-const AFTER_TROUBLE_MS = 10_000;
-// Another process may renew the token too, and a machine that slept wakes up to one that has ended.
-const SELDOM_MS = 30_000;
-const LEFT_BEHIND_MS = 24 * 3600 * 1000;
+const MIN_WAIT_MS = 1000;
+const RETRY_AFTER_FAILURE_MS = 10_000;
+// Another process may refresh the token, and after a sleep of the machine the token may have expired.
+const MAX_WAIT_MS = 30_000;
+const STALE_MS = 24 * 3600 * 1000;
 
 /**
- * Writes the token, and nothing but it, into a file of mode 0600 in a folder of mode 0700, and writes each later one over
- * it, whole, until it is stopped.
+ * Writes the token, and nothing else, into a file of mode 0600 in a folder of mode 0700, and replaces it atomically with
+ * each later token until it is stopped.
  *
- * @throws `AgentAuthError` `store_failed` where there is no private place for it
+ * @throws `AgentAuthError` `store_failed` if there is no private folder for it
  */
 export function keepTokenFileFresh(options: RefreshedTokenFileOptions): RefreshedTokenFile {
   const { first } = options;
   makePrivateFolder(options.folder);
   checkPrivateFolder(options.folder);
-  removeLeftBehind(options.folder, options.now());
+  removeStaleFiles(options.folder, options.now());
   const own = makeOwnFolder(options.folder);
   const atExit = () => void attempt(() => removeOwnFolder(own));
-  // Also where the process ends in another way than by stop().
+  // For an exit without stop().
   process.once("exit", atExit);
   const path = join(own, "token");
   const controller = new AbortController();
   let work = Promise.resolve();
   try {
     writePrivateFile(path, first.value);
-    work = renew(path, options, controller.signal);
+    work = refreshLoop(path, options, controller.signal);
   } catch (error) {
     atExit();
     throw error;
@@ -82,29 +82,29 @@ export function keepTokenFileFresh(options: RefreshedTokenFileOptions): Refreshe
   };
 }
 
-async function renew(path: string, options: RefreshedTokenFileOptions, signal: AbortSignal): Promise<void> {
+async function refreshLoop(path: string, options: RefreshedTokenFileOptions, signal: AbortSignal): Promise<void> {
   let { first: token } = options;
-  let isTold = false;
+  let isReported = false;
   const { pause = pauseByTimer } = options;
-  let wait = waitFor(token, options);
+  let wait = waitMs(token, options);
   for (;;) {
     await pause(wait, signal);
     if (signal.aborted) return;
     try {
-      const next = await options.ask(signal);
+      const next = await options.getToken(signal);
       if (next.value !== token.value) {
         options.onToken(next.value);
         write(path, next, options);
       }
       token = next;
       touch(path, token, options);
-      wait = waitFor(token, options);
-      isTold = false;
+      wait = waitMs(token, options);
+      isReported = false;
     } catch (error) {
       if (signal.aborted) return;
-      if (!isTold) options.onTrouble(error);
-      isTold = true;
-      wait = AFTER_TROUBLE_MS;
+      if (!isReported) options.onFailure(error);
+      isReported = true;
+      wait = RETRY_AFTER_FAILURE_MS;
     }
   }
 }
@@ -113,12 +113,12 @@ function pauseByTimer(ms: number, signal: AbortSignal): Promise<unknown> {
   return sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** Until the token is to be renewed; one that lives shorter than that is renewed at half of what is left. */
-function waitFor({ expiresAt }: FileToken, { minTtl, now }: RefreshedTokenFileOptions): number {
-  if (expiresAt === undefined) return SELDOM_MS;
+/** The time until the next refresh; a token that expires before `minTtl` is refreshed at half its remaining lifetime. */
+function waitMs({ expiresAt }: FileToken, { minTtl, now }: RefreshedTokenFileOptions): number {
+  if (expiresAt === undefined) return MAX_WAIT_MS;
   const left = expiresAt.getTime() - now();
   const wanted = left > minTtl * 1000 ? left - minTtl * 1000 : left / 2;
-  return Math.min(SELDOM_MS, Math.max(SOON_MS, wanted));
+  return Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, wanted));
 }
 
 /** A folder for this run alone. */
@@ -126,8 +126,8 @@ function makeOwnFolder(folder: string): string {
   try {
     return mkdtempSync(join(folder, "exec-"));
   } catch (cause) {
-    const mayNot = ["EACCES", "EPERM"].includes((cause as NodeJS.ErrnoException).code ?? "");
-    const hint = mayNot ? `chmod 700 ${shellWord(folder)}` : "set AGENTAUTH_HOME to a folder that you can write to";
+    const isDenied = ["EACCES", "EPERM"].includes((cause as NodeJS.ErrnoException).code ?? "");
+    const hint = isDenied ? `chmod 700 ${shellWord(folder)}` : "set AGENTAUTH_HOME to a folder that you can write to";
     throw storeError(`the folder ${folder} cannot be written`, cause, hint);
   }
 }
@@ -136,13 +136,13 @@ function removeOwnFolder(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
   } catch (cause) {
-    // Where a file has taken the place of a folder above it, it has gone already.
+    // If a file has replaced a parent folder, the token file is already gone.
     if ((cause as NodeJS.ErrnoException).code === "ENOTDIR") return;
     throw storeError(`the token file in ${path} cannot be removed`, cause, `rm -r ${shellWord(path)}`);
   }
 }
 
-/** Also where the folders have gone since: whoever made them again is looked at as at the beginning. */
+/** Creates and checks the folders again, since they may have been removed and recreated. */
 function write(path: string, { value }: FileToken, { folder }: RefreshedTokenFileOptions): void {
   makePrivateFolder(folder);
   checkPrivateFolder(folder);
@@ -150,7 +150,7 @@ function write(path: string, { value }: FileToken, { folder }: RefreshedTokenFil
   writePrivateFile(path, value);
 }
 
-/** Shows that the file is in use, and brings it back where somebody has taken it away. */
+/** Marks the file as in use, and restores it if it was removed. */
 function touch(path: string, token: FileToken, options: RefreshedTokenFileOptions): void {
   const now = options.now() / 1000;
   try {
@@ -162,16 +162,16 @@ function touch(path: string, token: FileToken, options: RefreshedTokenFileOption
 }
 
 /**
- * What is in use is touched all the time; what has not been for a day is of a process that was killed. What cannot be
- * looked at or removed stays: it is in nobody's way.
+ * Files in use are touched regularly: one that was not touched for a day belongs to a killed process. Files that cannot
+ * be examined or removed stay; they do no harm.
  */
-function removeLeftBehind(folder: string, now: number): void {
+function removeStaleFiles(folder: string, now: number): void {
   for (const name of attempt(() => readdirSync(folder)) ?? []) {
     const path = join(folder, name);
     attempt(() => {
       const touched =
         statSync(join(path, "token"), { throwIfNoEntry: false }) ?? statSync(path, { throwIfNoEntry: false });
-      if (name.startsWith("exec-") && touched && now - touched.mtimeMs > LEFT_BEHIND_MS) {
+      if (name.startsWith("exec-") && touched && now - touched.mtimeMs > STALE_MS) {
         rmSync(path, { recursive: true, force: true });
       }
     });

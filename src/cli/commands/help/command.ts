@@ -10,13 +10,13 @@ import { declareHelpTopics } from "./topics.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Help:", order: 1, declare: declareHelp };
 
-/** `help [command…]`: commander's own knows one level of commands, and takes every other word for no word at all. */
+/** `help [command…]`: commander's own help command knows one level of commands and ignores every other word. */
 function declareHelp(registry: Registry): void {
   const { root } = registry;
   root
     .command("help")
-    .description("show help for a command or a topic")
-    .argument("[command...]", "a command such as devices list, or a topic")
+    .description("Show help for a command or a topic")
+    .argument("[command...]", "Command such as devices list, or a topic")
     .addHelpText("after", "\nExamples:\n  $ agentauth help devices list\n  $ agentauth help exit-codes")
     .action(
       registry.action<{ words: string[] }>(async ({ words }) => {
@@ -30,12 +30,12 @@ function declareHelp(registry: Registry): void {
 function commandUnder(parent: Command, word: string): Command {
   const found = parent.commands.find((command) => command.name() === word);
   if (found) return found;
-  const meant = suggest(
+  const suggestion = suggest(
     word,
     parent.commands.map((command) => command.name()),
   );
   throw new AgentAuthError("usage", `there is no help for ${quote(word, 80)}`, {
     class: "usage",
-    hint: meant === undefined ? seeHelp() : `did you mean ${meant}?`,
+    hint: suggestion === undefined ? seeHelp() : `did you mean ${suggestion}?`,
   });
 }

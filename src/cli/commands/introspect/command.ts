@@ -7,20 +7,20 @@ import type { Registry } from "../../runtime/registry.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 10, declare: declareIntrospect };
 
-const ACCOUNT = "which account, where several are signed in at the server";
+const ACCOUNT = "Account to use, if several are logged in at the server";
 
 /** `introspect`. */
 function declareIntrospect(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(
-    addMachineGrantFlags(root.command("introspect").description("ask the issuer about the token that is kept")),
+    addMachineGrantFlags(root.command("introspect").description("Ask the issuer about the stored token (RFC 7662)")),
   )
-    .argument("<mcp_url>", "the MCP server")
+    .argument("<mcp_url>", "URL of the MCP server")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
     .action(
       registry.action<StoredLoginFlags>(
-        async (options, context) => (await import("./run.js")).runIntrospect(options, context),
+        async (options, deps) => (await import("./run.js")).runIntrospect(options, deps),
         "url",
       ),
     );

@@ -7,8 +7,12 @@ import type { CommandContext } from "../../runtime/context.js";
 /** `introspect`. */
 export async function runIntrospect(options: StoredLoginFlags, context: CommandContext): Promise<undefined> {
   const agent = await context.agent();
-  const answer = await agent.introspect(parseMcpUrlArgument(options.url ?? ""), { signal: context.signal });
+  const response = await agent.introspect(parseMcpUrlArgument(options.url ?? ""), { signal: context.signal });
   const format = formatOf(options, context.settings(), context.io);
-  await printObject(context.io, format, answer, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
+  await printObject(context.io, format, response, {
+    jq: options.jq,
+    showSecrets: options.showSecrets,
+    now: context.now,
+  });
   return undefined;
 }

@@ -13,7 +13,7 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   {
     noun: "devices",
     scope: "pool",
-    about: "the devices of a pool",
+    about: "List the devices of a pool",
     of: "A device is an agent, a script or a browser that was seen in a pool.",
     examples: `
   $ agentauth devices list --pool <pool_id>
@@ -26,8 +26,8 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   {
     noun: "pools",
     scope: "domain",
-    about: "the pools of a domain",
-    of: "A pool has an authorization server of its own.",
+    about: "List the pools of a domain",
+    of: "Each pool has its own authorization server.",
     examples: `
   $ agentauth pools list --domain <domain_id>
   $ agentauth pools list --domain <domain_id> -o id`,
@@ -35,8 +35,8 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   {
     noun: "domains",
     scope: "account",
-    about: "the domains of an account",
-    of: "A domain holds pools.",
+    about: "List the domains of an account",
+    of: "A domain contains pools.",
     examples: `
   $ agentauth domains list --account <account_id>
   $ agentauth domains list --account <account_id> -o json`,
@@ -46,22 +46,19 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
 /** `pools list`, `domains list`, `devices list` and `devices get`. */
 function declareLists(registry: Registry): void {
   for (const kind of KINDS) {
-    const group = registry.root
-      .command(kind.noun)
-      .description(`list ${kind.about}`)
-      .addHelpText("after", `\n${kind.of}`);
-    const list = addWatchFlags(addListFlags(group.command("list").description(`list ${kind.about}`)))
+    const group = registry.root.command(kind.noun).description(kind.about).addHelpText("after", `\n${kind.of}`);
+    const list = addWatchFlags(addListFlags(group.command("list").description(kind.about)))
       .addOption(pagerOption())
-      .option(`--${kind.scope} <${kind.scope}_id>`, `the ${kind.scope} (default: the profile's)`)
+      .option(`--${kind.scope} <${kind.scope}_id>`, `ID of the ${kind.scope} (default: the profile's)`)
       .addHelpText("after", `\nExamples:${kind.examples}`)
       .action(
-        registry.action<ListFlags>(async (options, context) => {
-          if (isAboutWatching(options)) {
+        registry.action<ListFlags>(async (options, deps) => {
+          if (hasWatchFlags(options)) {
             const { runWatch } = await import("./watch/run.js");
-            return runWatch(kind, options, context);
+            return runWatch(kind, options, deps);
           }
           const { runList } = await import("../../listing/print-list.js");
-          return runList(kind, options, context);
+          return runList(kind, options, deps);
         }),
       );
     if (kind.noun === "devices") {
@@ -71,14 +68,14 @@ function declareLists(registry: Registry): void {
   }
 }
 
-function isAboutWatching({ watch, until, watchTimeout }: ListFlags): boolean {
+function hasWatchFlags({ watch, until, watchTimeout }: ListFlags): boolean {
   return watch !== undefined || until !== undefined || watchTimeout !== undefined;
 }
 
 function addWatchFlags(command: Command): Command {
   return command
     .addOption(
-      new Option("--watch [interval]", "show it again and again, every 5s or as given; in a pipe, a JSON event a line")
+      new Option("--watch [interval]", "Refresh at an interval (default: 5s); in a pipe, one JSON event per line")
         .preset("5s")
         .argParser(duration)
         .helpGroup("Watching:"),
@@ -86,11 +83,11 @@ function addWatchFlags(command: Command): Command {
     .addOption(
       new Option(
         "--until <expression>",
-        "watch until this jq expression over the array of items is neither false nor null",
+        "Watch until this jq expression over the array of items is neither false nor null",
       ).helpGroup("Watching:"),
     )
     .addOption(
-      new Option("--watch-timeout <time>", "watch no longer than this (5m, or seconds), then end with exit code 5")
+      new Option("--watch-timeout <time>", "Stop watching after this time (5m, or seconds) with exit code 5")
         .argParser(duration)
         .helpGroup("Watching:"),
     );
@@ -99,30 +96,32 @@ function addWatchFlags(command: Command): Command {
 function addDeviceFilters(list: Command): void {
   list
     .addOption(
-      new Option("--session-type <type>", "browser, api or mcp (filtered here, likewise)").helpGroup("Filters:"),
-    )
-    .addOption(
-      new Option("--seen-after <time>", "last seen since 7d, 12h or a date (filtered here, likewise)").helpGroup(
+      new Option("--session-type <type>", "Filter by session type: browser, api or mcp (client-side)").helpGroup(
         "Filters:",
       ),
     )
     .addOption(
-      new Option("--seen-before <time>", "last seen before 7d, 12h or a date (filtered here, likewise)").helpGroup(
+      new Option("--seen-after <time>", "Filter by last seen since 7d, 12h or a date (client-side)").helpGroup(
+        "Filters:",
+      ),
+    )
+    .addOption(
+      new Option("--seen-before <time>", "Filter by last seen before 7d, 12h or a date (client-side)").helpGroup(
         "Filters:",
       ),
     );
 }
 
 function declareGet(group: Command, registry: Registry): void {
-  addOutputFlags(group.command("get").description("show one device of a pool (found by listing the pool)"))
-    .argument("<device_id>", "the device")
-    .option("--pool <pool_id>", "the pool (default: the profile's)")
+  addOutputFlags(group.command("get").description("Show one device of a pool (found by listing the pool)"))
+    .argument("<device_id>", "ID of the device")
+    .option("--pool <pool_id>", "ID of the pool (default: the profile's)")
     .addOption(pagerOption())
     .addHelpText("after", "\nExample:\n  $ agentauth devices get <device_id> --pool <pool_id> -o json")
     .action(
-      registry.action<ListFlags & { id: string }>(async (options, context) => {
+      registry.action<ListFlags & { id: string }>(async (options, deps) => {
         const { runGet } = await import("./run.js");
-        return runGet(options, context);
+        return runGet(options, deps);
       }, "id"),
     );
 }

@@ -9,18 +9,18 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 1, declare
 /** `login`. */
 function declareLogin(registry: Registry): void {
   const { root } = registry;
-  addAgentFlags(root.command("login").description("sign in at an MCP server and keep the login"))
-    .argument("<mcp_url>", "the MCP server")
-    .option("--no-wait", "print where to sign in, and end")
-    .option("--wait <login_id>", "finish a login that --no-wait began")
-    .addOption(new Option("-o, --output <format>", "how to print").choices(["text", "json"]))
-    .addOption(new Option("--json", "the same as -o json"))
+  addAgentFlags(root.command("login").description("Log in at an MCP server and store the login"))
+    .argument("<mcp_url>", "URL of the MCP server")
+    .option("--no-wait", "Print the login URL and exit")
+    .option("--wait <login_id>", "Finish a login that --no-wait started")
+    .addOption(new Option("-o, --output <format>", "Output format").choices(["text", "json"]))
+    .addOption(new Option("--json", "Same as -o json"))
     .addHelpText(
       "after",
       `
-Where an AI agent runs it, and without a terminal, it does what --no-wait --json does, unless --browser, BROWSER (for an
-agent only the flag), --flow or --wait says how the user is reached. With --browser none, or --no-input on a terminal,
-the address is printed and the callback waited for, so that it can be opened elsewhere: no browser is started.
+Without a terminal, or if an AI agent runs it, login behaves as with --no-wait --json, unless --browser, BROWSER (ignored
+for an agent), --flow or --wait is given. With --browser none, or --no-input on a terminal, login starts no browser: it
+prints the URL, so that you can open it elsewhere, and waits for the callback.
 
 Examples:
   $ agentauth login https://mcp.example/mcp
@@ -29,9 +29,6 @@ Examples:
   $ agentauth login https://mcp.example/mcp --wait <login_id>`,
     )
     .action(
-      registry.action<TokenFlags>(
-        async (options, context) => (await import("./run.js")).runLogin(options, context),
-        "url",
-      ),
+      registry.action<TokenFlags>(async (options, deps) => (await import("./run.js")).runLogin(options, deps), "url"),
     );
 }

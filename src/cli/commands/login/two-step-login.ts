@@ -16,26 +16,26 @@ import { loginMethod } from "../../clients/login-method.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** How long an authorization server usually lets a person take. */
+/** How long an authorization server usually waits for the user. */
 const LIFE_MS = 10 * 60 * 1000;
 
-/** `login --no-wait`: prints where to sign in, keeps what the second step needs, and ends. */
+/** `login --no-wait`: prints the login URL and stores the state for the second step. */
 export async function beginLogin(url: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
   if (options.flow === "device") {
-    throw new AgentAuthError("usage", "--no-wait does not work with --flow device: nobody would ask for the token", {
+    throw new AgentAuthError("usage", "--no-wait does not work with --flow device, which must poll for the token", {
       class: "usage",
       hint: "leave out one of the two",
     });
   }
   const agent = await context.agent({ login: "always" });
-  const wish = { host: options.redirectHost, port: options.redirectPort };
-  const login = await agent.beginLogin(url, (preferred) => reserveRedirect({ ...wish, preferred }), {
+  const redirect = { host: options.redirectHost, port: options.redirectPort };
+  const login = await agent.beginLogin(url, (preferred) => reserveRedirect({ ...redirect, preferred }), {
     scope: options.scope,
     signal: context.signal,
   });
   const id = randomBytes(9).toString("base64url");
   const { profile } = context.settings();
-  await keep(id, encodeLogin({ ...login, profile: profile.value }), context);
+  await storeLogin(id, encodeLogin({ ...login, profile: profile.value }), context);
   const report = {
     login_id: id,
     url: login.pending.authorizationUrl,
@@ -45,28 +45,28 @@ export async function beginLogin(url: string, options: TokenFlags, context: Comm
       .join(" "),
   };
   const { tokenEndpoint } = login.issuer;
-  const taker = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss });
-  if (taker !== undefined) context.io.say(taker);
+  const warning = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss });
+  if (warning !== undefined) context.io.say(warning);
   if (options.json || options.output === "json") {
     await context.io.stdout.write(`${JSON.stringify(report)}\n`);
   } else {
     await context.io.stdout.write(`${report.url}\n`);
-    context.io.say(`before you open this address to sign in, or in another window: ${report.finish}`);
+    context.io.say(`run this in another window before you open the URL to log in: ${report.finish}`);
   }
   return undefined;
 }
 
-function keep(id: string, text: string, context: CommandContext): Promise<void> {
+function storeLogin(id: string, text: string, context: CommandContext): Promise<void> {
   const path = pathOf(id, context);
   const folder = dirname(path);
   return onFiles(folder, async () => {
-    sweep(folder, context);
+    removeExpired(folder, context);
     writePrivateFile(path, text);
   })();
 }
 
-/** Removes what logins that nobody finished have left: after their time no issuer takes their code any more. */
-function sweep(folder: string, context: CommandContext): void {
+/** Removes the files of unfinished logins that have expired. */
+function removeExpired(folder: string, context: CommandContext): void {
   const left = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
   for (const name of left) {
     const path = join(folder, name);
@@ -75,7 +75,7 @@ function sweep(folder: string, context: CommandContext): void {
   }
 }
 
-/** `login --wait <id>`: receives the callback at the address that the first step named. */
+/** `login --wait <id>`: receives the callback at the redirect URI of the first step. */
 export async function finishLogin(
   agent: AgentClient,
   url: string,
@@ -86,13 +86,13 @@ export async function finishLogin(
   const path = pathOf(id, context);
   const text = readPrivateFile(path);
   if (text === undefined) {
-    throw new AgentAuthError("usage", `there is no login ${quote(id)} to finish`, {
+    throw new AgentAuthError("usage", `no started login ${quote(id)} is stored`, {
       class: "usage",
-      hint: `agentauth login ${shellWord(url)} --no-wait begins one`,
+      hint: `agentauth login ${shellWord(url)} --no-wait starts one`,
     });
   }
   const login = readLogin(text, path, url);
-  checkMeant(login, { id, url, options, context });
+  checkSameLogin(login, { id, url, options, context });
   const port = Number(new URL(login.pending.redirectUri).port);
   const method = loginMethod({ ...options, browser: "none", redirectPort: port }, context);
   const session = await method.open({
@@ -106,15 +106,15 @@ export async function finishLogin(
   return token;
 }
 
-interface Meant {
+interface SecondStep {
   id: string;
   url: string;
   options: TokenFlags;
   context: CommandContext;
 }
 
-/** What the second command line says must not contradict the first. */
-function checkMeant(login: ReturnType<typeof decodeLogin>, { id, url, options, context }: Meant): void {
+/** The flags of the second command must not contradict the first. */
+function checkSameLogin(login: ReturnType<typeof decodeLogin>, { id, url, options, context }: SecondStep): void {
   if (login.server !== parseMcpUrl(url).resource) {
     throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
       class: "usage",
@@ -122,22 +122,22 @@ function checkMeant(login: ReturnType<typeof decodeLogin>, { id, url, options, c
   }
   const { profile } = context.settings();
   if (login.profile !== profile.value) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} is of the profile ${login.profile}`, {
+    throw new AgentAuthError("usage", `the login ${quote(id)} belongs to the profile ${login.profile}`, {
       class: "usage",
       hint: `add --profile ${shellWord(login.profile)}`,
     });
   }
   const { accountHint } = options;
   if (accountHint !== undefined && accountHint !== login.account) {
-    const whose = login.account === undefined ? "was begun without an account" : `is for ${quote(login.account)}`;
+    const whose = login.account === undefined ? "was started without an account" : `is for ${quote(login.account)}`;
     throw new AgentAuthError("usage", `the login ${quote(id)} ${whose}, not for --account-hint ${quote(accountHint)}`, {
       class: "usage",
-      hint: `leave it out, or begin another: agentauth login ${shellWord(url)} --no-wait --account-hint ${shellWord(accountHint)}`,
+      hint: `leave it out, or start another login: agentauth login ${shellWord(url)} --no-wait --account-hint ${shellWord(accountHint)}`,
     });
   }
 }
 
-/** The second step is another process, which may have another default, and shows whose login it was. */
+/** The second step is another process, which may have another default profile. */
 function flagsOf({ account }: PreparedLogin, profile: string): string[] {
   return [
     ...(profile === "default" ? [] : ["--profile", profile]),
@@ -152,7 +152,7 @@ function readLogin(text: string, path: string, url: string): ReturnType<typeof d
     if (!(cause instanceof CodecError)) throw cause;
     throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
       class: "store",
-      hint: `the login has to begin anew: agentauth login ${shellWord(url)} --no-wait`,
+      hint: `start the login again: agentauth login ${shellWord(url)} --no-wait`,
       cause,
     });
   }
@@ -162,7 +162,7 @@ function pathOf(id: string, context: CommandContext): string {
   if (!/^[\w-]{12}$/.test(id)) {
     throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
       class: "usage",
-      hint: "begin one, which prints its id: agentauth login <mcp_url> --no-wait --json",
+      hint: "start a login, which prints its id: agentauth login <mcp_url> --no-wait --json",
     });
   }
   return join(context.home(), "logins", `${id}.json`);

@@ -7,19 +7,23 @@ import type { Registry } from "../../runtime/registry.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 4, declare: declareLogout };
 
-const ACCOUNT = "which account, where several are signed in at the server";
+const ACCOUNT = "Account to use, if several are logged in at the server";
 
 /** `logout`. */
 function declareLogout(registry: Registry): void {
   const { root } = registry;
-  addOutputFlags(addMachineGrantFlags(root.command("logout").description("forget a login, and tell the issuer")))
-    .argument("[mcp_url]", "the MCP server")
-    .option("--all", "every login of the profile")
+  addOutputFlags(
+    addMachineGrantFlags(
+      root.command("logout").description("Delete a stored login and revoke its tokens at the issuer"),
+    ),
+  )
+    .argument("[mcp_url]", "URL of the MCP server")
+    .option("--all", "Log out of every server of the profile")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText(
       "after",
       `
-What is kept here goes first, and is gone also where the issuer cannot be told. Without --output nothing is printed on
+The local login is deleted first, even if revocation at the issuer fails. Without --output, nothing is printed on
 standard output.
 
 Examples:
@@ -28,7 +32,7 @@ Examples:
     )
     .action(
       registry.action<StoredLoginFlags>(
-        async (options, context) => (await import("./run.js")).runLogout(options, context),
+        async (options, deps) => (await import("./run.js")).runLogout(options, deps),
         "url",
       ),
     );

@@ -4,28 +4,28 @@ import type { LoginStatus } from "../../../oauth/login/login-status.js";
 import type { ColumnSet } from "../../output/columns.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** What became of one login, as `logout -o json` prints it. */
+/** The result of one logout, as `logout -o json` prints it. */
 export interface LogoutResult {
   server: string;
   profile: string;
   /** The account that the login was for; null where none was named. */
   account: string | null;
-  /** Whether a login was kept here and is gone. */
+  /** Whether a stored login was deleted. */
   removed: boolean;
-  /** Whether the issuer took it; null where it has no way to be told, or was not asked. */
+  /** Whether the issuer revoked the tokens; null if it has no revocation endpoint, or was not called. */
   told: boolean | null;
-  /** Why it is still kept, or why the issuer could not be told. */
+  /** Why the login is still stored, or why revocation failed. */
   error: string | null;
 }
 
 const COLUMNS = [
   { path: "server", header: "SERVER" },
   { path: "removed", header: "REMOVED", kind: "bool" },
-  { path: "told", header: "ISSUER TOLD", kind: "bool" },
-  { path: "error", header: "WHY NOT" },
+  { path: "told", header: "REVOKED", kind: "bool" },
+  { path: "error", header: "ERROR" },
 ] as const;
 
-/** How sign-outs are printed. */
+/** The columns of logouts. */
 export const LOGOUT_COLUMNS: ColumnSet = {
   columns: COLUMNS,
   wideColumns: [...COLUMNS, { path: "account", header: "ACCOUNT" }, { path: "profile", header: "PROFILE" }],
@@ -34,10 +34,10 @@ export const LOGOUT_COLUMNS: ColumnSet = {
 
 const MAX_REASON = 160;
 
-/** Which login is to end: the one account of several at a server, where it is named. */
+/** The login to remove: of the given account, if the server has several. */
 export type LoggedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account">>;
 
-/** Signs out of one server and says what came of it. A login that cannot be removed here throws. */
+/** Logs out of one server and reports the result. Throws if the local login cannot be removed. */
 export async function logout(
   agent: Pick<AgentClient, "logout">,
   { server, account }: LoggedIn,
@@ -47,25 +47,25 @@ export async function logout(
   const { removed, revoked: told, error } = await agent.logout(server, { account, signal });
   const why = told === false ? redactor.redact(reasonOf(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
-  if (!removed) io.say(`nobody was signed in at ${where}`);
+  if (!removed) io.say(`not logged in at ${where}`);
   else if (why !== null) {
-    io.warn(`signed out of ${where} here; its issuer could not be told (${why}), so the token lives until it ends`);
-  } else io.say(`signed out of ${where}${told ? "" : "; its issuer has no way to be told"}`);
+    io.warn(`logged out of ${where} locally, but revocation failed (${why}): the token stays valid until it expires`);
+  } else io.say(`logged out of ${where}${told ? "" : "; its issuer has no revocation endpoint"}`);
   return { server, profile, account: account ?? null, removed, told: told ?? null, error: why };
 }
 
 /**
- * Signs out of several servers, all at once: an issuer that is down keeps nobody else waiting, and a login that cannot
- * be removed stops no other.
+ * Logs out of several servers at the same time: an issuer that is down does not delay the others, and a login that
+ * cannot be removed does not stop the others.
  *
- * @returns what became of each, and the error that the command has to end with
+ * @returns the result of each, and the error that the command ends with
  */
 export async function logoutOfAll(
   agent: Pick<AgentClient, "logout">,
   logins: readonly LoggedIn[],
   profile: string,
   context: CommandContext,
-): Promise<{ outs: LogoutResult[]; failure: AgentAuthError | undefined }> {
+): Promise<{ logouts: LogoutResult[]; failure: AgentAuthError | undefined }> {
   const failures: AgentAuthError[] = [];
   const attempt = async (login: LoggedIn): Promise<LogoutResult> => {
     const { server, account = null } = login;
@@ -75,15 +75,16 @@ export async function logoutOfAll(
       if (!isAgentAuthError(error)) throw error;
       failures.push(error);
       const why = context.redactor.redact(error.message);
-      context.io.warn(`still signed in at ${server}: ${why}`);
+      context.io.warn(`still logged in at ${server}: ${why}`);
       return { server, profile, account, removed: false, told: null, error: why };
     }
   };
-  const outs = await Promise.all(logins.map(attempt));
-  const untold = outs.filter(({ told }) => told === false).length;
-  if (outs.length === 0) context.io.say("nobody is signed in");
-  if (outs.length > 1 && untold > 0) context.io.say(`${untold} of ${outs.length} issuers could not be told`);
-  return { outs, failure: summaryOf(failures, outs.length) };
+  const logouts = await Promise.all(logins.map(attempt));
+  const unrevoked = logouts.filter(({ told }) => told === false).length;
+  if (logouts.length === 0) context.io.say("not logged in");
+  if (logouts.length > 1 && unrevoked > 0)
+    context.io.say(`revocation failed at ${unrevoked} of ${logouts.length} issuers`);
+  return { logouts, failure: summaryOf(failures, logouts.length) };
 }
 
 function summaryOf(failures: readonly AgentAuthError[], count: number): AgentAuthError | undefined {
@@ -93,9 +94,9 @@ function summaryOf(failures: readonly AgentAuthError[], count: number): AgentAut
   return new AgentAuthError(first.code, message, { class: first.class, hint: first.hint, cause: first });
 }
 
-/** In few words; an issuer that answered with an error gives no other reason. */
+/** A short reason; an unexpected error is an error response of the issuer. */
 function reasonOf(error: unknown): string {
-  if (!isAgentAuthError(error)) return "it answered with an error";
+  if (!isAgentAuthError(error)) return "it responded with an error";
   const { message } = error;
   return message.length > MAX_REASON ? `${message.slice(0, MAX_REASON)}…` : message;
 }

@@ -9,16 +9,16 @@ import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { LOGOUT_COLUMNS, logout, logoutOfAll } from "./logout.js";
 
-/** `logout`: what is local goes first, and is gone whatever the issuer says. */
+/** `logout`: deletes the local login first, whatever the issuer returns. */
 export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
   if ((options.url === undefined) === (options.all !== true)) {
-    throw new AgentAuthError("usage", "name one MCP server, or --all", {
+    throw new AgentAuthError("usage", "give one MCP server, or --all", {
       class: "usage",
-      hint: "agentauth status lists them",
+      hint: "agentauth status lists the servers",
     });
   }
   if (options.all && options.accountHint !== undefined) {
-    throw new AgentAuthError("usage", "--all is every account, and --account-hint names one", {
+    throw new AgentAuthError("usage", "--all covers every account, and --account-hint names one", {
       class: "usage",
       hint: `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
     });
@@ -28,11 +28,11 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
   const profile = settings.profile.value;
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
-  const { outs, failure } =
+  const { logouts, failure } =
     options.url === undefined
       ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
       : {
-          outs: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
+          logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
           failure: undefined,
         };
   if (options.output !== undefined || options.json === true || options.jq !== undefined) {
@@ -42,7 +42,7 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
       { ...LOGOUT_COLUMNS, bounded: true, jq: options.jq, now: context.now },
       context.io,
     );
-    await writer.write(outs);
+    await writer.write(logouts);
     await writer.end();
   }
   warnOfUnusable(unusable, context);

@@ -11,7 +11,7 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 7, declare
 
 /** `mcp tools`, `mcp call`, `mcp proxy`, `mcp config`. */
 function declareMcp(registry: Registry): void {
-  const group = registry.root.command("mcp").description("use an MCP server with its token");
+  const group = registry.root.command("mcp").description("Use an MCP server with its token");
   declareTools(group, registry);
   declareCall(group, registry);
   declareProxy(group, registry);
@@ -19,31 +19,28 @@ function declareMcp(registry: Registry): void {
 }
 
 function declareTools(group: Command, registry: Registry): void {
-  addOutputFlags(addAgentFlags(group.command("tools").description("list the tools of an MCP server")))
-    .argument("<mcp_url>", "the MCP server")
-    .option("--login", "sign in if needed, even without a terminal")
-    .option("--no-login", "never sign in")
+  addOutputFlags(addAgentFlags(group.command("tools").description("List the tools of an MCP server")))
+    .argument("<mcp_url>", "URL of the MCP server")
+    .option("--login", "Log in if needed, even without a terminal")
+    .option("--no-login", "Never log in")
     .addHelpText("after", "\nExample:\n  $ agentauth mcp tools https://mcp.example/mcp -o id")
     .action(
-      registry.action<McpFlags>(
-        async (options, context) => (await import("./run.js")).runTools(options, context),
-        "url",
-      ),
+      registry.action<McpFlags>(async (options, deps) => (await import("./run.js")).runTools(options, deps), "url"),
     );
 }
 
 function declareCall(group: Command, registry: Registry): void {
-  addOutputFlags(addAgentFlags(group.command("call").description("call a tool of an MCP server")))
-    .argument("<mcp_url>", "the MCP server")
-    .argument("<tool>", "the tool")
-    .option("--args <json>", "its arguments, a JSON object; - reads stdin")
-    .option("--login", "sign in if needed, even without a terminal")
-    .option("--no-login", "never sign in")
+  addOutputFlags(addAgentFlags(group.command("call").description("Call a tool of an MCP server")))
+    .argument("<mcp_url>", "URL of the MCP server")
+    .argument("<tool>", "Name of the tool")
+    .option("--args <json>", "Arguments of the tool, a JSON object (- for stdin)")
+    .option("--login", "Log in if needed, even without a terminal")
+    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `
-The tool may take 60 seconds, or what --timeout says. One that tells of its progress
-has as long again each time it does.
+The tool may take 60 seconds, or as long as --timeout allows. Each progress
+notification of the tool restarts the limit.
 
 Examples:
   $ agentauth mcp call https://mcp.example/mcp echo --args '{"text":"hello"}'
@@ -51,7 +48,7 @@ Examples:
     )
     .action(
       registry.action<McpFlags>(
-        async (options, context) => (await import("./run.js")).runCall(options, context),
+        async (options, deps) => (await import("./run.js")).runCall(options, deps),
         "url",
         "tool",
       ),
@@ -59,20 +56,20 @@ Examples:
 }
 
 function declareProxy(group: Command, registry: Registry): void {
-  addAgentFlags(group.command("proxy").description("bring an MCP server to a host that only starts commands"))
-    .argument("<mcp_url>", "the MCP server")
-    .option("--login", "sign in if that is needed, in a browser that is started for it")
-    .option("--no-login", "never sign in")
+  addAgentFlags(group.command("proxy").description("Expose a remote MCP server over stdio, with authentication"))
+    .argument("<mcp_url>", "URL of the MCP server")
+    .option("--login", "Log in if needed, in a browser")
+    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `
-A host starts it and speaks MCP over its standard input and output; every message
-goes to the server and back as it is, with a token that is renewed as needed.
-Unless --login or --browser is given nobody is asked to sign in: the host is told
-the command that does it, and it ends with 4.
+An MCP host starts this command and speaks MCP over its standard input and
+output. Every message is passed on unchanged, with a token that is refreshed as
+needed. Unless --login or --browser is given, the proxy does not log in: it
+reports the login command to the host and exits with 4.
 
-It ends with 0 when the host closes standard input. -v tells on stderr which
-messages pass.
+It exits with 0 when the host closes standard input. -v logs the messages that
+pass to stderr.
 
 Examples:
   $ agentauth login https://mcp.example/mcp
@@ -81,7 +78,7 @@ Examples:
     )
     .action(
       registry.action<ProxyFlags>(
-        async (options, context) => (await import("./run-proxy.js")).runProxy(options, context),
+        async (options, deps) => (await import("./run-proxy.js")).runProxy(options, deps),
         "url",
       ),
     );

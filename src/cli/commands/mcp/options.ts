@@ -1,14 +1,14 @@
 import type { AgentFlags } from "../../flags/agent.js";
 import type { OutputFlags } from "../../flags/output.js";
 
-/** What `mcp tools` or `mcp call` was told. */
+/** Options of `mcp tools` and `mcp call`. */
 export interface McpFlags extends AgentFlags, OutputFlags {
   url: string;
   tool: string;
   args?: string;
 }
 
-/** What `mcp proxy` was told. */
+/** Options of `mcp proxy`. */
 export interface ProxyFlags extends Omit<AgentFlags, "output"> {
   url: string;
 }

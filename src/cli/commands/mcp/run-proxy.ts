@@ -12,17 +12,17 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 import type { ProxyFlags } from "./options.js";
 
-/** `mcp proxy`: joins a host that speaks over standard input and output to a server that wants a token. */
+/** `mcp proxy`: connects a host that speaks over standard input and output to a server that requires a token. */
 export async function runProxy(options: ProxyFlags, context: CommandContext): Promise<number> {
   const url = parseMcpUrlArgument(options.url);
-  checkInput(options);
+  checkStdin(options);
   const { io, redactor, signal } = context;
   const { stdin, stdout } = io;
   await runStdioProxy({
     url,
     fetch: await fetchOf(url, options, context),
     input: stdin.stream,
-    // On a terminal the JSON must act on nothing; a host gets it as it is.
+    // On a terminal, control characters in the JSON are escaped; a host gets it unchanged.
     write: (text) => stdout.write(stdout.isTTY ? escapeJson(text) : text),
     signal,
     mask: (text) => redactor.redact(text),
@@ -32,42 +32,44 @@ export async function runProxy(options: ProxyFlags, context: CommandContext): Pr
   return EXIT_CODES.ok;
 }
 
-/** Standard input is the host's: nothing else may be read from it. */
-function checkInput(flags: ProxyFlags): void {
+/** Standard input carries the host's messages: no secret may be read from it. */
+function checkStdin(flags: ProxyFlags): void {
   const given = stdinFlag(flags);
   const taken = flags.flow === "paste" ? "--flow paste" : given && `${given} -`;
   if (taken === undefined) return;
-  throw new AgentAuthError("usage", `${taken} reads standard input, over which the MCP host speaks`, {
+  throw new AgentAuthError("usage", `${taken} reads standard input, which carries the MCP host's messages`, {
     class: "usage",
     hint:
-      taken === "--flow paste" ? "sign in beforehand: agentauth login <mcp_url> --flow paste" : "name a private file",
+      taken === "--flow paste" ? "log in beforehand: agentauth login <mcp_url> --flow paste" : "give a private file",
   });
 }
 
-/** A fetch with the token, and with errors that say what to do about them. */
+/** A fetch with the token, and with hints in its errors. */
 async function fetchOf(url: string, options: ProxyFlags, context: CommandContext): Promise<typeof globalThis.fetch> {
-  // Also on a terminal nobody is there to be asked: what is typed there is for the server.
+  // Never prompts, even on a terminal: standard input is for the server.
   const unattended = context.with({ io: { ...context.io, stdin: { ...context.io.stdin, isTTY: false } } });
-  // A tool may think for longer than any connection's usual patience, and a stream for news may have none for hours.
+  // A tool may take longer than the usual idle timeout, and a notification stream may be silent for hours.
   const agent = await unattended.agent({ idleTimeoutMs: 0 });
-  // For what is no reason to sign in: the end of a session.
-  const quiet = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
+  // For the end of a session, which must not start a login.
+  const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
   const key = {
     profile: context.settings().profile.value,
     server: parseMcpUrl(url).resource,
     account: options.accountHint,
   };
-  const told = context.withGivenFlags ?? ((error) => error);
+  const withFlags = context.withGivenFlags ?? ((error) => error);
   return async (input, init) => {
-    const isFarewell = init?.method === "DELETE";
-    const response = await send(isFarewell ? quiet : agent, options.scope, input, init).catch((error: unknown) => {
-      throw init?.signal?.aborted ? error : told(cliHint(networkError(error, url)));
-    });
-    if (!response.ok) await learnToken(quiet, url, context);
-    // Where nobody signs in, the server's own words tell more.
+    const endsSession = init?.method === "DELETE";
+    const response = await send(endsSession ? withoutLogin : agent, options.scope, input, init).catch(
+      (error: unknown) => {
+        throw init?.signal?.aborted ? error : withFlags(cliHint(networkError(error, url)));
+      },
+    );
+    if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
+    // With a machine grant, the server's own message is more useful.
     if (response.status !== 401 || options.grant !== undefined) return response;
     await response.body?.cancel().catch(() => undefined);
-    throw told(loginRequired(key, "the server refuses the token (HTTP 401)"));
+    throw withFlags(loginRequired(key, "the server rejected the token (HTTP 401)"));
   };
 }
 
@@ -81,8 +83,12 @@ async function send(
   return agent.fetch(input, init);
 }
 
-/** What a server says of a request that it refuses is told on, and a server may repeat the token in it. */
-async function learnToken(agent: AgentClient, url: string, { redactor, signal }: CommandContext): Promise<void> {
+/** An error response is passed on to the host, and the server may echo the token in it. */
+async function redactCurrentToken(
+  agent: AgentClient,
+  url: string,
+  { redactor, signal }: CommandContext,
+): Promise<void> {
   const token = await agent.token(url, { minTtl: 0, signal }).catch(() => undefined);
   if (token) redactor.add(token.value);
 }

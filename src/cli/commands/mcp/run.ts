@@ -18,7 +18,7 @@ const TOOL_COLUMNS = [
 const TOOLS = { columns: TOOL_COLUMNS, wideColumns: TOOL_COLUMNS, fields: ["name", "description", "inputSchema"] };
 
 const LIST_TIMEOUT_S = 30;
-/** Tools may work for a while. */
+/** Tools may take a while. */
 const CALL_TIMEOUT_S = 60;
 
 /** `mcp tools`. */
@@ -35,7 +35,7 @@ export function runTools(options: McpFlags, context: CommandContext): Promise<nu
 
 /** `mcp call`: the tool's text on a terminal, its result as JSON for programs; exit code 6 when the tool failed. */
 export async function runCall(options: McpFlags, context: CommandContext): Promise<number> {
-  checkInput(options);
+  checkStdin(options);
   const args = await readArgs(options, context);
   return withSession(options, context, CALL_TIMEOUT_S, async (session) => {
     const result = withoutSecrets(await session.call(options.tool, args, context.signal), context.redactor);
@@ -50,7 +50,7 @@ export async function runCall(options: McpFlags, context: CommandContext): Promi
   });
 }
 
-/** What a server said, without the token and whatever else it was told: none of that is an answer. */
+/** A server's result with the token and other secrets masked, since the server may echo them. */
 function withoutSecrets<T>(value: T, redactor: CommandContext["redactor"]): T {
   return JSON.parse(JSON.stringify(value), (_name, one: unknown) =>
     typeof one === "string" ? redactor.redactKnown(one) : one,
@@ -58,14 +58,14 @@ function withoutSecrets<T>(value: T, redactor: CommandContext["redactor"]): T {
 }
 
 function toolFailed({ tool, url }: McpFlags): AgentAuthError {
-  return new AgentAuthError("mcp_failed", `the tool ${quote(tool, 80)} failed; standard output has what it said`, {
+  return new AgentAuthError("mcp_failed", `the tool ${quote(tool, 80)} failed; its output is on standard output`, {
     class: "remote",
-    hint: `what each tool takes: agentauth mcp tools ${shellWord(url)} --json`,
+    hint: `the arguments of each tool: agentauth mcp tools ${shellWord(url)} --json`,
   });
 }
 
-/** Standard input is there once. */
-function checkInput(options: McpFlags): void {
+/** Standard input can be read only once. */
+function checkStdin(options: McpFlags): void {
   if (options.args !== "-") return;
   const other = options.flow === "paste" ? "--flow paste" : stdinFlag(options);
   if (other === undefined) return;

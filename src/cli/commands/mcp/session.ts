@@ -14,61 +14,63 @@ import type { McpFlags } from "./options.js";
 
 const DEFAULT_LOGIN_TIMEOUT_S = 300;
 
-/** A session whose failures are told as those of one request are. */
-export type ToldSession = Omit<McpSession, "close">;
+/** A session whose errors are those of a single request. */
+export type CliSession = Omit<McpSession, "close">;
 
 /**
- * Works in a session with an MCP server, with its token.
+ * Runs the work in a session with an MCP server, with its token.
  *
- * @param patience seconds that each answer may take where `--timeout` does not say it
- * @throws `AgentAuthError` `auth` for 401, `unavailable` for 429, 5xx, a broken connection and where there is no answer
- * in time, `remote` for any other error of the server
+ * @param defaultTimeout seconds for each response without `--timeout`
+ * @throws `AgentAuthError` `auth` for 401, `unavailable` for 429, 5xx, a broken connection and a timeout, `remote` for
+ * any other error of the server
  */
 export async function withSession<T>(
   options: McpFlags,
   context: CommandContext,
-  patience: number,
-  work: (session: ToldSession) => Promise<T>,
+  defaultTimeout: number,
+  work: (session: CliSession) => Promise<T>,
 ): Promise<T> {
   const url = parseMcpUrlArgument(options.url);
   const { signal } = context;
-  // A tool may think for longer than any connection's usual patience: what counts is the limit of each request.
+  // A tool may take longer than the usual idle timeout of a connection: only the limit of each request counts.
   const agent = await context.agent({ idleTimeoutMs: 0 });
-  // Whoever has to sign in first does so before the server's time begins.
+  // A login, if needed, comes before the time limit starts.
   await agent.token(url, { scope: options.scope, signal });
-  const limit = limitOf(options, context, patience);
-  const line = openLine(agent, url, limit);
-  const told = <R>(asking: Promise<R>): Promise<R> =>
-    asking.catch((error: unknown) => {
+  const limit = limitOf(options, context, defaultTimeout);
+  const limited = createLimitedFetch(agent, url, limit);
+  const withCliError = <R>(call: Promise<R>): Promise<R> =>
+    call.catch((error: unknown) => {
       if (signal.aborted) throw abortedError(signal);
-      throw toldError(error, { url, limit, refusal: line.refusal(), grant: options.grant });
+      throw cliError(error, { url, limit, refusal: limited.refusal(), grant: options.grant });
     });
   const client = { name: "agentauth", version: VERSION };
-  const session = await told(openMcp(url, { ...client, fetch: line.fetch, timeoutMs: limit * 1000, signal }));
+  const session = await withCliError(
+    openMcp(url, { ...client, fetch: limited.fetch, timeoutMs: limit * 1000, signal }),
+  );
   try {
     return await work({
-      tools: (within) => told(session.tools(within)),
-      call: (...call) => told(session.call(...call)),
+      tools: (within) => withCliError(session.tools(within)),
+      call: (...call) => withCliError(session.call(...call)),
     });
   } finally {
     await session.close().catch(() => undefined);
   }
 }
 
-/** Seconds until an answer has to be there. A person who has to sign in once more is not hurried by it. */
-function limitOf(options: McpFlags, context: CommandContext, patience: number): number {
-  const { timeout = patience, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
+/** Seconds until the response must arrive, plus the time for a login that may be needed in between. */
+function limitOf(options: McpFlags, context: CommandContext, defaultTimeout: number): number {
+  const { timeout = defaultTimeout, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
   return context.mayLogin() ? timeout + loginTimeout : timeout;
 }
 
-/** A fetch with the token that keeps the last answer to a message, where that was a refusal. */
-function openLine(agent: AgentClient, url: string, limit: number) {
+/** A fetch with the token and the time limit that remembers the last error response. */
+function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
   let refusal: Response | undefined;
   const fetch: typeof globalThis.fetch = async (input, init = {}) => {
-    // The stream for what nobody asked for waits as long as there is nothing to say.
+    // The stream for server-initiated messages has no time limit.
     if (init.method !== "POST") return agent.fetch(input, init);
     const call = follow(init.signal ?? undefined);
-    // The SDK has no limit for messages that get no answer, such as the one that ends the handshake.
+    // The SDK has no time limit for notifications, such as the one that ends the handshake.
     const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
     try {
       const response = await agent.fetch(input, { ...init, signal: call.signal });
@@ -83,15 +85,15 @@ function openLine(agent: AgentClient, url: string, limit: number) {
   return { fetch, refusal: () => refusal };
 }
 
-interface Circumstances {
+interface SessionContext {
   url: string;
   limit: number;
   refusal: Response | undefined;
   grant: string | undefined;
 }
 
-/** The error that `request` would tell; what the server says by JSON-RPC stays the server's word. */
-function toldError(error: unknown, { url, limit, refusal, grant }: Circumstances): unknown {
+/** The error that `request` would report; a JSON-RPC error keeps the server's message. */
+function cliError(error: unknown, { url, limit, refusal, grant }: SessionContext): unknown {
   const known = isLate(error) ? lateError(url, limit) : connectionError(error, url);
   if (known) return known;
   const words = serverWords(error);
@@ -105,7 +107,7 @@ function toldError(error: unknown, { url, limit, refusal, grant }: Circumstances
 }
 
 function lateError(url: string, limit: number): AgentAuthError {
-  return new AgentAuthError("timeout", `${new URL(url).host}: no answer in ${limit} s`, {
+  return new AgentAuthError("timeout", `${new URL(url).host}: no response in ${limit} s`, {
     class: "unavailable",
     url: shownUrl(url),
     hint: "--timeout <seconds> allows more time",

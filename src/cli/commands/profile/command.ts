@@ -10,34 +10,34 @@ export const command: CommandDeclaration = { group: "Settings:", order: 2, decla
 function declareProfile(registry: Registry): void {
   const group = registry.root
     .command("profile")
-    .description("list, choose and delete profiles")
+    .description("List, select and delete profiles")
     .addHelpText(
       "after",
       `
-A profile is made by its first setting: agentauth config set base_url <url> --profile <name>
-The profile "sandbox" always stands for the sandbox that is running.`,
+The first setting creates a profile: agentauth config set base_url <url> --profile <name>
+The profile "sandbox" is reserved for the running sandbox.`,
     );
   const run = (verb: "list" | "use" | "delete", ...positional: "name"[]) =>
     registry.action<ProfileOptions>(
-      async (options, context) => {
+      async (options, deps) => {
         const { PROFILE_RUNS } = await import("./run.js");
-        return PROFILE_RUNS[verb](options, context);
+        return PROFILE_RUNS[verb](options, deps);
       },
       ...positional,
     );
-  addOutputFlags(group.command("list").description("show the profiles and which one is used"))
+  addOutputFlags(group.command("list").description("List the profiles and show which one is used"))
     .addHelpText("after", "\nExample:\n  $ agentauth profile list")
     .action(run("list"));
   group
     .command("use")
-    .description("use a profile from now on")
-    .argument("<name>", "the profile")
+    .description("Select the profile to use from now on")
+    .argument("<name>", "Name of the profile")
     .addHelpText("after", "\nExample:\n  $ agentauth profile use staging")
     .action(run("use", "name"));
   group
     .command("delete")
-    .description("delete a profile and its settings")
-    .argument("<name>", "the profile")
+    .description("Delete a profile and its settings")
+    .argument("<name>", "Name of the profile")
     .addHelpText("after", "\nExample:\n  $ agentauth profile delete staging")
     .action(run("delete", "name"));
 }

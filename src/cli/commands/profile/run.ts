@@ -20,7 +20,7 @@ const COLUMNS = [
   { path: "name", header: "PROFILE" },
   { path: "current", header: "USED", kind: "bool" },
   { path: "base_url", header: "BASE URL" },
-  { path: "source", header: "USED BECAUSE OF" },
+  { path: "source", header: "SOURCE" },
 ] as const;
 const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: COLUMNS.map(({ path }) => path) };
 
@@ -29,7 +29,7 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
   async list(options, context) {
     const home = context.home();
     const config = readConfig(home);
-    // A profile that does not exist must not keep anybody from seeing which ones do.
+    // An unknown profile must not prevent the list of known ones.
     const used = usedProfile(options, config, context);
     const names = profileNames(config, home);
     const sandbox = readSandboxState(home);
@@ -39,7 +39,7 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
       return { name, current, ...(base_url !== undefined && { base_url }), ...(current && { source: used.source }) };
     });
     if (!names.includes(used.value)) {
-      context.io.warn(`${used.source} names the profile ${quote(used.value)}, and there is none of that name`);
+      context.io.warn(`${used.source} names the profile ${quote(used.value)}, which does not exist`);
     }
     const { output } = writtenProfile("default", config).entries;
     const writer = createWriter(
@@ -59,10 +59,10 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
       return { ...config, profile: options.name };
     };
     await changeConfig(home, change, context.signal);
-    context.io.say(`profile ${options.name} is used from now on`);
+    context.io.say(`using profile ${options.name} from now on`);
     const inEnv = context.io.env["AGENTAUTH_PROFILE"];
     if (inEnv && inEnv !== options.name)
-      context.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)}, and it comes first`);
+      context.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)} and takes precedence`);
     return undefined;
   },
 
@@ -84,7 +84,7 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
   },
 };
 
-/** The profile in use and what decided it, whether or not it exists. */
+/** The profile in use and its source, even if the profile does not exist. */
 function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, context: CommandContext): Sourced {
   const variable = context.io.env["AGENTAUTH_PROFILE"];
   if (flag) return { value: flag, source: "--profile" };
@@ -94,14 +94,14 @@ function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, con
 
 function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
-  const meant = suggest(name, names);
-  throw new AgentAuthError("usage", `there is no profile ${quote(name)}`, {
+  const suggestion = suggest(name, names);
+  throw new AgentAuthError("usage", `unknown profile ${quote(name)}`, {
     class: "usage",
-    hint: meant === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${meant}?`,
+    hint: suggestion === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${suggestion}?`,
   });
 }
 
-/** What a `profile` command was told. */
+/** Options of the `profile` commands. */
 export interface ProfileOptions extends GlobalFlags, OutputFlags {
   name: string;
 }

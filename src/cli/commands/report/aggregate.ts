@@ -9,34 +9,34 @@ import { createSharedOrigins } from "./shared-origins.js";
 
 /** Devices named as examples of a finding. */
 const MOST_EXAMPLES = 10;
-/** Values of a field in the report: all countries that there are, and of what has no end the most frequent. */
+/** Values of a field in the report: every country, and of unbounded fields the most frequent ones. */
 const MOST_COUNTRIES = 26 * 26;
 const MOST_VALUES = 50;
 const MOST_PLACES = 500;
 const MOST_ROUTES = 60;
 const DAY_SECONDS = 86_400;
 
-/** What the numbers do not say of themselves. */
-export interface Circumstances {
+/** The context of the numbers. */
+export interface ReportContext {
   poolId: string;
   complete: boolean;
-  /** Devices read, with those that the filters left out. */
+  /** Devices read, including those that do not match the filter. */
   read: number;
-  /** Devices of the pool, where the service says so. */
+  /** Devices in the pool, if the service reports it. */
   total: number | undefined;
   notes: readonly string[];
 }
 
-/** Devices in numbers. Each device is looked at once and not held; memory is bounded however many there are. */
+/** Counts devices. Each device is read once and not stored, so memory is bounded. */
 export interface Aggregate {
   add(device: object): void;
-  report(about: Circumstances): Report;
+  report(about: ReportContext): Report;
 }
 
 /**
  * An aggregate of no devices.
  *
- * @param now milliseconds since the epoch, for what is judged by its age
+ * @param now milliseconds since the epoch, for rules about age
  */
 export function createAggregate(now: number): Aggregate {
   const seconds = now / 1000;
@@ -134,27 +134,25 @@ function createFindings(now: number) {
 
 function fullNote(what: string, uncounted: number): string[] {
   if (uncounted === 0) return [];
-  return [
-    `there are more different ${what} than are held: ${countText(uncounted, "device")} came too late to be counted`,
-  ];
+  return [`too many distinct ${what}: ${countText(uncounted, "device")} could not be counted`];
 }
 
 function createRuleCount({ code, title, why, judge }: Rule) {
   const finding: Finding = { code, title, why, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
   return {
     add(facts: Facts, now: number) {
-      const judgement = judge(facts, now);
-      if (judgement === undefined) {
+      const result = judge(facts, now);
+      if (result === undefined) {
         finding.not_judged++;
         return;
       }
       finding.judged++;
-      if (judgement === false) return;
+      if (result === false) return;
       finding.count++;
       if (facts.status === "active") finding.active++;
       const { id } = facts;
       if (id !== undefined && finding.examples.length < MOST_EXAMPLES) {
-        finding.examples.push({ id, detail: judgement });
+        finding.examples.push({ id, detail: result });
       }
     },
     finding: (): Finding => ({ ...finding, examples: [...finding.examples] }),

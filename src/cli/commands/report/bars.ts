@@ -8,11 +8,11 @@ import type { TextStyle } from "./text-style.js";
 export interface BarList {
   title: string;
   tally: Tally;
-  /** What the shares are of. */
+  /** The total for the shares. */
   whole: number;
   /** Values to show at the most. */
   most: number;
-  /** How a value is shown; as it is where this is left out. */
+  /** The label of a value; default: the value. */
   name?(value: string): string;
 }
 
@@ -24,7 +24,7 @@ interface Row {
 
 const SHORTEST_BAR = 4;
 
-/** A heading, and a line a value: its name, its bar, its count and its share. No line is wider than `width`. */
+/** A heading, and one line per value: its name, bar, count and share. No line is wider than `width`. */
 export function barLines({ title, tally, whole, most, name }: BarList, width: number, style: TextStyle): string[] {
   const rows = rowsOf(tally, most, name);
   const counts = rows.map(({ count }) => numberText(count));
@@ -35,7 +35,7 @@ export function barLines({ title, tally, whole, most, name }: BarList, width: nu
   const longest = Math.max(...rows.map(({ label }) => textWidth(label)));
   const labelWidth = Math.max(4, Math.min(longest, Math.floor(width * 0.42), width - fixed - SHORTEST_BAR));
   const barWidth = Math.max(0, width - labelWidth - fixed);
-  // What adds up many values would make the others' bars too short to compare.
+  // A row that sums up many values would make the other bars too short to compare.
   const greatest = Math.max(1, ...rows.filter(({ isDim }) => !isDim).map(({ count }) => count));
   const lines = rows.map(({ label, count, isDim }, index) => {
     const bar = isDim ? "" : style.bar(count / greatest, barWidth);
@@ -60,7 +60,7 @@ function rowsOf(tally: Tally, most: number, name = (value: string) => value): Ro
   const hidden = distinct - rows.length;
   const inHidden = top.slice(most).reduce((sum, { count }) => sum + count, others);
   if (hidden > 0) rows.push({ label: countText(hidden, "other"), count: inHidden, isDim: true });
-  if (unknown > 0) rows.push({ label: "not said", count: unknown, isDim: true });
+  if (unknown > 0) rows.push({ label: "unknown", count: unknown, isDim: true });
   if (uncounted > 0) rows.push({ label: "not counted", count: uncounted, isDim: true });
   return rows.length > 0 ? rows : [{ label: "none", count: 0, isDim: true }];
 }

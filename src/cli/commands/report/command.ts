@@ -12,7 +12,7 @@ const OUTPUT = "Output:";
 const LIST = "List:";
 const FILTERS = "Filters:";
 
-/** `devices report`. It has no `--show-secrets`: what it prints is to be passed on. */
+/** `devices report`. It has no `--show-secrets`: its output is made to be shared. */
 function declareReport({ root, action }: Registry): void {
   const group = root.commands.find((command) => command.name() === "devices");
   if (group === undefined) throw new TypeError("declareLists comes before declareReport");
@@ -21,33 +21,35 @@ function declareReport({ root, action }: Registry): void {
     flag(name, about, LIST).argParser(wholeNumber(least, most));
   group
     .command("report")
-    .description("a pool's devices in numbers, and what is worth a look")
-    .option("--pool <pool_id>", "the pool (default: the profile's)")
-    .addOption(flag("--html <file>", "write one self-contained page; - is standard output", OUTPUT))
-    .addOption(flag("--force", "replace the file of --html", OUTPUT))
+    .description("Report the devices of a pool in numbers, with findings")
+    .option("--pool <pool_id>", "ID of the pool (default: the profile's)")
+    .addOption(flag("--html <file>", "Write one self-contained HTML page (- for stdout)", OUTPUT))
+    .addOption(flag("--force", "Overwrite the file of --html", OUTPUT))
     .addOption(
-      flag("-o, --output <format>", "how to print (default: a text to read)", OUTPUT).choices([...REPORT_FORMATS]),
+      flag("-o, --output <format>", "Output format (default: text for reading)", OUTPUT).choices([...REPORT_FORMATS]),
     )
-    .addOption(flag("--json", "the same as -o json", OUTPUT))
-    .addOption(flag("--jq <expression>", "filter JSON with a jq expression", OUTPUT))
-    .addOption(flag("--no-pager", "print on a terminal without a pager (AGENTAUTH_PAGER, PAGER, less)", OUTPUT))
-    .addOption(flag("--sort <field[:asc|:desc]>", "which devices --limit takes, by the service", LIST))
-    .addOption(count("--limit <n>", "devices at most (default: all)", 1))
-    .addOption(count("--page-size <n>", "devices in a page (default: the service's)", 1))
-    .addOption(count("--offset <n>", "start here, where an interrupted report said to go on", 0))
-    .addOption(count("--concurrency <n>", "pages fetched at once; 1 is one after the other (default 4)", 1, 64))
-    .addOption(flag("--strict", "fail if the list changes while it is read, or has unknown shapes", LIST))
-    .addOption(flag("--status <status>", "only these (filtered here, after reading)", FILTERS))
-    .addOption(flag("--title <glob>", 'only titles like "Build*" (filtered here, likewise)', FILTERS))
-    .addOption(flag("--session-type <type>", "browser, api or mcp (filtered here, likewise)", FILTERS))
-    .addOption(flag("--seen-after <time>", "last seen since 7d, 12h or a date (filtered here, likewise)", FILTERS))
-    .addOption(flag("--seen-before <time>", "last seen before 7d, 12h or a date (filtered here, likewise)", FILTERS))
+    .addOption(flag("--json", "Same as -o json", OUTPUT))
+    .addOption(flag("--jq <expression>", "Filter JSON with a jq expression", OUTPUT))
+    .addOption(flag("--no-pager", "Print without a pager (AGENTAUTH_PAGER, PAGER, less)", OUTPUT))
+    .addOption(
+      flag("--sort <field[:asc|:desc]>", "Sort order (server-side), for the devices that --limit selects", LIST),
+    )
+    .addOption(count("--limit <n>", "Number of devices to read (default: all)", 1))
+    .addOption(count("--page-size <n>", "Number of devices per page (default: the service's)", 1))
+    .addOption(count("--offset <n>", "Start at this offset (printed by an interrupted report)", 0))
+    .addOption(count("--concurrency <n>", "Number of pages to fetch at once; 1 = one by one (default: 4)", 1, 64))
+    .addOption(flag("--strict", "Fail if the list changes while it is read, or has unknown shapes", LIST))
+    .addOption(flag("--status <status>", "Filter by status (client-side, after reading)", FILTERS))
+    .addOption(flag("--title <glob>", 'Filter by title glob, e.g. "Build*" (client-side)', FILTERS))
+    .addOption(flag("--session-type <type>", "Filter by session type: browser, api or mcp (client-side)", FILTERS))
+    .addOption(flag("--seen-after <time>", "Filter by last seen since 7d, 12h or a date (client-side)", FILTERS))
+    .addOption(flag("--seen-before <time>", "Filter by last seen before 7d, 12h or a date (client-side)", FILTERS))
     .addHelpText(
       "after",
       `
-The page loads nothing from anywhere and runs no script: it can be mailed and archived.
-No client secret is read for it. A report that could not read every device says so, on
-its face and with exit code 7.
+The page loads nothing and runs no script: you can mail and archive it. The report reads
+no client secret. If not every device could be read, the report says so, and the exit
+code is 7.
 
 Examples:
   $ agentauth devices report --pool <pool_id>
@@ -56,9 +58,9 @@ Examples:
   $ agentauth devices report --pool <pool_id> --jq '.findings[] | {code, count}'`,
     )
     .action(
-      action<ReportFlags>(async (options, context) => {
+      action<ReportFlags>(async (options, deps) => {
         const { runReport } = await import("./run.js");
-        return runReport(options, context);
+        return runReport(options, deps);
       }),
     );
 }

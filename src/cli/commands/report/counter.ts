@@ -1,6 +1,6 @@
 import type { Tally } from "./model.js";
 
-/** Different values that a counter holds. Whoever invents more cannot make it grow. */
+/** The number of distinct values that a counter stores, so that invented values cannot exhaust memory. */
 const MOST_VALUES = 10_000;
 
 /** Counts how often each value comes, exactly, in bounded memory. */
@@ -24,7 +24,7 @@ export function createCounter(mostValues = MOST_VALUES): Counter {
     },
     tally(most) {
       const all = [...counts].map(([value, count]) => ({ value, count }));
-      // Equal counts by the code units of their values, so that the same devices give the same report.
+      // Equal counts by the code units of their values, so that the same devices yield the same report.
       all.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
       const others = all.slice(most).reduce((sum, { count }) => sum + count, 0);
       return { distinct: counts.size, unknown, uncounted, top: all.slice(0, most), others };

@@ -3,7 +3,7 @@ import { dateOf } from "./numbers.js";
 
 const DAY_SECONDS = 86_400;
 
-/** Counts devices by the day on which they were seen; days since 1970 are few enough to hold them all. */
+/** Counts devices by the day on which they were seen; the days since 1970 are few enough to store them all. */
 export interface Days {
   /** @param at Unix seconds between 1970 and now, undefined where it is not known */
   add(at: number | undefined): void;

@@ -16,16 +16,16 @@ import { AgentAuthError } from "../../../errors.js";
 import { quote, shellWord } from "../../../redact.js";
 
 /**
- * Refuses a file that could not be written at the end, before a whole pool is read for it.
+ * Refuses a file that cannot be written, before the pool is read.
  *
  * @throws `AgentAuthError` `usage`
  */
 export function checkHtmlFile(path: string, force: boolean): void {
-  if (path === "") throw refused(path, "names no file", "name a file, or - for standard output");
+  if (path === "") throw refused(path, "is not a file name", "give a file, or - for standard output");
   try {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found?.isDirectory())
-      throw refused(path, "is a folder", `name a file: --html ${shellWord(join(path, "report.html"))}`);
+      throw refused(path, "is a folder", `give a file: --html ${shellWord(join(path, "report.html"))}`);
     if (found && !force) throw alreadyThere(path);
     accessSync(dirname(path), constants.W_OK);
   } catch (thrown) {
@@ -34,10 +34,10 @@ export function checkHtmlFile(path: string, force: boolean): void {
 }
 
 /**
- * Writes the file whole or not at all, for this user to write and everybody to read.
+ * Writes the file atomically, writable by this user and readable by everyone.
  *
- * @param force puts it in the place of a file that is there
- * @throws `AgentAuthError` `usage`, also when the file came into being meanwhile; `internal_error` for a full disk
+ * @param force overwrites an existing file
+ * @throws `AgentAuthError` `usage`, also if another process created the file; `internal_error` for a full disk
  */
 export function writeHtmlFile(path: string, text: string, force: boolean): void {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
@@ -49,7 +49,7 @@ export function writeHtmlFile(path: string, text: string, force: boolean): void 
     } finally {
       closeSync(file);
     }
-    // A rename would replace what somebody else wrote in the meantime; a link does not.
+    // A rename would overwrite a file that another process has created since; a link does not.
     if (force || !canLink(temporary, path)) renameSync(temporary, path);
   } catch (thrown) {
     throw asRefusal(path, thrown);
@@ -58,7 +58,7 @@ export function writeHtmlFile(path: string, text: string, force: boolean): void 
   }
 }
 
-/** False on a file system without links, where nothing was at the path a moment ago. */
+/** False on a file system without links, if the path is still free. */
 function canLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -86,16 +86,16 @@ function asRefusal(path: string, thrown: unknown): AgentAuthError {
   const { code = "", message } = thrown as NodeJS.ErrnoException;
   if (code === "EEXIST") return alreadyThere(path);
   const reason = REASONS[code];
-  if (reason !== undefined) return refused(path, reason, "name another file, or - for standard output", thrown);
+  if (reason !== undefined) return refused(path, reason, "give another file, or - for standard output", thrown);
   return new AgentAuthError("internal_error", `the report cannot be written to ${quote(path)}: ${message}`, {
     class: "internal",
-    hint: "look at the disk that the file is on, or name - for standard output",
+    hint: "check the disk of the file, or give - for standard output",
     cause: thrown,
   });
 }
 
 function alreadyThere(path: string): AgentAuthError {
-  return refused(path, "is there already", "name another file, or replace it with --force");
+  return refused(path, "already exists", "give another file, or overwrite it with --force");
 }
 
 function refused(path: string, reason: string, hint: string, cause?: unknown): AgentAuthError {

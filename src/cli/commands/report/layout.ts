@@ -1,6 +1,6 @@
 import { textWidth } from "../../io/width.js";
 
-/** Two blocks of lines beside each other: the left one filled up to `width` columns, then `gap` blanks. */
+/** Two blocks of lines side by side: the left one padded to `width` columns, then `gap` blanks. */
 export function sideBySide(left: readonly string[], right: readonly string[], width: number, gap: number): string[] {
   return Array.from({ length: Math.max(left.length, right.length) }, (_, index) => {
     const begin = left[index] ?? "";

@@ -1,14 +1,14 @@
-/** What `devices report` prints: the same object for the text, the HTML page and JSON, which has these names. */
+/** The output of `devices report`: the same object for the text, the HTML page and the JSON, which uses these names. */
 
 /** How often each value of a field came. */
 export interface Tally {
-  /** Different values that were counted. */
+  /** Distinct values that were counted. */
   distinct: number;
-  /** Devices that have no such field, or something else in it. */
+  /** Devices without a valid value. */
   unknown: number;
-  /** Devices whose value came when the counter was full: they are in no count. */
+  /** Devices whose value came after the counter was full: no count includes them. */
   uncounted: number;
-  /** The values that came most often, the most frequent first. */
+  /** The most frequent values, in order. */
   top: { value: string; count: number }[];
   /** Devices that have one of the other values. */
   others: number;
@@ -16,10 +16,10 @@ export interface Tally {
 
 /** When devices were seen, by days in UTC. */
 export interface TimeSeries {
-  /** The first day, such as 2026-01-31; null where no device says when. */
+  /** The first day, such as 2026-01-31; null if no device has a time. */
   earliest: string | null;
   latest: string | null;
-  /** Devices that do not say when, or name a time that cannot be. */
+  /** Devices without a valid time. */
   unknown: number;
   /** The days on which devices were seen, in order; days without one are left out. */
   days: { date: string; count: number }[];
@@ -33,24 +33,24 @@ export interface PlaceCount {
   last_seen: number;
 }
 
-/** Devices that were last seen elsewhere than at first; latitude and longitude to a degree. */
+/** Devices last seen at another place than first; latitude and longitude to a degree. */
 export interface RouteCount {
   from: [number, number];
   to: [number, number];
   count: number;
 }
 
-/** One kind of thing worth a look. */
+/** The devices that one rule found. */
 export interface Finding {
   code: string;
   title: string;
-  /** A sentence that says why it is worth a look. */
+  /** Why it matters. */
   why: string;
-  /** Devices that it was found on. */
+  /** Devices with this finding. */
   count: number;
   /** How many of them are active. */
   active: number;
-  /** Devices that have the fields that it takes to judge. */
+  /** Devices with the data to check. */
   judged: number;
   not_judged: number;
   examples: { id: string; detail: string }[];
@@ -62,16 +62,16 @@ export interface Report {
   pool_id: string;
   /** RFC 3339 in UTC. */
   generated_at: string;
-  /** Whether every device that was asked for is in the numbers. */
+  /** Whether the numbers include every requested device. */
   complete: boolean;
-  /** What a reader has to know of how the numbers came about. */
+  /** How the numbers were collected. */
   notes: string[];
   devices: {
     /** Devices in the numbers. */
     counted: number;
-    /** Devices that were read: those that the filters left out included. */
+    /** Devices that were read, including those that do not match the filter. */
     read: number;
-    /** Devices that the service says the pool has; null where it does not say. */
+    /** Devices in the pool, as the service reports; null if it does not. */
     total: number | null;
     /** Counted devices that were last seen within the last 7 days. */
     seen_within_7_days: number;

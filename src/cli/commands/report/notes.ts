@@ -3,16 +3,17 @@ import { countText, numberText } from "./numbers.js";
 import type { ReportFlags } from "./options.js";
 import type { Reading } from "./read-pool.js";
 
-/** What stands on the face of a report about how its numbers came about. */
+/** The notes of a report: how its numbers were collected. */
 export function notesOf(reading: Reading, filter: Filter | undefined, options: ReportFlags): string[] {
   const { read, counted, total, drift, isLimited, failure } = reading;
   const notes: string[] = [];
   const of = total === undefined ? "" : ` of the ${numberText(total)} of the pool`;
-  if (failure) notes.push(`the listing ended early: ${countText(read, "device")}${of} could be read`);
+  if (failure) notes.push(`the list ended early: ${countText(read, "device")}${of} could be read`);
   if (filter) notes.push(`${numberText(counted)} of ${countText(read, "device")} match ${filterText(filter, options)}`);
-  if (options.offset) notes.push(`begun at offset ${numberText(options.offset)}: what stands before it is not counted`);
+  if (options.offset) notes.push(`started at offset ${numberText(options.offset)}: earlier devices are not counted`);
   if (isLimited) notes.push(`ended at --limit ${numberText(options.limit ?? counted)}: the pool has more devices`);
-  if (drift.length > 0) notes.push("the list changed while it was read: devices that came or went may be missing");
+  if (drift.length > 0)
+    notes.push("the list changed while it was read: devices that were added or removed may be missing");
   return notes;
 }
 

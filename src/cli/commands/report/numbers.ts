@@ -19,7 +19,7 @@ export function activeText({ count, active }: { count: number; active: number })
   return active === count ? "all of them active" : `${numberText(active)} of them active`;
 }
 
-/** A part of a whole in percent; what is there never reads as nothing, what is missing never as everything. */
+/** A part of a whole in percent; a share above zero is never 0%, a share below one never 100%. */
 export function shareText(part: number, whole: number): string {
   if (part === 0 || whole === 0) return "0%";
   const percent = (part / whole) * 100;
@@ -37,7 +37,7 @@ export function dayOf(date: string): number {
   return Date.parse(date) / DAY_MS;
 }
 
-/** The English name of a country, or its code where it has none. */
+/** The English name of a country, or its code if it has none. */
 export function countryName(code: string): string {
   return regions.of(code) ?? code;
 }

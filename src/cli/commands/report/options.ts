@@ -2,7 +2,7 @@ import type { GlobalFlags } from "../../flags/global.js";
 import type { FilterFlags } from "../../flags/list.js";
 import type { OutputFlags } from "../../flags/output.js";
 
-/** What `devices report` was told. */
+/** Options of `devices report`. */
 export interface ReportFlags extends GlobalFlags, FilterFlags, OutputFlags {
   html?: string;
   force?: boolean;

@@ -1,10 +1,10 @@
 import type { Moment, Point } from "./fields.js";
 import type { PlaceCount, RouteCount } from "./model.js";
 
-/** Routes between places that are held; places are to a degree, so that there are few enough of them. */
+/** The number of routes that are stored; places are to a degree, so their number is small. */
 const MOST_ROUTES = 10_000;
 
-/** Counts places and the ways between them. */
+/** Counts places and the routes between them. */
 export interface Places {
   add(first: Moment, last: Moment): void;
   places(most: number): PlaceCount[];

@@ -8,23 +8,23 @@ import type { CommandContext } from "../../runtime/context.js";
 import { numberText } from "./numbers.js";
 import type { ReportFlags } from "./options.js";
 
-/** How far the reading of a pool came. */
+/** The result of reading a pool. */
 export interface Reading {
   /** Devices read. */
   read: number;
-  /** Devices taken: those that the filter let through. */
+  /** Devices counted: those that match the filter. */
   counted: number;
-  /** Devices that the service says the pool has. */
+  /** Devices in the pool, as the service reports. */
   total: number | undefined;
   drift: Drift[];
   verdict: ListingSummary | undefined;
   /** Whether the limit was reached before the end of the pool. */
   isLimited: boolean;
-  /** What ended it early, after something was read. */
+  /** The error that ended it early, after some devices were read. */
   failure: AgentAuthError | undefined;
 }
 
-/** What is read, and who takes it. */
+/** The pool to read, and the receiver of its devices. */
 export interface Pool {
   id: string;
   filter: Filter | undefined;
@@ -36,7 +36,7 @@ const DEVICES = { noun: "devices", scope: "pool" } as const;
 /**
  * Reads a pool page by page.
  *
- * @throws `AgentAuthError` where it cannot be begun, and for a signal; what ends it later is in the result
+ * @throws `AgentAuthError` if the first page fails, and for a signal; a later error is in the result
  */
 export async function readPool(
   service: ManagementClient,

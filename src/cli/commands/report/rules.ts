@@ -3,10 +3,10 @@ import type { Facts } from "./fields.js";
 import { dateOf, numberText } from "./numbers.js";
 import { distanceKm } from "./travel.js";
 
-/** What a rule says of a device: undefined when it cannot be judged, false for nothing, else a few words of detail. */
+/** The result of a rule: undefined if the device lacks the data, false for no finding, else a short detail. */
 export type Judgement = string | false | undefined;
 
-/** Something worth a look that can be seen on one device. */
+/** A rule that checks one device. */
 export interface Rule {
   code: string;
   title: string;
@@ -15,7 +15,7 @@ export interface Rule {
   judge(facts: Facts, now: number): Judgement;
 }
 
-/** Below this distance, an address that a table places wrongly explains more than a journey does. */
+/** Below this distance, an error of the location database is more likely than travel. */
 const LEAST_DISTANCE_KM = 100;
 const FASTEST_KM_PER_HOUR = 1000;
 const STALE_DAYS = 90;
@@ -25,14 +25,14 @@ const DAY_SECONDS = 86_400;
 export const RULES: readonly Rule[] = [
   {
     code: "impossible_travel",
-    title: "Faster than any traveller",
-    why: `First and last seen lie at least ${LEAST_DISTANCE_KM} km apart, at more than ${numberText(FASTEST_KM_PER_HOUR)} km/h: no airliner is so fast. It can be a VPN or a cloud exit, and it can be a credential that two parties hold.`,
+    title: "Impossible travel",
+    why: `First and last seen are at least ${LEAST_DISTANCE_KM} km apart, at more than ${numberText(FASTEST_KM_PER_HOUR)} km/h: faster than a commercial flight. It can be a VPN or a cloud exit, or a credential that two parties use.`,
     judge: judgeTravel,
   },
   {
     code: "insecure_redirect",
     title: "Redirect without https",
-    why: "An authorization code that is sent over plain http to another machine, or into a page's own script, can be read on the way (RFC 9700 section 2.6).",
+    why: "An authorization code that is sent over plain http to another machine, or into a page's own script, can be intercepted (RFC 9700 section 2.6).",
     judge: ({ redirectUris }) => {
       if (redirectUris === undefined) return undefined;
       return redirectUris.map(insecurePart).find((part) => part !== undefined) ?? false;
@@ -41,7 +41,7 @@ export const RULES: readonly Rule[] = [
   {
     code: "pkce_optional",
     title: "PKCE not required",
-    why: "Without PKCE, whoever gets hold of an authorization code can turn it into a token (RFC 9700 section 2.1.1).",
+    why: "Without PKCE, anyone with a stolen authorization code can exchange it for a token (RFC 9700 section 2.1.1).",
     judge: ({ pkceRequired, authProfile }) => {
       if (pkceRequired === undefined) return undefined;
       return pkceRequired ? false : (authProfile ?? "");
@@ -49,8 +49,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     code: "country_changed",
-    title: "Another country than at first",
-    why: "People travel, and so do copied tokens: ask whether the owner moved.",
+    title: "Country changed",
+    why: "People travel, but copied tokens do too: check whether the owner moved.",
     judge: ({ first, last }) => {
       if (first.country === undefined || last.country === undefined) return undefined;
       return first.country === last.country ? false : `${first.country} → ${last.country}`;
@@ -59,7 +59,7 @@ export const RULES: readonly Rule[] = [
   {
     code: "stale_active",
     title: `Active, but not seen for ${STALE_DAYS} days`,
-    why: "What nobody uses can still sign in. Revoke what is not needed any more.",
+    why: "An unused device can still log in. Revoke it if it is no longer needed.",
     judge: ({ status, last }, now) => {
       if (status === undefined) return undefined;
       if (status !== "active") return false;
@@ -82,7 +82,7 @@ function judgeTravel({ first, last }: Facts): Judgement {
   return `${numberText(Math.round(distance))} km in ${time}`;
 }
 
-/** Schemes that a browser itself acts on, without encryption or in the place of the page that redirects. */
+/** Schemes that a browser handles itself, without encryption or in the context of the redirecting page. */
 const DANGEROUS = new Set(["ws:", "ftp:", "file:", "data:", "blob:", "javascript:", "vbscript:", "about:"]);
 
 /** The scheme and host of an address that codes must not be sent to; other schemes belong to apps (RFC 8252 7.1). */

@@ -43,30 +43,30 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   });
   if (html !== undefined) await writePage(report, html, force, context);
   if (format !== undefined) await print(report, format, options, context);
-  tell(reading, filter, context);
+  warn(reading, filter, context);
   if (reading.failure) throw withContinuation(reading.failure, reading, options, context);
   return undefined;
 }
 
-/** A limit is what was asked for; a list that changed has lost something on the way. */
+/** A reached limit is complete; a list that changed while it was read may have missed devices. */
 function isComplete({ failure, verdict }: Reading): boolean {
   return failure === undefined && (verdict === undefined || verdict.complete || verdict.next !== undefined);
 }
 
-/** The format of what goes to stdout beside the page: nothing does unless it was asked for. */
+/** The format on stdout beside the page; undefined if no format was requested. */
 function formatOf(options: ReportFlags, settings: Settings): Format | undefined {
   const { html, force, output, json, jq } = options;
-  const asked = output ?? (json || jq !== undefined ? "json" : undefined);
+  const requested = output ?? (json || jq !== undefined ? "json" : undefined);
   if (force && (html === undefined || html === STDOUT)) {
-    throw usage("--force has nothing to replace", "it goes with --html <file>");
+    throw usage("--force needs --html <file>", "add --html <file>, or leave --force out");
   }
-  if (html !== undefined && asked === undefined) return undefined;
+  if (html !== undefined && requested === undefined) return undefined;
   if (html === STDOUT) {
-    const hint = "name a file for --html, or leave out -o, --json and --jq";
-    throw usage("--html - and an output format both want standard output", hint);
+    const hint = "give a file for --html, or leave out -o, --json and --jq";
+    throw usage("--html - and an output format both write to standard output", hint);
   }
-  if (asked !== undefined) return asked;
-  // Of the formats that a profile names for lists, some do not suit a report.
+  if (requested !== undefined) return requested;
+  // A report does not support every list format that a profile may name.
   return REPORT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
 }
 
@@ -91,7 +91,7 @@ function print(report: Report, format: Format, options: ReportFlags, context: Co
   });
 }
 
-function tell({ verdict, drift, counted, failure }: Reading, filter: Filter | undefined, { io }: CommandContext): void {
+function warn({ verdict, drift, counted, failure }: Reading, filter: Filter | undefined, { io }: CommandContext): void {
   if (filter && counted === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
   if (drift.length > 0 && failure === undefined) io.warn("the list changed while it was read; the report says so");
   if (verdict && verdict.duplicates > 0 && drift.length === 0) {
@@ -99,7 +99,7 @@ function tell({ verdict, drift, counted, failure }: Reading, filter: Filter | un
   }
 }
 
-/** The error with the command that reports on the rest: on the rest alone, since reports cannot be added up. */
+/** The error with the command that reports on the rest; only the rest, since reports cannot be merged. */
 function withContinuation(
   failure: AgentAuthError,
   { counted }: Reading,
@@ -109,10 +109,10 @@ function withContinuation(
   if (failure.resume === undefined) return failure;
   const left = limit === undefined ? undefined : limit - counted;
   const words = html === undefined || html === STDOUT ? argv : withOtherFile(argv, html, failure.resume);
-  return withHint(failure, `go on with: ${resumeCommand(words, failure.resume, left)}`);
+  return withHint(failure, `continue with: ${resumeCommand(words, failure.resume, left)}`);
 }
 
-/** The command line with another file for the page, so that the rest does not take the place of what there is. */
+/** The command line with another file for the page, so that the rest does not overwrite the first page. */
 function withOtherFile(argv: readonly string[], path: string, offset: number): string[] {
   const extension = extname(path);
   const other = join(dirname(path), `${basename(path, extension)}-from-${offset}${extension}`);

@@ -1,9 +1,9 @@
 import type { Facts } from "./fields.js";
 import type { Finding } from "./model.js";
 
-/** From so many devices on, an address with its fingerprint is worth a look. */
+/** The least number of devices for a finding. */
 const MANY = 5;
-/** Different origins that are held. */
+/** The number of distinct origins that are stored. */
 const MOST_ORIGINS = 50_000;
 
 interface Origin {
@@ -17,7 +17,7 @@ interface Origin {
 /** Devices by where they come from. */
 export interface SharedOrigins {
   add(facts: Facts): void;
-  /** What was found, and of how many devices nothing could be said since too many origins came before. */
+  /** The finding, and the number of devices that came after the origins were full. */
   finding(): { finding: Finding; uncounted: number };
 }
 
@@ -25,7 +25,7 @@ export interface SharedOrigins {
  * Finds many devices of one origin: an address together with a TLS fingerprint. The fingerprint alone names a program,
  * not a machine, and thousands of devices rightly share it.
  *
- * @param mostExamples device ids that are kept
+ * @param mostExamples number of device ids in the finding
  */
 export function createSharedOrigins(mostExamples: number, mostOrigins = MOST_ORIGINS): SharedOrigins {
   const origins = new Map<string, Origin>();
@@ -57,7 +57,7 @@ export function createSharedOrigins(mostExamples: number, mostOrigins = MOST_ORI
       const finding: Finding = {
         code: "shared_fingerprint",
         title: "Many devices from one fingerprint",
-        why: `At least ${MANY} devices share one address and one TLS fingerprint. Mostly it is one program that registers anew at each start; it can be a script that makes devices.`,
+        why: `At least ${MANY} devices share one address and one TLS fingerprint. Usually it is one program that registers again at each start; it can be a script that creates devices.`,
         count: sum(shared, "count"),
         active: sum(shared, "active"),
         judged,

@@ -1,9 +1,9 @@
 import type { Colors } from "../../io/stream.js";
 
-/** How the text of a report is drawn. */
+/** The style of a report's text. */
 export interface TextStyle {
   colors: Colors;
-  /** A bar of a share of at most 1, no longer than `width` columns; something is drawn for all that is above 0. */
+  /** A bar for a share of at most 1, at most `width` columns long; a share above 0 is always visible. */
   bar(share: number, width: number): string;
   /** A column for each count. */
   spark(counts: readonly number[], width: number): string;
@@ -40,7 +40,7 @@ export function textStyle(colors: Colors, env: Readonly<Record<string, string | 
   };
 }
 
-/** Whether the terminal or the locale knows nothing beyond ASCII; where neither says anything, it does. */
+/** Whether the terminal or the locale supports only ASCII; by default it supports more. */
 function isAscii(env: Readonly<Record<string, string | undefined>>): boolean {
   if (env["TERM"] === "dumb") return true;
   const locale = env["LC_ALL"] ?? env["LC_CTYPE"] ?? env["LANG"] ?? "";

@@ -1,4 +1,4 @@
-/** The report as a text for people, on a terminal or in a pipe. */
+/** The report as text, for a terminal or a pipe. */
 
 import { escapeText } from "../../../redact.js";
 import { cutText, textWidth } from "../../io/width.js";
@@ -12,10 +12,10 @@ import { binName, timeBins } from "./time-bins.js";
 
 const NARROWEST = 40;
 const WIDEST = 140;
-/** From here on two lists fit beside each other. */
+/** From this width on, two lists fit side by side. */
 const TWO_COLUMNS = 100;
 const GAP = 4;
-/** The page and the data have more. */
+/** The HTML page and the JSON have more. */
 const MOST_EXAMPLES = 5;
 
 /** The text of a report, no line wider than `columns` where that is at least 40. */
@@ -70,17 +70,17 @@ function timeLines({ first_seen, last_seen }: Report, width: number, style: Text
   const label = 12;
   const room = Math.max(10, width - label);
   const bins = timeBins(first_seen, last_seen, room);
-  if (bins === undefined) return [style.heading("Seen over time"), "no device says when it was seen"];
+  if (bins === undefined) return [style.heading("Seen over time"), "no device has a time when it was seen"];
   const { dim } = style.colors;
   const from = binName(bins.unit, bins.starts[0] ?? "");
   const to = binName(bins.unit, bins.starts.at(-1) ?? "");
   const line = (name: string, counts: readonly number[], unknown: number) => {
     const most = Math.max(...counts);
     const peak = bins.starts[counts.indexOf(most)] ?? "";
-    const told = `most: ${numberText(most)} in ${binName(bins.unit, peak)}${unknown > 0 ? `; not said: ${numberText(unknown)}` : ""}`;
+    const peakText = `most: ${numberText(most)} in ${binName(bins.unit, peak)}${unknown > 0 ? `; unknown: ${numberText(unknown)}` : ""}`;
     return [
       `${name.padEnd(label)}${style.colors.cyan(style.spark(counts, room))}`,
-      ...wrap(told, room).map((part) => " ".repeat(label) + dim(part)),
+      ...wrap(peakText, room).map((part) => " ".repeat(label) + dim(part)),
     ];
   };
   return [
@@ -96,7 +96,7 @@ function findingLines({ findings }: Report, width: number, style: TextStyle): st
   const clear = findings.filter(({ count }) => count === 0);
   return [
     style.heading("Findings"),
-    ...(found.length === 0 ? ["nothing that is worth a look"] : []),
+    ...(found.length === 0 ? ["none"] : []),
     ...found.flatMap((finding) => [...oneFinding(finding, width, style), ""]),
     ...clear.flatMap((finding) =>
       wrap(`not found: ${finding.title}${notJudged(finding)}`, width).map(style.colors.dim),
@@ -127,5 +127,5 @@ function oneFinding(finding: Finding, width: number, { colors }: TextStyle): str
 
 function notJudged({ not_judged, judged }: Finding): string {
   if (not_judged === 0) return "";
-  return ` (${numberText(not_judged)} of ${numberText(judged + not_judged)} lack what it takes to judge)`;
+  return ` (${numberText(not_judged)} of ${numberText(judged + not_judged)} lack the data to check)`;
 }

@@ -29,7 +29,7 @@ function floorTo(day: number, floor: (year: number, month: number) => [year: num
   return Date.UTC(...floor(date.getUTCFullYear(), date.getUTCMonth())) / 86_400_000;
 }
 
-/** No stretch is longer: so many days on, the next one has begun. */
+/** The longest stretch of each unit, in days. */
 const LONGEST_DAYS: Readonly<Record<BinUnit, number>> = {
   day: 1,
   week: 7,
@@ -41,7 +41,7 @@ const LONGEST_DAYS: Readonly<Record<BinUnit, number>> = {
 
 const UNITS: readonly BinUnit[] = ["day", "week", "month", "quarter", "year", "decade"];
 
-/** The two series in at most `most` stretches, as short as that allows; undefined where nothing has a time. */
+/** The two series in at most `most` stretches, as short as that allows; undefined if nothing has a time. */
 export function timeBins(first: TimeSeries, last: TimeSeries, most: number): TimeBins | undefined {
   const ends = [first.earliest, last.earliest, first.latest, last.latest].filter((date) => date !== null).map(dayOf);
   if (ends.length === 0) return undefined;

@@ -8,24 +8,24 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 6, declare
 
 /** `request`. */
 function declareRequest(registry: Registry): void {
-  addAgentFlags(registry.root.command("request").description("send one HTTP request to an MCP server, with its token"))
-    .argument("<mcp_url>", "the MCP server")
-    .option("-X, --method <verb>", "the method (default GET, with --data POST)")
-    .option("-H, --header <name: value>", "a header; may be repeated", (header: string, all: string[] = []) => [
+  addAgentFlags(registry.root.command("request").description("Send one HTTP request to an MCP server, with its token"))
+    .argument("<mcp_url>", "URL of the MCP server")
+    .option("-X, --method <verb>", "HTTP method (default: GET, with --data POST)")
+    .option("-H, --header <name: value>", "HTTP header (repeatable)", (header: string, all: string[] = []) => [
       ...all,
       header,
     ])
-    .option("-d, --data <text>", "the body; @file reads a file, - reads stdin")
-    .option("-i, --include", "print the status line and the headers before the body")
-    .option("--login", "sign in if needed, even without a terminal")
-    .option("--no-login", "never sign in")
+    .option("-d, --data <text>", "Request body; @file reads a file, - reads stdin")
+    .option("-i, --include", "Print the status line and the headers before the body")
+    .option("--login", "Log in if needed, even without a terminal")
+    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `
-The token is renewed when it ends, and goes to the server's own origin alone. The body is sent as application/json when
-it is JSON, else as text/plain; --header "Content-Type: …" says otherwise. --timeout is for the time until the answer
-begins. The body of the answer is printed as it comes, also that of an error: 401 then ends with 4, 429 and 5xx with 5,
-any other error with 6.
+The token is refreshed when it expires, and is sent to the server's own origin only. The body is sent as application/json
+if it is JSON, else as text/plain, unless --header "Content-Type: …" is given. --timeout limits the time until the
+response starts. The response body is printed as it arrives, also for an error status: the exit code is 4 for 401, 5 for
+429 and 5xx, and 6 for any other error.
 
 Examples:
   $ agentauth request https://mcp.example/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
@@ -33,7 +33,7 @@ Examples:
     )
     .action(
       registry.action<RequestFlags>(
-        async (options, context) => (await import("./run.js")).runRequest(options, context),
+        async (options, deps) => (await import("./run.js")).runRequest(options, deps),
         "url",
       ),
     );

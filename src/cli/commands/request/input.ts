@@ -8,22 +8,22 @@ import { stdinFlag } from "../../flags/grant.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { RequestFlags } from "./options.js";
 
-/** A request that is ready but for its token. */
+/** A request without its token. */
 export interface OutgoingRequest {
   url: string;
   method: string;
   headers: Headers;
-  /** Bytes would do, but undici 6 cannot send them on when the server redirects with 307 or 308. */
+  /** A Blob, since undici 6 cannot resend bytes after a redirect with 307 or 308. */
   body?: Blob;
 }
 
-/** A body is kept whole, since a refused token makes it be sent a second time. */
+/** The body is buffered, since it is sent again after a rejected token. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** A field name and a method are tokens (RFC 9110 section 5.6.2). */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/** What an MCP server wants to be accepted (Streamable HTTP transport), and whatever another one has. */
+/** The types that an MCP server requires (Streamable HTTP transport), then anything else. */
 const ACCEPT = "application/json, text/event-stream, */*;q=0.5";
 
 /**
@@ -44,9 +44,9 @@ export async function readRequest(options: RequestFlags, context: CommandContext
 
 function addressOf(value: string): string {
   const url = parseMcpUrlArgument(value);
-  // It names a place inside a document and is never sent: whoever writes one means something else.
+  // A fragment is never sent, so it is a mistake.
   if (value.includes("#")) {
-    throw usage(`the MCP server's address ${quote(value)} must not contain a fragment`, 'leave out the "#"');
+    throw usage(`the URL of the MCP server ${quote(value)} must not contain a fragment`, 'leave out the "#"');
   }
   return url;
 }
@@ -56,7 +56,7 @@ function methodOf({ method, data }: RequestFlags): string {
   const verb = method.toUpperCase();
   if (!TOKEN.test(verb)) throw usage(`--method ${quote(method, 80)} is not an HTTP method`, "for example -X DELETE");
   if (["CONNECT", "TRACE", "TRACK"].includes(verb)) {
-    throw usage(`--method ${verb} is not possible with a token`, "for example -X DELETE");
+    throw usage(`--method ${verb} is not supported with a token`, "for example -X DELETE");
   }
   if (data !== undefined && (verb === "GET" || verb === "HEAD")) {
     throw usage(`--method ${verb} has no body, but --data is given`, "leave --method out to send it with POST");
@@ -68,17 +68,17 @@ function headersOf(lines: readonly string[]): Headers {
   const headers = new Headers();
   for (const line of lines) {
     const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
-    // Of a header that is not understood only the beginning is shown: the rest may be a secret.
+    // Shows only the start of an invalid header: the rest may be a secret.
     const shown = `--header ${quote(line.split(/[:\s]/, 1)[0], 40)}`;
     if (!TOKEN.test(name)) throw usage(`${shown} is not "name: value"`, 'for example -H "Accept: text/plain"');
     if (name.toLowerCase() === "authorization") {
-      throw usage(
-        `${shown} is not possible: the server's token goes there`,
-        "leave it out: the token is added to the request",
-      );
+      throw usage(`${shown} is reserved for the server's token`, "leave it out: the token is added to the request");
     }
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw usage(`${shown} has a character in its value that no header can carry`, "line breaks end a header");
+      throw usage(
+        `${shown} has a character that is not allowed in a header value`,
+        "remove line breaks and control characters",
+      );
     }
     headers.append(name, value);
   }
@@ -93,14 +93,14 @@ async function bodyOf(
   if (data === "-" || data === "@-") {
     const other = stdinFlag(options);
     if (other !== undefined)
-      throw usage(`--data and ${other} cannot both read standard input`, "give one of them a file");
+      throw usage(`--data and ${other} cannot both read standard input`, "use a file for one of them");
     return readAll(io.stdin.stream, "standard input", signal);
   }
   if (data.startsWith("@")) return readAll(createReadStream(data.slice(1)), `the file ${quote(data.slice(1))}`, signal);
   return new TextEncoder().encode(data);
 }
 
-/** Everything in a stream, as it is. */
+/** Reads a whole stream. */
 async function readAll(stream: Readable, name: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -111,7 +111,8 @@ async function readAll(stream: Readable, name: string, signal: AbortSignal): Pro
     for await (const chunk of stream) {
       chunks.push(Buffer.from(chunk));
       size += chunk.length;
-      if (size > MAX_BODY_BYTES) throw usage(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send less");
+      if (size > MAX_BODY_BYTES)
+        throw usage(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send a shorter body");
     }
   } catch (error) {
     if (signal.aborted) throw signal.reason;

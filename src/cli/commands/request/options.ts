@@ -1,6 +1,6 @@
 import type { AgentFlags } from "../../flags/agent.js";
 
-/** What `request` was told. */
+/** Options of `request`. */
 export interface RequestFlags extends Omit<AgentFlags, "output"> {
   url: string;
   method?: string;

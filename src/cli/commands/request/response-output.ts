@@ -4,11 +4,11 @@ import type { Io, OutStream } from "../../io/io.js";
 import { terminalText } from "./terminal-text.js";
 
 /**
- * Prints an answer as it comes: bytes for a pipe, harmless text for a terminal. A reader that is slow slows the server;
- * one that is gone ends the answer.
+ * Prints a response as it arrives: bytes for a pipe, escaped text for a terminal. A slow reader slows the transfer; a
+ * closed pipe ends it.
  *
  * @param include prints the status line and the headers first
- * @throws `PipeClosed`; `AgentAuthError` where the answer breaks off
+ * @throws `PipeClosed`; `AgentAuthError` if the response breaks off
  */
 export async function printResponse(response: Response, include: boolean, { stdout }: Io): Promise<void> {
   if (include) await printHead(response, stdout);
@@ -25,12 +25,12 @@ export async function printResponse(response: Response, include: boolean, { stdo
     }
     if (text) await stdout.write(text.end());
   } finally {
-    // Of no effect on a body that has ended.
+    // No effect after the end of the body.
     await reader.cancel().catch(() => undefined);
   }
 }
 
-/** Whatever the wire had, fetch speaks of it in the terms of HTTP/1.1. */
+/** Prints the head as HTTP/1.1, since fetch does not report the protocol. */
 async function printHead({ status, statusText, headers }: Response, stdout: OutStream): Promise<void> {
   const lines = [
     `HTTP/1.1 ${status} ${statusText}`.trimEnd(),

@@ -17,23 +17,23 @@ const DEFAULT_LOGIN_TIMEOUT_S = 300;
 export async function runRequest(options: RequestFlags, context: CommandContext): Promise<undefined> {
   const request = await readRequest(options, context);
   const agent = await context.agent();
-  await exchange(agent, request, options, context);
+  await sendRequest(agent, request, options, context);
   return undefined;
 }
 
 /**
- * Sends a request and prints its answer.
+ * Sends a request and prints the response.
  *
- * @throws `AgentAuthError` `auth` for 401, `unavailable` for 429 and 5xx, `remote` for any other error, once the answer
- * is printed; `unavailable` where there is none in time
+ * @throws `AgentAuthError` `auth` for 401, `unavailable` for 429 and 5xx, `remote` for any other error, after the
+ * response is printed; `unavailable` for a timeout
  */
-export async function exchange(
+export async function sendRequest(
   agent: Pick<AgentClient, "token" | "fetch">,
   { url, ...init }: OutgoingRequest,
   options: RequestFlags,
   context: CommandContext,
 ): Promise<void> {
-  // Whoever has to sign in first does so before the server's time begins.
+  // A login, if needed, comes before the time limit starts.
   await agent.token(url, { scope: options.scope, signal: context.signal });
   const call = follow(context.signal);
   const limit = limitOf(options, context);
@@ -43,7 +43,7 @@ export async function exchange(
       throw call.signal.aborted ? abortedError(call.signal) : networkError(thrown, url);
     });
     clearTimeout(timer);
-    const foreign = tellRedirect(response, url, context.io);
+    const foreign = reportRedirect(response, url, context.io);
     await printResponse(response, options.include === true, context.io);
     if (response.status >= 400) throw responseError(response, { requested: url, foreign, grant: options.grant });
   } finally {
@@ -52,25 +52,25 @@ export async function exchange(
   }
 }
 
-/** Seconds until the answer has to begin. A person who has to sign in once more is not hurried by it. */
+/** Seconds until the response must start, plus the time for a login that may be needed in between. */
 function limitOf(options: RequestFlags, context: CommandContext): number {
   const { timeout = DEFAULT_TIMEOUT_S, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
   return context.mayLogin() ? timeout + loginTimeout : timeout;
 }
 
-/** Says where the answer comes from when that is somewhere else; whether it is another server's. */
-function tellRedirect(response: Response, url: string, io: Io): boolean {
+/** Reports a redirect. @returns whether another server sent the response */
+function reportRedirect(response: Response, url: string, io: Io): boolean {
   if (!response.redirected) return false;
   const foreign = new URL(response.url).origin !== new URL(url).origin;
   const target = shownUrl(response.url);
   if (foreign)
-    io.warn(`redirected to ${target}, another server: it was asked without the token, and this is its answer`);
+    io.warn(`redirected to ${target}, another server: the request there had no token, and this is its response`);
   else io.say(`redirected to ${target}`);
   return foreign;
 }
 
 function lateError(url: string, limit: number): AgentAuthError {
-  return new AgentAuthError("timeout", `${new URL(url).host}: no answer began in ${limit} s`, {
+  return new AgentAuthError("timeout", `${new URL(url).host}: no response started in ${limit} s`, {
     class: "unavailable",
     url: shownUrl(url),
     hint: "--timeout <seconds> allows more time",

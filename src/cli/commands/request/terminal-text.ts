@@ -1,20 +1,20 @@
 import { escapeText } from "../../../redact.js";
 
-/** Makes bytes that come piece by piece harmless for a terminal. */
+/** Escapes a stream of bytes for a terminal. */
 export interface TerminalText {
-  /** What can be shown of everything so far, and has not been shown yet. */
+  /** The text that can be shown now. */
   push(bytes: Uint8Array): string;
-  /** The rest, and a line break where the text has none at its end. */
+  /** The rest, and a line break if the text does not end with one. */
   end(): string;
 }
 
-// The last character waits for the marks and the line feed that may belong to it; a longer run of marks is cut anyway.
+// The last character waits for marks and a line feed that may belong to it; a longer run of marks is cut anyway.
 const UNFINISHED = /[^\n\t]\p{M}{0,32}$/u;
 const LONGEST_UNFINISHED = 80;
 
 /**
- * Decodes UTF-8 and escapes what a terminal would act on, wherever the pieces are cut. Line breaks and tabs stay; what
- * is no UTF-8 comes out as U+FFFD.
+ * Decodes UTF-8 and escapes control characters, also across chunks. Line breaks and tabs stay; invalid UTF-8 becomes
+ * U+FFFD.
  */
 export function terminalText(): TerminalText {
   const decoder = new TextDecoder();

@@ -11,11 +11,11 @@ export const command: CommandDeclaration = { group: "Sandbox:", order: 1, declar
 function declareSandbox(registry: Registry): void {
   const group = registry.root
     .command("sandbox")
-    .description("run the whole service on this machine, with made-up data")
+    .description("Run the whole service on this machine, with sample data")
     .addHelpText(
       "after",
       `
-While it runs, --profile sandbox reaches it:
+While it runs, --profile sandbox uses it:
   $ agentauth sandbox start --devices 5000 &
   $ agentauth devices list --profile sandbox --limit 10
   $ agentauth sandbox fault 503:times=2
@@ -23,45 +23,40 @@ While it runs, --profile sandbox reaches it:
     );
   const run = (verb: keyof typeof import("./run.js").SANDBOX_RUNS, ...positional: ("faults" | "change")[]) =>
     registry.action<SandboxCommandOptions>(
-      async (options, context) => {
+      async (options, deps) => {
         const { SANDBOX_RUNS } = await import("./run.js");
-        return SANDBOX_RUNS[verb](options, context);
+        return SANDBOX_RUNS[verb](options, deps);
       },
       ...positional,
     );
-  const output = () => new Option("-o, --output <format>", "how to print").choices(["text", "json"]);
-  const json = () => new Option("--json", "the same as -o json");
+  const output = () => new Option("-o, --output <format>", "Output format").choices(["text", "json"]);
+  const json = () => new Option("--json", "Same as -o json");
   group
     .command("start")
-    .description("start it and keep it running until Ctrl-C or `agentauth sandbox stop`")
-    .option("--port <n>", "the port (default: a free one)", wholeNumber(0, 65_535))
-    .option("--seed <n>", "same seed, same data (default 1)", wholeNumber(0))
-    .option("--accounts <n>", "accounts (default 2)", wholeNumber(1))
-    .option("--domains <n>", "domains of an account (default 3)", wholeNumber(1))
-    .option("--pools <n>", "pools of a domain (default 4)", wholeNumber(1))
-    .option("--devices <n>", "devices of a pool (default 120)", wholeNumber(0, 1_000_000))
-    .option("--latency <ms>", "wait this long before each answer", wholeNumber(0, 3_600_000))
-    .option(
-      "--fault <fault>",
-      "something to do wrong from the start; may be repeated",
-      (one: string, all: string[] = []) => [...all, one],
-    )
-    .option("--auto-approve", "let every sign-in succeed without asking a person")
-    .option("--iss", "name the issuer in every authorization answer, and promise to (RFC 9207)")
-    .option("--device-flow", "offer sign-in on another device (RFC 8628)")
-    .option("--machine-grants", "offer tokens that need no person; see sandbox machine")
-    .option("--opaque", "issue access tokens that only introspection can read")
-    .option("--access-token-ttl <seconds>", "the life of an access token (default 3600)", wholeNumber(1))
+    .description("Start the sandbox and run it until Ctrl-C or `sandbox stop`")
+    .option("--port <n>", "Port to listen on (default: a free one)", wholeNumber(0, 65_535))
+    .option("--seed <n>", "Seed of the sample data (default: 1)", wholeNumber(0))
+    .option("--accounts <n>", "Number of accounts (default: 2)", wholeNumber(1))
+    .option("--domains <n>", "Number of domains per account (default: 3)", wholeNumber(1))
+    .option("--pools <n>", "Number of pools per domain (default: 4)", wholeNumber(1))
+    .option("--devices <n>", "Number of devices per pool (default: 120)", wholeNumber(0, 1_000_000))
+    .option("--latency <ms>", "Delay of each response in milliseconds (default: 0)", wholeNumber(0, 3_600_000))
+    .option("--fault <fault>", "Fault to inject from the start (repeatable)", (one: string, all: string[] = []) => [
+      ...all,
+      one,
+    ])
+    .option("--auto-approve", "Approve every login without asking the user")
+    .option("--iss", "Return and announce iss in authorization responses (RFC 9207)")
+    .option("--device-flow", "Enable the device authorization grant (RFC 8628)")
+    .option("--machine-grants", "Enable machine grants; see sandbox machine")
+    .option("--opaque", "Issue opaque access tokens, which need introspection")
+    .option("--access-token-ttl <seconds>", "Lifetime of access tokens in seconds (default: 3600)", wholeNumber(1))
     .addOption(
-      new Option("--dpop <mode>", "tokens that are bound to a key (default off)").choices([
-        "off",
-        "supported",
-        "required",
-      ]),
+      new Option("--dpop <mode>", "DPoP-bound tokens (default: off)").choices(["off", "supported", "required"]),
     )
-    .option("--dpop-nonces", "want a nonce of the server in every proof of a key")
-    .option("--host <address>", "the address to listen on (default 127.0.0.1)")
-    .option("--allow-non-loopback", "listen where other machines can reach it")
+    .option("--dpop-nonces", "Require a server nonce in every DPoP proof")
+    .option("--host <address>", "Address to listen on (default: 127.0.0.1)")
+    .option("--allow-non-loopback", "Allow an address that other machines can reach")
     .addOption(output())
     .addOption(json())
     .addHelpText(
@@ -75,29 +70,29 @@ Examples:
     .action(run("start"));
   group
     .command("status")
-    .description("tell whether it runs, and where")
+    .description("Show whether the sandbox runs, and where")
     .addOption(output())
     .addOption(json())
-    .addHelpText("after", "\nEnds with 5 where none runs.\n\nExample:\n  $ agentauth sandbox status --json")
+    .addHelpText("after", "\nExits with 5 if no sandbox runs.\n\nExample:\n  $ agentauth sandbox status --json")
     .action(run("status"));
   group
     .command("stop")
-    .description("stop it")
+    .description("Stop the sandbox")
     .addHelpText("after", "\nExample:\n  $ agentauth sandbox stop")
     .action(run("stop"));
   group
     .command("clock")
-    .description("show its clock, or set it forward")
-    .argument("[change]", "such as +90s, +30m, +1h or +2d")
+    .description("Show the clock of the sandbox, or advance it")
+    .argument("[change]", "Time to advance by, such as +90s, +30m, +1h or +2d")
     .addHelpText("after", "\nExample:\n  $ agentauth sandbox clock +1h")
     .action(run("clock", "change"));
   group
     .command("machine")
-    .description("print what programs get tokens with that run without a person, as JSON; secrets")
+    .description("Print the credentials for machine grants as JSON, with secrets")
     .addHelpText(
       "after",
       `
-Of a sandbox that was started with --machine-grants.
+Requires a sandbox that was started with --machine-grants.
 
 Example:
   $ agentauth sandbox machine > machine.json`,
@@ -105,13 +100,13 @@ Example:
     .action(run("machine"));
   group
     .command("fault")
-    .description("make it do something wrong; without a fault, list the kinds and what is set")
-    .argument("[faults...]", "such as 503:times=2 or reset-mid-body:probability=0.2")
-    .option("--clear", "first take back every fault that is set")
+    .description("Inject faults; without arguments, list fault kinds and active faults")
+    .argument("[faults...]", "Faults such as 503:times=2 or reset-mid-body:probability=0.2")
+    .option("--clear", "Remove every active fault first")
     .addHelpText(
       "after",
       `
-Selectors of every fault: path=device, after=<n>, times=<n> (0: for ever), every=<n>, probability=<p>, offset=<n>
+Selectors of every fault: path=device, after=<n>, times=<n> (0: no limit), every=<n>, probability=<p>, offset=<n>
 
 Examples:
   $ agentauth sandbox fault 429:retry-after=2

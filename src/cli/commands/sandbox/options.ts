@@ -1,6 +1,6 @@
 import type { GlobalFlags } from "../../flags/global.js";
 
-/** What a `sandbox` command was told. */
+/** Options of the `sandbox` commands. */
 export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   output?: "text" | "json";
   json?: boolean;

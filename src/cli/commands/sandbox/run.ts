@@ -22,11 +22,11 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
   async start(options, context) {
     const home = context.home();
     const running = readSandboxState(home);
-    // Another process may have taken the number of a sandbox that was killed.
+    // Another process may have the process ID of a killed sandbox.
     if (running && (await isHealthy(running, context))) {
       throw new AgentAuthError(
         "usage",
-        `a sandbox is running already, at ${running.base_url} (process ${running.pid})`,
+        `a sandbox is already running, at ${running.base_url} (process ${running.pid})`,
         {
           class: "usage",
           hint: "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
@@ -53,7 +53,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     try {
       writeSandboxState(home, state);
       await context.io.stdout.write(readyLine(state, options));
-      context.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C ends the sandbox)");
+      context.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C stops the sandbox)");
       context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)}`);
       await sandbox.closed;
     } finally {
@@ -81,7 +81,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
       return undefined;
     }
     await control(state, "POST", "/_sandbox/shutdown", undefined, context);
-    // Whoever stops it may start the next at once, on the same port.
+    // Waits for the exit, so that the next sandbox can start on the same port.
     for (let waited = 0; waited < 3000 && readSandboxState(home) !== undefined; waited += 25) {
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
@@ -138,7 +138,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
   },
 };
 
-/** The options that were given, by the names that the sandbox has for them. */
+/** The given options, under the sandbox's names. */
 function given(options: SandboxCommandOptions): SandboxOptions {
   const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
   const { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces } = options;
@@ -149,14 +149,14 @@ function given(options: SandboxCommandOptions): SandboxOptions {
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `+1h`, `+30m`, `+90s` or `+2d`: the clock goes forward only. */
+/** Milliseconds of `+1h`, `+30m`, `+90s` or `+2d`; the clock only moves forward. */
 function parseAdvance(text: string): number {
   const found = /^\+(\d{1,6})([smhd])$/.exec(text);
   const unit = UNITS_MS[found?.[2] ?? ""];
   if (found && unit !== undefined) return Number(found[1]) * unit;
-  throw new AgentAuthError("usage", `${quote(text)} is not a step of the clock`, {
+  throw new AgentAuthError("usage", `${quote(text)} is not a valid time step`, {
     class: "usage",
-    hint: "give one such as +90s, +30m, +1h or +2d; the clock goes forward only",
+    hint: "use a time such as +90s, +30m, +1h or +2d; the clock only moves forward",
   });
 }
 
@@ -164,7 +164,7 @@ function wantsJson(options: SandboxCommandOptions): boolean {
   return options.json === true || options.output === "json";
 }
 
-/** One line that a script can wait for: everything a client needs. */
+/** One line that a script can wait for, with everything that a client needs. */
 function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
   const { control_token: _, ...shown } = state;
   if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown })}\n`;
@@ -180,7 +180,7 @@ async function isHealthy(state: SandboxState, context: CommandContext): Promise<
   }
 }
 
-/** Steers the running sandbox. */
+/** Calls the admin API of the running sandbox. */
 async function control(
   state: SandboxState,
   method: string,
@@ -199,6 +199,9 @@ async function control(
     context.signal,
   );
   if (reply.response.ok) return parseStrictJson(reply.text);
-  const said = (reply.json as { message?: unknown } | undefined)?.message ?? `HTTP ${reply.status}`;
-  throw new AgentAuthError("usage", `the sandbox refused: ${quote(said)}`, { class: "usage", status: reply.status });
+  const reason = (reply.json as { message?: unknown } | undefined)?.message ?? `HTTP ${reply.status}`;
+  throw new AgentAuthError("usage", `the sandbox rejected the request: ${quote(reason)}`, {
+    class: "usage",
+    status: reply.status,
+  });
 }

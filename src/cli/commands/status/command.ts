@@ -6,22 +6,22 @@ import type { Registry } from "../../runtime/registry.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 3, declare: declareStatus };
 
-const ACCOUNT = "which account, where several are signed in at the server";
+const ACCOUNT = "Account to use, if several are logged in at the server";
 
 /** `status`. */
 function declareStatus(registry: Registry): void {
   const { root } = registry;
-  addOutputFlags(root.command("status").description("show which logins are kept, where, and until when"))
-    .argument("[mcp_url]", "the MCP server")
-    .option("--all", "of every profile")
+  addOutputFlags(root.command("status").description("Show the stored logins, their location and their expiry"))
+    .argument("[mcp_url]", "URL of the MCP server")
+    .option("--all", "Include every profile")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText(
       "after",
-      "\nEnds with 4 where nobody is signed in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
+      "\nExits with 4 if not logged in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
     )
     .action(
       registry.action<StoredLoginFlags>(
-        async (options, context) => (await import("./run.js")).runStatus(options, context),
+        async (options, deps) => (await import("./run.js")).runStatus(options, deps),
         "url",
       ),
     );

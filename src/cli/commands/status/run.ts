@@ -15,8 +15,8 @@ import { sourcesLine } from "./status-line.js";
 const COLUMNS = [
   { path: "server", header: "SERVER", kind: "name" },
   { path: "state", header: "STATE" },
-  { path: "expires_at", header: "ENDS", kind: "time" },
-  { path: "refreshable", header: "RENEWABLE", kind: "bool" },
+  { path: "expires_at", header: "EXPIRES", kind: "time" },
+  { path: "refreshable", header: "REFRESHABLE", kind: "bool" },
   { path: "grant", header: "GRANT" },
   { path: "scope", header: "SCOPE" },
   { path: "issuer", header: "ISSUER" },
@@ -30,7 +30,7 @@ const LOGINS: ColumnSet = {
     { path: "profile", header: "PROFILE" },
     { path: "token_type", header: "TOKEN" },
     { path: "client_id", header: "CLIENT" },
-    { path: "stored_in", header: "KEPT IN" },
+    { path: "stored_in", header: "STORED IN" },
   ],
   fields: [
     "server",
@@ -51,7 +51,7 @@ const LOGINS: ColumnSet = {
   ],
 };
 
-/** `status`: what is kept; exit code 4 where nobody is signed in. */
+/** `status`: the stored logins; exit code 4 if not logged in. */
 export async function runStatus(options: StoredLoginFlags, context: CommandContext): Promise<number> {
   const { io } = context;
   const agent = await context.agent();
@@ -66,29 +66,29 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
   await writer.write(logins);
   await writer.end();
   io.say(sourcesLine(settings, context, { all, location: logins[0]?.stored_in }));
-  for (const login of logins) tellLost(login, io);
+  for (const login of logins) warnOfLostRefresh(login, io);
   warnOfUnusable(unusable, context);
   if (logins.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
     const where = url === undefined ? "" : ` at ${url}`;
-    io.say(`nobody is signed in${where}; agentauth login ${url === undefined ? "<mcp_url>" : shellWord(url)}`);
+    io.say(`Not logged in${where}. Run: agentauth login ${url === undefined ? "<mcp_url>" : shellWord(url)}`);
     const steps = url === undefined ? firstSteps(io.env) : undefined;
     if (steps !== undefined) io.say(steps);
   }
-  return logins.some(isAlive) ? EXIT_CODES.ok : EXIT_CODES.auth;
+  return logins.some(isUsable) ? EXIT_CODES.ok : EXIT_CODES.auth;
 }
 
-/** The login may end with its token: better known before than after. */
-function tellLost({ server, refresh_lost_at: at, state }: LoginStatus, io: CommandContext["io"]): void {
+/** Warns that the login may be lost when its token expires. */
+function warnOfLostRefresh({ server, refresh_lost_at: at, state }: LoginStatus, io: CommandContext["io"]): void {
   if (at === null) return;
   const what = `the answer to the refresh of the token for ${quote(server)} was lost at ${at}`;
   const next =
     state === "expired"
-      ? "the next use tries it again"
+      ? "the next use tries the refresh again"
       : "the token is used until it expires, then the refresh is tried again";
-  io.warn(`${what}: ${next}, and an issuer that takes a refresh token only once may want a new login`);
+  io.warn(`${what}: ${next}, and an issuer that rotates refresh tokens may require a new login`);
 }
 
-function isAlive(login: LoginStatus): boolean {
+function isUsable(login: LoginStatus): boolean {
   return login.state === "valid" || (login.state === "expired" && login.refreshable);
 }

@@ -5,9 +5,9 @@ import type { CommandContext } from "../../runtime/context.js";
 import type { Settings } from "../../runtime/settings.js";
 
 /**
- * Which logins a command looked at, and what decided so, in one line.
+ * The logins that a command read, and the sources of that choice, in one line.
  *
- * @param location where the store says that it keeps things; default our folder
+ * @param location the location that the store reports; default: the home folder
  */
 export function sourcesLine(
   { profile, issuer }: Settings,
@@ -19,8 +19,8 @@ export function sourcesLine(
   const { value, source } = profileOf(profile, home);
   const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
   const access = homeAccess(home);
-  const who = access === undefined ? "" : `, ${access === "private" ? "" : "which "}${ACCESS_TEXT[access]}`;
-  const kept = store.value === "memory" ? "nothing is kept when a command ends" : `${location}${who}`;
+  const accessText = access === undefined ? "" : `, ${access === "private" ? "" : "which "}${ACCESS_TEXT[access]}`;
+  const stored = store.value === "memory" ? "nothing is stored after a command ends" : `${location}${accessText}`;
   const only = issuer === undefined ? "" : `, issuer ${issuer.value} (${issuer.source})`;
-  return `${whose}${only}, store ${store.value} (${store.source}): ${kept}`;
+  return `${whose}${only}, store ${store.value} (${store.source}): ${stored}`;
 }

@@ -10,23 +10,23 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 2, declare
 /** `token`. */
 function declareToken(registry: Registry): void {
   const { root } = registry;
-  addAgentFlags(root.command("token").description("print a bearer token for an MCP server"))
-    .argument("<mcp_url>", "the MCP server")
-    .argument("[operation]", "with --format git or bazel: get, store or erase, as they add it to a helper's words")
-    .addOption(new Option("--format <format>", "how to print it (default raw)").choices([...TOKEN_FORMATS]))
+  addAgentFlags(root.command("token").description("Print a bearer token for an MCP server"))
+    .argument("<mcp_url>", "URL of the MCP server")
+    .argument("[operation]", "Operation that git or bazel appends (--format git or bazel): get, store or erase")
+    .addOption(new Option("--format <format>", "Output format (default: raw)").choices([...TOKEN_FORMATS]))
     .addOption(
       new Option(
         "--min-ttl <seconds>",
-        "how long it must still be valid, at most 9/10 of its life (default 60)",
+        "Minimum remaining lifetime in seconds, at most 90 % of the token's lifetime (default: 60)",
       ).argParser(wholeNumber(0)),
     )
-    .option("--force-refresh", "get a new token even if the stored one is still valid")
-    .option("--login", "sign in if needed, even without a terminal")
-    .option("--no-login", "never sign in")
+    .option("--force-refresh", "Get a new token even if the stored one is still valid")
+    .option("--login", "Log in if needed, even without a terminal")
+    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `
-From the store, else by refresh, else by signing in where a person is there.
+Uses the stored token, refreshes it, or logs in (interactive terminals only).
 
 Examples:
   $ curl -H "Authorization: Bearer $(agentauth token https://mcp.example/mcp)" …
@@ -37,7 +37,7 @@ Examples:
     )
     .action(
       registry.action<TokenFlags>(
-        async (options, context) => (await import("./run.js")).runToken(options, context),
+        async (options, deps) => (await import("./run.js")).runToken(options, deps),
         "url",
         "operation",
       ),

@@ -10,12 +10,12 @@ const OPERATIONS = ["get", "store", "erase"];
 const MAX_REQUEST_BYTES = 64 * 1024;
 
 /**
- * Reads what the program that started `token` as its credential helper wants: an operation behind the command's words,
- * attributes on standard input (git: gitcredentials(7); bazel: the credential helper specification), or an environment
- * variable (kubectl: client-go credential plugins).
+ * Reads the request of the program that started `token` as its credential helper: an appended operation, attributes on
+ * standard input (git: gitcredentials(7); bazel: the credential helper specification), or an environment variable
+ * (kubectl: client-go credential plugins).
  *
- * @returns undefined where nothing is to be printed
- * @throws `AgentAuthError` `usage` for a request that is none, `bad_address` (refused) where bazel asks for another server
+ * @returns undefined if nothing is to be printed
+ * @throws `AgentAuthError` `usage` for an invalid request, `bad_address` (refused) if bazel asks for another server
  */
 export async function readCredentialRequest(
   server: string,
@@ -26,18 +26,18 @@ export async function readCredentialRequest(
   const now = context.now();
   if (format !== "git" && format !== "bazel") {
     if (operation !== undefined) {
-      throw usage(`${quote(operation, 80)} behind the address goes with --format git or bazel`, "leave it out");
+      throw usage(`the operation ${quote(operation, 80)} needs --format git or bazel`, "leave it out, or add --format");
     }
     return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: apiVersionOf(context.io.env) }) };
   }
   if (operation !== undefined && !OPERATIONS.includes(operation)) {
     throw usage(
-      `the operation ${quote(operation, 80)} is none of ${OPERATIONS.join(", ")}`,
-      `${format} adds it itself`,
+      `the operation ${quote(operation, 80)} must be one of ${OPERATIONS.join(", ")}`,
+      `${format} appends the operation itself`,
     );
   }
-  // Logins are kept here already. A token that one server refused is not thrown away on the word of a program that may
-  // have sent it somewhere else: the next one comes by its end, or by --force-refresh.
+  // Logins are stored already. "erase" has no effect, since the program may have sent the token to another server: a
+  // token is replaced when it expires, or by --force-refresh.
   if (operation === "store" || operation === "erase") return undefined;
   const text = await requestText(format, options, context);
   if (format === "bazel") {
@@ -46,11 +46,11 @@ export async function readCredentialRequest(
   }
   const authtype = readGit(text, new URL(server), operation === "get");
   if (authtype !== undefined) return { now, ...UNKNOWN_ASKER, authtype };
-  context.io.verbose(`git asks for another server than ${server}: it is told nothing`);
+  context.io.verbose(`git asks for another server than ${server}: nothing is printed`);
   return undefined;
 }
 
-/** Undefined where a person types, who is not to be kept waiting for a request. */
+/** Undefined if stdin is a terminal, where no program sends a request. */
 async function requestText(
   format: string,
   options: TokenFlags,
@@ -58,11 +58,11 @@ async function requestText(
 ): Promise<string | undefined> {
   const taken = stdinFlag(options);
   if (taken !== undefined)
-    throw usage(`${taken} "-" reads standard input, which holds the request of ${format}`, `${taken} <file>`);
+    throw usage(`${taken} "-" reads standard input, which carries the request of ${format}`, `${taken} <file>`);
   return io.stdin.isTTY ? undefined : io.stdin.text({ maxBytes: MAX_REQUEST_BYTES, signal });
 }
 
-/** Whether git takes a token as such; undefined where it asks for another server, or does not say for which. */
+/** Whether git supports bearer tokens; undefined if it asks for another server, or for none. */
 function readGit(text: string | undefined, server: URL, isAsked: boolean): boolean | undefined {
   if (text === undefined || (text === "" && !isAsked)) return UNKNOWN_ASKER.authtype;
   const lines = text.split(/\r?\n/);
@@ -71,7 +71,7 @@ function readGit(text: string | undefined, server: URL, isAsked: boolean): boole
   const values = (name: string) => attributes.flatMap(([key, value = ""]) => (key === name ? [value] : []));
   const [protocols, hosts] = [values("protocol"), values("host")];
   if (protocols.length === 0 || hosts.length === 0) return undefined;
-  // An attribute that comes twice is as good as its worst.
+  // Every value of a repeated attribute must match.
   const isFor = protocols.every((protocol) => hosts.every((host) => isOrigin(`${protocol}://${host}`, server)));
   return isFor ? values("capability[]").includes("authtype") : undefined;
 }
@@ -88,17 +88,17 @@ function checkBazel(text: string | undefined, server: URL, isAsked: boolean): vo
   if (new URL(uri).origin === server.origin) return;
   throw new AgentAuthError(
     "bad_address",
-    `bazel asks for "uri" ${quote(uri)}, but the token is for ${server.origin} alone`,
+    `bazel asks for "uri" ${quote(uri)}, but the token is only for ${server.origin}`,
     {
       class: "refused",
-      hint: `name the helper for its host only: ${shellWord(`--credential_helper=${server.hostname}`)}=<helper>`,
+      hint: `set the helper for this host only: ${shellWord(`--credential_helper=${server.hostname}`)}=<helper>`,
     },
   );
 }
 
 function uriOf(text: string): string {
   const complain = (rule: string, cause?: unknown) =>
-    usage(`bazel's request on standard input ${rule}`, 'it is JSON such as {"uri":"https://mcp.example/mcp"}', cause);
+    usage(`bazel's request on standard input ${rule}`, 'send JSON such as {"uri":"https://mcp.example/mcp"}', cause);
   let request: unknown;
   try {
     request = parseStrictJson(text);
@@ -107,13 +107,13 @@ function uriOf(text: string): string {
   }
   const uri = isJsonObject(request) ? request["uri"] : undefined;
   if (typeof uri !== "string") throw complain('has no "uri"');
-  if (!URL.canParse(uri)) throw complain(`has the "uri" ${quote(uri)}, which is not an address`);
+  if (!URL.canParse(uri)) throw complain(`has the "uri" ${quote(uri)}, which is not a URL`);
   return uri;
 }
 
 const API_VERSIONS = [UNKNOWN_ASKER.apiVersion, "client.authentication.k8s.io/v1beta1"];
 
-/** kubectl says in `KUBERNETES_EXEC_INFO` which version it reads; the answer must be of the same. */
+/** The API version that kubectl requests in `KUBERNETES_EXEC_INFO`; the response must have the same. */
 function apiVersionOf(env: CommandContext["io"]["env"]): string {
   const text = env["KUBERNETES_EXEC_INFO"];
   if (text === undefined) return UNKNOWN_ASKER.apiVersion;
@@ -127,7 +127,7 @@ function apiVersionOf(env: CommandContext["io"]["env"]): string {
   const version = isJsonObject(info) ? info["apiVersion"] : undefined;
   if (typeof version === "string" && API_VERSIONS.includes(version)) return version;
   throw usage(
-    `KUBERNETES_EXEC_INFO has the apiVersion ${quote(version)}, which is none of ${API_VERSIONS.join(", ")}`,
+    `KUBERNETES_EXEC_INFO has the apiVersion ${quote(version)}, which must be one of ${API_VERSIONS.join(", ")}`,
     hint,
   );
 }

@@ -9,15 +9,15 @@ export const command: CommandDeclaration = { group: "Lists:", order: 3, declare:
 
 /** `tree`. */
 function declareTree(registry: Registry): void {
-  addOutputFlags(registry.root.command("tree").description("show an account with its domains, pools and devices"))
+  addOutputFlags(registry.root.command("tree").description("Show an account with its domains, pools and devices"))
     .addOption(pagerOption())
-    .option("--account <account_id>", "the account (default: the profile's)")
+    .option("--account <account_id>", "ID of the account (default: the profile's)")
     .option(
       "--limit <n>",
-      "devices to show of each pool; 0 for none (default 5, with json and yaml all)",
+      "Number of devices per pool, 0 for none (default: 5, with json and yaml all)",
       wholeNumber(0),
     )
-    .option("--concurrency <n>", "pages in flight (default 4)", wholeNumber(1, 64))
+    .option("--concurrency <n>", "Number of pages to fetch at once (default: 4)", wholeNumber(1, 64))
     .addHelpText(
       "after",
       `
@@ -27,9 +27,9 @@ Examples:
   $ agentauth tree --account <account_id> -o json`,
     )
     .action(
-      registry.action<TreeOptions>(async (options, context) => {
+      registry.action<TreeOptions>(async (options, deps) => {
         const { runTree } = await import("./run.js");
-        return runTree(options, context);
+        return runTree(options, deps);
       }),
     );
 }

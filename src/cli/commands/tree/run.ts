@@ -14,7 +14,7 @@ import type { CommandContext } from "../../runtime/context.js";
 
 const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 
-/** A line of the tree on its way to the reader. */
+/** One line of the tree. */
 interface Line {
   depth: number;
   last: boolean;
@@ -24,13 +24,13 @@ interface Line {
   note: string;
 }
 
-/** `tree`: domains, pools and devices as they come, so that a large account shows at once. */
+/** `tree`: prints domains, pools and devices as they arrive, so that a large account shows at once. */
 export async function runTree(options: TreeOptions, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
   const account = requireScope("account", settings.account, "tree");
   const format = formatOf(options, settings, context.io);
   if (!FORMATS.includes(format)) {
-    throw new AgentAuthError("usage", `a tree cannot be printed as ${quote(format)}`, {
+    throw new AgentAuthError("usage", `tree does not support the format ${quote(format)}`, {
       class: "usage",
       hint: `formats of a tree: ${FORMATS.join(", ")}`,
     });
@@ -49,13 +49,13 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
   return undefined;
 }
 
-/** What was printed up to here is not the whole tree, and must not pass for it. */
+/** Reports that the printed tree is incomplete. */
 function endedEarly(thrown: unknown): never {
   if (!isAgentAuthError(thrown) || thrown.class === "aborted") throw thrown;
   const { code, message, status, requestId, url, retryable } = thrown;
   throw new AgentAuthError(code, `the tree ended early: ${message}`, {
     class: "partial",
-    hint: "run the command again; agentauth devices list reads one pool and can go on where it stopped",
+    hint: "run the command again; agentauth devices list reads one pool and can continue where it stopped",
     cause: thrown,
     status,
     requestId,
@@ -83,7 +83,7 @@ class Walk {
 
   /** The first devices of a pool, and how many there are. */
   async devices(pool_id: string, limit: number | undefined): Promise<{ items: Device[]; total: number | undefined }> {
-    let verdict: ListingSummary | undefined;
+    let summary: ListingSummary | undefined;
     const items = await this.#service.devices
       .list(
         { pool_id },
@@ -91,12 +91,12 @@ class Walk {
           ...this.#options,
           maxItems: limit === 0 ? 1 : limit,
           onEnd: (end) => {
-            verdict = end;
+            summary = end;
           },
         },
       )
       .toArray();
-    return { items: limit === 0 ? [] : items, total: verdict?.expected };
+    return { items: limit === 0 ? [] : items, total: summary?.expected };
   }
 
   async whole(account: string, limit: number | undefined): Promise<object[]> {
@@ -186,7 +186,7 @@ function branches(open: readonly boolean[], last: boolean): string {
   return `${open.map((more) => (more ? "│   " : "    ")).join("")}${last ? "└── " : "├── "}`;
 }
 
-/** What `tree` was told. */
+/** Options of `tree`. */
 export interface TreeOptions extends GlobalFlags, OutputFlags {
   limit?: number;
   concurrency?: number;

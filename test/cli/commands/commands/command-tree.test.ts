@@ -39,7 +39,7 @@ describe("the command tree", () => {
       name: "--no-login",
       type: "boolean",
       group: "Options",
-      description: "never sign in",
+      description: "Never log in",
     });
     expect(tree.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(["--profile", "--help", "--version"]));
   });
@@ -57,7 +57,7 @@ describe("the command tree", () => {
 
   it("tells operands, with their choices", () => {
     expect(command("completion").arguments).toEqual([
-      { name: "shell", required: true, variadic: false, description: "the shell", choices: SHELLS },
+      { name: "shell", required: true, variadic: false, description: "Name of the shell", choices: SHELLS },
     ]);
     expect(command("sandbox fault").arguments).toMatchObject([{ name: "faults", required: false, variadic: true }]);
   });
@@ -65,7 +65,7 @@ describe("the command tree", () => {
   it("keeps examples and the rest of the help apart", () => {
     const { examples, description } = command("token");
     expect(examples).toContain("agentauth token https://mcp.example/mcp --format headers-json");
-    expect(description).toBe("From the store, else by refresh, else by signing in where a person is there.");
+    expect(description).toBe("Uses the stored token, refreshes it, or logs in (interactive terminals only).");
   });
 
   it("has every exit code", () => {

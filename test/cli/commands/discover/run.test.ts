@@ -10,8 +10,8 @@ it("discover says where the resource is a parent of the server", async () => {
     await runDiscover({ url: mcp.url } as Parameters<typeof runDiscover>[0], context);
     return io.out().split("\n\n")[1];
   };
-  expect(await facts()).toContain(`\nresource     ${mcp.url}\nissuer `);
+  expect(await facts()).toContain(`\nresource       ${mcp.url}\nissuer `);
   mcp.metadata = { ...mcp.metadata, resource: mcp.origin };
-  const note = "a parent of the server: the token may be accepted everywhere below it";
-  expect(await facts()).toContain(`\nresource     ${mcp.origin}\n             ${note}\nissuer `);
+  const note = "a parent of the server URL: every server below it may accept the token";
+  expect(await facts()).toContain(`\nresource       ${mcp.origin}\n               ${note}\nissuer `);
 });

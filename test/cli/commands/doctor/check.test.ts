@@ -107,7 +107,7 @@ it("a check that breaks off has failed without a stack, and the others are asked
     {
       name: "a",
       state: "failed",
-      found: "this check broke off: undefined is no function",
+      found: "the check failed: undefined is no function",
       hint: expect.stringContaining("report"),
     },
     { name: "b", state: "ok", found: "fine" },
@@ -158,7 +158,7 @@ describe("the home folder", () => {
     const home = join(temporaryFolder(), "below", "home");
     expect(checkHome({ value: home, source: "default" })).toMatchObject({
       state: "ok",
-      found: expect.stringContaining("not there yet"),
+      found: expect.stringContaining("does not exist yet"),
     });
     expect(checkWriting(home).state).toBe("skipped");
     expect(checkDisk(home).state).toBe("ok");
@@ -176,7 +176,7 @@ describe("the home folder", () => {
   it("is no relative path", () => {
     expect(checkHome({ value: "x/agentauth", source: "XDG_CONFIG_HOME" })).toMatchObject({
       state: "failed",
-      hint: "give XDG_CONFIG_HOME whole",
+      hint: "set XDG_CONFIG_HOME to an absolute path",
     });
   });
 
@@ -210,7 +210,7 @@ describe("writing", () => {
         throw Object.assign(new Error("link"), { code: "EPERM" });
       },
     ],
-    ["copies", "no second name", (from, to) => writeFileSync(to, readFileSync(from))],
+    ["copies", "hard links do not work here", (from, to) => writeFileSync(to, readFileSync(from))],
   ])("needs hard links that are not %s", (_what, told, link) => {
     const home = temporaryFolder();
     expect(checkWriting(home, link)).toMatchObject({
@@ -222,7 +222,10 @@ describe("writing", () => {
   });
 
   it.skipIf(windows)("fails where no folder can be made", () => {
-    expect(checkWriting("/proc")).toMatchObject({ state: "failed", found: expect.stringMatching(/^\/proc cannot/) });
+    expect(checkWriting("/proc")).toMatchObject({
+      state: "failed",
+      found: expect.stringMatching(/^\/proc is not writable/),
+    });
   });
 
   it.each([
@@ -246,7 +249,7 @@ describe("variables", () => {
     const finding = env({ AGENTAUTH_BASEURL: "planted-value", AGENTAUTH_PROFIL: "planted-value" });
     expect(finding).toEqual({
       state: "warning",
-      found: "AGENTAUTH_BASEURL is set, and nothing reads it; AGENTAUTH_PROFIL is set, and nothing reads it",
+      found: "AGENTAUTH_BASEURL is set, but nothing reads it; AGENTAUTH_PROFIL is set, but nothing reads it",
       hint: "did you mean AGENTAUTH_BASE_URL, AGENTAUTH_PROFILE?",
     });
     expect(env({ AGENTAUTH_FOO: "x" }).hint).toContain("agentauth help environment");
@@ -255,12 +258,12 @@ describe("variables", () => {
   it("that a profile reads, or that are known, are in order", () => {
     const profiles = { work: { api_token: "env:AGENTAUTH_WORK_TOKEN" } };
     expect(checkVariables({ AGENTAUTH_WORK_TOKEN: "x" }, { ...NO_CONFIG, profiles }).state).toBe("ok");
-    expect(env({ AGENTAUTH_HOME: "/x", AGENTAUTH_ERRORS: "json", OTHER: "x" })).toEqual(ok("2 set, all of them known"));
+    expect(env({ AGENTAUTH_HOME: "/x", AGENTAUTH_ERRORS: "json", OTHER: "x" })).toEqual(ok("2 set, all known"));
     expect(env({ AGENTAUTH_FOO: "" })).toEqual(ok("none are set"));
   });
 
   it.each([
-    ["AGENTAUTH_ERRORS", "xml", 'only "json" means something'],
+    ["AGENTAUTH_ERRORS", "xml", 'only "json" has an effect'],
     ["AGENTAUTH_NO_INPUT", "0", "counts as set like any other value"],
     ["AGENTAUTH_NO_INPUT", "False", "counts as set like any other value"],
   ])("%s=%s is remarked on", (name, value, told) => {
@@ -301,7 +304,7 @@ describe("the keychain", () => {
 
   it.each([
     ["has a key", async () => "key", "has the key for this folder"],
-    ["has none", async () => undefined, "a key is made at the first login"],
+    ["has none", async () => undefined, "the first login creates a key"],
   ])("that %s is in order", async (_what, get, told) => {
     const finding = await checkKeychain(keyring, { get, set: async () => {} }, true);
     expect(finding).toMatchObject({ state: "ok", found: expect.stringContaining(told) });
@@ -315,7 +318,7 @@ describe("the keychain", () => {
       [{ name: "keychain", state: "failed", found: "it is locked", hint: "unlock it" }],
     ]);
     expect(await checkKeychain({ ...keyring, fallback: "file" }, refusing, true)).toEqual(
-      warning("it is locked: logins are kept unsealed, as store_fallback says", "unlock it"),
+      warning("it is locked: logins are stored unsealed, because of store_fallback", "unlock it"),
     );
   });
 
@@ -354,7 +357,7 @@ describe("a proxy", () => {
 
   it("that cannot be one is a failure that does not quote it", () => {
     const finding = checkProxy(proxiesOf(undefined, { HTTP_PROXY: "ftp://u:planted-pw@x" }));
-    expect(finding).toEqual(failed("HTTP_PROXY is not an http:// or https:// address", "correct or unset HTTP_PROXY"));
+    expect(finding).toEqual(failed("HTTP_PROXY is not an http:// or https:// URL", "correct or unset HTTP_PROXY"));
   });
 });
 
@@ -364,7 +367,7 @@ it("authorities are PEM files that can be read", () => {
   const bad = join(folder, "x.pem");
   writeFileSync(bad, "nothing");
   expect(checkAuthorities(good, { NODE_EXTRA_CA_CERTS: good })).toEqual(
-    ok(`Node's own list, ${good} (--ca-file), ${good} (NODE_EXTRA_CA_CERTS)`),
+    ok(`Node's built-in list, ${good} (--ca-file), ${good} (NODE_EXTRA_CA_CERTS)`),
   );
   expect(checkAuthorities(bad, {})).toMatchObject({ state: "failed", found: expect.stringContaining("no PEM") });
   expect(checkAuthorities(undefined, { NODE_EXTRA_CA_CERTS: join(folder, "none") })).toMatchObject({
@@ -497,7 +500,7 @@ describe("the files of the store", () => {
     const home = temporaryFolder();
     expect((await checkStore(FILE, home, "work")).found).toBe(`file (default): 0 logins of profile "work", in ${home}`);
     expect((await checkStore({ ...FILE, value: "memory", source: "AGENTAUTH_STORE" }, home, "x")).found).toBe(
-      "memory (AGENTAUTH_STORE): nothing is kept when a command ends",
+      "memory (AGENTAUTH_STORE): nothing is stored after a command ends",
     );
   });
 

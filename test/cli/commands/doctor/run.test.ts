@@ -86,7 +86,7 @@ describe("the settings", () => {
   it("without a settings file come from nowhere but the defaults", async () => {
     const { code, setting, check } = await examine();
     expect(setting("profile")).toEqual(["default", "default"]);
-    expect(check("settings file")).toMatchObject({ state: "ok", found: expect.stringContaining("not there") });
+    expect(check("settings file")).toMatchObject({ state: "ok", found: expect.stringContaining("does not exist") });
     expect(code).toBe(0);
   });
 
@@ -113,8 +113,8 @@ describe("the settings", () => {
   it("that cannot be used are told as such, with where they were set", async () => {
     const env = { AGENTAUTH_BASE_URL: "planted:pass/word@host", AGENTAUTH_STORE: "vault" };
     const { setting, report } = await examine({ config: CONFIG, env, flags: { profile: "nope" } });
-    expect(setting("base_url")).toEqual(["(not usable)", "AGENTAUTH_BASE_URL"]);
-    expect(setting("store")).toEqual(["(not usable)", "AGENTAUTH_STORE"]);
+    expect(setting("base_url")).toEqual(["(invalid)", "AGENTAUTH_BASE_URL"]);
+    expect(setting("store")).toEqual(["(invalid)", "AGENTAUTH_STORE"]);
     expect(setting("profile")).toEqual(["nope", "--profile"]);
     expect(JSON.stringify(report)).not.toMatch(/planted|pass\/word/);
   });
@@ -141,7 +141,7 @@ describe("the line that status has about its sources", () => {
       {},
     ],
     [
-      "profile work (settings file), store memory (profile work): nothing is kept when a command ends",
+      "profile work (settings file), store memory (profile work): nothing is stored after a command ends",
       { config: CONFIG },
       {},
     ],
@@ -183,8 +183,8 @@ describe("online", () => {
       ["service", "clock"].map((name) => ({
         name,
         state: "skipped",
-        found: "nothing was asked over the network",
-        hint: "agentauth doctor --online asks",
+        found: "no request was sent",
+        hint: "agentauth doctor --online sends one",
       })),
     );
     expect(sandbox.requests).toHaveLength(before);
@@ -331,7 +331,7 @@ it("the text is aligned, painted only where colour is wanted, and names every se
   const lines = plain.io.out().split("\n");
   expect(lines[0]).toMatch(/^agentauth \d+\.\d+\.\d+, Node v/);
   expect(lines.find((line) => line.startsWith("ok "))).toMatch(/^ok {7}node {14}v\d/);
-  expect(lines.find((line) => line.startsWith("SETTING"))).toMatch(/^SETTING +VALUE +FROM$/);
+  expect(lines.find((line) => line.startsWith("SETTING"))).toMatch(/^SETTING +VALUE +SOURCE$/);
   expect(plain.io.err()).toMatch(/^\d+ checks: 0 failed, /);
   const painted = contextOf({ home, env: { FORCE_COLOR: "1" } });
   await runDoctor({} as DoctorFlags, painted.context);

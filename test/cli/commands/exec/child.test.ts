@@ -22,7 +22,7 @@ function options(command: readonly string[], more: Partial<ChildOptions> = {}) {
   };
   const own: LentProcess = { stdout, stderr, env: process.env, giveBack() {}, exit };
   const masked = { stdout: true, stderr: true };
-  const rest = { env: () => process.env, masked, secrets: () => [], onTerminal: false, onUnheard() {}, own };
+  const rest = { env: () => process.env, masked, secrets: () => [], onTerminal: false, onSignalFailure() {}, own };
   return { out: collect(stdout), options: { command, ...rest, ...more } };
 }
 
@@ -34,7 +34,7 @@ describe("a command that may not be sent a signal", () => {
     });
     const told: unknown[] = [];
     const program = 'console.log("ready"); setTimeout(() => { console.log("done"); process.exitCode = 7; }, 800)';
-    const run = options([process.execPath, "-e", program], { onUnheard: ({ code }) => told.push(code) });
+    const run = options([process.execPath, "-e", program], { onSignalFailure: ({ code }) => told.push(code) });
     const result = runChild(run.options);
     await until(() => run.out() === "ready\n");
     for (const signal of ["SIGUSR2", "SIGUSR2"] as const) process.emit(signal, signal);
@@ -44,7 +44,7 @@ describe("a command that may not be sent a signal", () => {
 
   it("that cannot be started at all is another matter", async () => {
     const told: unknown[] = [];
-    const run = options(["/no/such/program"], { onUnheard: (error) => told.push(error) });
+    const run = options(["/no/such/program"], { onSignalFailure: (error) => told.push(error) });
     await expect(runChild(run.options)).rejects.toMatchObject({ code: "ENOENT", syscall: "spawn /no/such/program" });
     expect(told).toEqual([]);
   });

@@ -20,11 +20,11 @@ describe("the words of the command", () => {
       ["exec", "-v", URL, "make", "--jobs", "two words"],
       ["make", "--jobs", "two words"],
       {
-        message: 'the command must come after "--"',
+        message: 'the command must follow "--"',
         hint: `agentauth exec -v ${URL} -- make --jobs 'two words'`,
       },
     ],
-    ["no word at all", ["exec", URL], [], { message: "no command is given", hint: expect.any(String) }],
+    ["no word at all", ["exec", URL], [], { message: "the command is missing", hint: expect.any(String) }],
     [
       "nothing after --",
       ["exec", URL, "--"],
@@ -35,7 +35,7 @@ describe("the words of the command", () => {
       "a word before --",
       ["exec", URL, "x", "--", "y"],
       ["x", "y"],
-      { message: '"x" before "--" is one word too many', hint: expect.any(String) },
+      { message: 'unexpected argument "x" before "--"', hint: expect.any(String) },
     ],
     [
       "an empty word",

@@ -49,9 +49,9 @@ function keep(options: Partial<RefreshedTokenFileOptions>): RefreshedTokenFile {
   file = keepTokenFileFresh({
     folder,
     first: lasting("token-1"),
-    ask: async () => lasting("token-1"),
+    getToken: async () => lasting("token-1"),
     onToken() {},
-    onTrouble() {},
+    onFailure() {},
     minTtl: 60,
     now: Date.now,
     ...options,
@@ -96,7 +96,7 @@ describe("a token that ends", () => {
     const told: string[] = [];
     const { path } = keep({
       first: ending("token-1"),
-      ask: async () => lasting("token-2"),
+      getToken: async () => lasting("token-2"),
       onToken: (token) => told.push(`${token} ${readFileSync(path, "utf8")}`),
     });
     await until(() => readFileSync(path, "utf8") === "token-2");
@@ -111,13 +111,13 @@ describe("a token that ends", () => {
     const answers = [new Error("the issuer is away"), new Error("the issuer is away"), lasting("token-2")];
     const { path } = keep({
       first: ending("token-1"),
-      ask: async () => {
+      getToken: async () => {
         expect(readFileSync(path, "utf8")).toBe("token-1");
         const answer = answers.shift();
         if (answer instanceof Error || answer === undefined) throw answer;
         return answer;
       },
-      onTrouble: (error) => told.push(String(error)),
+      onFailure: (error) => told.push(String(error)),
       pause,
     });
     await until(() => waits.length === 4);
@@ -145,11 +145,11 @@ describe("a token that ends", () => {
     const told: unknown[] = [];
     const { stop, path } = keep({
       first: ending("token-1"),
-      ask: (signal) => {
+      getToken: (signal) => {
         called = signal;
         return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
       },
-      onTrouble: (error) => told.push(error),
+      onFailure: (error) => told.push(error),
     });
     await until(() => called !== undefined);
     await stop();
@@ -169,11 +169,11 @@ describe("a file that somebody has taken away", () => {
     const { waits, pause } = handClock(3);
     const answers = [lasting("token-1"), lasting("token-1")];
     const { path } = keep({
-      ask: async () => {
+      getToken: async () => {
         rmSync(gone(path), { recursive: true });
         return answers.shift() ?? lasting("?");
       },
-      onTrouble: (error) => told.push(error),
+      onFailure: (error) => told.push(error),
       pause,
     });
     await until(() => waits.length === 3);
@@ -186,12 +186,12 @@ describe("a file that somebody has taken away", () => {
     const told: unknown[] = [];
     const { waits, pause } = handClock(5);
     const { path } = keep({
-      ask: async () => {
+      getToken: async () => {
         if (existsSync(path)) rmSync(folder, { recursive: true });
         writeFileSync(folder, "in its place");
         return lasting("token-1");
       },
-      onTrouble: (error) => told.push(error),
+      onFailure: (error) => told.push(error),
       pause,
     });
     await until(() => waits.length === 5);
@@ -221,11 +221,11 @@ describe("a file that somebody has taken away", () => {
       },
     ];
     const { path } = keep({
-      ask: async () => {
+      getToken: async () => {
         ways.shift()?.();
         return lasting("token-1");
       },
-      onTrouble: (error) => told.push(String(error)),
+      onFailure: (error) => told.push(String(error)),
       pause,
     });
     await until(() => waits.length === 4);

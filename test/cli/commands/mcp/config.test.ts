@@ -88,7 +88,7 @@ describe("agentauth mcp config", () => {
     expect(out).toContain(URL_OF_SERVER);
     expect(out.endsWith("\n")).toBe(true);
     expect(err).toBe(
-      `merge this into ${MCP_HOSTS[host]?.file}\nsign in once, if that has not been done: agentauth login ${URL_OF_SERVER}\n`,
+      `merge this into ${MCP_HOSTS[host]?.file}\nlog in once, if not done yet: agentauth login ${URL_OF_SERVER}\n`,
     );
   });
 
@@ -120,7 +120,7 @@ describe("agentauth mcp config", () => {
         },
       },
     });
-    expect(err).toContain("start the host with the same AGENTAUTH_HOME as here\n");
+    expect(err).toContain("start the host with the same AGENTAUTH_HOME as now\n");
   });
 
   it.each([
@@ -169,8 +169,8 @@ describe("agentauth mcp config refuses", () => {
   it("headers for a host that knows no such command, and names that do not fit", async () => {
     expect(await refusal(["cursor", URL_OF_SERVER, "--style", "headers-helper"])).toMatchObject({
       class: "usage",
-      message: "cursor knows no command for headers",
-      hint: "leave --style out; it is for claude-code",
+      message: "cursor does not support a headers command",
+      hint: "leave --style out; these hosts support it: claude-code",
     });
     expect((await refusal(["cursor", URL_OF_SERVER, "--name", "a b"])).message).toContain('--name "a b" must be');
   });

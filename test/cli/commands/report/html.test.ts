@@ -85,17 +85,17 @@ describe("the page of a report", () => {
   });
 
   it("says on its face what is missing, and does not where nothing is", () => {
-    const report = reportOn([device()], ["the listing ended early: 1 device could be read"]);
+    const report = reportOn([device()], ["the list ended early: 1 device could be read"]);
     expect(reportPage(report)).not.toContain("Incomplete");
     const page = reportPage({ ...report, complete: false });
     expect(page).toContain('<p class="incomplete">Incomplete: not all of the devices are in these numbers.</p>');
-    expect(page).toContain("the listing ended early: 1 device could be read");
+    expect(page).toContain("the list ended early: 1 device could be read");
   });
 
   it("can be made of no device, and of devices that say nothing", () => {
     for (const devices of [[], [{}, {}]]) {
       const page = reportPage(reportOn(devices));
-      expect(page).toContain("No device says when it was seen.");
+      expect(page).toContain("No device has a time when it was seen.");
       expect(page).not.toMatch(/NaN|undefined|Infinity/);
     }
   });
@@ -172,7 +172,7 @@ describe("the file of a page", () => {
     writeFileSync(path, "somebody's");
     for (const attempt of [() => checkHtmlFile(path, false), () => writeHtmlFile(path, "page", false)]) {
       expect(attempt).toThrow(
-        expect.objectContaining({ class: "usage", message: expect.stringMatching(/is there already$/) }),
+        expect.objectContaining({ class: "usage", message: expect.stringMatching(/already exists$/) }),
       );
     }
     expect([readFileSync(path, "utf8"), readdirSync(folder)]).toEqual(["somebody's", ["out.html"]]);
@@ -201,7 +201,7 @@ describe("the file of a page", () => {
       return "taken";
     };
     expect(refused(join(folder, "sub"))).toBe('--html "/sub" is a folder');
-    expect(refused("")).toBe('--html "" names no file');
+    expect(refused("")).toBe('--html "" is not a file name');
     expect(refused(join(folder, "gone", "out.html"))).toBe(
       '--html "/gone/out.html" is in a folder that does not exist',
     );

@@ -209,7 +209,7 @@ describe("counting", () => {
     const aggregate = Array.from({ length: 10_005 }, (_, n) => ({ dynamic_client_details: { title: `c${n}` } }));
     const { clients, notes } = reportOn(aggregate);
     expect([clients.distinct, clients.uncounted, clients.top.length]).toEqual([10_000, 5, 50]);
-    expect(notes).toEqual(["there are more different clients than are held: 5 devices came too late to be counted"]);
+    expect(notes).toEqual(["too many distinct clients: 5 devices could not be counted"]);
   });
 
   it("never looks at a client secret", () => {

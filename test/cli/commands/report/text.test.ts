@@ -57,7 +57,7 @@ describe("the text of a report", () => {
     );
     expect(text).toMatch(/^active +█+ +3 +60%$/m);
     expect(text).toMatch(/^revoked +█*.? +1 +20%$/m);
-    expect(text).toMatch(/^not said +1 +20%$/m);
+    expect(text).toMatch(/^unknown +1 +20%$/m);
   });
 
   it("draws with ASCII alone where the terminal or the locale has no more", () => {
@@ -82,14 +82,14 @@ describe("the text of a report", () => {
     const text = textOf(reportOn([device({ id: "dev_a", dynamic_client_details: { pkce_required: false } }), {}]), 80);
     expect(text).toContain("PKCE not required: 1 device, all of them active (1 of 2 lack");
     expect(text).toMatch(/^ {2}dev_a {2}mcp$/m);
-    expect(text).toMatch(/^not found: Redirect without https \(1 of 2 lack what it takes to judge\)$/m);
+    expect(text).toMatch(/^not found: Redirect without https \(1 of 2 lack the data to check\)$/m);
   });
 
   it("can be made of no device at all", () => {
     const text = textOf(reportOn([]), 80);
     expect(text).toContain("0 devices");
-    expect(text).toContain("no device says when it was seen");
-    expect(text).toContain("nothing that is worth a look");
+    expect(text).toContain("no device has a time when it was seen");
+    expect(text).toContain("FINDINGS\nnone\n");
   });
 
   it("says on its face what is missing", () => {

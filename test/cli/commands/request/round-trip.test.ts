@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { OutgoingRequest } from "../../../../src/cli/commands/request/input.js";
 import type { RequestFlags } from "../../../../src/cli/commands/request/options.js";
-import { exchange } from "../../../../src/cli/commands/request/run.js";
+import { sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { AccessToken } from "../../../../src/oauth/grant/access-token.js";
 import { madeGrant } from "../../../helpers/grant.js";
@@ -25,7 +25,7 @@ function send(
   more: Partial<OutgoingRequest> = {},
 ) {
   const request = { url, method: "GET", headers: new Headers(), ...more };
-  return { context, done: exchange(agent, request, { url, ...flags }, context) };
+  return { context, done: sendRequest(agent, request, { url, ...flags }, context) };
 }
 
 async function answered(answer: Answer, flags: Partial<RequestFlags> = {}) {
@@ -161,7 +161,7 @@ it("asks for the token with the scopes that are wanted before it sends anything"
     return agent.token();
   };
   const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new Blob(["hi"]) };
-  await exchange({ ...agent, token }, request, { url, scope: "a b" }, memoryContext());
+  await sendRequest({ ...agent, token }, request, { url, scope: "a b" }, memoryContext());
   expect(asked).toEqual([[url, "a b", 0]]);
   expect(server.requests).toMatchObject([{ method: "POST", body: "hi", headers: { "x-a": "1" } }]);
 });

@@ -1,45 +1,45 @@
-/** What is different between two readings of a list. */
+/** The changes between two polls of a list. */
 
 import { isDeepStrictEqual } from "node:util";
 
-/** What happened to an item. */
+/** A change of an item. */
 export interface Change {
   type: "added" | "modified" | "removed";
-  /** The item as JSON: as it is, or, where it is gone, as it was. */
+  /** The item as JSON: its current state, or its last state if it was removed. */
   json: string;
 }
 
-/** An item of a reading, as it is told. */
-export interface Told {
+/** An item of a poll, as events report it. */
+export interface TrackedItem {
   id: string;
   json: string;
 }
 
-/** A reading, in the form in which changes are found. */
-export interface Reading {
-  /** The items that belong to what is watched. */
-  items: readonly Told[];
-  /** Items that are in the list, and do not belong. */
-  others: readonly Told[];
-  /** See `Round`. */
+/** A poll, in the form for finding changes. */
+export interface TrackedPoll {
+  /** The items that match the filter. */
+  items: readonly TrackedItem[];
+  /** The items of the list that do not match. */
+  others: readonly TrackedItem[];
+  /** See `Poll`. */
   isWhole: boolean;
-  /** See `Round`. */
+  /** See `Poll`. */
   isOnePage: boolean;
 }
 
 /**
- * Remembers each reading, and gives what is different in the next one.
+ * Remembers each poll, and returns the changes in the next one.
  *
- * An item that is not there is gone when the reading is whole. Where it took several answers, items may have moved
- * between them unseen, so that the next whole reading must miss it too.
+ * A missing item was removed if the poll is whole. If the poll took several responses, items may have moved between them
+ * unseen, so the item must also be missing in the next whole poll.
  */
-export function createTracker(): (reading: Reading) => Change[] {
+export function createTracker(): (poll: TrackedPoll) => Change[] {
   const known = new Map<string, string>();
   let missed = new Set<string>();
-  return (reading) => {
+  return (poll) => {
     const present = new Set<string>();
     const changes: Change[] = [];
-    for (const { id, json } of reading.items) {
+    for (const { id, json } of poll.items) {
       if (present.has(id)) continue;
       present.add(id);
       const before = known.get(id);
@@ -47,16 +47,16 @@ export function createTracker(): (reading: Reading) => Change[] {
       if (before === undefined) changes.push({ type: "added", json });
       else if (!isSame(before, json)) changes.push({ type: "modified", json });
     }
-    for (const { id, json } of reading.others) {
+    for (const { id, json } of poll.others) {
       if (!present.has(id) && known.delete(id)) changes.push({ type: "removed", json });
     }
     const absent = [...known.keys()].filter((id) => !present.has(id));
-    if (!reading.isWhole) {
+    if (!poll.isWhole) {
       missed = new Set(absent.filter((id) => missed.has(id)));
       return changes;
     }
     for (const id of absent) {
-      if (!reading.isOnePage && !missed.has(id)) continue;
+      if (!poll.isOnePage && !missed.has(id)) continue;
       changes.push({ type: "removed", json: known.get(id) ?? "null" });
       known.delete(id);
     }

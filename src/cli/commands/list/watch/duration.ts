@@ -13,7 +13,7 @@ export function duration(value: string): number {
   return seconds * 1000;
 }
 
-/** Milliseconds as they are said: `5s`, `2m`. */
+/** Milliseconds as text: `5s`, `2m`. */
 export function durationText(ms: number): string {
   const seconds = Math.ceil(ms / 1000);
   return seconds >= 60 && seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;

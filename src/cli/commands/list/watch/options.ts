@@ -1,58 +1,61 @@
-/** What the flags of a watched list mean, and which of them make no sense with it. */
+/** The flags of a watched list, and the flags that do not work with it. */
 
 import { AgentAuthError } from "../../../../errors.js";
 import type { ListFlags } from "../../../flags/list.js";
 import type { Io } from "../../../io/io.js";
 import type { Settings } from "../../../runtime/settings.js";
 
-/** How a watched list is shown: a screen that is drawn again, or an event a line. */
+/** The output of a watched list: a screen that is redrawn, or one event per line. */
 export type WatchFormat = "table" | "wide" | "ndjson";
 
 /** The flags of a list, with the interval in milliseconds. */
 export type WatchedFlags = ListFlags & { watch: number };
 
 /**
- * Holds the flags against each other.
+ * Checks the flags for conflicts.
  *
  * @throws `AgentAuthError` `usage` that names the flag
  */
 export function checkWatchFlags(options: ListFlags): asserts options is WatchedFlags {
   if (options.watch === undefined) {
     const flag = options.until === undefined ? "--watch-timeout" : "--until";
-    throw usage(`${flag} is about a list that is watched`, "give --watch too, such as --watch=5s");
+    throw usage(`${flag} needs --watch`, "add --watch, such as --watch=5s");
   }
   if (options.until?.trim() === "") throw usage("--until is empty", "give a jq expression, such as 'length > 0'");
-  if (options.offset !== undefined) throw clash("--offset", "a watched list is read from its beginning, each time");
-  if (options.csvRaw) throw clash("--csv-raw", "a watched list cannot be CSV");
+  if (options.offset !== undefined) throw clash("--offset", "each poll reads the list from its start");
+  if (options.csvRaw) throw clash("--csv-raw", "a watched list cannot be printed as CSV");
   if (options.limit !== undefined && options.until !== undefined) {
-    throw usage("--limit does not work with --until", "the expression is about the whole list: leave --limit out");
+    throw usage("--limit does not work with --until", "the expression applies to the whole list: leave --limit out");
   }
 }
 
 /**
- * How the list is shown. What the profile says is left aside where it is no way to show a list that changes.
+ * The output format. The profile's format is ignored if it cannot show a changing list.
  *
  * @throws `AgentAuthError` `usage` that names the flag
  */
 export function watchFormat(options: WatchedFlags, settings: Settings, io: Io): WatchFormat {
   const format = chosenFormat(options, settings, io);
   if (format === "ndjson" && options.limit !== undefined) {
-    throw clash("--limit", "an item that others push behind the limit would look removed");
+    throw clash("--limit", "an item that moves behind the limit would look removed");
   }
   return format;
 }
 
 function chosenFormat({ output, json, jq }: WatchedFlags, settings: Settings, { stdout }: Io): WatchFormat {
   const named = output ?? (json ? "json" : undefined);
-  const ways = `use -o ndjson (an event a line)${stdout.isTTY ? " or -o table (drawn again)" : ""}`;
+  const formats = `use -o ndjson (one event per line)${stdout.isTTY ? " or -o table (redrawn in place)" : ""}`;
   if (named === "table" || named === "wide") {
-    if (!stdout.isTTY) throw usage(`-o ${named} with --watch needs a terminal to draw on`, ways);
+    if (!stdout.isTTY) throw usage(`-o ${named} with --watch needs a terminal to draw on`, formats);
     if (jq !== undefined)
-      throw usage(`--jq does not work with -o ${named} and --watch`, "use -o ndjson (it sees each event)");
+      throw usage(
+        `--jq does not work with -o ${named} and --watch`,
+        "use -o ndjson (the expression runs on each event)",
+      );
     return named;
   }
   if (named !== undefined && named !== "ndjson") {
-    throw usage(`${output === undefined ? "--json" : `-o ${named}`} does not work with --watch`, ways);
+    throw usage(`${output === undefined ? "--json" : `-o ${named}`} does not work with --watch`, formats);
   }
   if (named === "ndjson" || jq !== undefined || !stdout.isTTY) return "ndjson";
   return settings.output?.value === "wide" ? "wide" : "table";

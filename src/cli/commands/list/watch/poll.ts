@@ -1,4 +1,4 @@
-/** One reading of a watched list, from its beginning to its end. */
+/** One complete read of a watched list. */
 
 import type { Listing } from "../../../../api/listing.js";
 import type { ListingSummary } from "../../../../api/page.js";
@@ -7,25 +7,25 @@ import { isAgentAuthError } from "../../../../errors.js";
 import type { Progress } from "../../../io/io.js";
 import type { Filter } from "../../../listing/filters.js";
 
-/** What one reading gave. */
+/** The result of one poll. */
 export interface Poll {
-  /** The items that the filter lets through, in the service's order. */
+  /** The items that match the filter, in the service's order. */
   items: readonly Device[];
-  /** The items that it does not. */
+  /** The items that do not match. */
   others: readonly Device[];
-  /** Items in the service's list, as far as it says so. */
+  /** Number of items in the service's list, if the service reports it. */
   total: number | undefined;
-  /** Whether the list did not change while it was read: only then an item that is not in it is gone. */
+  /** Whether the list did not change during the poll: only then a missing item is really gone. */
   isWhole: boolean;
-  /** Whether one answer had all of it. */
+  /** Whether one response had the whole list. */
   isOnePage: boolean;
 }
 
-/** What a reading needs. */
+/** Options of {@link poll}. */
 export interface PollOptions {
-  open(onEnd: (verdict: ListingSummary) => void): Listing<Device>;
+  open(onEnd: (summary: ListingSummary) => void): Listing<Device>;
   filter: Filter | undefined;
-  /** Items to show; `undefined` for all of them. */
+  /** Number of items to show; `undefined` for all. */
   limit: number | undefined;
   progress: Progress;
 }
@@ -33,15 +33,15 @@ export interface PollOptions {
 /**
  * Reads the list once.
  *
- * @throws the error of the page that failed: what came before it is dropped, since the next reading begins anew
+ * @throws the error of the failed page; the pages before it are dropped, since the next poll starts again
  */
 export async function poll({ open, filter, limit, progress }: PollOptions): Promise<Poll> {
-  let verdict: ListingSummary | undefined;
+  let summary: ListingSummary | undefined;
   let pages = 0;
   const items: Device[] = [];
   const others: Device[] = [];
   const listing = open((end) => {
-    verdict = end;
+    summary = end;
   });
   try {
     for await (const page of listing.pages()) {
@@ -60,14 +60,14 @@ export async function poll({ open, filter, limit, progress }: PollOptions): Prom
   return {
     items: items.slice(0, limit),
     others,
-    total: verdict?.expected,
-    isWhole: isWhole(verdict),
+    total: summary?.expected,
+    isWhole: isWhole(summary),
     isOnePage: pages === 1,
   };
 }
 
-/** An item that was listed twice has moved between two pages, and another one may have slipped through there. */
-function isWhole(verdict: ListingSummary | undefined): boolean {
-  if (verdict === undefined || !verdict.complete) return false;
-  return verdict.drift.length === 0 && verdict.duplicates === 0;
+/** A duplicate has moved between two pages, and another item may have been missed there. */
+function isWhole(summary: ListingSummary | undefined): boolean {
+  if (summary === undefined || !summary.complete) return false;
+  return summary.drift.length === 0 && summary.duplicates === 0;
 }

@@ -19,11 +19,10 @@ import { type Until, untilHolds } from "./until.js";
 import type { View } from "./view.js";
 
 /**
- * `list --watch`: reads the list again and again, until it is as `--until` wants it, the time is over, or somebody ends
- * it.
+ * `list --watch`: polls the list until `--until` holds, the timeout expires, or a signal ends it.
  *
- * @throws `AgentAuthError` `timeout` when `--watch-timeout` is over; the error of a reading that another one would not
- * mend, or of the first one
+ * @throws `AgentAuthError` `timeout` when `--watch-timeout` expires; the error of the first poll, or of a later poll that
+ * a retry would not fix
  */
 export async function runWatch(kind: ListKind, options: ListFlags, context: CommandContext): Promise<undefined> {
   checkWatchFlags(options);
@@ -32,14 +31,14 @@ export async function runWatch(kind: ListKind, options: ListFlags, context: Comm
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
   const format = watchFormat(options, settings, context.io);
   const { view, close } = openView(kind, options, format, context);
-  const end = follow(context.signal, options.watchTimeout, () => timeIsOver(options));
+  const end = follow(context.signal, options.watchTimeout, () => watchTimeoutError(options));
   try {
     const until = options.until === undefined ? undefined : await untilHolds(options.until);
     const watched = context.with({ io: view.io, signal: end.signal });
     const service = await watched.management();
     await watch({ options, view, until, read: reader(service, { kind, options, scopeId, sorting }, watched) }, watched);
   } catch (thrown) {
-    // Ctrl-C is how a watch ends; its exit code is told by the signal.
+    // Ctrl-C ends a watch normally; the signal decides the exit code.
     if (!context.signal.aborted) throw thrown;
   } finally {
     end.release();
@@ -62,7 +61,7 @@ function openView(
     return { view, close() {} };
   }
   const output = { ...set, ...writerOptions(options, { now }) };
-  // A column that does not exist is told before anything is read.
+  // Reports an unknown column before the first poll.
   if (options.columns !== undefined) selectColumns(options.columns, set);
   const view = screenView(io, { format, output, noun: kind.noun, every: durationText(options.watch), now });
   return { view, close: view.close };
@@ -75,12 +74,12 @@ interface Source {
   sorting: ReturnType<typeof parseSort> | undefined;
 }
 
-/** Reads the list once; `7d` is counted from the reading. */
+/** Polls the list once; `7d` is relative to the poll. */
 function reader(service: ManagementClient, { kind, options, scopeId, sorting }: Source, context: CommandContext) {
   let isFirst = true;
   return async (): Promise<Poll> => {
     const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
-    const round = await poll({
+    const result = await poll({
       open: (onEnd) => {
         const maxItems = filter ? undefined : options.limit;
         const listOptions = { ...readOptions(options), maxItems, signal: context.signal, onEnd };
@@ -88,12 +87,13 @@ function reader(service: ManagementClient, { kind, options, scopeId, sorting }: 
       },
       filter,
       limit: options.limit,
-      // Later on, what is there already says enough.
+      // Later polls show the previous result instead of progress.
       progress: isFirst ? context.io.progress() : { update() {}, stop() {} },
     });
-    if (isFirst && round.items.length === 0) for (const sentence of filter?.mistyped() ?? []) context.io.warn(sentence);
+    if (isFirst && result.items.length === 0)
+      for (const sentence of filter?.mistyped() ?? []) context.io.warn(sentence);
     isFirst = false;
-    return round;
+    return result;
   };
 }
 
@@ -109,37 +109,36 @@ async function watch({ options, view, until, read }: Watching, { io, signal, now
   for (;;) {
     const outcome = await settled(read());
     let wait = options.watch;
-    if ("round" in outcome) {
-      if (failures) io.say("the list can be read again");
+    if ("result" in outcome) {
+      if (failures) io.say("polling works again");
       failures = 0;
-      await view.show(outcome.round);
-      if (until && (await until(outcome.round.items))) return;
+      await view.show(outcome.result);
+      if (until && (await until(outcome.result.items))) return;
     } else {
       const { error } = outcome;
       if (signal.aborted) throw signal.reason;
-      // What never worked is told as it is; an address or a token may be wrong.
+      // A failed first poll is an error; the URL or the token may be wrong.
       if (failures === undefined || !isAgentAuthError(error) || !error.retryable) throw error;
       wait = backoff(++failures, options.watch, error, now());
-      if (failures === 1)
-        io.warn(`the list cannot be read: ${error.message}; trying again, in ${durationText(wait)} first`);
-      await view.tell();
+      if (failures === 1) io.warn(`the list cannot be read: ${error.message}; next attempt in ${durationText(wait)}`);
+      await view.flushMessages();
     }
     await systemClock.sleep(wait, signal);
   }
 }
 
-async function settled(reading: Promise<Poll>): Promise<{ round: Poll } | { error: unknown }> {
+async function settled(polling: Promise<Poll>): Promise<{ result: Poll } | { error: unknown }> {
   try {
-    return { round: await reading };
+    return { result: await polling };
   } catch (error) {
     return { error };
   }
 }
 
-function timeIsOver({ until, watchTimeout = 0 }: WatchedFlags): AgentAuthError {
-  const why = until === undefined ? "" : ", and the list is not as --until wants it";
-  return new AgentAuthError("timeout", `--watch-timeout ${durationText(watchTimeout)} is over${why}`, {
+function watchTimeoutError({ until, watchTimeout = 0 }: WatchedFlags): AgentAuthError {
+  const why = until === undefined ? "" : ", and --until does not hold";
+  return new AgentAuthError("timeout", `--watch-timeout ${durationText(watchTimeout)} expired${why}`, {
     class: "unavailable",
-    hint: "allow more with --watch-timeout, or leave it out to watch without an end",
+    hint: "allow more time with --watch-timeout, or leave it out to watch without a limit",
   });
 }

@@ -1,4 +1,4 @@
-/** A watched list as a table that is drawn again. */
+/** A watched list as a table that is redrawn in place. */
 
 import { heldMessages } from "../../../io/held-messages.js";
 import type { Io, OutStream } from "../../../io/io.js";
@@ -9,19 +9,19 @@ import type { Poll } from "./poll.js";
 import { createScreen, createScroll } from "./screen.js";
 import type { View } from "./view.js";
 
-/** What the table looks like. */
+/** Options of {@link screenView}. */
 export interface ScreenOptions {
   format: Exclude<WatchFormat, "ndjson">;
   output: OutputOptions;
-  /** What is listed: `devices`. */
+  /** The kind of items: `devices`. */
   noun: string;
-  /** How often it is read, as text. */
+  /** The poll interval, as text. */
   every: string;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
-/** Draws a table of as many rows as the screen has room for, and a line about it. */
+/** Draws a table with as many rows as fit on the screen, and a status line. */
 export function screenView(io: Io, options: ScreenOptions): View & { close(): void } {
   const isDumb = io.env["TERM"] === "dumb";
   const screen = isDumb ? createScroll(io.stdout) : createScreen(io.stdout);
@@ -33,16 +33,16 @@ export function screenView(io: Io, options: ScreenOptions): View & { close(): vo
     await screen.draw(lines);
     messages.hold("everything");
   };
-  // A shell has written below the table while the program was stopped.
+  // The shell has written below the table while the program was stopped.
   const onContinue = () => screen.leave();
   if (process.platform !== "win32") process.on("SIGCONT", onContinue);
   return {
     io: messages.io,
-    async show(round) {
-      lines = await frame(round, io, options);
+    async show(poll) {
+      lines = await frame(poll, io, options);
       await draw();
     },
-    async tell() {
+    async flushMessages() {
       if (messages.isWaiting()) await draw();
     },
     close() {
@@ -52,7 +52,7 @@ export function screenView(io: Io, options: ScreenOptions): View & { close(): vo
   };
 }
 
-async function frame(round: Poll, io: Io, { format, output, noun, every, now }: ScreenOptions): Promise<string[]> {
+async function frame(poll: Poll, io: Io, { format, output, noun, every, now }: ScreenOptions): Promise<string[]> {
   const { rows, columns, colors } = io.stdout;
   const printed: string[] = [];
   const collector: OutStream = {
@@ -65,26 +65,23 @@ async function frame(round: Poll, io: Io, { format, output, noun, every, now }: 
     },
   };
   const quiet = heldMessages(io, collector);
-  // What the table would say about itself has no place on a screen that is drawn again.
+  // Messages about the table, such as about cut cells, do not fit a screen that is redrawn.
   quiet.hold("everything");
   const writer = createWriter(format, output, quiet.io);
-  // Rows that nobody sees need not be measured.
-  await writer.write(round.items.slice(0, rows));
+  // Rows outside the screen need not be measured.
+  await writer.write(poll.items.slice(0, rows));
   await writer.end();
   const table = printed.join("").split("\n").slice(0, -1);
-  // A line for the cursor, one for the state.
+  // One line for the cursor, one for the status.
   const room = Math.max(1, rows - 2);
-  const isTooLong = table.length > room || round.items.length > rows;
+  const isTooLong = table.length > room || poll.items.length > rows;
   const shown = isTooLong ? table.slice(0, room - 1) : table;
-  const about = [
-    ...(isTooLong ? ["… the screen has no room for the others"] : []),
-    stateText(round, { noun, every, now }),
-  ];
+  const about = [...(isTooLong ? ["… more rows than fit on the screen"] : []), stateText(poll, { noun, every, now })];
   return [...shown, ...about.map((text) => colors.dim(cutText(text, columns)))];
 }
 
 function stateText({ items, others, total }: Poll, about: Pick<ScreenOptions, "noun" | "every" | "now">): string {
   const all = total ?? items.length + others.length;
   const count = items.length === all ? `${all} ${about.noun}` : `${items.length} of ${all} ${about.noun}`;
-  return `${count} at ${new Date(about.now()).toTimeString().slice(0, 8)}, every ${about.every}, Ctrl-C ends`;
+  return `${count} at ${new Date(about.now()).toTimeString().slice(0, 8)}, every ${about.every}, Ctrl-C to stop`;
 }

@@ -1,20 +1,20 @@
-/** Lines on a terminal that are drawn again in their own place. */
+/** Lines on a terminal that are redrawn in place. */
 
 import type { OutStream } from "../../../io/io.js";
 
 const ESC = "\u001b[";
-// Drawn as one picture where the terminal knows how; the cursor is away and long lines are cut at the edge. Each drawing
-// gives all of that back, so that whatever ends the program leaves the terminal as it was.
+// Synchronized output, hidden cursor, no line wrap. Each drawing restores all three, so that an exit at any time leaves
+// the terminal as it was.
 const BEGIN = `${ESC}?2026h${ESC}?25l${ESC}?7l`;
 const END = `${ESC}?7h${ESC}?25h${ESC}?2026l`;
 
 /** A part of the screen. */
 export interface Screen {
-  /** Shows these lines in place of the ones before; at most one less than the screen has. */
+  /** Replaces the previous lines by these; at most one less than the height of the screen. */
   draw(lines: readonly string[]): Promise<void>;
-  /** Takes them away, so that something else can be printed there. */
+  /** Erases the lines, so that something else can be printed there. */
   erase(): Promise<void>;
-  /** Leaves what is shown, and draws below it from here on. */
+  /** Leaves the shown lines, and draws below them from now on. */
   leave(): void;
 }
 
@@ -22,7 +22,7 @@ export interface Screen {
 export function createScreen(stdout: OutStream): Screen {
   let height = 0;
   let columns = stdout.columns;
-  /** The way back to the first line; none where the terminal has another width, since lines may have been broken anew. */
+  /** Moves to the first line; not after a change of width, since the terminal may have wrapped the lines again. */
   const back = () => {
     if (stdout.columns !== columns) height = 0;
     columns = stdout.columns;
@@ -46,7 +46,7 @@ export function createScreen(stdout: OutStream): Screen {
   };
 }
 
-/** For a terminal that knows no escape sequences: lines below lines, where they changed. */
+/** For a terminal without escape sequences: prints changed lines below the previous ones. */
 export function createScroll(stdout: OutStream): Screen {
   let last = "";
   return {

@@ -2,13 +2,13 @@ import type { Device } from "../../../../api/types.js";
 import { jqFilter } from "../../../output/jq.js";
 import { stringifyItems } from "../../../output/safe-json.js";
 
-/** Whether the items, as an array, are as `--until` wants them. */
+/** Whether `--until` holds for the items, as an array. */
 export type Until = (items: readonly Device[]) => Promise<boolean>;
 
 /**
- * The expression of `--until`. It holds when its last output is neither `false` nor `null`, as `jq --exit-status` has it.
+ * The expression of `--until`. It holds when its last output is neither `false` nor `null`, as for `jq --exit-status`.
  *
- * @throws `AgentAuthError` `usage` for an expression that is none, before anything is read
+ * @throws `AgentAuthError` `usage` for an invalid expression, before the first poll
  */
 export async function untilHolds(expression: string): Promise<Until> {
   const filter = jqFilter(expression, undefined, "--until");

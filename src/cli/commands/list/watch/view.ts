@@ -1,12 +1,12 @@
 import type { Io } from "../../../io/io.js";
 import type { Poll } from "./poll.js";
 
-/** Where a watched list is shown. */
+/** Shows a watched list. */
 export interface View {
-  /** What messages go through. */
+  /** The `Io` for messages. */
   readonly io: Io;
-  /** Shows a reading. */
-  show(round: Poll): Promise<void>;
-  /** Lets messages appear that were said since the last reading. */
-  tell(): Promise<void>;
+  /** Shows the result of a poll. */
+  show(poll: Poll): Promise<void>;
+  /** Prints the messages since the last poll. */
+  flushMessages(): Promise<void>;
 }

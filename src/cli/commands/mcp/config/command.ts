@@ -6,9 +6,9 @@ import type { McpConfigFlags } from "./run.js";
 const HELP = `
 Hosts: ${Object.keys(MCP_HOSTS).join(", ")}.
 
-The snippet holds no secret: with it the host starts agentauth mcp proxy, or, with
---style headers-helper, asks agentauth token for the header of each connection.
-Standard output has the snippet and nothing else; stderr says where it belongs.
+The snippet contains no secret: the host starts agentauth mcp proxy or, with
+--style headers-helper, runs agentauth token for the header of each connection.
+The snippet is printed on stdout, and the file that it belongs to on stderr.
 
 Examples:
   $ agentauth mcp config cursor https://mcp.example/mcp
@@ -19,17 +19,22 @@ Examples:
 export function declareMcpConfig(group: Command, registry: Registry): void {
   group
     .command("config")
-    .description("print what an MCP host needs to use a server through agentauth")
-    .addArgument(new Argument("<host>", "the host").choices(Object.keys(MCP_HOSTS)))
-    .argument("<mcp_url>", "the MCP server")
+    .description("Print the MCP host settings that use a server through agentauth")
+    .addArgument(new Argument("<host>", "Name of the MCP host").choices(Object.keys(MCP_HOSTS)))
+    .argument("<mcp_url>", "URL of the MCP server")
     .addOption(
-      new Option("--name <name>", "what the host calls the server (default: from its address)").argParser(serverName),
+      new Option("--name <name>", "Name of the server in the host's settings (default: from its URL)").argParser(
+        serverName,
+      ),
     )
     .addOption(
-      new Option("--style <style>", "how the host gets the token (default proxy)").choices(["proxy", "headers-helper"]),
+      new Option("--style <style>", "How the host gets the token (default: proxy)").choices([
+        "proxy",
+        "headers-helper",
+      ]),
     )
-    .option("--command <path>", "how the host starts agentauth, where its PATH has it not (default agentauth)")
-    .option("--account-hint <account>", "which account, where several are signed in at the server")
+    .option("--command <path>", "Command that starts agentauth, if not in the host's PATH (default: agentauth)")
+    .option("--account-hint <account>", "Account to use, if several are logged in at the server")
     .addHelpText("after", HELP)
     .action(
       registry.action<McpConfigFlags>(

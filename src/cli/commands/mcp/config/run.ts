@@ -6,26 +6,26 @@ import type { GlobalFlags } from "../../../flags/global.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { snippetText } from "./snippet.js";
 
-/** What decides where logins are kept, and is no secret. */
-const PLACES = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
+/** The varisupporteds that decide where logins are stored; they are not secret. */
+const STORE_VARIABLES = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
 
-/** `mcp config`: prints what a host needs to be told of a server, and on stderr where it belongs. */
+/** `mcp config`: prints the host's settings for a server, and on stderr the file that they belong to. */
 export async function runMcpConfig(options: McpConfigFlags, context: CommandContext): Promise<undefined> {
   const { io } = context;
   const host = MCP_HOSTS[options.host];
-  if (!host) throw new TypeError("the parser lets only hosts through that are known");
+  if (!host) throw new TypeError("the parser accepts only known hosts");
   const url = parseMcpUrlArgument(options.url);
   checkQuery(url);
   const name = options.name ?? nameFor(url);
-  const env = Object.fromEntries(PLACES.flatMap((key) => (io.env[key] ? [[key, io.env[key]]] : [])));
+  const env = Object.fromEntries(STORE_VARIABLES.flatMap((key) => (io.env[key] ? [[key, io.env[key]]] : [])));
   const snippet = snippetOf(host, { url, name, env }, options, context);
   await io.stdout.write(snippetText(host.language, snippet));
   io.say(`merge this into ${host.file}`);
   if (options.style === "headers-helper" && Object.keys(env).length > 0) {
-    io.say(`start the host with the same ${Object.keys(env).join(" and ")} as here`);
+    io.say(`start the host with the same ${Object.keys(env).join(" and ")} as now`);
   }
   io.say(
-    `sign in once, if that has not been done: agentauth login ${[shellWord(url), ...which(options, context)].join(" ")}`,
+    `log in once, if not done yet: agentauth login ${[shellWord(url), ...loginFlags(options, context)].join(" ")}`,
   );
   return undefined;
 }
@@ -43,21 +43,21 @@ function snippetOf(
   context: CommandContext,
 ): object {
   const { style = "proxy", command = "agentauth" } = options;
-  const rest = which(options, context);
+  const rest = loginFlags(options, context);
   if (style === "proxy") return host.proxy(name, { command, args: ["mcp", "proxy", url, ...rest], env });
   if (host.helper === undefined) {
-    const able = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.helper);
-    throw new AgentAuthError("usage", `${options.host} knows no command for headers`, {
+    const supported = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.helper);
+    throw new AgentAuthError("usage", `${options.host} does not support a headers command`, {
       class: "usage",
-      hint: `leave --style out; it is for ${able.join(", ")}`,
+      hint: `leave --style out; these hosts support it: ${supported.join(", ")}`,
     });
   }
   const words = [command, "token", url, "--format", "headers-json", ...rest];
   return host.helper(name, { url, helper: words.map(shellWord).join(" ") });
 }
 
-/** The flags that say which login is meant. */
-function which(options: McpConfigFlags, context: CommandContext): string[] {
+/** The flags that select the login. */
+function loginFlags(options: McpConfigFlags, context: CommandContext): string[] {
   const { value, source } = context.settings().profile;
   const isNamed = value !== "default" || source === "--profile";
   return [
@@ -71,10 +71,10 @@ const SECRET_WORDS = new Set(
     " ",
   ),
 );
-/** Longer than words are, with digits among its letters. */
+/** Longer than a word, with digits among its letters. */
 const SECRET_VALUE = /^(?=.*\d)(?=.*[a-z])[\w\-.~+/=]{20,}$/i;
 
-/** A snippet is kept, copied and shared: a secret in the address would be too. */
+/** A snippet is stored, copied and shared, and so would be a secret in the URL. */
 function checkQuery(url: string): void {
   const shapes = new Redactor();
   for (const [name, value] of new URL(url).searchParams) {
@@ -85,10 +85,10 @@ function checkQuery(url: string): void {
     if (!isSecret) continue;
     throw new AgentAuthError(
       "usage",
-      `the parameter ${quote(name, 40)} of the MCP server's address looks like a secret, which must not stand in a host's settings`,
+      `the parameter ${quote(name, 40)} of the MCP server's URL looks like a secret, which must not be in a host's settings`,
       {
         class: "usage",
-        hint: "leave it out: agentauth sends a token in a header; have the secret replaced if it was one",
+        hint: "leave it out: agentauth sends a token in a header; if it was a secret, replace it",
       },
     );
   }
@@ -99,7 +99,7 @@ function wordsOf(name: string): string[] {
   return apart.split(/[^a-z\d]+/).map((word) => word.replace(/s$/, ""));
 }
 
-/** A name that every host takes: the server's, with hyphens. */
+/** A name that every host accepts: the server's host name, with hyphens. */
 function nameFor(url: string): string {
   const name = new URL(url).hostname
     .replace(/[^A-Za-z0-9]+/g, "-")
@@ -108,7 +108,7 @@ function nameFor(url: string): string {
   return /[A-Za-z]/.test(name) ? name : `mcp-${name}`;
 }
 
-/** What `mcp config` was told. */
+/** Options of `mcp config`. */
 export interface McpConfigFlags extends GlobalFlags {
   host: string;
   url: string;

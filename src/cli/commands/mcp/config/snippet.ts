@@ -13,7 +13,7 @@ export function snippetText(language: McpHost["language"], snippet: object): str
   }
 }
 
-/** Each object that holds more than objects is a table; keys are bare, as the names of servers are. */
+/** Each object with a value that is not an object is a table; keys are bare, like the names of servers. */
 function tomlTables(path: readonly string[], table: object): string[] {
   const entries = Object.entries(table) as [string, unknown][];
   const values = entries.filter(([, value]) => !isTable(value)).map(([key, value]) => `${key} = ${tomlValue(value)}\n`);
@@ -26,7 +26,7 @@ function isTable(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A string of JSON is one of TOML too, but for the one control character that JSON leaves as it is. */
+/** A JSON string is a TOML string too, except for the one control character that JSON does not escape. */
 function tomlValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(tomlValue).join(", ")}]`;
   return JSON.stringify(value).replaceAll("\u007f", "\\u007f");

@@ -2,12 +2,12 @@ import type { Finding } from "../model.js";
 import { activeText, countText, numberText } from "../numbers.js";
 import { foreign, html, type Markup } from "./markup.js";
 
-/** What is worth a look, with its reasons and examples; and what was looked for in vain. */
+/** The findings with their reasons and examples, and the rules without a finding. */
 export function findingsSection(findings: readonly Finding[]): Markup {
   const found = findings.filter(({ count }) => count > 0);
   const clear = findings.filter(({ count }) => count === 0);
   const cards = found.length > 0 ? html`<div class="two">${found.map(card)}</div>` : "";
-  return html`<section aria-labelledby="findings"><h2 id="findings">Worth a look</h2>
+  return html`<section aria-labelledby="findings"><h2 id="findings">Findings</h2>
 ${cards}${clear.length > 0 ? clearList(clear) : ""}</section>
 `;
 }
@@ -29,10 +29,10 @@ function exampleList(examples: Finding["examples"]): Markup | string {
 
 function clearList(clear: readonly Finding[]): Markup {
   const items = clear.map((finding) => html`<li>${finding.title}${notJudged(finding)}</li>`);
-  return html`<div class="clear"><p>Looked for, and found on no device:</p><ul>${items}</ul></div>`;
+  return html`<div class="clear"><p>Checked, and not found on any device:</p><ul>${items}</ul></div>`;
 }
 
 function notJudged({ judged, not_judged }: Finding): string {
   if (not_judged === 0) return "";
-  return `; ${numberText(not_judged)} of ${numberText(judged + not_judged)} devices lack what it takes to judge`;
+  return `; ${numberText(not_judged)} of ${numberText(judged + not_judged)} devices lack the data to check`;
 }

@@ -1,16 +1,16 @@
 import { escapeText } from "../../../../redact.js";
 
-/** Text that is HTML already. Only {@link html} and {@link trusted} make it. */
+/** Text that is HTML already. Only {@link html} and {@link trusted} create it. */
 export interface Markup {
   readonly markup: string;
 }
 
-/** What a template takes: text and numbers are escaped, markup stands as it is. */
+/** A value in a template: text and numbers are escaped, markup is not. */
 export type Part = string | number | Markup | readonly Part[];
 
 /**
- * HTML in which every text that is put in is escaped: for the browser, and what is invisible or turns the direction of
- * writing for people. Such text stands between tags or in quoted attributes, and nowhere else.
+ * HTML in which every inserted text is escaped: HTML characters for the browser, and invisible and bidirectional
+ * characters for readers. Insert text only between tags or in quoted attributes.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Markup {
   return {
@@ -18,12 +18,12 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
   };
 }
 
-/** Markup that was made elsewhere, of nothing but our own words and numbers. */
+/** Markup from elsewhere, made only of our own text and numbers. */
 export function trusted(markup: string): Markup {
   return { markup };
 }
 
-/** A text of the service's: its direction of writing stays its own affair. */
+/** Text from the service, isolated so that its writing direction does not affect its neighbours. */
 export function foreign(text: string): Markup {
   return html`<bdi>${text}</bdi>`;
 }

@@ -9,7 +9,7 @@ import { barCard } from "./tables.js";
 import { whenSection } from "./when-section.js";
 import { whereSection } from "./where-section.js";
 
-/** Nothing is loaded, nothing runs; the style is the one below and no other. */
+/** Loads nothing, runs no script, and allows only the style below. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(REPORT_STYLE).digest("base64")}'`,
@@ -20,7 +20,7 @@ const POLICY = [
 
 const MOST_ROWS = 10;
 
-/** The report as one page of HTML that needs nothing else. */
+/** The report as one self-contained HTML page. */
 export function reportPage(report: Report): string {
   const { pool_id } = report;
   const page = html`<!doctype html>
@@ -98,7 +98,7 @@ function whatSection({ devices: { counted }, ...report }: Report): Markup {
     barCard({
       ...table,
       title: "Status",
-      about: "Whether a device may still sign in",
+      about: "Whether a device may still log in",
       what: "Status",
       tally: report.status,
     }),

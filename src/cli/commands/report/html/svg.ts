@@ -6,9 +6,9 @@ import { html, type Markup, trusted } from "./markup.js";
 
 use([BarChart, LinesChart, ScatterChart, GeoComponent, GridComponent, SVGRenderer]);
 
-/** A picture and what it says in words. */
+/** A picture with its text alternative. */
 export interface Picture {
-  /** Of all pictures of a page, only this one has it. */
+  /** Unique within the page. */
   id: string;
   title: string;
   description: string;
@@ -18,9 +18,9 @@ export interface Picture {
 }
 
 /**
- * Draws a chart as SVG that a page without scripts and inline styles can hold.
+ * Draws a chart as SVG for a page without scripts and inline styles.
  *
- * @param option nothing of it may be text of the service's; colours are the page's custom properties
+ * @param option must contain no text from the service; colours are the page's custom properties
  */
 export function drawChart(
   { id, title, description, width, height, className }: Picture,
@@ -33,18 +33,18 @@ export function drawChart(
     const content = drawn.slice(drawn.indexOf(">") + 1, drawn.lastIndexOf("</svg>"));
     return html`<svg class="${className}" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id}-title ${id}-text"><title id="${id}-title">${title}</title><desc id="${id}-text">${description}</desc>${trusted(clean(content))}</svg>`;
   } finally {
-    // It keeps a timer, which would keep the process.
+    // Its timer would keep the process alive.
     chart.dispose();
   }
 }
 
-/** Without what only a script would read, and without style attributes, which the page's policy forbids. */
+/** Removes attributes for scripts, and style attributes, which the page's policy forbids. */
 function clean(svg: string): string {
   return (
     svg
       .replace(/<style.*?<\/style>/gs, "")
       .replace(/ (?:class|style|pointer-events|ecmeta_\w+|xml:space|paint-order)="[^"]*"/g, "")
-      // Circles are drawn as arcs of radius 1, which rounding would spoil.
+      // Circles are arcs of radius 1, which rounding would distort.
       .replace(/ d="([^"A]*)"/g, (_, path: string) => ` d="${path.replace(/\d+\.\d+/g, roundedText)}"`)
       .replaceAll("></path>", "/>")
       .replace(/\n+/g, "\n")

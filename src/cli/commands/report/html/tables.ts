@@ -9,7 +9,7 @@ export interface BarTable {
   /** The heading of the values. */
   what: string;
   tally: Tally;
-  /** What the shares are of. */
+  /** The total for the shares. */
   whole: number;
   most: number;
   name?(value: string): Part;
@@ -28,12 +28,12 @@ export function barCard({ title, about, what, tally, whole, most, name = foreign
 `;
 }
 
-/** What the values that are shown leave open, so that the counts add up. */
+/** The counts of the values that are not shown, so that the counts add up. */
 function restRows({ top, distinct, others, unknown, uncounted }: Tally, shown: number, whole: number): Markup[] {
   const hidden = top.slice(shown).reduce((sum, { count }) => sum + count, others);
   const rest: [string, number][] = [
     [countText(distinct - shown, "other"), hidden],
-    ["not said", unknown],
+    ["unknown", unknown],
     ["not counted", uncounted],
   ];
   if (whole === 0) rest.push(["none", 0]);

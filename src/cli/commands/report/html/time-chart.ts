@@ -15,7 +15,7 @@ export interface TimeChart {
   color: string;
 }
 
-/** The same chart for wide and for narrow screens, since letters must not shrink; the page shows one of them. */
+/** The same chart for wide and for narrow screens, since text must not shrink; the page shows one of them. */
 const SIZES = [
   { className: "chart wide", suffix: "wide", width: 500, height: 200, labels: 6 },
   { className: "chart narrow", suffix: "narrow", width: 330, height: 180, labels: 3 },

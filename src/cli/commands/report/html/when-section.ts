@@ -5,16 +5,16 @@ import { html, type Markup } from "./markup.js";
 import { numbersTable } from "./tables.js";
 import { timeChart } from "./time-chart.js";
 
-/** More bars than this are too thin to be told apart on a narrow screen. */
+/** More bars than this are too thin to distinguish on a narrow screen. */
 const MOST_BARS = 54;
 
 /** When devices were first and last seen. */
 export function whenSection({ first_seen, last_seen }: Report): Markup {
   const bins = timeBins(first_seen, last_seen, MOST_BARS);
-  if (bins === undefined) return html`<section><h2>When</h2><p>No device says when it was seen.</p></section>`;
+  if (bins === undefined) return html`<section><h2>When</h2><p>No device has a time when it was seen.</p></section>`;
   const { unit, starts } = bins;
   const card = (id: string, title: string, counts: readonly number[], color: string, unknown: number) => {
-    const about = `Devices by ${unit}, UTC${unknown > 0 ? `; ${numberText(unknown)} do not say` : ""}`;
+    const about = `Devices by ${unit}, UTC${unknown > 0 ? `; ${numberText(unknown)} without a time` : ""}`;
     return html`<article class="card"><h3>${title}</h3><p class="about">${about}</p>${timeChart({ id, title, unit, starts, counts, color })}</article>
 `;
   };

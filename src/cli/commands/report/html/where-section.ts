@@ -6,7 +6,7 @@ import { shadeSteps, worldMap } from "./world-map.js";
 
 const MOST_COUNTRIES = 12;
 
-/** The map, and the countries behind it. */
+/** The map, and the table of countries. */
 export function whereSection(report: Report): Markup {
   return html`<section aria-labelledby="where"><h2 id="where">Where</h2>
 <div class="card"><h3>First and last seen</h3><p class="about">Countries by devices last seen there. Circles are places, by area; lines lead from where a device was first seen to where it was last seen.</p>

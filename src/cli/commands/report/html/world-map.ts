@@ -8,7 +8,7 @@ import { countryShapes, equalEarth } from "./world.js";
 const WORLD = "world";
 const WIDTH = 1080;
 const HEIGHT = 500;
-/** Shades of countries; as many countries have one as have another. */
+/** Shades of countries, each with the same number of countries. */
 const SHADES = 5;
 const MOST_PLACES = 150;
 const MOST_ROUTES = 40;
@@ -21,7 +21,7 @@ export function shadeSteps({ top }: Tally): number[] {
   return [...new Set(least)];
 }
 
-/** Countries by how many devices were last seen in them; places and the ways between first and last seen over it. */
+/** Countries by how many devices were last seen in them; places, and routes from first to last seen, on top. */
 export function worldMap({ countries, places, routes }: Report): Markup {
   registerMap(WORLD, countryShapes() as Parameters<typeof registerMap>[1]);
   const { top } = countries.last_seen;
@@ -41,7 +41,7 @@ export function worldMap({ countries, places, routes }: Report): Markup {
   return drawChart(picture, {
     geo: {
       map: WORLD,
-      // Nobody points at this map, so that nothing has to be turned back into degrees.
+      // The map is not interactive: positions are never converted back to degrees.
       projection: { project: equalEarth, unproject: (point: number[]) => point },
       regions,
       left: 4,
@@ -57,7 +57,7 @@ export function worldMap({ countries, places, routes }: Report): Markup {
 
 function describe(top: readonly { value: string; count: number }[]): string {
   const most = top.slice(0, 5).map(({ value, count }) => `${countryName(value)} ${numberText(count)}`);
-  return `Devices by the country that they were last seen in: ${most.join(", ") || "none is known"}. The table of countries has all of them.`;
+  return `Devices by the country that they were last seen in: ${most.join(", ") || "none known"}. The table of countries has all of them.`;
 }
 
 function routeSeries(routes: readonly RouteCount[]): object {
@@ -88,7 +88,7 @@ function placeSeries(places: readonly PlaceCount[]): object[] {
       .filter((place) => place[key] > 0)
       .map((place) => ({
         value: [place.longitude, place.latitude],
-        // The area tells the count, not the radius.
+        // The area shows the count, not the radius.
         symbolSize: 2 * (RADIUS.least + (RADIUS.most - RADIUS.least) * Math.sqrt(place[key] / most)),
       })),
   });

@@ -15,7 +15,7 @@ export function countryShapes() {
     geometry: { type: "MultiPolygon" as const, coordinates: polygonsOf(geometry).map((rings) => rings.map(unwrap)) },
     properties: { name: codeOf(id) },
   }));
-  // Nobody is seen there, and it would take a quarter of the map.
+  // Without Antarctica, which has no devices and takes a quarter of the map.
   return {
     type: "FeatureCollection" as const,
     features: features.filter(({ properties }) => properties.name !== "AQ"),
@@ -28,7 +28,7 @@ function polygonsOf(geometry: { type: string }): number[][][][] {
   return [];
 }
 
-/** A ring that goes over the date line goes on beyond 180 degrees, where it would otherwise leap across the map. */
+/** A ring across the date line continues beyond 180 degrees, instead of jumping across the map. */
 function unwrap(ring: readonly (readonly number[])[]): number[][] {
   let turns = 0;
   const unwrapped = ring.map(([longitude = 0, latitude = 0], index) => {

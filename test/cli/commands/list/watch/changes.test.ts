@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createTracker, type Reading } from "../../../../../src/cli/commands/list/watch/changes.js";
+import { createTracker, type TrackedPoll } from "../../../../../src/cli/commands/list/watch/changes.js";
 import { fc } from "../../../../helpers/properties.js";
 
 /** Items written as `id` or `id:state`. */
@@ -13,11 +13,11 @@ function told(words: string) {
     });
 }
 
-function reading(words: string, parts: Partial<Reading> = {}): Reading {
+function reading(words: string, parts: Partial<TrackedPoll> = {}): TrackedPoll {
   return { items: told(words), others: [], isWhole: true, isOnePage: true, ...parts };
 }
 
-function readAll(...readings: Reading[]): string[][] {
+function readAll(...readings: TrackedPoll[]): string[][] {
   const compare = createTracker();
   return readings.map((one) =>
     compare(one).map(({ type, json }) => {
