@@ -43,7 +43,7 @@ function section(command, { isShared }) {
     prose(command.description),
     command.arguments.length === 0 ? "" : table(["operand", ""], command.arguments.map(operandRow)),
     own.length === 0 ? "" : flagTable(own),
-    others.length === 0 ? "" : `Also, as told above: ${others.join(", ")}.`,
+    others.length === 0 ? "" : `Also, as described above: ${others.join(", ")}.`,
     command.examples.length === 0 ? "" : `\`\`\`sh\n${command.examples.join("\n")}\n\`\`\``,
   ];
 }

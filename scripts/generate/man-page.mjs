@@ -18,7 +18,7 @@ export function manPage(tree) {
     "[options]",
     ".SH DESCRIPTION",
     "Data goes to standard output, everything said to a person to standard error.",
-    "Every command tells its own flags with",
+    "Every command lists its own flags with",
     ".BR \\-\\-help .",
     ".SH COMMANDS",
     ...leaves(tree.commands).flatMap((one) => section(one, shared)),
@@ -49,7 +49,7 @@ function section(command, { isShared }) {
     ...prose(command.description),
     ...command.arguments.filter(({ description }) => description !== "").flatMap(operandItem),
     ...own.flatMap(flagItem),
-    ...(others.length === 0 ? [] : [".PP", `Also, as told below: ${roff(others.join(", "))}.`]),
+    ...(others.length === 0 ? [] : [".PP", `Also, as described below: ${roff(others.join(", "))}.`]),
     ...(command.examples.length === 0 ? [] : [".PP", "Examples:", ...verbatim(command.examples)]),
   ];
 }

@@ -154,7 +154,7 @@ export class McpProxy {
       return;
     }
     const flight = this.#flightOf(message);
-    onStep(`server: ${flight ? `answer to ${nameOf(flight.request)}` : "an answer that nobody waits for"}`);
+    onStep(`server: ${flight ? `answer to ${nameOf(flight.request)}` : "an answer without a pending request"}`);
     if (!flight) return;
     this.#hasAnswered = true;
     this.#learn(flight.request, message);

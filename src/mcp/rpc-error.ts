@@ -38,7 +38,7 @@ function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorC
   const { text } = error.data as { text?: unknown };
   if (status === 404 && hasSession) {
     return internal(
-      `the MCP server ${quote(url)} has ended the session, or was started anew (HTTP 404): restart this server in the host to begin a new session`,
+      `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP 404): restart this server in the host to begin a new session`,
       { status },
     );
   }

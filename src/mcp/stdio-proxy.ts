@@ -31,8 +31,7 @@ const FAREWELL_MS = 2000;
  * Passes messages between a host on a pipe and a server of streamable HTTP, whatever they are about, until the host ends
  * it, the signal fires, or the host's `initialize` is refused for a reason that asking again does not mend.
  *
- * @throws `AgentAuthError` where nothing could be done for the host, for want of a sign-in or the like; the host has been
- * told
+ * @throws `AgentAuthError` where nothing could be done for the host, such as a missing login; the host has the error too
  */
 export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   const { url, fetch, input, signal, mask, onTrouble, onStep, maxBytes = MAX_MESSAGE_BYTES } = options;

@@ -304,7 +304,7 @@ describe("agentauth mcp proxy to a server with sessions", () => {
     await expect(held).rejects.toThrow("127.0.0.1");
     await expect(client.listTools()).rejects.toThrow("the connection was refused");
     server = await startSessionServer({ port: server.port });
-    await expect(client.listTools()).rejects.toThrow("has ended the session, or was started anew");
+    await expect(client.listTools()).rejects.toThrow("has ended the session, or was restarted");
   });
 
   it.each([

@@ -8,7 +8,7 @@ export interface Writer {
   /**
    * Prints items. Wait for it before the next page: a slow reader slows the listing.
    *
-   * @throws `PipeClosed` when nobody reads any more
+   * @throws `PipeClosed` when the reader closed the pipe
    */
   write(items: readonly object[]): Promise<void>;
   /** Ends a list that is complete. */

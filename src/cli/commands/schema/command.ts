@@ -11,7 +11,7 @@ function declareSchema(registry: Registry): void {
   const rows = Object.entries(OUTPUT_TYPES).map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`);
   registry.root
     .command("schema")
-    .description("print the JSON Schema of what a command prints as JSON")
+    .description("Print the JSON Schema of a command's JSON output")
     .argument("[type]", "the type; without it the types are listed")
     .addHelpText(
       "after",

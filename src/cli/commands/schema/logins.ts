@@ -16,8 +16,8 @@ const LOGIN = {
   resource: text("the resource that the token is for, as it was sent"),
   issuer: address("the authorization server"),
   client_id: text("the client that the issuer knows"),
-  scope: orNull(text("the scopes, separated by blanks; null when the issuer did not tell")),
-  expires_at: orNull(time("the end of the access token; null when the issuer did not tell")),
+  scope: orNull(text("the scopes, separated by blanks; null if the issuer did not say")),
+  expires_at: orNull(time("the end of the access token; null if the issuer did not say")),
   signed_in_at: time("when a person signed in"),
   state: oneOf(["valid", "expired", "over"], "over: only a new sign-in helps"),
   refreshable: flag("whether the token can be renewed without a person"),
@@ -33,9 +33,9 @@ const STATUS = record(LOGIN);
 const TOKEN = record({
   access_token: text("the token; a secret"),
   token_type: oneOf(["Bearer", "DPoP"], "DPoP: good only with a proof of its key at every request (RFC 9449)"),
-  expires_at: orNull(time("its end; null when the issuer did not tell")),
+  expires_at: orNull(time("its end; null if the issuer did not say")),
   expires_in: orNull(integer("seconds until its end, when it was printed")),
-  scope: orNull(text("its scopes, separated by blanks; null when the issuer did not tell")),
+  scope: orNull(text("its scopes, separated by blanks; null if the issuer did not say")),
   resource: text("the resource that it is for"),
   issuer: address("the authorization server"),
 });
@@ -44,9 +44,9 @@ const EXCHANGED = record({
   access_token: text("the token, whatever its type; a secret"),
   issued_token_type: text("what it is (RFC 8693 section 3)"),
   token_type: text("how it is used: Bearer, or N_A for one that is no access token"),
-  expires_at: orNull(time("its end; null when the issuer did not tell")),
+  expires_at: orNull(time("its end; null if the issuer did not say")),
   expires_in: orNull(integer("seconds until its end, when it was printed")),
-  scope: orNull(text("its scopes, separated by blanks; null when the issuer did not tell")),
+  scope: orNull(text("its scopes, separated by blanks; null if the issuer did not say")),
   issuer: address("the authorization server"),
 });
 
@@ -62,8 +62,8 @@ const LOGOUT = record({
   profile: text("the profile"),
   account: orNull(text("the account that the login was for")),
   removed: flag("whether a login was kept here and is gone"),
-  told: orNull(flag("whether the issuer took it; null where it has no way to be told, or was not asked")),
-  error: orNull(text("why it is still kept, or why the issuer could not be told")),
+  told: orNull(flag("whether the issuer revoked it; null if it has no revocation endpoint, or no request was sent")),
+  error: orNull(text("why it is still stored, or why the revocation failed")),
 });
 
 const STEP = record(

@@ -98,7 +98,7 @@ function list(items: JsonSchema): JsonSchema {
   return { type: "array", items };
 }
 
-/** What `schema` was told. */
+/** The options of `schema`. */
 export interface SchemaOptions {
   type?: string;
 }
