@@ -121,8 +121,8 @@ describe("an API token", () => {
         expect(stderr).toBe(
           "base_url is set in profile default\n" +
             `warning: api_token is no longer set in profile default: its token was stored for ${bench.sandbox.baseUrl}\n` +
-            "hint: agentauth config set api_token - stores another one; " +
-            `if the same token is meant: agentauth config set api_token file:${file}\n`,
+            "hint: store another token with agentauth config set api_token -; " +
+            `to use the same token: agentauth config set api_token file:${file}\n`,
         );
         await run(["pools", "list", "--domain", "d"]);
         expect(seen).toEqual([undefined]);
@@ -147,7 +147,7 @@ describe("an API token", () => {
 
   it.each(["", "\n", "two words", "two\nlines\n"])("is refused from stdin as %j", async (stdin) => {
     const { code, stderr } = await run(["config", "set", "api_token", "-"], { stdin });
-    expect([code, stderr]).toEqual([2, expect.stringContaining("what came on stdin is not an API token")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("the text on stdin is not an API token")]);
     expect(existsSync(join(home, "tokens"))).toBe(false);
   });
 

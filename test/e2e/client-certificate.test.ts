@@ -83,7 +83,7 @@ describe.skipIf(!openssl)("a server that asks for a client certificate", () => {
     const discover = ["discover", `${origin()}/mcp`, "--ca-file", authority.ca, "--retries", "0"];
     const without = await runCli(discover);
     expect([without.code, callers]).toEqual([5, []]);
-    expect(without.stderr).toContain("wants a client certificate");
+    expect(without.stderr).toContain("requires a client certificate");
     await runCli([...discover, "--client-cert", mine.cert, "--client-key", mine.key]);
     expect(callers[0]).toBe("the agent");
     expect(new Set(callers).size).toBe(1);
@@ -92,7 +92,7 @@ describe.skipIf(!openssl)("a server that asks for a client certificate", () => {
   it("and gets none: exit 5, with the flag that helps", async () => {
     const { code, stdout, stderr } = await list();
     expect([code, stdout, callers]).toEqual([5, "", []]);
-    expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+: .* wants a client certificate \(ERR_SSL_\w*ALERT/);
+    expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+: .* requires a client certificate does \(ERR_SSL_\w*ALERT/);
     expect(stderr).toContain("\nhint: --client-cert <file> gives a client certificate");
   });
 
@@ -135,7 +135,7 @@ describe.skipIf(!openssl)("a client certificate that cannot be used is refused b
     ["there is a key alone", () => ["--client-key", mine.key], /and no client certificate/],
     ["there is no such file", () => ["--client-cert", "/nowhere.pem", "--client-key", mine.key], /cannot be read/],
     ["there is no such key", () => ["--client-cert", mine.cert, "--client-key", "/nowhere.key"], /is not there/],
-    ["it is none", () => ["--client-cert", mine.key, "--client-key", mine.key], /contains no PEM certificate/],
+    ["it is none", () => ["--client-cert", mine.key, "--client-key", mine.key], /holds no PEM certificate/],
     ["the key is none", () => ["--client-cert", mine.cert, "--client-key", privateCopy()], /holds no private key/],
   ])("where %s", async (_what, args, words) => {
     const { code, stderr } = await refused(args());

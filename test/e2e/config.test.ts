@@ -126,7 +126,7 @@ describe("settings", () => {
     [
       "a profile of the sandbox's name",
       '{"profiles": {"sandbox": {}}}',
-      /the profile sandbox stands for the sandbox that is running/,
+      /the profile sandbox is reserved for the running sandbox/,
     ],
     [
       "a token in clear",
@@ -318,7 +318,7 @@ describe("profiles", () => {
     const { code, stderr } = await run(["config", "set", "pool", "p", "--profile", "sandbox"]);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining("the profile sandbox stands for the sandbox that is running"),
+      expect.stringContaining("the profile sandbox is reserved for the running sandbox"),
     ]);
     expect(await run(["devices", "list", "--profile", "sandbox"])).toMatchObject({
       code: 2,

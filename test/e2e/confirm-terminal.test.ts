@@ -18,7 +18,7 @@ describe.skipIf(!hasTerminal)("a question on a terminal", () => {
     const answer = await fetch(address, { redirect: "manual" });
     run.type(`${answer.headers.get("location")}\n`);
     expect(await run.ended).toBe(0);
-    expect(run.out()).toContain("signed in at");
+    expect(run.out()).toContain("\nlogged in at");
   });
 
   it("is not asked by mcp proxy, to which what is typed is for the server", async () => {

@@ -35,7 +35,7 @@ describe("doctor", () => {
     const { code, stdout, stderr } = await run();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^agentauth \d+\.\d+\.\d+, Node v/);
-    expect(stdout).toContain(`${home} (AGENTAUTH_HOME), not there yet`);
+    expect(stdout).toContain(`${home} (AGENTAUTH_HOME), does not exist yet`);
     expect(stdout).not.toMatch(/^failed/m);
     expect(stderr).toMatch(/^\d+ checks: 0 failed, /);
     expect(existsSync(home)).toBe(false);
@@ -202,7 +202,7 @@ describe("doctor and status at a service", () => {
     expect([plain.code, plain.stderr]).toEqual([
       4,
       `profile default (default), store file (default): ${home}, readable by you alone\n` +
-        "nobody is signed in; agentauth login <mcp_url>\n" +
+        "Not logged in. Run: agentauth login <mcp_url>\n" +
         "Nothing is set up here yet. To look around without an account: agentauth demo\n" +
         "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>\n" +
         "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt\n",

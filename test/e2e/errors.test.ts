@@ -184,7 +184,7 @@ describe("the service says no: exit 6", () => {
       [/\/api\/v1\/nope/],
     );
     await expectError(["api", "GET", "device"], { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
-      /hint: paths begin with \/api\/v1, such as \/api\/v1\/device/,
+      /hint: paths start with \/api\/v1, such as \/api\/v1\/device/,
     ]);
   });
 });
@@ -260,6 +260,6 @@ describe("the local store: exit 8", () => {
     const env = { AGENTAUTH_HOME: "/proc/nowhere" };
     const { code, stdout, stderr } = await runCli(["config", "set", "pool", "p"], { env });
     expect([code, stdout]).toEqual([8, ""]);
-    expect(stderr).toMatch(/^error: the folder \/proc\/nowhere cannot be created .*\nhint: set AGENTAUTH_HOME/);
+    expect(stderr).toMatch(/^error: the folder \/proc\/nowhere cannot be made .*\nhint: set AGENTAUTH_HOME/);
   });
 });

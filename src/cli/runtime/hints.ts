@@ -1,6 +1,6 @@
 import { type AgentAuthError, withHint } from "../../errors.js";
 
-const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or keep one: agentauth config set api_token - < token.txt";
+const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
 
 /** The library's hints that name its own options or none, and what they are on the command line. */
 const IN_FLAGS: Readonly<Record<string, string>> = {
