@@ -95,7 +95,7 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
 };
 
-/** The profile that stands for the sandbox that is running. It is never written down. */
+/** The profile that is reserved for the running sandbox. It is never written down. */
 export const SANDBOX_PROFILE = "sandbox";
 
 export function isProfileKey(key: string): key is keyof Profile {
@@ -174,7 +174,7 @@ function checkConfig(value: unknown, file: SettingsFile): Config {
 function checkProfile(name: string, entries: unknown, file: SettingsFile): void {
   if (!isProfileName(name)) throw invalid(file, `${quote(name)} is not a valid profile name`, "profiles", name);
   if (name === SANDBOX_PROFILE)
-    throw invalid(file, `the profile ${name} stands for the sandbox that is running`, "profiles", name);
+    throw invalid(file, `the profile ${name} is reserved for the running sandbox`, "profiles", name);
   if (!isJsonObject(entries)) throw invalid(file, `profiles.${name} must be an object`, "profiles", name);
   for (const [key, value] of Object.entries(entries)) {
     if (!isProfileKey(key)) {
