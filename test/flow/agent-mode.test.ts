@@ -57,7 +57,7 @@ it("a login without a terminal does not wait either, unless a flag or BROWSER sa
   const text = await me.run(["login", me.url, "-o", "text"]);
   expect(text.stdout).toMatch(/^http:\S+\/authorize\S+\n$/);
   const reached = await me.run(["login", me.url], { env: { BROWSER: FETCH_BROWSER } });
-  expect(reached.stderr).toContain("signed in at");
+  expect(reached.stderr).toContain("logged in at http");
 });
 
 it("a browser that is named is opened, and the token is the bare token", async () => {

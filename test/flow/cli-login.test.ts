@@ -166,14 +166,14 @@ describe("agentauth login, status and logout", () => {
   it("signs in, is seen as a new device, and signs out", async () => {
     const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
     expect([login.code, login.stdout]).toEqual([0, ""]);
-    expect(login.stderr).toMatch(/^signed in at http:.*, the token expires at \d{4}-/m);
+    expect(login.stderr).toMatch(/^logged in at http:.*, the token expires at \d{4}-/m);
     const devices = await me.run([...desk.devices, "--title", "agentauth*", "-o", "json"]);
     const { client } = await me.grant();
     const details = expect.objectContaining({ redirect_uris: [client.redirectUri] });
     const device = { title: "agentauth", status: "active", session_type: "mcp", dynamic_client_details: details };
     expect(JSON.parse(devices.stdout)).toContainEqual(expect.objectContaining(device));
     const out = await me.run(["logout", url]);
-    expect(out).toMatchObject({ code: 0, stdout: "", stderr: `signed out of ${url}\n` });
+    expect(out).toMatchObject({ code: 0, stdout: "", stderr: `logged out of ${url}\n` });
     expect(me.asked().at(-1)).toBe("GET /<pool>/end_session 303");
     expect(await me.grants()).toEqual([]);
     expect((await me.run(["token", url])).code).toBe(4);
@@ -209,8 +209,8 @@ describe("agentauth login, status and logout", () => {
     await me.signIn();
     await me.run(["token", other, ...SIGN_IN]);
     expect(linesOf((await me.run(["logout", "--all"])).stderr).sort()).toEqual([
-      `signed out of ${url}`,
-      `signed out of ${other}`,
+      `logged out of ${url}`,
+      `logged out of ${other}`,
     ]);
     expect(await me.grants()).toEqual([]);
     expect(await me.run(["logout", url])).toMatchObject({ code: 0, stderr: `not logged in at ${url}\n` });
@@ -222,7 +222,9 @@ describe("agentauth login, status and logout", () => {
     const { code, stderr } = await me.run(["logout", url]);
     desk.sandbox.faults.clear();
     expect([code, await me.grants()]).toEqual([0, []]);
-    expect(stderr).toMatch(/^warning: signed out of \S+ locally, but revocation failed/);
+    expect(stderr).toMatch(
+      /^warning: logged out of \S+ locally, but revocation failed \(.+\): the token stays valid until it expires$/m,
+    );
   });
 });
 

@@ -27,9 +27,9 @@ describe("agentauth discover", () => {
       expect.stringMatching(/\/\.well-known\/oauth-authorization-server\/pool_\w+ 404: no document here$/),
     ]);
     const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
-    expect(facts).toContain(`\nissuer       ${issuer}\n`);
-    expect(facts).toContain(`\nregisters at ${issuer}/register\n`);
-    expect(facts).toContain("\nscopes       mcp reports:read\n");
+    expect(facts).toContain(`\nissuer         ${issuer}\n`);
+    expect(facts).toContain(`\nregistration   ${issuer}/register\n`);
+    expect(facts).toContain("\nscopes         mcp reports:read\n");
     expect(me.asked().every((request) => /well-known| \/mcp /.test(request))).toBe(true);
   });
 

@@ -51,7 +51,7 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     await press("Allow");
     await page.getByRole("heading", { name: "You are logged in" }).waitFor();
     expect(await ended()).toBe(0);
-    expect(said()).toContain(`signed in at ${desk.url}`);
+    expect(said()).toContain(`logged in at ${desk.url}`);
     expect((await me.grant()).tokens.scope).toBe("mcp reports:read");
     expect(JSON.parse((await me.run(["mcp", "call", desk.url, "whoami"])).stdout)).toMatchObject({ subject: "alice" });
   });

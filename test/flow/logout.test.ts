@@ -19,7 +19,7 @@ afterEach(() => desk.sandbox.faults.clear());
 describe("agentauth logout", () => {
   it("prints nothing on standard output unless a form is asked for", async () => {
     await me.signIn();
-    expect(await me.run(["logout", url])).toMatchObject({ code: 0, stdout: "", stderr: `signed out of ${url}\n` });
+    expect(await me.run(["logout", url])).toMatchObject({ code: 0, stdout: "", stderr: `logged out of ${url}\n` });
   });
 
   it("tells programs what became of it, also where nobody was signed in", async () => {
@@ -30,7 +30,7 @@ describe("agentauth logout", () => {
     const second = await me.run(["logout", url, "-o", "json"]);
     expect([second.code, JSON.parse(second.stdout)]).toEqual([0, [{ ...out, removed: false, told: null }]]);
     const all = await me.run(["logout", "--all", "--json"]);
-    expect([all.code, all.stdout, all.stderr]).toEqual([0, "[]\n", "nobody is signed in\n"]);
+    expect([all.code, all.stdout, all.stderr]).toEqual([0, "[]\n", "not logged in\n"]);
   });
 
   it("names the profile, and leaves those of others", async () => {
@@ -48,7 +48,9 @@ describe("agentauth logout", () => {
     const { code, stdout, stderr } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
     expect(JSON.parse(stdout)).toMatchObject([{ removed: true, told: false, error: expect.stringMatching(/\w/) }]);
-    expect(stderr).toMatch(/^warning: signed out of \S+ locally, but revocation failed \(.+\), so the token lives/);
+    expect(stderr).toMatch(
+      /^warning: logged out of \S+ locally, but revocation failed \(.+\): the token stays valid until it expires$/m,
+    );
   });
 
   it("waits for no issuer that is silent, and is done all the same", async () => {

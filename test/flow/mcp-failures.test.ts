@@ -38,7 +38,7 @@ describe("a failure of mcp tools and mcp call", () => {
   ])("of %s: a server that does not answer is given up after --timeout", async (_, args) => {
     desk.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "mcp", times: 0 });
     const { exit, name, message, hint } = await failureOf([...args(url), "--timeout", "1", "--retries", "0"]);
-    expect([exit, name, message]).toEqual([5, "timeout", `${new URL(url).host}: no answer in 1 s`]);
+    expect([exit, name, message]).toEqual([5, "timeout", `${new URL(url).host}: no response in 1 s`]);
     expect(hint).toBe("--timeout <seconds> allows more time");
   });
 

@@ -99,7 +99,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     expect([first.code, first.stdout]).toEqual([0, "access-as-1\n"]);
     expect((await run(["token", URL_OF_MCP, "--force-refresh"])).stdout).toBe("access-as-2\n");
     expect((await run(["request", URL_OF_MCP, "--method", "POST", "--data", "{}"])).stdout).toContain('"ok":true');
-    expect((await run(["logout", URL_OF_MCP])).stderr).toContain("signed out");
+    expect((await run(["logout", URL_OF_MCP])).stderr).toContain("logged out of https://mcp.test/mcp\n");
     expect((await run(["token", URL_OF_MCP, ...SIGN_IN])).code).toBe(3);
     expect(new Set(tunnels)).toEqual(new Set(["mcp.test:443"]));
   });

@@ -107,7 +107,7 @@ describe("the library at an authorization server that others wrote", () => {
   it("signs out by revocation, after which the server takes the token no more", async () => {
     const agent = agentWith();
     const { value } = await agent.token(demo.mcpUrl);
-    expect(await agent.logout(demo.mcpUrl)).toEqual({ removed: true, told: true });
+    expect(await agent.logout(demo.mcpUrl)).toEqual({ removed: true, revoked: true });
     const revoked = demo.to("/revoke");
     expect(revoked.map(({ status }) => status)).toEqual([200, 200]);
     const [refreshToken, accessToken] = revoked.map(({ body }) => body["token"]);
@@ -198,7 +198,7 @@ describe("the built program there", () => {
     expect(renewed.stdout).not.toBe(first.stdout);
     expect(demo.to("/token").map(({ body }) => body["grant_type"])).toEqual(["authorization_code", "refresh_token"]);
     const out = await run("logout", demo.mcpUrl);
-    expect([out.code, out.stderr]).toEqual([0, `signed out of ${demo.mcpUrl}\n`]);
+    expect([out.code, out.stderr]).toEqual([0, `logged out of ${demo.mcpUrl}\n`]);
     expect(demo.to("/revoke").map(({ status }) => status)).toEqual([200, 200]);
     expect((await run("status", demo.mcpUrl)).code).toBe(4);
     expect(demo.to("/authorize")).toHaveLength(1);

@@ -231,7 +231,7 @@ const secrets: HostileCase[] = [
     cliOnly: true,
     prints: ["access-token"],
     arrange: (kit) => kit.keep(),
-    says: ["renewing the token", /^> POST \S+\/token$/m, /^< 200 \S+\/token in /m],
+    says: [/^refreshing the token for \S+ at \S+\/token$/m, /^> POST \S+\/token$/m, /^< 200 \S+\/token in /m],
   },
   {
     id: "O3a",

@@ -377,14 +377,14 @@ const documents: HostileCase[] = [
     "an authorization endpoint that brings a redirect_uri of its own",
     "authorization_endpoint",
     "https://as.example/a?redirect_uri=https://evil.example",
-    "must not bring a redirect_uri parameter",
+    "must not contain the parameter redirect_uri",
   ),
   bad(
     "M16b",
     "an authorization endpoint that brings a state of its own",
     "authorization_endpoint",
     "https://as.example/a?state=x",
-    "must not bring a state parameter",
+    "must not contain the parameter state",
   ),
   taken(
     "M17a",
