@@ -88,7 +88,7 @@ describe("hints name what the command line has", () => {
   });
 
   it.each<[string, ErrorClass, string]>([
-    ["timeout", "partial", "go on with: agentauth devices list --offset 5"],
+    ["timeout", "partial", "continue with: agentauth devices list --offset 5"],
     ["login_required", "auth", "agentauth login https://mcp.example"],
     ["rate_limited", "unavailable", "call again later, or allow more time"],
     ["x", "remote", "constructor"],

@@ -49,7 +49,7 @@ describe("help is on stdout, exit 0", () => {
   it("says of the filters that they are applied here", async () => {
     const { stdout } = await runCli(["devices", "list", "--help"]);
     expect(stdout.replace(/\s+/g, " ")).toMatch(
-      /--status <status> only these \(filtered here, after reading the whole list\)/,
+      /--status <status> Filter by status \(client-side, after reading the whole list\)/,
     );
   });
 });

@@ -75,14 +75,14 @@ describe("how much of a list", () => {
     expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(0, 5));
     const { pool } = bench.sandbox.ids;
     expect(stderr).toBe(
-      `shown 5 of 60; go on with: agentauth devices list --pool ${pool} -o id --offset 5 --limit 5\n`,
+      `shown 5 of 60; continue with: agentauth devices list --pool ${pool} -o id --offset 5 --limit 5\n`,
     );
   });
 
   it("--offset, told as a range of the whole list", async () => {
     const { stdout, stderr } = await bench.run([...bench.devices, "--offset", "10", "--limit", "5", "-o", "id"]);
     expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(10, 15));
-    expect(stderr).toMatch(/^shown 11 to 15 of 60; go on with: .* --offset 15 --limit 5\n$/);
+    expect(stderr).toMatch(/^shown 11 to 15 of 60; continue with: .* --offset 15 --limit 5\n$/);
   });
 
   it("no word about going on where the list has ended, or with --quiet", async () => {
@@ -145,7 +145,7 @@ describe("choosing", () => {
     const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
     expect(linesOf(stdout)).toEqual(active.slice(0, 3).map(({ id }) => id));
     expect(stderr).toMatch(
-      /^the first 3 match \(--status: filtered here, after reading\); go on with: .* --limit 3\n$/,
+      /^the first 3 match \(--status: filtered here, after reading\); continue with: .* --limit 3\n$/,
     );
     expect(bench.asked() - before).toBeLessThan(6);
   });
@@ -158,7 +158,7 @@ describe("choosing", () => {
     for (let parts = 0; parts <= expected.length / 7; parts++) {
       const { stdout, stderr } = await bench.run(args);
       found.push(...linesOf(stdout));
-      const next = /; go on with: agentauth (.*)\n$/.exec(stderr)?.[1];
+      const next = /; continue with: agentauth (.*)\n$/.exec(stderr)?.[1];
       if (next === undefined) break;
       args = next.split(" ");
     }

@@ -56,7 +56,7 @@ describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
         .map((line) => line.split(" ")[0]),
     ).toEqual(allIds(bench.sandbox).slice(0, 50));
     expect(pager.told().argv).toEqual(["two words"]);
-    expect(run.lines()).toEqual(["the pager has ended", expect.stringMatching(/^shown 50 of 60; go on with: /)]);
+    expect(run.lines()).toEqual(["the pager has ended", expect.stringMatching(/^shown 50 of 60; continue with: /)]);
   });
 
   it("gives the pager none of our secrets, and less its options", async () => {
@@ -138,7 +138,7 @@ describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
   it("neither is one that cannot be split into words, or that fails", async () => {
     const unsplit = list(["-o", "id"], { PAGER: "less 'x" });
     expect(await unsplit.ended).toBe(0);
-    expect(unsplit.out()).toContain('warning: PAGER "less \'x" is not a command');
+    expect(unsplit.out()).toContain('warning: PAGER "less \'x" is not a valid command; printing without a pager');
     expect(unsplit.out()).toContain(allIds(bench.sandbox).at(-1));
     const failing = list(["-o", "id"], { PAGER: makePager("process.exit(3);").command });
     expect(await failing.ended).toBe(0);
@@ -166,7 +166,7 @@ describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
     expect(run.lines().slice(-3)).toEqual([
       expect.stringContaining("the pager has ended"),
       "error: ended by SIGINT",
-      expect.stringMatching(/^hint: go on with: .* --offset 30$/),
+      expect.stringMatching(/^hint: continue with: .* --offset 30$/),
     ]);
   });
 
@@ -197,7 +197,7 @@ describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
     expect(run.lines()).toEqual([
       "the pager has ended",
       expect.stringMatching(/^error: .*HTTP 503/),
-      expect.stringMatching(/^hint: go on with: .* --offset 30$/),
+      expect.stringMatching(/^hint: continue with: .* --offset 30$/),
     ]);
   });
 

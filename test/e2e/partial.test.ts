@@ -56,7 +56,7 @@ describe("a list that ends in the middle: exit 7", () => {
       status: 503,
       retryable: true,
     });
-    expect(error["hint"]).toMatch(/^go on with: agentauth devices list .* --offset 90$/);
+    expect(error["hint"]).toMatch(/^continue with: agentauth devices list .* --offset 90$/);
   });
 
   it("goes on to the limit that was set, from the offset that was set, with the filters that were set", async () => {
@@ -108,7 +108,7 @@ describe("a list that ends in the middle: exit 7", () => {
     bench.sandbox.faults.add({ kind: "omit-pagination", after: 2, path: "device" });
     const { code, stdout, stderr } = await bench.run(args);
     expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(0, 60)]);
-    expect(stderr).toMatch(/hint: go on with: agentauth devices list .* --offset 60$/m);
+    expect(stderr).toMatch(/hint: continue with: agentauth devices list .* --offset 60$/m);
     bench.sandbox.faults.clear();
     bench.sandbox.faults.add({ kind: "omit-pagination", path: "device" });
     expect(await bench.run(args)).toMatchObject({ code: 3, stdout: "" });

@@ -130,7 +130,7 @@ describe("agentauth devices report --html", () => {
     const { code, stderr } = await bench.run([...report, "--html", "out.html"], { cwd });
     expect(code).toBe(2);
     expect(stderr).toBe(
-      'error: --html "out.html" is there already\nhint: name another file, or replace it with --force\n',
+      'error: --html "out.html" already exists\nhint: give another file, or overwrite it with --force\n',
     );
     expect([bench.asked(), readFileSync(join(cwd, "out.html"), "utf8")]).toEqual([before, "mine"]);
     expect((await bench.run([...report, "--html", "out.html", "--force"], { cwd })).code).toBe(0);

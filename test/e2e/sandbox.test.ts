@@ -179,13 +179,13 @@ describe("demo", () => {
       "The domains of an account",
       "The pools of a domain",
       "Sorted by the service",
-      "Filtered here",
+      "Filtered client-side",
       "What was requested",
     ]) {
       expect(stdout).toContain(`# ${title}\n`);
     }
     expect(stdout).toMatch(/^\$ agentauth devices list --pool pool_\w+ --sort last_seen:desc --limit 5$/m);
-    expect(stdout).toMatch(/^shown 5 of 1200; go on with: /m);
+    expect(stdout).toMatch(/^shown 5 of 1200; continue with: /m);
     expect(stdout).toMatch(/^Survived: HTTP 503, .*HTTP 429/m);
     expect(stdout).toContain("All 1200 devices arrived in order, none twice, with four pages in flight.\n");
     expect(stdout).not.toMatch(/<CLIENT_SECRET>|sandbox_/);

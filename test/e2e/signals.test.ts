@@ -22,7 +22,7 @@ describe("signals", () => {
     bench.sandbox.faults.add(slow);
     const { code, stdout, stderr } = await bench.run(args(), { signalAfter: { characters: 400, signal } });
     expect(code).toBe(expected);
-    expect(stderr).toMatch(new RegExp(`^error: ended by ${signal}\\nhint: go on with: agentauth devices list `));
+    expect(stderr).toMatch(new RegExp(`^error: ended by ${signal}\\nhint: continue with: agentauth devices list `));
     bench.sandbox.faults.clear();
     const rest = await runHint(stderr, bench.env);
     expect([...linesOf(stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox));

@@ -65,7 +65,7 @@ describe.skipIf(!script)("on a terminal", () => {
     expect(lines[0]).toMatch(/^ID +TITLE +STATUS +SESSION +LAST SEEN/);
     expect(lines.slice(1, 4).map((line) => line.split(" ")[0])).toEqual(allIds(bench.sandbox).slice(0, 3));
     for (const line of lines.slice(1, 4)) expect(line).toMatch(/ \d+ (second|minute|hour|day|month|year)s? ago /);
-    expect(lines[4]).toMatch(/^shown 3 of 60; go on with: /);
+    expect(lines[4]).toMatch(/^shown 3 of 60; continue with: /);
   });
 
   it.each<[string, string[], Record<string, string>]>([
@@ -139,7 +139,10 @@ describe.skipIf(!script)("on a terminal", () => {
     const { code, lines } = await onTerminal(["config", "set", "api_token", "-", "--no-input"]);
     expect([code, lines]).toEqual([
       2,
-      [expect.stringContaining("nothing may be asked"), expect.stringContaining("api_token - < token.txt")],
+      [
+        "error: the API token must come from stdin, which is a terminal, and prompts are disabled",
+        expect.stringContaining("api_token - < token.txt"),
+      ],
     ]);
   });
 });

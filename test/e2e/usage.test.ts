@@ -96,7 +96,7 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     [
       "one word too many",
       ["devices", "list", "extra"],
-      "too many arguments for 'list'",
+      'unexpected argument "extra"',
       "see agentauth devices list --help",
     ],
     [
@@ -138,7 +138,7 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     [
       "an unknown profile",
       [...LIST, "--profile", "stagin"],
-      'unknown profile "stagin" (--profile)',
+      'there is no profile "stagin" (--profile)',
       "agentauth config set base_url <url> --profile stagin",
     ],
     ["a profile that cannot be", [...LIST, "--profile", "a b"], '--profile "a b" is not a valid profile name', ""],
@@ -153,21 +153,21 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       "a path that climbs",
       ["api", "GET", "/a/../b", "--base-url", "https://agentauth.example"],
       'path "/a/../b" must begin with',
-      "path alone",
+      "give only the path; pass parameters with -f name=value",
     ],
     ["half a field", ["api", "GET", "/x", "-f", "pool_id"], '-f "pool_id" is not name=value', "pool_id=<pool_id>"],
     ["a tree as CSV", ["tree", "--account", "a", "-o", "csv"], 'tree does not support the format "csv"', "json"],
     [
       "a proxy that is none",
       [...LIST, "--proxy", "ftp://x"],
-      '--proxy "ftp://x" is not an http:// or https:// URL',
+      '--proxy "ftp://x" is not an http:// or https:// address',
       "",
     ],
     ["authorities that are not there", [...LIST, "--ca-file", "/nowhere"], '--ca-file "/nowhere" cannot be read', ""],
     [
       "authorities that are none",
       [...LIST, "--ca-file", "/etc/hostname"],
-      '--ca-file "/etc/hostname" contains no PEM certificate',
+      '--ca-file "/etc/hostname" holds no PEM certificate',
       "",
     ],
     [

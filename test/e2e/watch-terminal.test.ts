@@ -37,7 +37,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     const lines = screenOf(run.out());
     expect(lines[0]).toMatch(/^ID +TITLE +STATUS/);
     expect(ids(lines)).toEqual(allIds(bench.sandbox));
-    expect(lines[7]).toMatch(/^6 devices at \d\d:\d\d:\d\d, every 1s, Ctrl-C ends$/);
+    expect(lines[7]).toMatch(/^6 devices at \d\d:\d\d:\d\d, every 1s, Ctrl-C to stop$/);
     expect(lines.slice(8).join("").replace("^C", "")).toBe("");
   });
 
@@ -82,11 +82,11 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     const run = watch(["--retries", "0"]);
     await until(() => drawn(run) >= 1);
     bench.sandbox.faults.add({ kind: "status", status: 503, times: 2 });
-    await run.shows("can be read again");
+    await run.shows("polling works again");
     run.signal("SIGINT");
     expect(await run.ended).toBe(130);
     const lines = screenOf(run.out());
-    expect(lines[0]).toMatch(/^warning: the list cannot be read: .*HTTP 503.*trying again/);
+    expect(lines[0]).toMatch(/^warning: the list cannot be read: .*HTTP 503.*; next attempt in \ds$/);
     expect(lines.filter((line) => line.includes("cannot be read"))).toHaveLength(1);
     expect(ids(lines)).toEqual(allIds(bench.sandbox));
     expect(lines.filter((line) => line.startsWith("ID "))).toHaveLength(1);

@@ -216,7 +216,7 @@ describe("--until", () => {
     expect(JSON.parse(stderr).error).toMatchObject({
       code: "timeout",
       class: "unavailable",
-      message: "--watch-timeout 3s is over, and --until does not hold",
+      message: "--watch-timeout 3s expired, and --until does not hold",
       hint: expect.stringContaining("--watch-timeout"),
     });
   });
@@ -247,9 +247,7 @@ describe("between two readings", () => {
     bench.sandbox.faults.add(fault);
     await run.until(() => run.err().includes("polling works again"));
     expect(await run.end()).toBe(130);
-    expect(run.err()).toMatch(
-      /^warning: the list cannot be read: .*; next attempt in \ds first\npolling works again\n$/,
-    );
+    expect(run.err()).toMatch(/^warning: the list cannot be read: .*; next attempt in \ds\npolling works again\n$/);
     expect(run.events()).toHaveLength(60);
   });
 
@@ -257,8 +255,8 @@ describe("between two readings", () => {
     const run = watch(quick);
     await run.until(() => run.events().length === 60);
     bench.sandbox.faults.add({ kind: "status", status: 429, retryAfter: "4", times: 1 });
-    await run.until(() => run.err().includes("next attempt in 4s first"));
-    await run.until(() => run.err().includes("can be read again"));
+    await run.until(() => run.err().includes("next attempt in 4s"));
+    await run.until(() => run.err().includes("polling works again"));
     await run.end();
     const log = bench.sandbox.requests;
     const refused = log.findLastIndex(({ status }) => status === 429);
@@ -272,7 +270,7 @@ describe("between two readings", () => {
     await way.close();
     await run.until(() => run.err().includes("cannot be read"));
     await way.reopen();
-    await run.until(() => run.err().includes("can be read again"));
+    await run.until(() => run.err().includes("polling works again"));
     expect([await run.end(), run.events().length]).toEqual([130, 60]);
     await way.close();
   });
@@ -312,14 +310,14 @@ describe("between two readings", () => {
   it("--watch-timeout also ends a reading that hangs", async () => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
     const { code, stderr } = await bench.run([...bench.devices, "--watch", "--watch-timeout", "1"]);
-    expect([code, stderr]).toEqual([5, expect.stringContaining("--watch-timeout 1s is over")]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("--watch-timeout 1s expired")]);
   });
 });
 
 describe("flags that make no sense with --watch", () => {
   it.each<[string, string[], string]>([
-    ["--until alone", ["--until", "true"], "--until is about a list that is watched"],
-    ["--watch-timeout alone", ["--watch-timeout", "5"], "--watch-timeout is about a list that is watched"],
+    ["--until alone", ["--until", "true"], "--until needs --watch"],
+    ["--watch-timeout alone", ["--watch-timeout", "5"], "--watch-timeout needs --watch"],
     ["-o csv", ["--watch", "-o", "csv"], "-o csv does not work with --watch"],
     ["--json", ["--watch", "--json"], "--json does not work with --watch"],
     ["-o table in a pipe", ["--watch", "-o", "table"], "-o table with --watch needs a terminal"],

@@ -133,7 +133,7 @@ export async function runHint(
   env: Record<string, string>,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const text = stderr.startsWith("{") ? `hint: ${JSON.parse(stderr).error.hint}` : stderr;
-  const command = /^hint: go on with: (.*)$/m.exec(text)?.[1];
+  const command = /^hint: continue with: (.*)$/m.exec(text)?.[1];
   if (command === undefined) throw new Error(`no hint in ${stderr}`);
   const script = `agentauth() { "${process.execPath}" "${BIN}" "$@"; }\n${command}`;
   const child = spawn("sh", ["-c", script], { env: cleanEnv(env), stdio: "pipe" });

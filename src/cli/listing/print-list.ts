@@ -92,5 +92,5 @@ function withResume(thrown: unknown, { options, format, end }: Printing, argv: r
     );
   }
   const left = options.limit === undefined ? undefined : options.limit - end.matched;
-  return withHint(thrown, `go on with: ${resumeCommand(argv, thrown.resume, left)}`);
+  return withHint(thrown, `continue with: ${resumeCommand(argv, thrown.resume, left)}`);
 }

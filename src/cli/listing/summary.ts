@@ -69,7 +69,7 @@ export function reportEnding(
     io.say(`${summary}${end.left === undefined ? "" : howToContinue(end.left, options, argv)}`);
     if (matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
   } else if (verdict?.next !== undefined) {
-    io.say(`${shown} of ${total ?? "more"}; go on with: ${resumeCommand(argv, verdict.next, options.limit)}`);
+    io.say(`${shown} of ${total ?? "more"}; continue with: ${resumeCommand(argv, verdict.next, options.limit)}`);
   } else {
     io.verbose(`${shown}${total === undefined ? "" : ` of ${total}`}`);
   }
@@ -78,7 +78,7 @@ export function reportEnding(
 
 function howToContinue({ offset, again }: Position, { limit }: ListFlags, argv: readonly string[]): string {
   const repeated = again > 0 ? `; the service listed ${again} items twice there, which may come again` : "";
-  return `${repeated}; go on with: ${resumeCommand(argv, offset, limit)}`;
+  return `${repeated}; continue with: ${resumeCommand(argv, offset, limit)}`;
 }
 
 function reportChanges({ drift, verdict }: ListEnding, io: CommandContext["io"]): void {

@@ -13,8 +13,7 @@ const IN_FLAGS: Readonly<Record<string, string>> = {
     "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",
   "ask for smaller pages": "ask for smaller pages with --page-size <n>",
   "allow more with maxPages": "begin further on with --offset <n>, or take larger pages with --page-size <n>",
-  "use 127.0.0.1, or set allowNonLoopback if that is what you want":
-    "use 127.0.0.1, or give --allow-non-loopback if that is what you want",
+  "use 127.0.0.1, or set allowNonLoopback": "use 127.0.0.1, or give --allow-non-loopback",
 };
 
 /** What helps where the library says nothing. */

@@ -54,7 +54,7 @@ const PARTIAL = {
   cliOnly: true,
   outcome: "partial",
   retries: false,
-  says: ["go on with: agentauth devices list", "--offset 2"],
+  says: ["continue with: agentauth devices list", "--offset 2"],
 } as const;
 const REFUSED = { outcome: "refused", retries: false } as const;
 
