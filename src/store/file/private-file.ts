@@ -29,7 +29,7 @@ export function makePrivateFolder(path: string): void {
     makeFolders(path);
   } catch (cause) {
     throw storeError(
-      `the folder ${path} cannot be made`,
+      `the folder ${path} cannot be created`,
       cause,
       "set AGENTAUTH_HOME to a folder that you can write to",
     );
