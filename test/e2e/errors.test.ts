@@ -260,6 +260,6 @@ describe("the local store: exit 8", () => {
     const env = { AGENTAUTH_HOME: "/proc/nowhere" };
     const { code, stdout, stderr } = await runCli(["config", "set", "pool", "p"], { env });
     expect([code, stdout]).toEqual([8, ""]);
-    expect(stderr).toMatch(/^error: the folder \/proc\/nowhere cannot be made .*\nhint: set AGENTAUTH_HOME/);
+    expect(stderr).toMatch(/^error: the folder \/proc\/nowhere cannot be created .*\nhint: set AGENTAUTH_HOME/);
   });
 });
