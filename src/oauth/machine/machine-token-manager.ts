@@ -108,8 +108,8 @@ export class MachineTokenManager {
     const stored = await store.read(key);
     if (stored === undefined || stored.retired) return undefined;
     const { resource = stored.resource, dpop, expectedIssuer = stored.issuer } = loginContext(key, stored);
-    const hasSameTokens = stored.resource === resource && stored.issuer === expectedIssuer;
-    return hasSameTokens && fitsPolicy(stored, dpop) ? stored : undefined;
+    const isForTarget = stored.resource === resource && stored.issuer === expectedIssuer;
+    return isForTarget && fitsPolicy(stored, dpop) ? stored : undefined;
   }
 
   /** Sends one request for all concurrent callers, in this process and in others. */
