@@ -93,11 +93,12 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       '--ca-file "/nowhere/ca.pem" cannot be read',
       "in PEM form: --ca-file <file>",
     ],
+    ["one word too many", ["devices", "list", "extra"], 'unexpected argument "extra"', "did you mean --pool extra?"],
     [
-      "one word too many",
-      ["devices", "list", "extra"],
+      "a word where none belongs",
+      ["profile", "list", "extra"],
       'unexpected argument "extra"',
-      "see agentauth devices list --help",
+      "see agentauth profile list --help",
     ],
     [
       "a field that is not sorted by",
