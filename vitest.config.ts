@@ -14,7 +14,7 @@ export default defineConfig({
       include: ["src/**/*.ts"],
       exclude: ["src/**/*.gen.ts", "src/**/index.ts"],
       reporter: ["text-summary", "json-summary"],
-      // A little below what is there. Of cli/ only the output: its commands run in the end-to-end tests, in processes of
+      // A little below what is there. Of cli/ only io and output, less the pager: the rest runs in the end-to-end tests, in processes of
       // their own that coverage does not see.
       thresholds: {
         "src/{errors,redact}.ts": { lines: 99, statements: 99, functions: 99, branches: 95 },
@@ -25,7 +25,7 @@ export default defineConfig({
         "src/resource-server/**": { lines: 99, statements: 98, functions: 99, branches: 95 },
         "src/login/**": { lines: 97, statements: 95, functions: 93, branches: 89 },
         "src/store/**": { lines: 92, statements: 90, functions: 93, branches: 82 },
-        "src/cli/{io,output}/**": { lines: 98, statements: 97, functions: 97, branches: 87 },
+        "src/cli/{io,output}/!(pager*).ts": { lines: 98, statements: 97, functions: 97, branches: 87 },
       },
     },
   },
