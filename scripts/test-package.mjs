@@ -91,7 +91,10 @@ function tryEverything(target) {
     checkTypes(`${name}.ts`, target, types);
   }
   assert.equal(run("npx", ["--no-install", "agentauth", "--version"], target).trim(), version);
-  assert.match(run("npx", ["--no-install", "agentauth", "demo"], target), /All \d+ devices arrived in order, none twice/);
+  assert.match(
+    run("npx", ["--no-install", "agentauth", "demo"], target),
+    /All \d+ devices arrived in order, none twice/,
+  );
 }
 
 function runProgram(name, target) {
