@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { sharedChunk } from "./build/shared-chunk.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -62,7 +63,9 @@ async function bundle() {
   const { plugin, check } = silentConsole();
   const { metafile } = await build({
     ...BUNDLE,
-    plugins: [plugin],
+    plugins: [plugin, sharedChunk({ folder: join(root, "src/cli"), shared: join(root, "src/cli/execute.ts") })],
+    // What the shared chunk adds imports nothing by name.
+    logOverride: { "ignored-bare-import": "silent" },
     entryPoints: {
       "cli/execute": "src/cli/execute.ts",
       "node/index": "src/node/index.ts",
