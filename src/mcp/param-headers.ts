@@ -1,5 +1,5 @@
 import { isJsonObject } from "../http/strict-json.js";
-import { param, type RpcRequest, type RpcResponse } from "./rpc.js";
+import { param, type RpcRequest, type RpcResponse } from "./json-rpc.js";
 
 /** An argument of a tool that the server wants to see in a header too: where it stands, and the header's name. */
 interface Mirrored {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isJsonObject } from "../http/strict-json.js";
-import { param, type RpcId, type RpcRequest } from "./rpc.js";
+import { isRequest, isResponse, param, type RpcId, type RpcMessage, type RpcRequest } from "./json-rpc.js";
 
 /** A request of the host that has no answer yet. */
 export interface PendingRequest {
@@ -66,5 +66,62 @@ export class PendingRequests {
   /** Every one that is owed an answer. */
   all(): PendingRequest[] {
     return [...this.#open.values()].map(({ flight }) => flight);
+  }
+}
+
+/**
+ * Keeps the order that a pipe has and separate HTTP requests have not, where it matters: what follows `initialize` and
+ * `notifications/initialized` waits until the server has taken those. Answers pass, for the server may wait for them.
+ */
+export class Handshake {
+  readonly #forward: (message: RpcMessage) => void;
+  #steps = 0;
+  #held: RpcMessage[] = [];
+
+  constructor(forward: (message: RpcMessage) => void) {
+    this.#forward = forward;
+  }
+
+  /** Forwards a message, at once or when its turn comes. */
+  pass(message: RpcMessage): void {
+    if (this.#steps > 0 && !isResponse(message)) this.#held.push(message);
+    else this.#forward(message);
+  }
+
+  /** Begins a step that what follows waits for; what it gives ends the step. */
+  begin(): () => void {
+    this.#steps += 1;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#steps -= 1;
+      this.#release();
+    };
+  }
+
+  /** Forgets a request that waits; undefined where none does. */
+  drop(id: unknown): RpcMessage | undefined {
+    const found = this.#held.find((message) => isRequest(message) && message.id === (id as RpcId));
+    if (found) this.#held = this.#held.filter((message) => message !== found);
+    return found;
+  }
+
+  /** Whether nothing waits. */
+  get isIdle(): boolean {
+    return this.#held.length === 0;
+  }
+
+  /** Takes away everything that waits. */
+  clear(): RpcMessage[] {
+    return this.#held.splice(0);
+  }
+
+  #release(): void {
+    while (this.#steps === 0) {
+      const next = this.#held.shift();
+      if (next === undefined) return;
+      this.#forward(next);
+    }
   }
 }

@@ -2,14 +2,20 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
-import { Condition, settledWithin } from "./condition.js";
-import { Handshake } from "./handshake.js";
-import { NotificationStream } from "./notification-stream.js";
+import { toRpcError } from "./errors.js";
+import { NotificationStream, type NotificationStreamOptions } from "./http-transport.js";
+import {
+  failure,
+  isRequest,
+  isResponse,
+  param,
+  type RpcMessage,
+  type RpcRequest,
+  type RpcResponse,
+} from "./json-rpc.js";
 import { ParamHeaders } from "./param-headers.js";
-import { currentRequest, type PendingRequest, PendingRequests } from "./pending-requests.js";
-import type { McpProxyOptions } from "./proxy-options.js";
-import { failure, isRequest, isResponse, param, type RpcMessage, type RpcRequest, type RpcResponse } from "./rpc.js";
-import { toRpcError } from "./rpc-error.js";
+import { currentRequest, Handshake, type PendingRequest, PendingRequests } from "./pending-requests.js";
+import type { StdioWriter } from "./stdio.js";
 
 /** How long what follows a notification, or the end of a request that was cancelled, waits for the server to take it. */
 const MAX_TURN_MS = 5000;
@@ -17,6 +23,14 @@ const CANCELLED = "notifications/cancelled";
 const INITIALIZED = "notifications/initialized";
 /** It has no answer until it ends. */
 const SUBSCRIPTION = "subscriptions/listen";
+
+/** The two sides of an `McpProxy`, and its callbacks. */
+export interface McpProxyOptions extends NotificationStreamOptions {
+  url: string;
+  host: StdioWriter;
+  /** Hears that the host's `initialize` was refused for a reason that asking again does not mend. */
+  onRefused(): void;
+}
 
 /** Passes messages on in both directions; each request of the host is answered, by the server or with what went wrong. */
 export class McpProxy {
@@ -201,4 +215,41 @@ function nameOf(message: RpcMessage): string {
 
 function mcpFailed(message: string): AgentAuthError {
   return new AgentAuthError("mcp_failed", message, { class: "remote" });
+}
+
+/** Resolves when the work has ended, well or not, or after a time. */
+export function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    work.then(done, done);
+  });
+}
+
+/** Lets work wait for what other work brings about. */
+class Condition {
+  readonly #checks = new Set<() => void>();
+
+  /** Has every condition looked at again. */
+  changed(): void {
+    for (const check of [...this.#checks]) check();
+  }
+
+  /** Resolves when the condition holds, or the signal fires. */
+  until(holds: () => boolean, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const check = () => {
+        if (!holds() && !signal.aborted) return;
+        this.#checks.delete(check);
+        signal.removeEventListener("abort", check);
+        resolve();
+      };
+      this.#checks.add(check);
+      signal.addEventListener("abort", check);
+      check();
+    });
+  }
 }

@@ -1,12 +1,8 @@
 import type { Readable } from "node:stream";
-import { backpressureFetch, MAX_MESSAGE_BYTES } from "./backpressure-fetch.js";
-import { settledWithin } from "./condition.js";
-import { createHttpSide } from "./http-transport.js";
-import { readLines } from "./lines.js";
-import { McpProxy } from "./proxy.js";
-import type { McpProxyOptions } from "./proxy-options.js";
-import { failure, RPC_CODES, type RpcResponse, readMessage } from "./rpc.js";
-import { createStdioWriter, type StdioWriter } from "./stdio-writer.js";
+import { backpressureFetch, createHttpSide, MAX_MESSAGE_BYTES } from "./http-transport.js";
+import { failure, RPC_CODES, type RpcResponse, readMessage } from "./json-rpc.js";
+import { McpProxy, type McpProxyOptions, settledWithin } from "./proxy.js";
+import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
 
 /** What joins a host to a server. */
 export interface StdioProxyOptions extends Pick<McpProxyOptions, "url" | "mask" | "onTrouble" | "onStep"> {

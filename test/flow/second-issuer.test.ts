@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BrowserResult } from "../../src/login/browser.js";
 import { terminalLogin } from "../../src/login/terminal.js";
-import { openMcp } from "../../src/mcp/client.js";
+import { openMcp } from "../../src/mcp/session.js";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { runCli, temporaryFolder, until } from "../helpers/cli.js";

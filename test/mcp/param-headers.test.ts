@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { type RpcRequest, readMessage } from "../../src/mcp/json-rpc.js";
 import { ParamHeaders } from "../../src/mcp/param-headers.js";
-import type { RpcRequest } from "../../src/mcp/rpc.js";
-import { readMessage } from "../../src/mcp/rpc.js";
 
 const request = (method: string, params: unknown): RpcRequest => {
   const read = readMessage(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));

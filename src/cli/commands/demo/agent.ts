@@ -1,6 +1,6 @@
 import { VERSION } from "../../../http/user-agent.js";
 import { terminalLogin } from "../../../login/terminal.js";
-import { openMcp } from "../../../mcp/client.js";
+import { openMcp } from "../../../mcp/session.js";
 import { AgentClient } from "../../../oauth/agent.js";
 import { memoryStore } from "../../../store/memory.js";
 import { textOf } from "../../clients/mcp-content.js";

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
 import { untilAborted } from "../http/deadline.js";
-import { backpressureFetch } from "./backpressure-fetch.js";
+import { backpressureFetch } from "./http-transport.js";
 
 /** A tool as its server describes it, with every field that the protocol has for it. */
 export type McpTool = Tool;
@@ -42,7 +42,7 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /**
  * Opens a session over streamable HTTP with the newest revision that both sides speak.
  *
- * It throws what the SDK throws, and so do the calls of the session: see `failure.ts`.
+ * It throws what the SDK throws, and so do the calls of the session: see `errors.ts`.
  */
 export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpSession> {
   const { name, version, timeoutMs: timeout = DEFAULT_TIMEOUT_MS, signal } = options;
