@@ -7,9 +7,9 @@ import { RPC_CODES, type RpcError } from "./json-rpc.js";
 
 const MAX_DEPTH = 8;
 
-/** What is said of a failure. */
+/** What {@link toRpcError} adds to an error. */
 export interface RpcErrorContext {
-  /** The server, as it was named. */
+  /** URL of the server. */
   url: string;
   /** Whether the request belonged to a session. */
   hasSession: boolean;
@@ -18,13 +18,13 @@ export interface RpcErrorContext {
 }
 
 /**
- * The error for a host's request that has no answer: the failure that the server itself described, where it did,
- * else what went wrong, with the command that helps.
+ * The error object for a request of the host without a response: the server's own, if its HTTP error has one in the
+ * body, else a description of the failure with the command that helps.
  */
 export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorContext): RpcError {
   if (isAgentAuthError(error)) {
     const { message, hint, ...rest } = error.toJSON();
-    const shown = { message: shownText(message, mask), ...(hint !== undefined && { hint: shownText(hint, mask) }) };
+    const shown = { message: printable(message, mask), ...(hint !== undefined && { hint: printable(hint, mask) }) };
     return {
       code: RPC_CODES.internal,
       message: [shown.message, shown.hint?.replace(/^(?=agentauth )/, "run: ")].filter(Boolean).join("; "),
@@ -32,8 +32,8 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
     };
   }
   if (error instanceof SdkHttpError) return explainStatus(error, { url, hasSession, mask });
-  const why = error instanceof Error ? error.message : String(error);
-  return internal(`the MCP server ${quote(url)}: ${shownText(why, mask)}`);
+  const reason = error instanceof Error ? error.message : String(error);
+  return internal(`the MCP server ${quote(url)}: ${printable(reason, mask)}`);
 }
 
 function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorContext): RpcError {
@@ -51,11 +51,11 @@ function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorC
   return internal(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
 }
 
-/** The failure in a body that is a JSON-RPC answer. */
+/** The error object in a body that is a JSON-RPC response. */
 function parseServerError(body: string, mask: (text: string) => string): RpcError | undefined {
   try {
-    const answer: unknown = JSON.parse(mask(body));
-    const error = isJsonObject(answer) && answer["jsonrpc"] === "2.0" ? answer["error"] : undefined;
+    const response: unknown = JSON.parse(mask(body));
+    const error = isJsonObject(response) && response["jsonrpc"] === "2.0" ? response["error"] : undefined;
     if (!isJsonObject(error) || typeof error["message"] !== "string" || !Number.isInteger(error["code"]))
       return undefined;
     return {
@@ -72,34 +72,34 @@ function internal(message: string, data?: unknown): RpcError {
   return { code: RPC_CODES.internal, message, ...(data !== undefined && { data }) };
 }
 
-function shownText(text: string, mask: (text: string) => string): string {
+function printable(text: string, mask: (text: string) => string): string {
   return escapeText(mask(text)).slice(0, 1000);
 }
 
-/** Whether a request had no answer in time. */
-export function isLate(error: unknown): boolean {
+/** Whether a request timed out. */
+export function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }
 
-/** Our own error among the causes, which `fetch` threw, or the one for a connection that broke in the midst of an answer. */
+/** The `AgentAuthError` among the causes, or one for a connection that failed; undefined for other errors. */
 export function connectionError(error: unknown, url: string): AgentAuthError | undefined {
   let current = error;
   for (let depth = 0; depth < MAX_DEPTH && current instanceof Error; depth++) {
     if (isAgentAuthError(current)) return current;
     current = current.cause;
   }
-  const found = networkError(error, url);
-  return found.code === "network_failed" ? undefined : found;
+  const converted = networkError(error, url);
+  return converted.code === "network_failed" ? undefined : converted;
 }
 
-/** What the server itself says went wrong, as a JSON-RPC error, also as the body of an HTTP error; as it came. */
-export function serverWords(error: unknown): string | undefined {
+/** The message of the server's JSON-RPC error, also in the body of an HTTP error; not escaped. */
+export function serverMessage(error: unknown): string | undefined {
   if (error instanceof ProtocolError) return error.message;
   const { text } = error instanceof SdkHttpError ? (error.data as { text?: unknown }) : {};
   if (typeof text !== "string") return undefined;
   try {
-    const answer: unknown = JSON.parse(text);
-    const rpcError = isJsonObject(answer) && answer["jsonrpc"] === "2.0" ? answer["error"] : undefined;
+    const response: unknown = JSON.parse(text);
+    const rpcError = isJsonObject(response) && response["jsonrpc"] === "2.0" ? response["error"] : undefined;
     return isJsonObject(rpcError) && typeof rpcError["message"] === "string" ? rpcError["message"] : undefined;
   } catch {
     return undefined;

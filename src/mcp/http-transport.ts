@@ -3,32 +3,32 @@ import { AgentAuthError } from "../errors.js";
 import { escapeText } from "../redact.js";
 import { currentRequest } from "./pending-requests.js";
 
-/** Attempts to take up a stream that broke off, before its request counts as lost. */
+/** Attempts to resume a broken stream before its request fails. */
 const MAX_RECONNECTIONS = 5;
-/** A server may ask for a longer wait; a request that hangs on it would hang as long. */
-const MAX_WAIT_MS = 10_000;
+/** Upper bound of the delay that a server may ask for before a reconnection. */
+const MAX_RECONNECTION_DELAY_MS = 10_000;
 
-/** The longest message that is passed on, in bytes: of a host a line, of a server an answer or an event. */
+/** The longest message that is forwarded, in bytes: a line of the host, a response or an event of the server. */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
-const MAX_REFUSAL_BYTES = 256 * 1024;
-const LONGEST_BOUNDARY = 3;
+const MAX_ERROR_BODY_BYTES = 256 * 1024;
+const LONGEST_EVENT_END = 3;
 
 const GAVE_UP = /^Maximum reconnection attempts/;
 
-/** The way to the server: the official transport, which knows sessions, revisions and how broken streams are resumed. */
-export function createHttpSide(url: string, fetch: typeof globalThis.fetch): StreamableHTTPClientTransport {
+/** The official client transport, which handles sessions, protocol revisions and resumption of streams. */
+export function createHttpTransport(url: string, fetch: typeof globalThis.fetch): StreamableHTTPClientTransport {
   return new StreamableHTTPClientTransport(new URL(url), {
     fetch: fetch as never,
     redirectPolicy: "same-origin",
     reconnectionOptions: {
       initialReconnectionDelay: 1000,
-      maxReconnectionDelay: MAX_WAIT_MS,
+      maxReconnectionDelay: MAX_RECONNECTION_DELAY_MS,
       reconnectionDelayGrowFactor: 1.5,
       maxRetries: MAX_RECONNECTIONS,
     },
     reconnectionScheduler(reconnect, delay) {
-      const timer = setTimeout(reconnect, Math.min(delay, MAX_WAIT_MS));
+      const timer = setTimeout(reconnect, Math.min(delay, MAX_RECONNECTION_DELAY_MS));
       // A stream must not keep the process alive once everything else has ended.
       timer.unref();
       return () => clearTimeout(timer);
@@ -37,10 +37,10 @@ export function createHttpSide(url: string, fetch: typeof globalThis.fetch): Str
 }
 
 /**
- * A `fetch` whose answers come no faster than they can be handed on, and never grow without end: a message that is too
- * long breaks its answer off.
+ * A `fetch` whose response bodies are read no faster than the reader accepts them. A message longer than `maxBytes`
+ * fails the body.
  *
- * @param ready resolves when there is room for more
+ * @param ready resolves when the reader accepts more
  */
 export function backpressureFetch(
   fetch: typeof globalThis.fetch,
@@ -48,28 +48,28 @@ export function backpressureFetch(
   maxBytes = MAX_MESSAGE_BYTES,
 ): typeof globalThis.fetch {
   return async (input, init) => {
-    const answer = await fetch(input, init);
-    const flight = currentRequest.getStore();
-    const isStream = /^text\/event-stream\b/i.test(answer.headers.get("content-type") ?? "");
-    if (flight && answer.ok && isStream) flight.isStreaming = true;
-    if (answer.body === null) return answer;
-    const limit = answer.ok ? maxBytes : MAX_REFUSAL_BYTES;
-    const grow = answer.ok && isStream ? eventLength() : totalLength();
-    const body = answer.body.pipeThrough(
+    const response = await fetch(input, init);
+    const pending = currentRequest.getStore();
+    const isStream = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
+    if (pending && response.ok && isStream) pending.isStreaming = true;
+    if (response.body === null) return response;
+    const limit = response.ok ? maxBytes : MAX_ERROR_BODY_BYTES;
+    const sizeAfter = response.ok && isStream ? eventLength() : totalLength();
+    const body = response.body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         async transform(chunk, controller) {
           await ready();
-          if (grow(chunk) > limit) throw tooLong(limit, flight === undefined);
+          if (sizeAfter(chunk) > limit) throw tooLong(limit, pending === undefined);
           controller.enqueue(chunk);
         },
       }),
     );
-    return withBody(answer, body);
+    return withBody(response, body);
   };
 }
 
-function tooLong(limit: number, unasked: boolean): AgentAuthError {
-  const what = unasked ? "a message" : "the answer";
+function tooLong(limit: number, isNotification: boolean): AgentAuthError {
+  const what = isNotification ? "a message" : "the answer";
   return new AgentAuthError("body_too_large", `${what} of the MCP server is longer than ${limit} bytes`, {
     class: "refused",
   });
@@ -83,45 +83,45 @@ function totalLength(): (chunk: Uint8Array) => number {
   };
 }
 
-/** The bytes since the last blank line, which is where an event ends. */
+/** The bytes since the last blank line, which ends an event. */
 function eventLength(): (chunk: Uint8Array) => number {
   let size = 0;
   let tail = Buffer.alloc(0);
   return (chunk) => {
-    const seen = Buffer.concat([tail, chunk]);
+    const recent = Buffer.concat([tail, chunk]);
     const ends = ["\n\n", "\n\r\n", "\r\r"].map((end) => {
-      const at = seen.lastIndexOf(end);
+      const at = recent.lastIndexOf(end);
       return at < 0 ? -1 : at + end.length;
     });
     const last = Math.max(...ends);
-    size = last < 0 ? size + chunk.length : seen.length - last;
-    tail = seen.subarray(Math.max(0, last, seen.length - LONGEST_BOUNDARY));
+    size = last < 0 ? size + chunk.length : recent.length - last;
+    tail = recent.subarray(Math.max(0, last, recent.length - LONGEST_EVENT_END));
     return size;
   };
 }
 
 /** The response with another body, and its original address. */
-function withBody(answer: Response, body: ReadableStream<Uint8Array>): Response {
-  const { status, statusText, headers } = answer;
+function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
+  const { status, statusText, headers } = response;
   return Object.defineProperties(new Response(body, { status, statusText, headers }), {
-    url: { get: () => answer.url },
-    redirected: { get: () => answer.redirected },
-    type: { get: () => answer.type },
+    url: { get: () => response.url },
+    redirected: { get: () => response.redirected },
+    type: { get: () => response.type },
   });
 }
 
 /** What a {@link NotificationStream} reads and reports to. */
 export interface NotificationStreamOptions {
   http: StreamableHTTPClientTransport;
-  /** Masks secrets in a text that comes from elsewhere. */
+  /** Masks secrets in a text of the server. */
   mask(text: string): string;
-  /** Hears what went wrong. */
-  onTrouble(text: string): void;
-  /** Hears of each message that passes, without what is in it. */
-  onStep(text: string): void;
+  /** Called with each warning. */
+  onWarning(text: string): void;
+  /** Called with a log line for each forwarded message, without its content. */
+  onLog(text: string): void;
 }
 
-/** The stream of what a server says unasked: where it breaks off for good, it is opened again once the server answers. */
+/** The server's notification stream. If it cannot be resumed, it is reopened after the next response. */
 export class NotificationStream {
   readonly #options: NotificationStreamOptions;
   #isLost = false;
@@ -130,29 +130,29 @@ export class NotificationStream {
     this.#options = options;
   }
 
-  /** Takes what the transport says of a failure. */
+  /** Handles an error of the transport. */
   onError(error: Error): void {
-    const { mask, onStep, onTrouble } = this.#options;
-    const flight = currentRequest.getStore();
+    const { mask, onLog, onWarning } = this.#options;
+    const pending = currentRequest.getStore();
     const gaveUp = GAVE_UP.test(error.message);
-    if (flight) {
-      // The earlier error says more than that the attempts are used up.
-      if (!gaveUp) flight.trouble = error;
+    if (pending) {
+      // The error before this one says why the attempts failed.
+      if (!gaveUp) pending.lastError = error;
       return;
     }
-    onStep(`connection: ${escapeText(mask(error.message)).slice(0, 300)}`);
+    onLog(`connection: ${escapeText(mask(error.message)).slice(0, 300)}`);
     if (!gaveUp) return;
     this.#isLost = true;
-    onTrouble("the stream of the server's own messages broke off; it is opened again once the server answers");
+    onWarning("the stream of the server's own messages broke off; it is opened again once the server answers");
   }
 
-  /** Has heard that the server is there. */
-  onAnswer(): void {
+  /** Called after each response of the server. */
+  onResponse(): void {
     if (!this.#isLost) return;
     this.#isLost = false;
-    const { http, onStep } = this.#options;
+    const { http, onLog } = this.#options;
     currentRequest
       .run(undefined, () => http.resumeStream(""))
-      .catch(() => onStep("server: its own messages are not to be had"));
+      .catch(() => onLog("server: its own messages are not to be had"));
   }
 }

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../http/strict-json.js";
 
-/** What names a request, and the answer to it. */
+/** Identifies a request and its response. */
 export type RpcId = string | number;
 
 /** An error object of JSON-RPC 2.0 (section 5.1). */
@@ -10,7 +10,7 @@ export interface RpcError {
   data?: unknown;
 }
 
-/** A request; it is owed an answer. */
+/** A request, which gets a response. */
 export interface RpcRequest {
   jsonrpc: "2.0";
   id: RpcId;
@@ -18,7 +18,7 @@ export interface RpcRequest {
   params?: unknown;
 }
 
-/** A message without an answer. */
+/** A message without a response. */
 export interface RpcNotification {
   jsonrpc: "2.0";
   id?: never;
@@ -26,44 +26,44 @@ export interface RpcNotification {
   params?: unknown;
 }
 
-/** The answer to a request. */
+/** The response to a request. */
 export interface RpcResponse {
   jsonrpc: "2.0";
-  /** Absent or null where the request could not be read. */
+  /** Absent or null if the request could not be parsed. */
   id?: RpcId | null;
   method?: never;
   result?: unknown;
   error?: RpcError;
 }
 
-/** A message, distinguished by its frame alone: what its method means is between host and server. */
+/** A message; the proxy interprets few methods. */
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;
 
-/** JSON-RPC's own codes for what is wrong with a message, and for what went wrong on the way (section 5.1). */
+/** Error codes of JSON-RPC 2.0 (section 5.1). */
 export const RPC_CODES = { parse: -32_700, invalid: -32_600, internal: -32_603 } as const;
 
-/** Whether a message is owed an answer. */
+/** Whether a message is a request. */
 export function isRequest(message: RpcMessage): message is RpcRequest {
   return message.method !== undefined && message.id !== undefined;
 }
 
-/** Whether a message is the answer to a request. */
+/** Whether a message is a response. */
 export function isResponse(message: RpcMessage): message is RpcResponse {
   return message.method === undefined;
 }
 
-/** An answer that says what went wrong. */
+/** A response with an error. */
 export function failure(id: RpcId | null, error: RpcError): RpcResponse {
   return { jsonrpc: "2.0", id, error };
 }
 
-/** The member `name` of a message's `params`; undefined where there is none. */
+/** The member `name` of a message's `params`; undefined if absent. */
 export function param(message: RpcMessage, name: string): unknown {
   const { params } = message as RpcRequest;
   return isJsonObject(params) ? params[name] : undefined;
 }
 
-/** Reads a line of a host; what is no message comes back as the failure to answer it with. */
+/** Parses a line of the host. For an invalid message it returns the response to send. */
 export function readMessage(line: string): { message: RpcMessage } | { failure: RpcResponse } {
   let value: unknown;
   try {
@@ -74,14 +74,14 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
   if (Array.isArray(value)) return invalid(null, "batches are not passed on: send each message on a line of its own");
   if (!isJsonObject(value)) return invalid(null, "the message is not a JSON object");
   const { id } = value;
-  const named = typeof id === "string" || typeof id === "number" ? id : null;
-  if (value["jsonrpc"] !== "2.0") return invalid(named, 'the message does not say "jsonrpc": "2.0"');
+  const validId = typeof id === "string" || typeof id === "number" ? id : null;
+  if (value["jsonrpc"] !== "2.0") return invalid(validId, 'the message does not say "jsonrpc": "2.0"');
   if (typeof value["method"] === "string") {
-    if ("id" in value && named === null) return invalid(null, "the id is neither a string nor a number");
+    if ("id" in value && validId === null) return invalid(null, "the id is neither a string nor a number");
     return { message: value as unknown as RpcRequest };
   }
-  const isAnswer = "result" in value !== "error" in value;
-  if (!isAnswer) return invalid(named, "the message is neither a request nor an answer to one");
+  const hasOutcome = "result" in value !== "error" in value;
+  if (!hasOutcome) return invalid(validId, "the message is neither a request nor an answer to one");
   return { message: value as unknown as RpcResponse };
 }
 

@@ -2,124 +2,124 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isJsonObject } from "../http/strict-json.js";
 import { isRequest, isResponse, param, type RpcId, type RpcMessage, type RpcRequest } from "./json-rpc.js";
 
-/** A request of the host that has no answer yet. */
+/** A request of the host without a response. */
 export interface PendingRequest {
   readonly request: RpcRequest;
-  /** Ends its exchange with the server. */
+  /** Cancels its HTTP request. */
   readonly abort: AbortController;
-  /** Since the revision 2026-07-28 there are no sessions, and each request says which revision it is of. */
+  /** Whether the request names its protocol revision, as it must since 2026-07-28, when sessions were removed. */
   readonly isSessionless: boolean;
-  /** Whether its answer comes by a stream of events. */
+  /** Whether its response arrives as an event stream. */
   isStreaming: boolean;
-  /** What went wrong on the way most recently. */
-  trouble: unknown;
+  /** The latest transport error. */
+  lastError: unknown;
 }
 
-/** The flight that a request over HTTP is made for; undefined for any other. */
+/** The host's request that the current HTTP request carries; undefined for other messages. */
 export const currentRequest = new AsyncLocalStorage<PendingRequest | undefined>();
 
-const REVISION = "io.modelcontextprotocol/protocolVersion";
+const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
 
-/** The requests that are owed an answer. */
+/** The requests of the host that have no response yet, by id. */
 export class PendingRequests {
-  readonly #open = new Map<RpcId, { flight: PendingRequest; onEnd: () => void }>();
+  readonly #requests = new Map<RpcId, { pending: PendingRequest; onEnd: () => void }>();
 
   /**
-   * Begins one.
+   * Adds a request.
    *
-   * @param onEnd called when it ends, however that comes
+   * @param onEnd called when the request is removed, for whatever reason
    */
-  begin(request: RpcRequest, onEnd: () => void): PendingRequest {
+  add(request: RpcRequest, onEnd: () => void): PendingRequest {
     const meta = param(request, "_meta");
-    const flight: PendingRequest = {
+    const pending: PendingRequest = {
       request,
       abort: new AbortController(),
-      isSessionless: isJsonObject(meta) && typeof meta[REVISION] === "string",
+      isSessionless: isJsonObject(meta) && typeof meta[PROTOCOL_VERSION] === "string",
       isStreaming: false,
-      trouble: undefined,
+      lastError: undefined,
     };
-    // A host that names two requests alike gets one answer.
-    this.end(request.id);
-    this.#open.set(request.id, { flight, onEnd });
-    return flight;
+    // Two requests with the same id get one response.
+    this.remove(request.id);
+    this.#requests.set(request.id, { pending, onEnd });
+    return pending;
   }
 
-  /** Ends one; undefined where its answer has been given, or is not wanted any more. */
-  end(id: unknown): PendingRequest | undefined {
-    const found = this.#open.get(id as RpcId);
+  /** Removes a request; undefined if it already has a response or was cancelled. */
+  remove(id: unknown): PendingRequest | undefined {
+    const found = this.#requests.get(id as RpcId);
     if (!found) return undefined;
-    this.#open.delete(id as RpcId);
+    this.#requests.delete(id as RpcId);
     found.onEnd();
-    return found.flight;
+    return found.pending;
   }
 
-  /** The one with this id that is owed an answer. */
+  /** The pending request with this id. */
   get(id: unknown): PendingRequest | undefined {
-    return this.#open.get(id as RpcId)?.flight;
+    return this.#requests.get(id as RpcId)?.pending;
   }
 
-  /** Whether this very one is still owed an answer. */
-  isOpen(flight: PendingRequest): boolean {
-    return this.get(flight.request.id) === flight;
+  /** Whether this request, and not another with its id, is still pending. */
+  has(pending: PendingRequest): boolean {
+    return this.get(pending.request.id) === pending;
   }
 
-  /** Every one that is owed an answer. */
+  /** All pending requests. */
   all(): PendingRequest[] {
-    return [...this.#open.values()].map(({ flight }) => flight);
+    return [...this.#requests.values()].map(({ pending }) => pending);
   }
 }
 
 /**
- * Keeps the order that a pipe has and separate HTTP requests have not, where it matters: what follows `initialize` and
- * `notifications/initialized` waits until the server has taken those. Answers pass, for the server may wait for them.
+ * Delays what follows `initialize` and `notifications/initialized` until the server has accepted them. A pipe keeps the
+ * order of messages, separate HTTP requests do not. Responses are not delayed, since the server may wait for them.
  */
 export class Handshake {
   readonly #forward: (message: RpcMessage) => void;
-  #steps = 0;
-  #held: RpcMessage[] = [];
+  #openSteps = 0;
+  #queue: RpcMessage[] = [];
 
   constructor(forward: (message: RpcMessage) => void) {
     this.#forward = forward;
   }
 
-  /** Forwards a message, at once or when its turn comes. */
+  /** Forwards a message, at once or after the open steps. */
   pass(message: RpcMessage): void {
-    if (this.#steps > 0 && !isResponse(message)) this.#held.push(message);
+    if (this.#openSteps > 0 && !isResponse(message)) this.#queue.push(message);
     else this.#forward(message);
   }
 
-  /** Begins a step that what follows waits for; what it gives ends the step. */
+  /** Begins a step that later messages wait for. The function that it returns ends the step. */
   begin(): () => void {
-    this.#steps += 1;
-    let isOver = false;
+    this.#openSteps += 1;
+    let hasEnded = false;
     return () => {
-      if (isOver) return;
-      isOver = true;
-      this.#steps -= 1;
+      if (hasEnded) return;
+      hasEnded = true;
+      this.#openSteps -= 1;
       this.#release();
     };
   }
 
-  /** Forgets a request that waits; undefined where none does. */
+  /** Removes a delayed request; undefined if there is none with this id. */
   drop(id: unknown): RpcMessage | undefined {
-    const found = this.#held.find((message) => isRequest(message) && message.id === (id as RpcId));
-    if (found) this.#held = this.#held.filter((message) => message !== found);
+    const found = this.#queue.find((message) => isRequest(message) && message.id === (id as RpcId));
+    if (found) this.#queue = this.#queue.filter((message) => message !== found);
     return found;
   }
 
-  /** Whether nothing waits. */
+  /** Whether no message is delayed. */
   get isIdle(): boolean {
-    return this.#held.length === 0;
+    return this.#queue.length === 0;
   }
 
-  /** Takes away everything that waits. */
+  /** Removes and returns all delayed messages. */
   clear(): RpcMessage[] {
-    return this.#held.splice(0);
+    return this.#queue.splice(0);
   }
 
   #release(): void {
-    while (this.#steps === 0) {
-      const next = this.#held.shift();
+    while (this.#openSteps === 0) {
+      const next = this.#queue.shift();
       if (next === undefined) return;
       this.#forward(next);
     }

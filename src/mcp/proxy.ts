@@ -17,199 +17,202 @@ import { ParamHeaders } from "./param-headers.js";
 import { currentRequest, Handshake, type PendingRequest, PendingRequests } from "./pending-requests.js";
 import type { StdioWriter } from "./stdio.js";
 
-/** How long what follows a notification, or the end of a request that was cancelled, waits for the server to take it. */
-const MAX_TURN_MS = 5000;
+/** How long to wait for the server to accept a notification. */
+const MAX_ACCEPT_MS = 5000;
 const CANCELLED = "notifications/cancelled";
 const INITIALIZED = "notifications/initialized";
-/** It has no answer until it ends. */
+/** A request whose response arrives only when the subscription ends. */
 const SUBSCRIPTION = "subscriptions/listen";
 
-/** The two sides of an `McpProxy`, and its callbacks. */
+/** The two sides of an {@link McpProxy}, and its callbacks. */
 export interface McpProxyOptions extends NotificationStreamOptions {
   url: string;
   host: StdioWriter;
-  /** Hears that the host's `initialize` was refused for a reason that asking again does not mend. */
-  onRefused(): void;
+  /** Called when the host's `initialize` fails in a way that a retry does not fix. */
+  onFatalError(): void;
 }
 
-/** Passes messages on in both directions; each request of the host is answered, by the server or with what went wrong. */
+/** Forwards messages in both directions. Each request of the host gets a response: the server's, or an error. */
 export class McpProxy {
   readonly #options: McpProxyOptions;
-  readonly #flights = new PendingRequests();
-  readonly #unasked: NotificationStream;
+  readonly #pending = new PendingRequests();
+  readonly #notifications: NotificationStream;
   readonly #headers = new ParamHeaders();
   readonly #handshake = new Handshake((message) => this.#forward(message));
   readonly #sizes = new Map<RpcMessage, number>();
-  readonly #watch = new Condition();
-  #underway = 0;
-  #hasAnswered = false;
-  #refusal: AgentAuthError | undefined;
-  /** The refusal of the host's `initialize`, which ends the relay. */
-  #final: AgentAuthError | undefined;
+  readonly #condition = new Condition();
+  #queuedBytes = 0;
+  #hasResponse = false;
+  #firstError: AgentAuthError | undefined;
+  /** Why `initialize` failed for good. */
+  #fatalError: AgentAuthError | undefined;
 
   constructor(options: McpProxyOptions) {
     this.#options = options;
     options.http.onmessage = (message) => this.#fromServer(message as RpcMessage);
-    this.#unasked = new NotificationStream(options);
-    options.http.onerror = (error) => this.#unasked.onError(error);
+    this.#notifications = new NotificationStream(options);
+    options.http.onerror = (error) => this.#notifications.onError(error);
   }
 
-  /** Why nothing could be done for the host, or nothing more; undefined where all went its way. */
-  get refusal(): AgentAuthError | undefined {
-    return this.#final ?? (this.#hasAnswered ? undefined : this.#refusal);
+  /** Why the proxy failed: `initialize` failed for good, or no request had a response. */
+  get error(): AgentAuthError | undefined {
+    return this.#fatalError ?? (this.#hasResponse ? undefined : this.#firstError);
   }
 
-  /** Takes a message of the host that is `bytes` long. */
+  /** Forwards a message of the host that is `bytes` long. */
   fromHost(message: RpcMessage, bytes: number): void {
-    this.#options.onStep(`host: ${nameOf(message)}`);
+    this.#options.onLog(`host: ${describe(message)}`);
     if (message.method === CANCELLED) this.#cancel(message);
     else {
       this.#sizes.set(message, bytes);
-      this.#underway += bytes;
+      this.#queuedBytes += bytes;
       this.#handshake.pass(message);
     }
   }
 
-  /** Resolves when no more than `bytes` of what the host said are still on their way to the server, or the signal fires. */
-  room(bytes: number, signal: AbortSignal): Promise<void> {
-    return this.#watch.until(() => this.#underway <= bytes, signal);
+  /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
+  untilBelow(maxBytes: number, signal: AbortSignal): Promise<void> {
+    return this.#condition.until(() => this.#queuedBytes <= maxBytes, signal);
   }
 
-  /** Resolves when every request is answered that can be, or the signal fires. */
-  idle(signal: AbortSignal): Promise<void> {
-    const isOwed = ({ request }: PendingRequest) => request.method !== SUBSCRIPTION;
-    return this.#watch.until(() => this.#sizes.size === 0 && !this.#flights.all().some(isOwed), signal);
+  /** Resolves when every request but subscriptions has a response, or the signal fires. */
+  untilIdle(signal: AbortSignal): Promise<void> {
+    const endsByItself = ({ request }: PendingRequest) => request.method !== SUBSCRIPTION;
+    return this.#condition.until(() => this.#sizes.size === 0 && !this.#pending.all().some(endsByItself), signal);
   }
 
-  /** Answers what has no answer yet. */
-  giveUp(): void {
+  /** Answers each pending request with an error. */
+  abortPending(): void {
     const waiting = this.#handshake.clear().filter(isRequest);
-    for (const { request } of this.#flights.all()) waiting.push(request);
+    for (const { request } of this.#pending.all()) waiting.push(request);
     const ended = new AgentAuthError("aborted", "the proxy has ended", { class: "aborted" });
     for (const { id } of waiting) {
-      this.#flights.end(id)?.abort.abort(ended);
+      this.#pending.remove(id)?.abort.abort(ended);
       this.#options.host.send(failure(id, toRpcError(ended, this.#context())));
     }
   }
 
   #forward(message: RpcMessage): void {
     if (isRequest(message)) {
-      const turn = message.method === "initialize" ? this.#handshake.begin() : () => {};
-      const flight = this.#flights.begin(message, () => {
-        turn();
-        this.#watch.changed();
+      const endStep = message.method === "initialize" ? this.#handshake.begin() : () => {};
+      const pending = this.#pending.add(message, () => {
+        endStep();
+        this.#condition.changed();
       });
-      void this.#post(message, flight);
+      void this.#post(message, pending);
     } else if (message.method === INITIALIZED) {
-      const turn = this.#handshake.begin();
-      void settledWithin(this.#post(message), MAX_TURN_MS).then(turn);
+      const endStep = this.#handshake.begin();
+      void settledWithin(this.#post(message), MAX_ACCEPT_MS).then(endStep);
     } else void this.#post(message);
   }
 
-  async #post(message: RpcMessage, flight?: PendingRequest): Promise<void> {
-    const { http, onTrouble, url } = this.#options;
+  async #post(message: RpcMessage, pending?: PendingRequest): Promise<void> {
+    const { http, onWarning, url } = this.#options;
     try {
-      await currentRequest.run(flight, () => http.send(message as JSONRPCMessage, flight && this.#sendOptions(flight)));
-      if (flight && !flight.isStreaming) {
-        this.#fail(flight, mcpFailed(`the MCP server ${quote(url)} took the request and gave no answer to it`));
+      await currentRequest.run(pending, () =>
+        http.send(message as JSONRPCMessage, pending && this.#sendOptions(pending)),
+      );
+      if (pending && !pending.isStreaming) {
+        this.#fail(pending, mcpFailed(`the MCP server ${quote(url)} took the request and gave no answer to it`));
       }
     } catch (error) {
-      if (flight) this.#fail(flight, error);
-      else onTrouble(`${nameOf(message)}: ${toRpcError(error, this.#context()).message}`);
+      if (pending) this.#fail(pending, error);
+      else onWarning(`${describe(message)}: ${toRpcError(error, this.#context()).message}`);
     } finally {
-      this.#arrived(message);
+      this.#onSent(message);
     }
   }
 
-  #sendOptions(flight: PendingRequest) {
+  #sendOptions(pending: PendingRequest) {
     const { url } = this.#options;
     return {
-      requestSignal: flight.abort.signal,
-      headers: flight.isSessionless ? this.#headers.of(flight.request) : {},
+      requestSignal: pending.abort.signal,
+      headers: pending.isSessionless ? this.#headers.of(pending.request) : {},
       onRequestStreamEnd: () => {
-        const why = flight.trouble instanceof Error ? `: ${escapeText(flight.trouble.message).slice(0, 300)}` : "";
+        const why =
+          pending.lastError instanceof Error ? `: ${escapeText(pending.lastError.message).slice(0, 300)}` : "";
         const message = `the connection to the MCP server ${quote(url)} ended before the answer was there${why}`;
-        this.#fail(flight, new AgentAuthError("connection_reset", message, { class: "unavailable" }));
+        this.#fail(pending, new AgentAuthError("connection_reset", message, { class: "unavailable" }));
       },
     };
   }
 
-  #fail(flight: PendingRequest, error: unknown): void {
-    if (!this.#flights.isOpen(flight)) return;
-    const { host, onTrouble, onRefused } = this.#options;
-    const { id, method } = flight.request;
-    const rpcError = toRpcError(error, this.#context(flight));
+  #fail(pending: PendingRequest, error: unknown): void {
+    if (!this.#pending.has(pending)) return;
+    const { host, onWarning, onFatalError } = this.#options;
+    const { id, method } = pending.request;
+    const rpcError = toRpcError(error, this.#context(pending));
     host.send(failure(id, rpcError));
-    if (isAgentAuthError(error)) this.#refusal ??= error;
+    if (isAgentAuthError(error)) this.#firstError ??= error;
     if (method === "initialize" && isAgentAuthError(error) && error.class !== "unavailable") {
-      this.#final = error;
-      for (const held of this.#handshake.clear().filter(isRequest)) host.send(failure(held.id, rpcError));
-      onRefused();
-    } else onTrouble(`${quote(method, 80)}: ${rpcError.message}`);
-    this.#flights.end(id);
-    flight.abort.abort();
+      this.#fatalError = error;
+      for (const delayed of this.#handshake.clear().filter(isRequest)) host.send(failure(delayed.id, rpcError));
+      onFatalError();
+    } else onWarning(`${quote(method, 80)}: ${rpcError.message}`);
+    this.#pending.remove(id);
+    pending.abort.abort();
   }
 
-  /** Over HTTP a request without a session is cancelled by the end of its exchange, and any other by a message. */
+  /** A request without a session is cancelled by closing its HTTP request, any other by a message. */
   #cancel(message: RpcMessage): void {
     const id = param(message, "requestId");
-    const held = this.#handshake.drop(id);
-    if (held) this.#arrived(held);
-    const flight = this.#flights.end(id);
-    if (held || flight?.isSessionless) flight?.abort.abort();
-    else void settledWithin(this.#post(message), MAX_TURN_MS).then(() => flight?.abort.abort());
+    const delayed = this.#handshake.drop(id);
+    if (delayed) this.#onSent(delayed);
+    const pending = this.#pending.remove(id);
+    if (delayed || pending?.isSessionless) pending?.abort.abort();
+    else void settledWithin(this.#post(message), MAX_ACCEPT_MS).then(() => pending?.abort.abort());
   }
 
   #fromServer(message: RpcMessage): void {
-    const { host, onStep } = this.#options;
+    const { host, onLog } = this.#options;
     if (!isResponse(message)) {
-      onStep(`server: ${nameOf(message)}`);
+      onLog(`server: ${describe(message)}`);
       host.send(message);
       return;
     }
-    const flight = this.#flightOf(message);
-    onStep(`server: ${flight ? `answer to ${nameOf(flight.request)}` : "an answer without a pending request"}`);
-    if (!flight) return;
-    this.#hasAnswered = true;
-    this.#learn(flight.request, message);
-    host.send({ ...message, id: flight.request.id });
-    this.#flights.end(flight.request.id);
-    // A server that leaves its stream open has nothing more to say on it.
-    const { abort, isStreaming } = flight;
-    if (isStreaming) setTimeout(() => abort.abort(), MAX_TURN_MS).unref();
-    this.#unasked.onAnswer();
+    const pending = this.#pendingOf(message);
+    onLog(`server: ${pending ? `answer to ${describe(pending.request)}` : "an answer without a pending request"}`);
+    if (!pending) return;
+    this.#hasResponse = true;
+    this.#observe(pending.request, message);
+    host.send({ ...message, id: pending.request.id });
+    this.#pending.remove(pending.request.id);
+    // Nothing follows the response, even if the server leaves its stream open.
+    const { abort, isStreaming } = pending;
+    if (isStreaming) setTimeout(() => abort.abort(), MAX_ACCEPT_MS).unref();
+    this.#notifications.onResponse();
   }
 
-  /** An answer without an id is to the request that it came for. */
-  #flightOf({ id }: RpcResponse): PendingRequest | undefined {
+  /** A response without an id belongs to the request whose HTTP response carries it. */
+  #pendingOf({ id }: RpcResponse): PendingRequest | undefined {
     const current = currentRequest.getStore();
-    if (id === undefined || id === null) return current && this.#flights.isOpen(current) ? current : undefined;
-    return this.#flights.get(id);
+    if (id === undefined || id === null) return current && this.#pending.has(current) ? current : undefined;
+    return this.#pending.get(id);
   }
 
-  #learn(request: RpcRequest, answer: RpcResponse): void {
-    const { result } = answer;
+  #observe(request: RpcRequest, response: RpcResponse): void {
+    const { result } = response;
     if (request.method === "initialize" && isJsonObject(result) && typeof result["protocolVersion"] === "string") {
       this.#options.http.setProtocolVersion(result["protocolVersion"]);
     }
-    this.#headers.learn(request, answer);
+    this.#headers.update(request, response);
   }
 
-  #context(flight?: PendingRequest) {
+  #context(pending?: PendingRequest) {
     const { url, mask, http } = this.#options;
-    const hasSession = http.sessionId !== undefined && flight !== undefined && flight.request.method !== "initialize";
+    const hasSession = http.sessionId !== undefined && pending !== undefined && pending.request.method !== "initialize";
     return { url, mask, hasSession };
   }
 
-  #arrived(message: RpcMessage): void {
-    this.#underway -= this.#sizes.get(message) ?? 0;
+  #onSent(message: RpcMessage): void {
+    this.#queuedBytes -= this.#sizes.get(message) ?? 0;
     this.#sizes.delete(message);
-    this.#watch.changed();
+    this.#condition.changed();
   }
 }
 
-/** What a message is about, for people: never what is in it. */
-function nameOf(message: RpcMessage): string {
+/** A message in the log: its method, never its content. */
+function describe(message: RpcMessage): string {
   return isResponse(message) ? "an answer" : quote(message.method, 80);
 }
 
@@ -217,7 +220,7 @@ function mcpFailed(message: string): AgentAuthError {
   return new AgentAuthError("mcp_failed", message, { class: "remote" });
 }
 
-/** Resolves when the work has ended, well or not, or after a time. */
+/** Resolves when the promise settles, or after a time. */
 export function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
@@ -229,11 +232,11 @@ export function settledWithin(work: Promise<unknown>, ms: number): Promise<void>
   });
 }
 
-/** Lets work wait for what other work brings about. */
+/** Lets one part of the proxy wait for a state that another part changes. */
 class Condition {
   readonly #checks = new Set<() => void>();
 
-  /** Has every condition looked at again. */
+  /** Checks every condition again. */
   changed(): void {
     for (const check of [...this.#checks]) check();
   }

@@ -1,87 +1,87 @@
 import type { Readable } from "node:stream";
-import { backpressureFetch, createHttpSide, MAX_MESSAGE_BYTES } from "./http-transport.js";
+import { backpressureFetch, createHttpTransport, MAX_MESSAGE_BYTES } from "./http-transport.js";
 import { failure, RPC_CODES, type RpcResponse, readMessage } from "./json-rpc.js";
 import { McpProxy, type McpProxyOptions, settledWithin } from "./proxy.js";
 import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
 
-/** What joins a host to a server. */
-export interface StdioProxyOptions extends Pick<McpProxyOptions, "url" | "mask" | "onTrouble" | "onStep"> {
-  /** Sends each request; it brings the token. */
+/** Options of {@link runStdioProxy}. */
+export interface StdioProxyOptions extends Pick<McpProxyOptions, "url" | "mask" | "onWarning" | "onLog"> {
+  /** Sends each request with the token. */
   fetch: typeof globalThis.fetch;
-  /** What the host says: a message a line. Its end is the host's farewell. */
+  /** Messages of the host, one per line. Its end ends the proxy. */
   input: Readable;
-  /** Says something to the host; resolves when it has been taken, fails when it never will be. */
+  /** Writes to the host; resolves when the host has read the text, rejects when the pipe is closed. */
   write(text: string): Promise<void>;
-  /** Ends the bridge. */
+  /** Ends the proxy. */
   signal: AbortSignal;
-  /** The longest message that is passed on, in bytes. Default {@link MAX_MESSAGE_BYTES}. */
+  /** The longest message that is forwarded, in bytes. Default {@link MAX_MESSAGE_BYTES}. */
   maxBytes?: number | undefined;
 }
 
-/** How long requests may still take whose host has said that nothing more will come. */
+/** How long pending requests may take after the host has closed its input. */
 const DRAIN_MS = 1000;
-/** How long the server has for the end of the session. */
-const FAREWELL_MS = 2000;
+/** How long the server may take to end the session. */
+const TERMINATE_MS = 2000;
 
 /**
- * Passes messages between a host on a pipe and a server of streamable HTTP, whatever they are about, until the host ends
- * it, the signal fires, or the host's `initialize` is refused for a reason that asking again does not mend.
+ * Forwards every message between a host on stdio and a server of streamable HTTP, until the host closes its input, the
+ * signal fires, or the host's `initialize` fails in a way that a retry does not fix.
  *
- * @throws `AgentAuthError` where nothing could be done for the host, such as a missing login; the host has the error too
+ * @throws `AgentAuthError` if no request succeeded, for example without a login; the host gets the error too
  */
 export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
-  const { url, fetch, input, signal, mask, onTrouble, onStep, maxBytes = MAX_MESSAGE_BYTES } = options;
-  const over = new AbortController();
-  const stop = () => over.abort(signal.reason);
-  over.signal.addEventListener("abort", () => input.destroy(), { once: true });
-  const host = createStdioWriter(options.write, () => over.abort());
-  const http = createHttpSide(
+  const { url, fetch, input, signal, mask, onWarning, onLog, maxBytes = MAX_MESSAGE_BYTES } = options;
+  const ended = new AbortController();
+  const stop = () => ended.abort(signal.reason);
+  ended.signal.addEventListener("abort", () => input.destroy(), { once: true });
+  const host = createStdioWriter(options.write, () => ended.abort());
+  const http = createHttpTransport(
     url,
     backpressureFetch(fetch, () => host.ready(), maxBytes),
   );
-  const relay = new McpProxy({ url, host, http, mask, onTrouble, onStep, onRefused: () => over.abort() });
+  const proxy = new McpProxy({ url, host, http, mask, onWarning, onLog, onFatalError: () => ended.abort() });
   await http.start();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
-    await listen({ input, relay, host, maxBytes, onTrouble, over: over.signal });
-    await settledWithin(relay.idle(over.signal), DRAIN_MS);
-    relay.giveUp();
-    // A server without sessions, or one that is gone, needs no such request.
-    await settledWithin(http.terminateSession(), FAREWELL_MS);
+    await readHost({ input, proxy, host, maxBytes, onWarning, ended: ended.signal });
+    await settledWithin(proxy.untilIdle(ended.signal), DRAIN_MS);
+    proxy.abortPending();
+    // Failure is ignored: the server may have no sessions, or be unreachable.
+    await settledWithin(http.terminateSession(), TERMINATE_MS);
   } finally {
     signal.removeEventListener("abort", stop);
     await http.close();
     await host.flushed();
     input.destroy();
   }
-  if (relay.refusal) throw relay.refusal;
+  if (proxy.error) throw proxy.error;
 }
 
-interface Listening extends Pick<StdioProxyOptions, "input" | "onTrouble"> {
-  relay: McpProxy;
+interface HostInput extends Pick<StdioProxyOptions, "input" | "onWarning"> {
+  proxy: McpProxy;
   host: StdioWriter;
   maxBytes: number;
-  over: AbortSignal;
+  ended: AbortSignal;
 }
 
-/** Takes what the host says, until it says no more. */
-async function listen({ input, relay, host, maxBytes, onTrouble, over }: Listening): Promise<void> {
-  const refuse = async (answer: RpcResponse) => {
-    onTrouble(`the host: ${answer.error?.message}`);
-    host.send(answer);
+/** Forwards the host's messages until its input ends. */
+async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: HostInput): Promise<void> {
+  const reject = async (response: RpcResponse) => {
+    onWarning(`the host: ${response.error?.message}`);
+    host.send(response);
     await host.ready();
   };
   try {
     for await (const line of readLines(input, maxBytes)) {
       if (line?.trim() === "") continue;
       const read = line === undefined ? { failure: tooLong(maxBytes) } : readMessage(line);
-      if ("failure" in read) await refuse(read.failure);
-      else relay.fromHost(read.message, line?.length ?? 0);
-      await relay.room(maxBytes, over);
+      if ("failure" in read) await reject(read.failure);
+      else proxy.fromHost(read.message, line?.length ?? 0);
+      await proxy.untilBelow(maxBytes, ended);
     }
   } catch (error) {
-    // A pipe that breaks is a host that is gone, and one that we hung up ends so too.
+    // A destroyed input means that the host or the proxy closed the pipe.
     if (!input.destroyed) throw error;
   }
 }

@@ -1,25 +1,23 @@
 import type { RpcMessage } from "./json-rpc.js";
 
-/** A line without its end; undefined in place of one that is longer than is accepted. */
-export type Line = string | undefined;
-
 const NEWLINE = 0x0a;
 
 /**
- * The lines of a stream, as they come. One that is too long is passed over without being kept, and what follows it is
- * read as usual; the last line needs no end.
- *
- * @param maxBytes the longest line that is accepted
+ * Yields the lines of a stream without their ends, and undefined for each line longer than `maxBytes`, which is not
+ * buffered. The last line needs no end.
  */
-export async function* readLines(source: AsyncIterable<Buffer | string>, maxBytes: number): AsyncGenerator<Line> {
+export async function* readLines(
+  source: AsyncIterable<Buffer | string>,
+  maxBytes: number,
+): AsyncGenerator<string | undefined> {
   let parts: Buffer[] = [];
   let size = 0;
-  const keep = (part: Buffer) => {
+  const append = (part: Buffer) => {
     size += part.length;
     if (size > maxBytes) parts = [];
     else if (part.length > 0) parts.push(part);
   };
-  const take = (): Line => {
+  const endLine = (): string | undefined => {
     const line = size > maxBytes ? undefined : Buffer.concat(parts).toString("utf8");
     parts = [];
     size = 0;
@@ -29,30 +27,30 @@ export async function* readLines(source: AsyncIterable<Buffer | string>, maxByte
     const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
     let from = 0;
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
-      keep(bytes.subarray(from, end));
-      yield take();
+      append(bytes.subarray(from, end));
+      yield endLine();
       from = end + 1;
     }
-    keep(bytes.subarray(from));
+    append(bytes.subarray(from));
   }
-  if (size > 0) yield take();
+  if (size > 0) yield endLine();
 }
 
-/** Up to this many characters wait for a host that reads slowly before a server has to wait too. */
+/** Characters that may wait for a slow host before the proxy stops reading from the server. */
 const MAX_BACKLOG = 1024 * 1024;
 
-/** The way to the host: a message a line, one after the other. */
+/** Writes messages to the host, one per line. */
 export interface StdioWriter {
   send(message: RpcMessage): void;
-  /** Resolves when the host has read enough for more to be brought to it. */
+  /** Resolves when the host has read enough to accept more. */
   ready(): Promise<void>;
-  /** Resolves when everything has been read, or the host reads no more. */
+  /** Resolves when everything is written, or the host has closed the pipe. */
   flushed(): Promise<void>;
 }
 
 /**
- * @param write resolves when the host has taken the text, and fails when it never will
- * @param onClosed called once when it fails; whatever is sent after that is thrown away
+ * @param write resolves when the host has read the text, and rejects when the pipe is closed
+ * @param onClosed called once when `write` rejects; later messages are dropped
  */
 export function createStdioWriter(
   write: (text: string) => Promise<void>,
@@ -61,7 +59,7 @@ export function createStdioWriter(
   let backlog = 0;
   let isClosed = false;
   let last = Promise.resolve();
-  const pass = async (text: string) => {
+  const writeNext = async (text: string) => {
     try {
       if (!isClosed) await write(text);
     } catch (error) {
@@ -76,7 +74,7 @@ export function createStdioWriter(
     send(message) {
       const text = `${JSON.stringify(message)}\n`;
       backlog += text.length;
-      last = last.then(() => pass(text));
+      last = last.then(() => writeNext(text));
     },
     async ready() {
       if (backlog > MAX_BACKLOG) await last;

@@ -8,19 +8,19 @@ const request = (method: string, params: unknown): RpcRequest => {
   return read.message as RpcRequest;
 };
 
-function learnt(name: string): ParamHeaders {
+function headersOf(name: string): ParamHeaders {
   const headers = new ParamHeaders();
   const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
   const result = { tools: [{ name, inputSchema }] };
-  headers.learn(request("tools/list", {}), { jsonrpc: "2.0", id: 1, result });
+  headers.update(request("tools/list", {}), { jsonrpc: "2.0", id: 1, result });
   return headers;
 }
 
 describe("headers of a tool's arguments", () => {
   it("are those of the tool that is named", () => {
     const call = { name: "echo", arguments: { region: "eu" } };
-    expect(learnt("echo").of(request("tools/call", call))).toEqual({ "Mcp-Param-Region": "eu" });
-    expect(learnt("other").of(request("tools/call", call))).toEqual({});
+    expect(headersOf("echo").of(request("tools/call", call))).toEqual({ "Mcp-Param-Region": "eu" });
+    expect(headersOf("other").of(request("tools/call", call))).toEqual({});
   });
 
   it.each<[string, unknown, string]>([
@@ -31,6 +31,6 @@ describe("headers of a tool's arguments", () => {
     ["null", null, "null"],
     ["missing", undefined, "undefined"],
   ])("are none where the name is %s, and the call goes on to the server", (_what, name, text) => {
-    expect(learnt(text).of(request("tools/call", { name, arguments: { region: "eu" } }))).toEqual({});
+    expect(headersOf(text).of(request("tools/call", { name, arguments: { region: "eu" } }))).toEqual({});
   });
 });

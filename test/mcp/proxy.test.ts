@@ -39,15 +39,15 @@ describe("a bridge and what a host says", () => {
     const host = startHost(peer.url);
     host.write(`${line}\r\n\n`);
     expect((await host.ask("next", "ping")).result).toEqual({});
-    expect(host.heard).toHaveLength(2);
-    expect(host.heard[0]).toMatchObject({ id, error: { code } });
+    expect(host.received).toHaveLength(2);
+    expect(host.received[0]).toMatchObject({ id, error: { code } });
     expect(peer.requests).toHaveLength(1);
   });
 
   it("passes members that it does not know, also beside those of JSON-RPC", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, { _meta: { "x/y": [1] }, more: null }));
     const host = startHost(peer.url);
-    host.say({ id: 1, method: "x/y", params: { __proto__: null, a: { b: 1.5 } }, trace: "t" });
+    host.send({ id: 1, method: "x/y", params: { __proto__: null, a: { b: 1.5 } }, trace: "t" });
     expect((await host.answerTo(1)).result).toEqual({ _meta: { "x/y": [1] }, more: null });
     expect(JSON.parse(peer.requests[0]?.body ?? "")).toEqual({
       jsonrpc: "2.0",
@@ -61,16 +61,16 @@ describe("a bridge and what a host says", () => {
   it("refuses a line that is too long, and takes the next one", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
     const host = startHost(peer.url, { maxBytes: 10_000 });
-    host.say({ id: 1, method: "x", params: { long: "y".repeat(10_000) } });
+    host.send({ id: 1, method: "x", params: { long: "y".repeat(10_000) } });
     expect((await host.ask(2, "ping")).result).toEqual({});
-    expect(host.heard[0]).toMatchObject({ id: null, error: { message: "the message is longer than 10000 bytes" } });
+    expect(host.received[0]).toMatchObject({ id: null, error: { message: "the message is longer than 10000 bytes" } });
     expect(peer.requests).toHaveLength(1);
   });
 
   it("ends when the host reads no more", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
     const host = startHost(peer.url, { write: () => Promise.reject(new Error("EPIPE")) });
-    host.say({ id: 1, method: "ping" });
+    host.send({ id: 1, method: "ping" });
     await host.done;
   });
 });
@@ -120,7 +120,7 @@ describe("a bridge and what a server answers", () => {
     const host = startHost(peer.url);
     expect((await host.ask(1, "ping")).error?.code).toBe(-32_603);
     expect((await host.ask(2, "ping")).result).toEqual({});
-    expect(host.heard).toHaveLength(2);
+    expect(host.received).toHaveLength(2);
   });
 
   it("takes a failure without an id for the answer to the request that it comes for", async () => {
@@ -162,7 +162,7 @@ describe("a bridge and what a server answers", () => {
     });
     const host = startHost(peer.url, { maxBytes: 1100 });
     expect((await host.ask(1, "ping")).result).toEqual({});
-    expect(host.heard.map(({ params }) => params?.["n"])).toEqual([...Array(50).keys(), undefined]);
+    expect(host.received.map(({ params }) => params?.["n"])).toEqual([...Array(50).keys(), undefined]);
   });
 
   it("loses nothing where a host reads slowly", async () => {
@@ -182,7 +182,7 @@ describe("a bridge and what a server answers", () => {
         read.push((JSON.parse(text) as { params?: { n: number } }).params?.n);
       },
     });
-    host.say({ id: 1, method: "ping" });
+    host.send({ id: 1, method: "ping" });
     await until(() => read.length > COUNT);
     expect(read).toEqual([...Array(COUNT).keys(), undefined]);
   });
@@ -202,12 +202,12 @@ describe("a bridge to a server without sessions", () => {
       return undefined;
     });
     const host = startHost(peer.url);
-    host.say({ id: 1, method: "tools/call", params: { name: "x", _meta } });
+    host.send({ id: 1, method: "tools/call", params: { name: "x", _meta } });
     await until(() => peer.requests.length === 1);
-    host.say({ method: "notifications/cancelled", params: { requestId: 1 } });
+    host.send({ method: "notifications/cancelled", params: { requestId: 1 } });
     await until(() => isOver);
     expect((await host.ask(2, "ping", { _meta })).result).toEqual({});
-    expect(host.heard).toHaveLength(1);
+    expect(host.received).toHaveLength(1);
     expect(peer.requests.map(({ body }) => JSON.parse(body).method)).toEqual(["tools/call", "ping"]);
   });
 
@@ -256,11 +256,11 @@ describe("a bridge whose stream of the server's own messages breaks off for good
     });
     const host = startHost(`${peer.origin}/mcp`);
     await host.begin();
-    await until(() => host.trouble.length > 0);
-    expect(host.trouble).toEqual([expect.stringContaining("is opened again once the server answers")]);
+    await until(() => host.warnings.length > 0);
+    expect(host.warnings).toEqual([expect.stringContaining("is opened again once the server answers")]);
     isUp = true;
     await host.ask(1, "ping");
-    await until(() => host.heard.some(({ method }) => method === "notifications/tools/list_changed"));
+    await until(() => host.received.some(({ method }) => method === "notifications/tools/list_changed"));
   });
 });
 
@@ -273,14 +273,14 @@ describe("a bridge whose beginning is refused", () => {
 
   it("tells the command to every request, and ends with the refusal, where asking again does not help", async () => {
     const host = startHost("http://127.0.0.1:9/mcp", { fetch: () => Promise.reject(refusal("auth")) });
-    host.say({ id: 1, method: "initialize", params: HELLO });
-    host.say({ id: 2, method: "tools/list" });
+    host.send({ id: 1, method: "initialize", params: HELLO });
+    host.send({ id: 2, method: "tools/list" });
     await expect(host.done).rejects.toMatchObject({ code: "login_required" });
-    expect(host.heard.map(({ id, error }) => [id, error?.message])).toEqual([
+    expect(host.received.map(({ id, error }) => [id, error?.message])).toEqual([
       [1, "no; run: agentauth login x"],
       [2, "no; run: agentauth login x"],
     ]);
-    expect(host.heard[0]?.error?.data).toMatchObject({ code: "login_required", hint: "agentauth login x" });
+    expect(host.received[0]?.error?.data).toMatchObject({ code: "login_required", hint: "agentauth login x" });
   });
 
   it("ends with it also where something was answered before", async () => {
@@ -319,11 +319,11 @@ describe("a bridge whose beginning is refused", () => {
       sendResult(response, id, {});
     });
     const host = startHost(peer.url);
-    host.say({ id: 1, method: "initialize", params: HELLO });
-    host.say({ id: 2, method: "tools/list" });
-    host.say({ id: 3, method: "ping" });
-    host.say({ method: "notifications/cancelled", params: { requestId: 2 } });
-    await until(() => host.steps.length === 4);
+    host.send({ id: 1, method: "initialize", params: HELLO });
+    host.send({ id: 2, method: "tools/list" });
+    host.send({ id: 3, method: "ping" });
+    host.send({ method: "notifications/cancelled", params: { requestId: 2 } });
+    await until(() => host.log.length === 4);
     begin();
     await host.answerTo(3);
     expect(peer.requests.map(({ body }) => JSON.parse(body).id)).toEqual([1, 3]);

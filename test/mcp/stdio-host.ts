@@ -3,8 +3,8 @@ import { onTestFinished } from "vitest";
 import { runStdioProxy, type StdioProxyOptions } from "../../src/mcp/stdio-proxy.js";
 import { until } from "../helpers/server.js";
 
-/** A message as the host read it. */
-export interface Heard {
+/** A message that the host has received. */
+export interface HostMessage {
   id?: string | number | null;
   method?: string;
   params?: Record<string, unknown>;
@@ -12,54 +12,54 @@ export interface Heard {
   error?: { code: number; message: string; data?: Record<string, unknown> };
 }
 
-/** How a host begins. */
+/** The params of the host's `initialize`. */
 export const HELLO = {
   protocolVersion: "2025-11-25",
   capabilities: { sampling: {} },
   clientInfo: { name: "host", version: "1" },
 };
 
-/** A host in this process that speaks with a server over the bridge. */
-export function startHost(url: string, over: Partial<StdioProxyOptions> = {}) {
+/** A host in this process that is connected to a server through the proxy. */
+export function startHost(url: string, overrides: Partial<StdioProxyOptions> = {}) {
   const input = new PassThrough();
-  const heard: Heard[] = [];
-  const trouble: string[] = [];
-  const steps: string[] = [];
+  const received: HostMessage[] = [];
+  const warnings: string[] = [];
+  const log: string[] = [];
   const stop = new AbortController();
   const done = runStdioProxy({
     url,
     fetch: globalThis.fetch,
     input,
-    write: async (text) => void heard.push(JSON.parse(text) as Heard),
+    write: async (text) => void received.push(JSON.parse(text) as HostMessage),
     signal: stop.signal,
     mask: (text) => text,
-    onTrouble: (text) => void trouble.push(text),
-    onStep: (text) => void steps.push(text),
-    ...over,
+    onWarning: (text) => void warnings.push(text),
+    onLog: (text) => void log.push(text),
+    ...overrides,
   });
-  // What it ends with is for the test that asks.
+  // Tests that expect an error await `done` themselves.
   done.catch(() => undefined);
   onTestFinished(async () => {
     stop.abort();
     await done.catch(() => undefined);
   });
-  const say = (message: object) => void input.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-  const answerTo = async (id: string | number): Promise<Heard> => {
-    const found = () => heard.find((one) => one.id === id && one.method === undefined);
+  const send = (message: object) => void input.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const answerTo = async (id: string | number): Promise<HostMessage> => {
+    const found = () => received.find((one) => one.id === id && one.method === undefined);
     await until(() => found() !== undefined);
-    return found() as Heard;
+    return found() as HostMessage;
   };
   const ask = (id: string | number, method: string, params: object = {}) => {
-    say({ id, method, params });
+    send({ id, method, params });
     return answerTo(id);
   };
   return {
-    heard,
-    trouble,
-    steps,
+    received,
+    warnings,
+    log,
     done,
     stop,
-    say,
+    send,
     ask,
     answerTo,
     /** A line as it is. */
@@ -67,9 +67,9 @@ export function startHost(url: string, over: Partial<StdioProxyOptions> = {}) {
     end: () => void input.end(),
     call: (id: string | number, name: string, args: object = {}, meta: object = {}) =>
       ask(id, "tools/call", { name, arguments: args, _meta: meta }),
-    async begin(): Promise<Heard> {
+    async begin(): Promise<HostMessage> {
       const answer = await ask("init", "initialize", HELLO);
-      say({ method: "notifications/initialized" });
+      send({ method: "notifications/initialized" });
       return answer;
     },
   };

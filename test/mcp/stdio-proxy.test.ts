@@ -35,7 +35,7 @@ describe.each([{ json: false }, { json: true }])(
         id: 7,
         error: expect.objectContaining({ code: -32_601 }),
       });
-      expect(host.trouble).toEqual([]);
+      expect(host.warnings).toEqual([]);
     });
 
     it("names the session and the revision on everything after the beginning, and ends the session", async () => {
@@ -54,28 +54,28 @@ describe.each([{ json: false }, { json: true }])(
     it("keeps the order of the handshake where a host says everything at once", async () => {
       const server = await startServer(kind);
       const host = startHost(server.url);
-      host.say({ id: 0, method: "initialize", params: HELLO });
-      host.say({ method: "notifications/initialized" });
-      for (const id of [1, 2, 3]) host.say({ id, method: "tools/list" });
+      host.send({ id: 0, method: "initialize", params: HELLO });
+      host.send({ method: "notifications/initialized" });
+      for (const id of [1, 2, 3]) host.send({ id, method: "tools/list" });
       host.end();
       await host.done;
-      expect(host.heard.map(({ error }) => error)).toEqual([undefined, undefined, undefined, undefined]);
-      expect(host.trouble).toEqual([]);
+      expect(host.received.map(({ error }) => error)).toEqual([undefined, undefined, undefined, undefined]);
+      expect(host.warnings).toEqual([]);
       const [first, second] = server.calls.map(({ rpc }) => rpc);
       expect([first, second]).toEqual(["initialize", "notifications/initialized"]);
     });
 
     it("cancels a request that the host cancels, and answers it no more", async () => {
       const { server, host } = await startSession(kind);
-      host.say({ id: 5, method: "tools/call", params: { name: "hold" } });
+      host.send({ id: 5, method: "tools/call", params: { name: "hold" } });
       await until(() => server.held.length === 1);
-      host.say({ method: "notifications/cancelled", params: { requestId: 5, reason: "changed my mind" } });
+      host.send({ method: "notifications/cancelled", params: { requestId: 5, reason: "changed my mind" } });
       await until(() => server.cancelled.length === 1);
       server.release();
       await host.ask(6, "ping");
       expect(server.cancelled).toEqual(["5"]);
-      expect(host.heard.some(({ id }) => id === 5)).toBe(false);
-      expect(host.trouble).toEqual([]);
+      expect(host.received.some(({ id }) => id === 5)).toBe(false);
+      expect(host.warnings).toEqual([]);
     });
 
     it("tells of a server that is gone in every request that waits, and tries each later one anew", async () => {
@@ -111,7 +111,7 @@ describe("a bridge to a server that streams", () => {
   it("passes progress on before the result, in order", async () => {
     const { host } = await startSession();
     await host.call(1, "count", {}, { progressToken: "p" });
-    const passed = host.heard.filter(({ id, method }) => id === 1 || method === "notifications/progress");
+    const passed = host.received.filter(({ id, method }) => id === 1 || method === "notifications/progress");
     expect(passed.map(({ params, result }) => params?.["progress"] ?? result?.content?.[0]?.text)).toEqual([
       1,
       2,
@@ -123,10 +123,10 @@ describe("a bridge to a server that streams", () => {
   it("brings the server's own requests to the host, and the host's answers back", async () => {
     const { host } = await startSession();
     const asked = host.call(1, "ask");
-    await until(() => host.heard.some(({ method }) => method === "sampling/createMessage"));
-    const { id } = host.heard.find(({ method }) => method === "sampling/createMessage") ?? {};
+    await until(() => host.received.some(({ method }) => method === "sampling/createMessage"));
+    const { id } = host.received.find(({ method }) => method === "sampling/createMessage") ?? {};
     const content = { type: "text", text: "yes" };
-    host.say({ id, result: { role: "assistant", content, model: "none" } });
+    host.send({ id, result: { role: "assistant", content, model: "none" } });
     expect((await asked).result?.content?.[0]?.text).toBe(`the host said ${JSON.stringify(content)}`);
   });
 
@@ -134,28 +134,28 @@ describe("a bridge to a server that streams", () => {
     const { server, host } = await startSession();
     await until(() => server.calls.some(({ method }) => method === "GET") && server.underway() === 1);
     await server.servers[0]?.sendToolListChanged();
-    await until(() => host.heard.some(({ method }) => method === "notifications/tools/list_changed"));
+    await until(() => host.received.some(({ method }) => method === "notifications/tools/list_changed"));
   });
 
   it("takes a stream up again that breaks off, where the server can, and loses nothing", async () => {
     const { server, host } = await startSession({ resumable: true });
     const answer = host.call(1, "hold");
-    await until(() => host.heard.some(({ method }) => method === "notifications/progress"));
+    await until(() => host.received.some(({ method }) => method === "notifications/progress"));
     server.breakOff();
     await until(() => server.calls.some(({ headers }) => headers["last-event-id"] !== undefined));
     server.release();
     expect((await answer).result?.content?.[0]?.text).toBe("released");
-    expect(host.heard.filter(({ id }) => id === 1)).toHaveLength(1);
-    expect(host.trouble).toEqual([]);
+    expect(host.received.filter(({ id }) => id === 1)).toHaveLength(1);
+    expect(host.warnings).toEqual([]);
   });
 
   it("lets go of an exchange that is over", async () => {
     const { server, host } = await startSession();
     await until(() => server.underway() === 1);
-    host.say({ id: 5, method: "tools/call", params: { name: "hold" } });
+    host.send({ id: 5, method: "tools/call", params: { name: "hold" } });
     await until(() => server.held.length === 1);
     expect(server.underway()).toBe(2);
-    host.say({ method: "notifications/cancelled", params: { requestId: 5 } });
+    host.send({ method: "notifications/cancelled", params: { requestId: 5 } });
     await until(() => server.underway() === 1);
   });
 });

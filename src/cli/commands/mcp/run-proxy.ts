@@ -26,8 +26,8 @@ export async function runProxy(options: ProxyFlags, context: CommandContext): Pr
     write: (text) => stdout.write(stdout.isTTY ? escapeJson(text) : text),
     signal,
     mask: (text) => redactor.redact(text),
-    onTrouble: (text) => io.warn(redactor.redact(text)),
-    onStep: (text) => io.verbose(redactor.redact(text)),
+    onWarning: (text) => io.warn(redactor.redact(text)),
+    onLog: (text) => io.verbose(redactor.redact(text)),
   });
   return EXIT_CODES.ok;
 }

@@ -78,7 +78,7 @@ function checkStdin(options: McpFlags): void {
 
 async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Record<string, unknown>> {
   const text = args === "-" ? await io.stdin.text() : (args ?? "{}");
-  const complain = (why: string) =>
+  const usageError = (why: string) =>
     new AgentAuthError("usage", `--args ${quote(text, 80)} ${why}`, {
       class: "usage",
       hint: `for example --args '{"text":"hello"}'`,
@@ -87,8 +87,8 @@ async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Rec
   try {
     value = parseStrictJson(text);
   } catch (cause) {
-    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
+    throw usageError(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
   }
-  if (!isJsonObject(value)) throw complain("is not a JSON object");
+  if (!isJsonObject(value)) throw usageError("is not a JSON object");
   return value;
 }

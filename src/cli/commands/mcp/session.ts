@@ -3,7 +3,7 @@ import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
 import { networkError } from "../../../http/network-error.js";
 import { VERSION } from "../../../http/user-agent.js";
-import { connectionError, isLate, serverWords } from "../../../mcp/errors.js";
+import { connectionError, isTimeout, serverMessage } from "../../../mcp/errors.js";
 import { type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { escapeText, quote } from "../../../redact.js";
@@ -41,7 +41,7 @@ export async function withSession<T>(
   const withCliError = <R>(call: Promise<R>): Promise<R> =>
     call.catch((error: unknown) => {
       if (signal.aborted) throw abortedError(signal);
-      throw cliError(error, { url, limit, refusal: limited.refusal(), grant: options.grant });
+      throw cliError(error, { url, limit, errorResponse: limited.errorResponse(), grant: options.grant });
     });
   const client = { name: "agentauth", version: VERSION };
   const session = await withCliError(
@@ -49,7 +49,7 @@ export async function withSession<T>(
   );
   try {
     return await work({
-      tools: (within) => withCliError(session.tools(within)),
+      tools: (callSignal) => withCliError(session.tools(callSignal)),
       call: (...call) => withCliError(session.call(...call)),
     });
   } finally {
@@ -65,16 +65,16 @@ function limitOf(options: McpFlags, context: CommandContext, defaultTimeout: num
 
 /** A fetch with the token and the time limit that remembers the last error response. */
 function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
-  let refusal: Response | undefined;
+  let errorResponse: Response | undefined;
   const fetch: typeof globalThis.fetch = async (input, init = {}) => {
     // The stream for server-initiated messages has no time limit.
     if (init.method !== "POST") return agent.fetch(input, init);
     const call = follow(init.signal ?? undefined);
     // The SDK has no time limit for notifications, such as the one that ends the handshake.
-    const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
+    const timer = setTimeout(() => call.abort(timeoutError(url, limit)), limit * 1000);
     try {
       const response = await agent.fetch(input, { ...init, signal: call.signal });
-      refusal = response.status >= 400 ? response : undefined;
+      errorResponse = response.status >= 400 ? response : undefined;
       return response;
     } catch (error) {
       throw call.signal.aborted ? abortedError(call.signal) : networkError(error, url);
@@ -82,31 +82,31 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
       clearTimeout(timer);
     }
   };
-  return { fetch, refusal: () => refusal };
+  return { fetch, errorResponse: () => errorResponse };
 }
 
 interface SessionContext {
   url: string;
   limit: number;
-  refusal: Response | undefined;
+  errorResponse: Response | undefined;
   grant: string | undefined;
 }
 
 /** The error that `request` would report; a JSON-RPC error keeps the server's message. */
-function cliError(error: unknown, { url, limit, refusal, grant }: SessionContext): unknown {
-  const known = isLate(error) ? lateError(url, limit) : connectionError(error, url);
+function cliError(error: unknown, { url, limit, errorResponse, grant }: SessionContext): unknown {
+  const known = isTimeout(error) ? timeoutError(url, limit) : connectionError(error, url);
   if (known) return known;
-  const words = serverWords(error);
-  if (refusal) {
-    const answer = responseError(refusal, { requested: url, grant, words });
-    if (words === undefined || answer.class !== "remote") return answer;
+  const message = serverMessage(error);
+  if (errorResponse) {
+    const httpError = responseError(errorResponse, { requested: url, grant, words: message });
+    if (message === undefined || httpError.class !== "remote") return httpError;
   }
   if (isAgentAuthError(error) || !(error instanceof Error)) return error;
-  const message = `the MCP server ${quote(url)}: ${escapeText(words ?? error.message).slice(0, 300)}`;
-  return new AgentAuthError("mcp_failed", message, { class: "remote", cause: error });
+  const text = `the MCP server ${quote(url)}: ${escapeText(message ?? error.message).slice(0, 300)}`;
+  return new AgentAuthError("mcp_failed", text, { class: "remote", cause: error });
 }
 
-function lateError(url: string, limit: number): AgentAuthError {
+function timeoutError(url: string, limit: number): AgentAuthError {
   return new AgentAuthError("timeout", `${new URL(url).host}: no response in ${limit} s`, {
     class: "unavailable",
     url: shownUrl(url),

@@ -6,7 +6,7 @@ import type { GlobalFlags } from "../../../flags/global.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { snippetText } from "./snippet.js";
 
-/** The varisupporteds that decide where logins are stored; they are not secret. */
+/** The variables that decide where logins are stored; they are not secret. */
 const STORE_VARIABLES = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
 
 /** `mcp config`: prints the host's settings for a server, and on stderr the file that they belong to. */
