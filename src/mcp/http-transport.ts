@@ -69,7 +69,7 @@ export function backpressureFetch(
 }
 
 function tooLong(limit: number, isNotification: boolean): AgentAuthError {
-  const what = isNotification ? "a message" : "the answer";
+  const what = isNotification ? "a message" : "the response";
   return new AgentAuthError("body_too_large", `${what} of the MCP server is longer than ${limit} bytes`, {
     class: "refused",
   });
@@ -143,7 +143,7 @@ export class NotificationStream {
     onLog(`connection: ${escapeText(mask(error.message)).slice(0, 300)}`);
     if (!gaveUp) return;
     this.#isLost = true;
-    onWarning("the stream of the server's own messages broke off; it is opened again once the server answers");
+    onWarning("the server's notification stream was lost; it is reopened after the next response");
   }
 
   /** Called after each response of the server. */
@@ -153,6 +153,6 @@ export class NotificationStream {
     const { http, onLog } = this.#options;
     currentRequest
       .run(undefined, () => http.resumeStream(""))
-      .catch(() => onLog("server: its own messages are not to be had"));
+      .catch(() => onLog("server: the notification stream cannot be reopened"));
   }
 }

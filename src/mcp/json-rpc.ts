@@ -71,17 +71,17 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
   } catch {
     return { failure: failure(null, { code: RPC_CODES.parse, message: "the line is not JSON" }) };
   }
-  if (Array.isArray(value)) return invalid(null, "batches are not passed on: send each message on a line of its own");
+  if (Array.isArray(value)) return invalid(null, "batches are not supported: send one message per line");
   if (!isJsonObject(value)) return invalid(null, "the message is not a JSON object");
   const { id } = value;
   const validId = typeof id === "string" || typeof id === "number" ? id : null;
-  if (value["jsonrpc"] !== "2.0") return invalid(validId, 'the message does not say "jsonrpc": "2.0"');
+  if (value["jsonrpc"] !== "2.0") return invalid(validId, 'the message has no "jsonrpc": "2.0"');
   if (typeof value["method"] === "string") {
     if ("id" in value && validId === null) return invalid(null, "the id is neither a string nor a number");
     return { message: value as unknown as RpcRequest };
   }
   const hasOutcome = "result" in value !== "error" in value;
-  if (!hasOutcome) return invalid(validId, "the message is neither a request nor an answer to one");
+  if (!hasOutcome) return invalid(validId, "the message is neither a request nor a response");
   return { message: value as unknown as RpcResponse };
 }
 

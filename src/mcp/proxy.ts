@@ -113,7 +113,7 @@ export class McpProxy {
         http.send(message as JSONRPCMessage, pending && this.#sendOptions(pending)),
       );
       if (pending && !pending.isStreaming) {
-        this.#fail(pending, mcpFailed(`the MCP server ${quote(url)} took the request and gave no answer to it`));
+        this.#fail(pending, mcpFailed(`the MCP server ${quote(url)} accepted the request and sent no response`));
       }
     } catch (error) {
       if (pending) this.#fail(pending, error);
@@ -131,7 +131,7 @@ export class McpProxy {
       onRequestStreamEnd: () => {
         const why =
           pending.lastError instanceof Error ? `: ${escapeText(pending.lastError.message).slice(0, 300)}` : "";
-        const message = `the connection to the MCP server ${quote(url)} ended before the answer was there${why}`;
+        const message = `the connection to the MCP server ${quote(url)} closed before the response arrived${why}`;
         this.#fail(pending, new AgentAuthError("connection_reset", message, { class: "unavailable" }));
       },
     };
@@ -171,7 +171,7 @@ export class McpProxy {
       return;
     }
     const pending = this.#pendingOf(message);
-    onLog(`server: ${pending ? `answer to ${describe(pending.request)}` : "an answer without a pending request"}`);
+    onLog(`server: ${pending ? `response to ${describe(pending.request)}` : "response without a pending request"}`);
     if (!pending) return;
     this.#hasResponse = true;
     this.#observe(pending.request, message);
@@ -213,7 +213,7 @@ export class McpProxy {
 
 /** A message in the log: its method, never its content. */
 function describe(message: RpcMessage): string {
-  return isResponse(message) ? "an answer" : quote(message.method, 80);
+  return isResponse(message) ? "response" : quote(message.method, 80);
 }
 
 function mcpFailed(message: string): AgentAuthError {

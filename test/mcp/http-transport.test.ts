@@ -5,8 +5,8 @@ const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe("a paced fetch", () => {
-  it("takes no more of an answer than there is room for", async () => {
+describe("a fetch with back-pressure", () => {
+  it("reads no more of a response than the reader accepts", async () => {
     let pulled = 0;
     const body = () =>
       new ReadableStream<Uint8Array>({
@@ -31,7 +31,7 @@ describe("a paced fetch", () => {
     expect((await read).byteLength).toBe(500 * 1024);
   });
 
-  it("keeps what an answer says of itself", async () => {
+  it("keeps status, headers and URL of a response", async () => {
     const origin = new Response("x", { status: 203, statusText: "so", headers: { "mcp-session-id": "s" } });
     Object.defineProperty(origin, "url", { value: "https://mcp.example/there" });
     const answer = await backpressureFetch(
@@ -42,7 +42,7 @@ describe("a paced fetch", () => {
     expect([answer.headers.get("mcp-session-id"), await answer.text()]).toEqual(["s", "x"]);
   });
 
-  it("counts from one event to the next, however the bytes are cut", async () => {
+  it("measures each event, however the bytes are split", async () => {
     const events = ["data: aaaa\n\n", "data: bb\r\n\r\n", "data: cccc\r\r", "data: d\n\n"].join("");
     for (let size = 1; size <= 9; size++) {
       const chunks = events.match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];

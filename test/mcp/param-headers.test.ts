@@ -16,8 +16,8 @@ function headersOf(name: string): ParamHeaders {
   return headers;
 }
 
-describe("headers of a tool's arguments", () => {
-  it("are those of the tool that is named", () => {
+describe("the headers of a tool's arguments", () => {
+  it("are those of the called tool", () => {
     const call = { name: "echo", arguments: { region: "eu" } };
     expect(headersOf("echo").of(request("tools/call", call))).toEqual({ "Mcp-Param-Region": "eu" });
     expect(headersOf("other").of(request("tools/call", call))).toEqual({});
@@ -30,7 +30,7 @@ describe("headers of a tool's arguments", () => {
     ["a number", 5, "5"],
     ["null", null, "null"],
     ["missing", undefined, "undefined"],
-  ])("are none where the name is %s, and the call goes on to the server", (_what, name, text) => {
+  ])("are none if the name is %s: the server rejects the call", (_what, name, text) => {
     expect(headersOf(text).of(request("tools/call", { name, arguments: { region: "eu" } }))).toEqual({});
   });
 });

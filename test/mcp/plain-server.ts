@@ -1,28 +1,28 @@
 import type { ServerResponse } from "node:http";
 import { type SeenRequest, sendJson, startServer } from "../helpers/server.js";
 
-/** A request of JSON-RPC, as far as it matters here. */
+/** A JSON-RPC request. */
 export interface PlainCall {
   readonly id: number | string;
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** The one with which it wants to hear of progress. */
+  /** Token of its progress notifications. */
   readonly progressToken: unknown;
 }
 
-/** Answers a request; what it does not answer is never answered. */
+/** Answers a request. A request that it ignores gets no response. */
 export type PlainAnswer = (call: PlainCall, response: ServerResponse) => unknown;
 
-/** What is there beside the answers. */
+/** Options of {@link startPlainServer}. */
 export interface PlainOptions {
-  /** How far the handshake goes; `endless`: its last message is never taken; `none`: nothing is ever answered. */
+  /** `endless`: `notifications/initialized` gets no response; `none`: no request gets one. */
   handshake?: "whole" | "endless" | "none";
   capabilities?: object;
 }
 
 /**
- * An MCP server of the revision before the newest, which takes any token. It does the handshake; what follows is answered
- * as a test writes it.
+ * An MCP server of the previous revision that accepts any token. It does the handshake; `answer` handles all other
+ * requests.
  */
 export async function startPlainServer(
   answer: PlainAnswer,

@@ -24,7 +24,7 @@ const sendResult = (response: ServerResponse, id: unknown, result: object) =>
 const sendEvent = (response: ServerResponse, message: object) =>
   response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
 
-describe("a bridge and what a host says", () => {
+describe("the proxy and messages of the host", () => {
   it.each([
     ["{not json", null, -32_700],
     ["[]", null, -32_600],
@@ -34,7 +34,7 @@ describe("a bridge and what a host says", () => {
     ['{"jsonrpc":"2.0","id":null,"method":"ping"}', null, -32_600],
     ['{"jsonrpc":"2.0","id":"a"}', "a", -32_600],
     ['{"jsonrpc":"2.0","id":"a","result":1,"error":{}}', "a", -32_600],
-  ])("answers %s with what is wrong with it, and goes on", async (line, id, code) => {
+  ])("rejects %s with an error, and continues", async (line, id, code) => {
     const peer = await startPeer((response, message) => sendResult(response, message.id, {}));
     const host = startHost(peer.url);
     host.write(`${line}\r\n\n`);
@@ -44,7 +44,7 @@ describe("a bridge and what a host says", () => {
     expect(peer.requests).toHaveLength(1);
   });
 
-  it("passes members that it does not know, also beside those of JSON-RPC", async () => {
+  it("forwards unknown members, also outside params and result", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, { _meta: { "x/y": [1] }, more: null }));
     const host = startHost(peer.url);
     host.send({ id: 1, method: "x/y", params: { __proto__: null, a: { b: 1.5 } }, trace: "t" });
@@ -58,7 +58,7 @@ describe("a bridge and what a host says", () => {
     });
   });
 
-  it("refuses a line that is too long, and takes the next one", async () => {
+  it("rejects a line that is too long, and reads the next one", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
     const host = startHost(peer.url, { maxBytes: 10_000 });
     host.send({ id: 1, method: "x", params: { long: "y".repeat(10_000) } });
@@ -67,7 +67,7 @@ describe("a bridge and what a host says", () => {
     expect(peer.requests).toHaveLength(1);
   });
 
-  it("ends when the host reads no more", async () => {
+  it("ends when the host closes the pipe", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
     const host = startHost(peer.url, { write: () => Promise.reject(new Error("EPIPE")) });
     host.send({ id: 1, method: "ping" });
@@ -75,16 +75,16 @@ describe("a bridge and what a host says", () => {
   });
 });
 
-describe("a bridge and what a server answers", () => {
-  it("tells the failure that the server describes in an answer of its own status", async () => {
-    const told = { code: -32_022, message: "no such revision", data: { supported: ["2025-11-25"] } };
+describe("the proxy and responses of the server", () => {
+  it("forwards the error object in the body of an HTTP error", async () => {
+    const error = { code: -32_022, message: "no such revision", data: { supported: ["2025-11-25"] } };
     const peer = await startPeer((response) => {
-      response.writeHead(400).end(JSON.stringify({ jsonrpc: "2.0", id: null, error: told }));
+      response.writeHead(400).end(JSON.stringify({ jsonrpc: "2.0", id: null, error }));
     });
-    expect((await startHost(peer.url).ask(1, "server/discover")).error).toEqual(told);
+    expect((await startHost(peer.url).ask(1, "server/discover")).error).toEqual(error);
   });
 
-  it("tells a status without such a failure, with the beginning of the body made harmless", async () => {
+  it("reports any other HTTP error with its status and the escaped beginning of the body", async () => {
     const peer = await startPeer((response) => response.writeHead(500).end(`<h1>\u001b[2J${"x".repeat(5000)}`));
     const { error } = await startHost(peer.url).ask(1, "ping");
     expect(error?.message).toMatch(/answered HTTP 500: "<h1>\\e\[2Jx+…"$/);
@@ -108,14 +108,14 @@ describe("a bridge and what a server answers", () => {
         response.writeHead(200, { "content-type": "application/json" }).end('{"jsonrpc":"2.0"'),
     ],
     [
-      "an answer that is nested too deep to be written again",
+      "a response that is nested too deep to be serialized",
       (response: ServerResponse) => {
         const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
         response.writeHead(200, EVENTS).end(`data: {"jsonrpc":"2.0","id":1,"result":{"deep":${deep}}}\n\n`);
       },
     ],
-    ["the answer to something else", (response: ServerResponse) => sendResult(response, "other", {})],
-  ])("does not leave a host waiting that the server answers with %s", async (_what, answer) => {
+    ["the response to another request", (response: ServerResponse) => sendResult(response, "other", {})],
+  ])("answers the host when the server sends %s", async (_what, answer) => {
     const peer = await startPeer((response, { id }) => (id === 1 ? answer(response) : sendResult(response, id, {})));
     const host = startHost(peer.url);
     expect((await host.ask(1, "ping")).error?.code).toBe(-32_603);
@@ -123,7 +123,7 @@ describe("a bridge and what a server answers", () => {
     expect(host.received).toHaveLength(2);
   });
 
-  it("takes a failure without an id for the answer to the request that it comes for", async () => {
+  it("assigns an error without an id to the request whose HTTP response carries it", async () => {
     const error = { code: -32_000, message: "too busy" };
     const peer = await startPeer((response) => {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", error }));
@@ -132,7 +132,7 @@ describe("a bridge and what a server answers", () => {
   });
 
   it.each([
-    ["an answer", (response: ServerResponse, id: unknown) => sendResult(response, id, { x: "y".repeat(20_000) })],
+    ["a response", (response: ServerResponse, id: unknown) => sendResult(response, id, { x: "y".repeat(20_000) })],
     [
       "an event",
       (response: ServerResponse, id: unknown) => {
@@ -143,7 +143,7 @@ describe("a bridge and what a server answers", () => {
         sendEvent(response, { id, result: {} });
       },
     ],
-  ])("breaks %s off that is too long", async (_what, answer) => {
+  ])("rejects %s that is too long", async (_what, answer) => {
     const peer = await startPeer((response, { id }) =>
       id === 1 ? answer(response, id) : sendResult(response, id, {}),
     );
@@ -152,7 +152,7 @@ describe("a bridge and what a server answers", () => {
     expect((await host.ask(2, "ping")).result).toEqual({});
   });
 
-  it("takes many events of a stream that are long together, in pieces of any size", async () => {
+  it("limits each event of a stream, not all of them together", async () => {
     const peer = await startPeer((response, { id }) => {
       response.writeHead(200, EVENTS);
       for (let n = 0; n < 50; n++)
@@ -165,7 +165,7 @@ describe("a bridge and what a server answers", () => {
     expect(host.received.map(({ params }) => params?.["n"])).toEqual([...Array(50).keys(), undefined]);
   });
 
-  it("loses nothing where a host reads slowly", async () => {
+  it("loses no message when the host reads slowly", async () => {
     const COUNT = 200;
     const peer = await startPeer((response, { id }) => {
       response.writeHead(200, EVENTS);
@@ -188,10 +188,10 @@ describe("a bridge and what a server answers", () => {
   });
 });
 
-describe("a bridge to a server without sessions", () => {
+describe("the proxy and a server without sessions", () => {
   const _meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
 
-  it("cancels a request by ending its exchange, and sends no message", async () => {
+  it("cancels a request by closing its HTTP request, without a message", async () => {
     let isOver = false;
     const peer = await startPeer((response, { id }) => {
       if (id === 2) return sendResult(response, id, {});
@@ -211,7 +211,7 @@ describe("a bridge to a server without sessions", () => {
     expect(peer.requests.map(({ body }) => JSON.parse(body).method)).toEqual(["tools/call", "ping"]);
   });
 
-  it("repeats arguments in the headers that a tool wants them in, and the method in its own", async () => {
+  it("repeats the arguments that the tool's schema marks in headers, and the method", async () => {
     const inputSchema = {
       type: "object",
       properties: {
@@ -238,8 +238,8 @@ describe("a bridge to a server without sessions", () => {
   });
 });
 
-describe("a bridge whose stream of the server's own messages breaks off for good", () => {
-  it("says so, and opens it again once the server answers", async () => {
+describe("the proxy after the server's notification stream is lost", () => {
+  it("warns, and reopens it after the next response", async () => {
     let streams = 0;
     let isUp = false;
     const peer = await startServer((response, { method, body }) => {
@@ -257,21 +257,21 @@ describe("a bridge whose stream of the server's own messages breaks off for good
     const host = startHost(`${peer.origin}/mcp`);
     await host.begin();
     await until(() => host.warnings.length > 0);
-    expect(host.warnings).toEqual([expect.stringContaining("is opened again once the server answers")]);
+    expect(host.warnings).toEqual([expect.stringContaining("is reopened after the next response")]);
     isUp = true;
     await host.ask(1, "ping");
     await until(() => host.received.some(({ method }) => method === "notifications/tools/list_changed"));
   });
 });
 
-describe("a bridge whose beginning is refused", () => {
+describe("the proxy when initialize fails", () => {
   const refusal = (kind: "auth" | "unavailable") =>
     new AgentAuthError(kind === "auth" ? "login_required" : "timeout", "no", {
       class: kind,
       hint: "agentauth login x",
     });
 
-  it("tells the command to every request, and ends with the refusal, where asking again does not help", async () => {
+  it("answers every request with the command that helps, and ends, if a retry does not help", async () => {
     const host = startHost("http://127.0.0.1:9/mcp", { fetch: () => Promise.reject(refusal("auth")) });
     host.send({ id: 1, method: "initialize", params: HELLO });
     host.send({ id: 2, method: "tools/list" });
@@ -283,7 +283,7 @@ describe("a bridge whose beginning is refused", () => {
     expect(host.received[0]?.error?.data).toMatchObject({ code: "login_required", hint: "agentauth login x" });
   });
 
-  it("ends with it also where something was answered before", async () => {
+  it("ends also after an earlier response", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
     let isOver = false;
     const fetch = (...args: Parameters<typeof globalThis.fetch>) =>
@@ -296,7 +296,7 @@ describe("a bridge whose beginning is refused", () => {
     await expect(host.done).rejects.toMatchObject({ code: "login_required" });
   });
 
-  it("goes on where the server was not there, and is later", async () => {
+  it("continues if the server was unreachable for a time", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
     let isUp = false;
     const fetch = (...args: Parameters<typeof globalThis.fetch>) =>
@@ -309,7 +309,7 @@ describe("a bridge whose beginning is refused", () => {
     await host.done;
   });
 
-  it("forgets what waits for the beginning where the host cancels it", async () => {
+  it("drops a request that waits for initialize when the host cancels it", async () => {
     let begin = () => {};
     const begun = new Promise<void>((resolve) => {
       begin = resolve;
@@ -329,7 +329,7 @@ describe("a bridge whose beginning is refused", () => {
     expect(peer.requests.map(({ body }) => JSON.parse(body).id)).toEqual([1, 3]);
   });
 
-  it("leaves nothing behind that listens to the signal", async () => {
+  it("removes its listeners from the signal", async () => {
     const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
     const host = startHost(peer.url);
     for (let id = 0; id < 20; id++) await host.ask(id, "ping");

@@ -10,7 +10,7 @@ import {
   ListToolsRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 
-/** A request as it came. */
+/** A request that the server received. */
 export interface SeenCall {
   readonly method: string;
   readonly headers: IncomingMessage["headers"];
@@ -19,9 +19,9 @@ export interface SeenCall {
 }
 
 export interface SessionServerOptions {
-  /** Whether streams that break off can be taken up again. */
+  /** Whether broken streams can be resumed. */
   resumable?: boolean;
-  /** Answers with JSON in place of events. */
+  /** Answers with JSON instead of events. */
   json?: boolean;
   port?: number;
 }
@@ -74,15 +74,15 @@ export async function startSessionServer(options: SessionServerOptions = {}) {
     calls,
     /** The ids of requests that were cancelled. */
     cancelled,
-    /** How many `hold` calls wait. */
+    /** Resolvers of the `hold` calls that wait. */
     held,
     sessions,
     servers,
     release: () => held.splice(0).forEach((go) => void go()),
-    /** Breaks every connection off, and goes on. */
+    /** Resets every connection; the server keeps running. */
     breakOff: () => sockets.forEach((socket) => void socket.resetAndDestroy()),
-    /** How many answers are still under way. */
-    underway: () => responses.size,
+    /** Number of open responses. */
+    openResponses: () => responses.size,
     async close() {
       http.close();
       for (const socket of sockets) socket.resetAndDestroy();

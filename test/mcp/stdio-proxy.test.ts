@@ -14,7 +14,7 @@ async function startServer(options: SessionServerOptions = {}): Promise<SessionS
   return server;
 }
 
-/** A host whose session with a server has begun. */
+/** A host that has initialized a session. */
 async function startSession(options: SessionServerOptions = {}) {
   const server = await startServer(options);
   const host = startHost(server.url);
@@ -24,9 +24,9 @@ async function startSession(options: SessionServerOptions = {}) {
 }
 
 describe.each([{ json: false }, { json: true }])(
-  "a bridge to a server with sessions (answers as JSON: $json)",
+  "the proxy and a server with sessions (JSON responses: $json)",
   (kind) => {
-    it("passes requests and answers on, whatever their ids are", async () => {
+    it("forwards requests and responses, whatever their ids", async () => {
       const { host } = await startSession(kind);
       expect((await host.ask(0, "tools/list")).result?.["tools"]).toHaveLength(4);
       expect((await host.ask("zero", "ping")).result).toEqual({});
@@ -38,7 +38,7 @@ describe.each([{ json: false }, { json: true }])(
       expect(host.warnings).toEqual([]);
     });
 
-    it("names the session and the revision on everything after the beginning, and ends the session", async () => {
+    it("sends session and revision after initialize, and ends the session", async () => {
       const { server, host } = await startSession(kind);
       await host.ask(1, "ping");
       host.end();
@@ -51,7 +51,7 @@ describe.each([{ json: false }, { json: true }])(
       expect(server.sessions.size).toBe(0);
     });
 
-    it("keeps the order of the handshake where a host says everything at once", async () => {
+    it("keeps the order of the handshake when the host sends everything at once", async () => {
       const server = await startServer(kind);
       const host = startHost(server.url);
       host.send({ id: 0, method: "initialize", params: HELLO });
@@ -65,7 +65,7 @@ describe.each([{ json: false }, { json: true }])(
       expect([first, second]).toEqual(["initialize", "notifications/initialized"]);
     });
 
-    it("cancels a request that the host cancels, and answers it no more", async () => {
+    it("cancels a request that the host cancels, and sends no response to it", async () => {
       const { server, host } = await startSession(kind);
       host.send({ id: 5, method: "tools/call", params: { name: "hold" } });
       await until(() => server.held.length === 1);
@@ -78,7 +78,7 @@ describe.each([{ json: false }, { json: true }])(
       expect(host.warnings).toEqual([]);
     });
 
-    it("tells of a server that is gone in every request that waits, and tries each later one anew", async () => {
+    it("answers pending requests with an error when the server is gone, and still sends later ones", async () => {
       const { server, host } = await startSession(kind);
       const waiting = [1, 2, 3].map((id) => host.call(id, "hold"));
       await until(() => server.held.length === 3);
@@ -95,7 +95,7 @@ describe.each([{ json: false }, { json: true }])(
       expect((await host.ask(6, "ping")).result).toEqual({});
     });
 
-    it("answers what waits when it is told to end, and ends the session", async () => {
+    it("answers pending requests when the signal fires, and ends the session", async () => {
       const { server, host } = await startSession(kind);
       const waiting = host.call(1, "hold");
       await until(() => server.held.length === 1);
@@ -107,8 +107,8 @@ describe.each([{ json: false }, { json: true }])(
   },
 );
 
-describe("a bridge to a server that streams", () => {
-  it("passes progress on before the result, in order", async () => {
+describe("the proxy and a server that streams", () => {
+  it("forwards progress before the result, in order", async () => {
     const { host } = await startSession();
     await host.call(1, "count", {}, { progressToken: "p" });
     const passed = host.received.filter(({ id, method }) => id === 1 || method === "notifications/progress");
@@ -120,7 +120,7 @@ describe("a bridge to a server that streams", () => {
     ]);
   });
 
-  it("brings the server's own requests to the host, and the host's answers back", async () => {
+  it("forwards requests of the server, and the responses of the host", async () => {
     const { host } = await startSession();
     const asked = host.call(1, "ask");
     await until(() => host.received.some(({ method }) => method === "sampling/createMessage"));
@@ -130,14 +130,14 @@ describe("a bridge to a server that streams", () => {
     expect((await asked).result?.content?.[0]?.text).toBe(`the host said ${JSON.stringify(content)}`);
   });
 
-  it("brings what the server says unasked", async () => {
+  it("forwards notifications of the server", async () => {
     const { server, host } = await startSession();
-    await until(() => server.calls.some(({ method }) => method === "GET") && server.underway() === 1);
+    await until(() => server.calls.some(({ method }) => method === "GET") && server.openResponses() === 1);
     await server.servers[0]?.sendToolListChanged();
     await until(() => host.received.some(({ method }) => method === "notifications/tools/list_changed"));
   });
 
-  it("takes a stream up again that breaks off, where the server can, and loses nothing", async () => {
+  it("resumes a broken stream, if the server supports it, and loses no message", async () => {
     const { server, host } = await startSession({ resumable: true });
     const answer = host.call(1, "hold");
     await until(() => host.received.some(({ method }) => method === "notifications/progress"));
@@ -149,13 +149,13 @@ describe("a bridge to a server that streams", () => {
     expect(host.warnings).toEqual([]);
   });
 
-  it("lets go of an exchange that is over", async () => {
+  it("closes the HTTP request of a cancelled request", async () => {
     const { server, host } = await startSession();
-    await until(() => server.underway() === 1);
+    await until(() => server.openResponses() === 1);
     host.send({ id: 5, method: "tools/call", params: { name: "hold" } });
     await until(() => server.held.length === 1);
-    expect(server.underway()).toBe(2);
+    expect(server.openResponses()).toBe(2);
     host.send({ method: "notifications/cancelled", params: { requestId: 5 } });
-    await until(() => server.underway() === 1);
+    await until(() => server.openResponses() === 1);
   });
 });

@@ -6,40 +6,40 @@ const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe("a pipe to a host", () => {
-  it("has room again when the host has read", async () => {
-    const taken: (() => void)[] = [];
-    const pipe = createStdioWriter(
-      () => new Promise((resolve) => taken.push(resolve)),
+describe("the writer to the host", () => {
+  it("is ready again when the host has read", async () => {
+    const pendingWrites: (() => void)[] = [];
+    const writer = createStdioWriter(
+      () => new Promise((resolve) => pendingWrites.push(resolve)),
       () => {},
     );
     let isReady = false;
-    for (let n = 0; n < 3; n++) pipe.send({ jsonrpc: "2.0", method: "x".repeat(512 * 1024) });
-    void pipe.ready().then(() => {
+    for (let n = 0; n < 3; n++) writer.send({ jsonrpc: "2.0", method: "x".repeat(512 * 1024) });
+    void writer.ready().then(() => {
       isReady = true;
     });
     await turns(20);
     expect(isReady).toBe(false);
     while (!isReady) {
-      taken.shift()?.();
+      pendingWrites.shift()?.();
       await turns(1);
     }
-    await pipe.flushed();
+    await writer.flushed();
   });
 
-  it("says once that nobody reads any more, and throws away what comes then", async () => {
+  it("reports a closed pipe once, and drops later messages", async () => {
     const failures: unknown[] = [];
     let written = 0;
-    const pipe = createStdioWriter(
+    const writer = createStdioWriter(
       async () => {
         written += 1;
         throw new Error("EPIPE");
       },
       (error) => failures.push(error),
     );
-    for (let n = 0; n < 3; n++) pipe.send({ jsonrpc: "2.0", method: "x" });
+    for (let n = 0; n < 3; n++) writer.send({ jsonrpc: "2.0", method: "x" });
     await until(() => failures.length > 0);
-    await pipe.flushed();
+    await writer.flushed();
     expect([failures.length, written]).toEqual([1, 1]);
   });
 });
