@@ -38,34 +38,33 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
 
 function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorContext): RpcError {
   const { status } = error;
-  const { text } = error.data as { text?: unknown };
   if (status === 404 && hasSession) {
     return internal(
       `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP 404): restart this server in the host to begin a new session`,
       { status },
     );
   }
-  const serverError = typeof text === "string" ? parseServerError(text, mask) : undefined;
-  if (serverError) return serverError;
-  const body = typeof text === "string" && text.trim() !== "" ? `: ${quote(mask(text), 300)}` : "";
+  const text = bodyOf(error);
+  const serverError = text === undefined ? undefined : errorObjectIn(mask(text));
+  if (serverError && Number.isInteger(serverError["code"])) {
+    const { code, message, data } = serverError as Record<string, unknown> & RpcError;
+    return { code, message, ...("data" in serverError && { data }) };
+  }
+  const body = text?.trim() ? `: ${quote(mask(text), 300)}` : "";
   return internal(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
 }
 
 /** The error object in a body that is a JSON-RPC response. */
-function parseServerError(body: string, mask: (text: string) => string): RpcError | undefined {
+function errorObjectIn(body: string): (Record<string, unknown> & { message: string }) | undefined {
+  let response: unknown;
   try {
-    const response: unknown = JSON.parse(mask(body));
-    const error = isJsonObject(response) && response["jsonrpc"] === "2.0" ? response["error"] : undefined;
-    if (!isJsonObject(error) || typeof error["message"] !== "string" || !Number.isInteger(error["code"]))
-      return undefined;
-    return {
-      code: error["code"] as number,
-      message: error["message"],
-      ...("data" in error && { data: error["data"] }),
-    };
+    response = JSON.parse(body);
   } catch {
     return undefined;
   }
+  const error = isJsonObject(response) && response["jsonrpc"] === "2.0" ? response["error"] : undefined;
+  if (!isJsonObject(error) || typeof error["message"] !== "string") return undefined;
+  return { ...error, message: error["message"] };
 }
 
 function internal(message: string, data?: unknown): RpcError {
@@ -95,13 +94,11 @@ export function connectionError(error: unknown, url: string): AgentAuthError | u
 /** The message of the server's JSON-RPC error, also in the body of an HTTP error; not escaped. */
 export function serverMessage(error: unknown): string | undefined {
   if (error instanceof ProtocolError) return error.message;
-  const { text } = error instanceof SdkHttpError ? (error.data as { text?: unknown }) : {};
-  if (typeof text !== "string") return undefined;
-  try {
-    const response: unknown = JSON.parse(text);
-    const rpcError = isJsonObject(response) && response["jsonrpc"] === "2.0" ? response["error"] : undefined;
-    return isJsonObject(rpcError) && typeof rpcError["message"] === "string" ? rpcError["message"] : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = error instanceof SdkHttpError ? bodyOf(error) : undefined;
+  return text === undefined ? undefined : errorObjectIn(text)?.message;
+}
+
+function bodyOf(error: SdkHttpError): string | undefined {
+  const { text } = error.data as { text?: unknown };
+  return typeof text === "string" ? text : undefined;
 }

@@ -107,11 +107,6 @@ export class Handshake {
     return found;
   }
 
-  /** Whether no message is delayed. */
-  get isIdle(): boolean {
-    return this.#queue.length === 0;
-  }
-
   /** Removes and returns all delayed messages. */
   clear(): RpcMessage[] {
     return this.#queue.splice(0);

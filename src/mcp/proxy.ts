@@ -1,3 +1,4 @@
+import { EventEmitter, once } from "node:events";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
@@ -40,7 +41,8 @@ export class McpProxy {
   readonly #headers = new ParamHeaders();
   readonly #handshake = new Handshake((message) => this.#forward(message));
   readonly #sizes = new Map<RpcMessage, number>();
-  readonly #condition = new Condition();
+  /** Emits `change` when a message is sent or a request has its response. */
+  readonly #events = new EventEmitter();
   #queuedBytes = 0;
   #hasResponse = false;
   #firstError: AgentAuthError | undefined;
@@ -72,13 +74,13 @@ export class McpProxy {
 
   /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
   untilBelow(maxBytes: number, signal: AbortSignal): Promise<void> {
-    return this.#condition.until(() => this.#queuedBytes <= maxBytes, signal);
+    return this.#until(() => this.#queuedBytes <= maxBytes, signal);
   }
 
   /** Resolves when every request but subscriptions has a response, or the signal fires. */
   untilIdle(signal: AbortSignal): Promise<void> {
     const endsByItself = ({ request }: PendingRequest) => request.method !== SUBSCRIPTION;
-    return this.#condition.until(() => this.#sizes.size === 0 && !this.#pending.all().some(endsByItself), signal);
+    return this.#until(() => this.#sizes.size === 0 && !this.#pending.all().some(endsByItself), signal);
   }
 
   /** Answers each pending request with an error. */
@@ -92,12 +94,16 @@ export class McpProxy {
     }
   }
 
+  async #until(holds: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!holds() && !signal.aborted) await once(this.#events, "change", { signal }).catch(() => undefined);
+  }
+
   #forward(message: RpcMessage): void {
     if (isRequest(message)) {
       const endStep = message.method === "initialize" ? this.#handshake.begin() : () => {};
       const pending = this.#pending.add(message, () => {
         endStep();
-        this.#condition.changed();
+        this.#events.emit("change");
       });
       void this.#post(message, pending);
     } else if (message.method === INITIALIZED) {
@@ -113,7 +119,8 @@ export class McpProxy {
         http.send(message as JSONRPCMessage, pending && this.#sendOptions(pending)),
       );
       if (pending && !pending.isStreaming) {
-        this.#fail(pending, mcpFailed(`the MCP server ${quote(url)} accepted the request and sent no response`));
+        const text = `the MCP server ${quote(url)} accepted the request and sent no response`;
+        this.#fail(pending, new AgentAuthError("mcp_failed", text, { class: "remote" }));
       }
     } catch (error) {
       if (pending) this.#fail(pending, error);
@@ -207,17 +214,13 @@ export class McpProxy {
   #onSent(message: RpcMessage): void {
     this.#queuedBytes -= this.#sizes.get(message) ?? 0;
     this.#sizes.delete(message);
-    this.#condition.changed();
+    this.#events.emit("change");
   }
 }
 
 /** A message in the log: its method, never its content. */
 function describe(message: RpcMessage): string {
   return isResponse(message) ? "response" : quote(message.method, 80);
-}
-
-function mcpFailed(message: string): AgentAuthError {
-  return new AgentAuthError("mcp_failed", message, { class: "remote" });
 }
 
 /** Resolves when the promise settles, or after a time. */
@@ -230,29 +233,4 @@ export function settledWithin(work: Promise<unknown>, ms: number): Promise<void>
     };
     work.then(done, done);
   });
-}
-
-/** Lets one part of the proxy wait for a state that another part changes. */
-class Condition {
-  readonly #checks = new Set<() => void>();
-
-  /** Checks every condition again. */
-  changed(): void {
-    for (const check of [...this.#checks]) check();
-  }
-
-  /** Resolves when the condition holds, or the signal fires. */
-  until(holds: () => boolean, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const check = () => {
-        if (!holds() && !signal.aborted) return;
-        this.#checks.delete(check);
-        signal.removeEventListener("abort", check);
-        resolve();
-      };
-      this.#checks.add(check);
-      signal.addEventListener("abort", check);
-      check();
-    });
-  }
 }
