@@ -1,6 +1,6 @@
-// Builds dist/: the library file by file with tsc (readable stack traces, one declaration a module), and CLI, sandbox
-// and Node parts as split bundles that carry their dependencies: starting reads a few files, installing brings few packages.
-// With --check it changes nothing and fails where dist/ is not what the sources give.
+// Builds dist/: the library file by file with tsc (readable stack traces, one declaration per module), and the CLI, the
+// sandbox and the Node parts as split bundles that include their dependencies: few files to read, few packages to install.
+// With --check it changes nothing and fails if dist/ differs from what the sources build.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +15,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-// Built aside and moved into place whole: a failed build leaves the last good one, and no process sees half of one.
+// Built in a temporary folder and then renamed: a failed build leaves the last one in place, and no process reads half of one.
 const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
 
 const BUNDLE = {
@@ -49,10 +49,10 @@ function compileLibrary() {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
-  // Of what is bundled only the declarations are wanted file by file.
+  // Of the bundled folders only the declarations are kept.
   for (const folder of ["login", "mcp", "node", "sandbox", "store"]) {
     for (const path of filesOf(join(made, folder)).keys()) {
-      // The library's own entry point has this one store, which needs nothing of Node.
+      // The library's main entry point exports the memory store, which uses no API of Node.
       const isLibrary = folder === "store" && (path === "memory.js" || path === "memory-leases.js");
       if (path.endsWith(".js") && !isLibrary) rmSync(join(made, folder, path));
     }
@@ -80,12 +80,12 @@ async function bundle() {
     },
   });
   check(metafile);
-  // What is asked for all the time has a file of its own, since each file more costs more than what is in it. None of
-  // them needs a package; one that was left outside would be missed where agentauth is installed.
+  // The most frequent commands are one file each, since each file that a process reads costs more than its content. They
+  // import no package: one that is not bundled would be missing in an installation.
   await build({
     ...BUNDLE,
     entryPoints: { "cli/main": "src/cli/main.ts", "cli/fast-path/cached-token": "src/cli/fast-path/cached-token.ts" },
-    // The table of formats loads its writers when they print, which these entries never do.
+    // The table of formats imports its writers lazily, and these entries never print a format.
     external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js", "../output/*"],
     packages: "external",
   });
@@ -93,8 +93,8 @@ async function bundle() {
 }
 
 /**
- * The program's own help, as the program itself prints it: asked for so often that it is written down, for the width of a
- * pipe and for that of a window as wide as lines get.
+ * Writes the output of `agentauth --help` into files, for the width of a pipe and for the maximal width: a process that
+ * prints a file starts faster.
  */
 async function writeHelp() {
   const { runProgram } = await import(pathToFileURL(join(made, "cli/execute.js")).href);
@@ -113,7 +113,7 @@ async function writeHelp() {
   }
 }
 
-/** The licences of the packages that the bundle carries must travel with it. */
+/** Writes the licences of the bundled packages, which must be distributed with them. */
 function writeNotices(inputs) {
   const folders = new Set();
   for (const input of inputs) {
@@ -130,7 +130,7 @@ function writeNotices(inputs) {
   writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
 }
 
-/** The licence of a package, the notice that Apache 2.0 wants to be passed on, and the licences of what it has taken in. */
+/** The licence of a package, the notice that Apache 2.0 requires, and the licences of code that the package includes. */
 function licenceFiles(folder) {
   const names = readdirSync(folder).sort();
   const own = [/^licen[cs]e\b/i, /^notice\b/i].map((kind) => names.find((name) => kind.test(name)));
@@ -153,7 +153,7 @@ function compare() {
   const present = existsSync(dist) ? filesOf(dist) : new Map();
   const names = [...new Set([...wanted.keys(), ...present.keys()])].sort();
   const stale = names.filter((name) => wanted.get(name) !== present.get(name));
-  for (const name of stale) console.error(`dist/${name} is not what the sources give`);
+  for (const name of stale) console.error(`dist/${name} differs from what the sources build`);
   if (stale.length === 0) return;
   console.error('run "npm run build"');
   process.exitCode = 1;

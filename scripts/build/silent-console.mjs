@@ -1,5 +1,5 @@
-// A library must not write to a terminal past us: what it repeats of a server may contain control sequences. Bundled
-// packages that call `console` get one that writes nothing; those that print on purpose are named, and any other is an error.
+// Bundled packages must not write to the terminal: a server's text may contain control sequences. The packages listed as
+// silenced get a `console` that writes nothing, those listed as printing keep it, and any other package is an error.
 import { readFile } from "node:fs/promises";
 import { transform } from "esbuild";
 
@@ -18,7 +18,7 @@ const SILENCED = [
   "zrender",
 ];
 
-/** Packages that print what the user asked for: the completion scripts of fish and PowerShell. */
+/** Packages that print on purpose: the completion scripts of fish and PowerShell. */
 const PRINTING = ["@bomb.sh/tab"];
 
 const SILENT_CONSOLE = "const console = /* @__PURE__ */ new Proxy({}, { get: () => () => {} });";
