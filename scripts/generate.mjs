@@ -1,6 +1,6 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
-// folders of the commands the list of them; from the commands the manual page and docs/cli.md; from the output
-// formats their table in README.md. With --check it writes nothing and fails where a file is not what it should be.
+// TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
+// the manual page and docs/cli.md; from the output formats their table in README.md. With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,6 +11,7 @@ import { cliPage } from "./generate/cli-page.mjs";
 import { commandListText } from "./generate/command-list.mjs";
 import { withFormats } from "./generate/formats.mjs";
 import { manPage } from "./generate/man-page.mjs";
+import { outputSchemasText } from "./generate/output-schemas.mjs";
 import { serviceSchemasText } from "./generate/service-schemas.mjs";
 import { shapesText } from "./generate/shapes.mjs";
 import { readTree } from "./generate/tree.mjs";
@@ -27,6 +28,7 @@ const contract = parse(readFileSync(join(root, CONTRACT), "utf8"));
 settle("src/api/shapes.gen.ts", shapesText(contract, CONTRACT), CONTRACT);
 settle("src/cli/commands/schema/service.gen.ts", serviceSchemasText(contract, CONTRACT), CONTRACT);
 if (typesAreWrong()) complain(TYPES, CONTRACT);
+settle("src/cli/commands/schema/outputs.gen.ts", outputSchemasText(root), "the types of the outputs");
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 const { tree, formats } = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);

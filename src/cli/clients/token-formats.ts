@@ -22,6 +22,24 @@ export const UNKNOWN_ASKER: Omit<Asker, "now"> = { authtype: true, apiVersion: "
 type Printable = Pick<AccessToken, "value" | "expiresAt" | "scope" | "issuer"> &
   Partial<Pick<AccessToken, "resource">> & { readonly tokenType: string };
 
+/** The output of `token --format json`. */
+interface PrintedToken {
+  /** The token; a secret. */
+  access_token: string;
+  /** Its type: `DPoP` requires a proof of its key with every request (RFC 9449). */
+  token_type: "Bearer" | "DPoP";
+  /** When it expires; null if the issuer did not say. */
+  expires_at: string | null;
+  /** Seconds until it expires, from when it was printed. */
+  expires_in: number | null;
+  /** Its scopes, separated by blanks; null if the issuer did not say. */
+  scope: string | null;
+  /** The resource that it is for. */
+  resource: string;
+  /** The authorization server. */
+  issuer: string;
+}
+
 type Format = (token: Printable, asker: Asker) => string;
 
 const json = (value: unknown) => `${JSON.stringify(value)}\n`;
@@ -45,7 +63,7 @@ const FORMATS: Readonly<Record<TokenFormat, Format>> = {
       scope: token.scope ?? null,
       resource: token.resource,
       issuer: token.issuer,
-    }),
+    } satisfies Record<keyof PrintedToken, unknown>),
   env: ({ value }) => `AGENTAUTH_TOKEN=${assignable(value)}\n`,
   k8s: ({ value, expiresAt }, { apiVersion }) =>
     json({

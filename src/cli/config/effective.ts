@@ -6,7 +6,8 @@ import { profileOf, writtenProfile } from "./profile.js";
 
 /** A setting and what decided it; without a value where nothing did. */
 export interface EffectiveSetting extends Partial<Sourced> {
-  key: string;
+  /** The setting. */
+  key: "profile" | "store" | keyof Profile;
 }
 
 /** What the effective settings are read from. */

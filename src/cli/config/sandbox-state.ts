@@ -5,12 +5,19 @@ import { readSecretFile, writeSecretFile } from "./secret-file.js";
 
 /** What other commands need to know of the sandbox that is running. */
 export interface SandboxState {
+  /** Its process. */
   pid: number;
+  /** The base URL of its service. */
   base_url: string;
+  /** The API token of its service. */
   api_token: string;
+  /** The token of its admin API. */
   control_token: string;
+  /** An account. */
   account_id: string;
+  /** A domain of that account. */
   domain_id: string;
+  /** A pool of that domain. */
   pool_id: string;
   /** The protected MCP server. */
   mcp_url: string;

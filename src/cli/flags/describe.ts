@@ -9,6 +9,7 @@ export interface FlagInfo {
   name: string;
   /** `-o`. */
   short?: string;
+  /** The type of its value. */
   type: FlagType;
   /** The placeholder of the value in the help, such as `format`. */
   value?: string;
@@ -24,6 +25,7 @@ export interface FlagInfo {
   repeatable?: true;
   /** Its heading in the help. */
   group: string;
+  /** What it does. */
   description: string;
 }
 

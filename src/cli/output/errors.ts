@@ -9,7 +9,11 @@ import { escapeJson } from "./safe-json.js";
 
 /** The JSON that a failed command prints on stderr; absent fields are omitted. */
 export interface ErrorReport {
-  error: AgentAuthErrorJson & { exit_code: number };
+  /** The failure. */
+  error: AgentAuthErrorJson & {
+    /** The exit code of the command. */
+    exit_code: number;
+  };
 }
 
 /** The style of error reports. */

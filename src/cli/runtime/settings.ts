@@ -1,6 +1,8 @@
 /** A value and where it comes from, such as `--pool`, `AGENTAUTH_BASE_URL` or `profile default`. */
 export interface Sourced {
+  /** The value. */
   value: string;
+  /** Where it comes from. */
   source: string;
 }
 

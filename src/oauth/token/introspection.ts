@@ -8,7 +8,10 @@ import type { OAuthHttp } from "../http/http.js";
 import { prepare, withOAuthErrors } from "./token.js";
 
 /** An introspection response (RFC 7662 section 2.2). */
-export type Introspection = { active: boolean } & Record<string, unknown>;
+export type Introspection = {
+  /** Whether the token is active. */
+  active: boolean;
+} & Record<string, unknown>;
 
 /**
  * Introspects the access token of a grant at its issuer. Secrets of the grant are masked in the response, which is made

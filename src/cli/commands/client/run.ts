@@ -1,4 +1,4 @@
-import type { ClientBinding } from "../../../oauth/client/client-binding.js";
+import type { BoundBy, ClientBinding } from "../../../oauth/client/client-binding.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -40,6 +40,26 @@ const REMOVALS: ColumnSet = {
   fields: ["client_id", "removed", "profile"],
 };
 
+/** A client as `client list -o json` prints it. */
+interface ClientRow {
+  /** The client. */
+  client_id: string;
+  /** The issuer that its secret, key and assertions are sent to. */
+  issuer: string;
+  /** What bound it: a setting, a flag, an answer at the terminal, or a login. */
+  bound_by: BoundBy;
+  /** When it was bound. */
+  bound_at: string;
+  /** The profile. */
+  profile: string;
+}
+
+/** The result of `client forget`, as `-o json` prints it. */
+interface RemovalRow extends Pick<ClientRow, "client_id" | "profile"> {
+  /** Whether it was bound to an issuer. */
+  removed: boolean;
+}
+
 /** The verbs of `client`. */
 export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
   async list(options, context) {
@@ -72,7 +92,7 @@ export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
     if (options.output !== undefined || options.json === true || options.jq !== undefined) {
       const format = formatOf(options, settings, context.io);
       const writer = createWriter(format, { ...REMOVALS, jq: options.jq, now: context.now }, context.io);
-      await writer.write([{ client_id: clientId, removed, profile }]);
+      await writer.write([{ client_id: clientId, removed, profile } satisfies RemovalRow]);
       await writer.end();
     }
     context.io.say(
@@ -86,7 +106,7 @@ export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
   },
 };
 
-function rowOf({ profile, clientId, issuer, boundBy, boundAt }: ClientBinding) {
+function rowOf({ profile, clientId, issuer, boundBy, boundAt }: ClientBinding): ClientRow {
   const bound_at = new Date(boundAt).toISOString();
   return { client_id: clientId, issuer, bound_by: boundBy, bound_at, profile };
 }

@@ -9,10 +9,13 @@ import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit
 
 /** An operand of a command. */
 export interface ArgumentInfo {
+  /** Its name. */
   name: string;
+  /** Whether it is required. */
   required: boolean;
-  /** Takes all remaining words. */
+  /** Whether it takes all remaining words. */
   variadic: boolean;
+  /** What it is. */
   description: string;
   /** The allowed values, if they are known. */
   choices?: readonly string[];
@@ -24,11 +27,13 @@ export interface CommandInfo {
   name: string;
   /** Its heading in the help. */
   group: string;
+  /** What it does, in one line. */
   summary: string;
   /** The text of the help below the summary; may be empty. */
   description: string;
   /** The whole line, such as `agentauth devices list [options]`. */
   usage: string;
+  /** In order. */
   arguments: ArgumentInfo[];
   /** The command's own flags; the global flags apply too. */
   flags: FlagInfo[];
@@ -42,14 +47,32 @@ export interface CommandInfo {
 export interface CommandTree {
   /** Changes when a reader of an older version could misread this one; additions do not change it. */
   schema_version: 1;
+  /** The program. */
   name: string;
+  /** Its version. */
   version: string;
+  /** What it does, in one line. */
   summary: string;
   /** The flags that every command understands. */
   flags: FlagInfo[];
+  /** In the order of the help. */
   commands: CommandInfo[];
-  exit_codes: { code: number; name: Outcome; meaning: string }[];
-  environment: { name: string; about: string }[];
+  /** Every exit code. */
+  exit_codes: {
+    /** The number. */
+    code: number;
+    /** Its class of errors. */
+    name: Outcome;
+    /** When a command ends with it. */
+    meaning: string;
+  }[];
+  /** The environment variables that have an effect. */
+  environment: {
+    /** The variable. */
+    name: string;
+    /** What it does. */
+    about: string;
+  }[];
 }
 
 /** Describes every command that the help lists. */

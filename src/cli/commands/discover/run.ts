@@ -1,6 +1,8 @@
-import { type AgentAuthError, withHint } from "../../../errors.js";
+import { type AgentAuthError, type AgentAuthErrorJson, withHint } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
 import { coversServer } from "../../../oauth/discovery/resource.js";
+import type { ResourceMetadata, ServerMetadata } from "../../../oauth/discovery/types.js";
+import type { TraceEntry } from "../../../oauth/http/trace.js";
 import { escapeText } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { traceLine } from "../../clients/trace-line.js";
@@ -9,6 +11,20 @@ import { formatOf } from "../../output/chosen-format.js";
 import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
+
+/** The output of `discover -o json`. */
+interface PrintedDiscovery {
+  /** The MCP server. */
+  server: string;
+  /** The metadata of the resource (RFC 9728); absent if there is none. */
+  resource?: ResourceMetadata | undefined;
+  /** The metadata of the authorization server (RFC 8414); absent if none was found. */
+  issuer?: ServerMetadata | undefined;
+  /** Every request, in order. */
+  trace: readonly TraceEntry[];
+  /** Why no issuer was found; absent if one was. */
+  error?: Pick<AgentAuthErrorJson, "code" | "class" | "message" | "hint">;
+}
 
 /** `discover`: prints every step, also when discovery fails. */
 export async function runDiscover(
@@ -23,7 +39,8 @@ export async function runDiscover(
   const format = formatOf(options, context.settings(), io);
   if (format !== "table" && format !== "plain") {
     const { server = url, resource, issuer } = found ?? {};
-    const report = { server, resource, issuer, trace, ...(error && { error: errorData(error, context) }) };
+    const failed = error && { error: errorData(error, context) };
+    const report: PrintedDiscovery = { server, resource, issuer, trace, ...failed };
     await printObject(io, format, report, { jq: options.jq, now: context.now });
   } else await printSteps({ found, trace }, context);
   if (error) throw error;
@@ -63,7 +80,10 @@ function withoutDiscoverHint(error: AgentAuthError): AgentAuthError {
   return hint === undefined ? error : withHint(error, hint.length === 0 ? undefined : hint.join("; "));
 }
 
-function errorData({ code, class: kind, message, hint }: AgentAuthError, { redactor }: CommandContext): object {
+function errorData(
+  { code, class: kind, message, hint }: AgentAuthError,
+  { redactor }: CommandContext,
+): NonNullable<PrintedDiscovery["error"]> {
   const shown = { code, class: kind, message: redactor.redact(message) };
   return hint === undefined ? shown : { ...shown, hint: redactor.redact(hint) };
 }

@@ -7,7 +7,9 @@ export type CheckState = "ok" | "warning" | "failed" | "skipped";
 
 /** The result of a check, as text for the user. */
 export interface Finding {
+  /** Only `failed` changes the exit code. */
   state: CheckState;
+  /** What was found. */
   found: string;
   /** The command, flag or setting that helps. */
   hint?: string | undefined;
@@ -15,6 +17,7 @@ export interface Finding {
 
 /** A finding with the name of its check. */
 export interface CheckResult extends Finding {
+  /** What was checked. */
   name: string;
 }
 

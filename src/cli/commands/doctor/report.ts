@@ -6,10 +6,13 @@ import type { SettingRow } from "./rows.js";
 export interface Report {
   /** The version of this package. */
   version: string;
-  /** As in `process.version`. */
+  /** The version of Node. */
   node: string;
+  /** The system, its architecture and its release. */
   platform: string;
+  /** In the order in which they were made. */
   checks: CheckResult[];
+  /** Every effective setting. */
   settings: SettingRow[];
 }
 

@@ -9,8 +9,11 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 /** An effective setting, and the flag, variable or profile that it comes from. `null` if nothing is set. */
 export interface SettingRow {
+  /** The setting. */
   name: string;
+  /** Its value; null if nothing is set. */
   value: string | null;
+  /** The flag, variable or profile that it comes from, or `default`. */
   source: string;
 }
 

@@ -48,6 +48,24 @@ function typeOf(value: string | undefined, flag: string): string | undefined {
   throw usage(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
 }
 
+/** The output of `exchange --format json`. */
+interface PrintedToken {
+  /** The token, whatever its type; a secret. */
+  access_token: string;
+  /** The URI of its type (RFC 8693 section 3). */
+  issued_token_type: string;
+  /** How it is used: `Bearer`, or `N_A` if it is not an access token. */
+  token_type: string;
+  /** When it expires; null if the issuer did not say. */
+  expires_at: string | null;
+  /** Seconds until it expires, from when it was printed. */
+  expires_in: number | null;
+  /** Its scopes, separated by blanks; null if the issuer did not say. */
+  scope: string | null;
+  /** The authorization server. */
+  issuer: string;
+}
+
 function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format"]>, now: number): string {
   const { issuedTokenType, tokenType, expiresAt, scope, issuer } = token;
   if (tokenType === "N_A" && (format === "header" || format === "headers-json")) {
@@ -67,7 +85,7 @@ function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format
     expires_in: left ?? null,
     scope: scope ?? null,
     issuer,
-  })}\n`;
+  } satisfies PrintedToken)}\n`;
 }
 
 function usage(message: string, hint: string): AgentAuthError {

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
+import type { LoginStatus } from "../../../oauth/login/login-status.js";
 import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { repairHome } from "../../config/home-access.js";
@@ -6,6 +7,12 @@ import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { beginLogin, finishLogin } from "./two-step-login.js";
+
+/** The output of `login -o json`. */
+interface FinishedLogin extends LoginStatus {
+  /** Distinguishes it from a started login. */
+  signed_in: true;
+}
 
 /** `login`: logs in even if a login is stored; in one step, or in two. */
 export async function runLogin(options: TokenFlags, context: CommandContext): Promise<undefined> {
@@ -31,7 +38,8 @@ export async function runLogin(options: TokenFlags, context: CommandContext): Pr
   const logins = await agent.status(url);
   const login = logins.find(({ account }) => account === (token.account ?? null));
   const refresh = login?.refreshable ? "" : "; without a refresh token, the next login is due then";
-  if (options.json || options.output === "json") await context.io.stdout.write(json({ signed_in: true, ...login }));
+  const finished: Partial<FinishedLogin> = { signed_in: true, ...login };
+  if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   context.io.say(
     `logged in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${refresh}`,
   );

@@ -19,6 +19,18 @@ import type { CommandContext } from "../../runtime/context.js";
 /** How long an authorization server usually waits for the user. */
 const LIFE_MS = 10 * 60 * 1000;
 
+/** The output of `login --no-wait -o json`. */
+interface StartedLogin {
+  /** The id for `login --wait`. */
+  login_id: string;
+  /** Where the user logs in. */
+  url: string;
+  /** Until when the user can log in. */
+  expires_at: string;
+  /** The command that finishes the login. */
+  finish: string;
+}
+
 /** `login --no-wait`: prints the login URL and stores the state for the second step. */
 export async function beginLogin(url: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
   if (options.flow === "device") {
@@ -36,7 +48,7 @@ export async function beginLogin(url: string, options: TokenFlags, context: Comm
   const id = randomBytes(9).toString("base64url");
   const { profile } = context.settings();
   await storeLogin(id, encodeLogin({ ...login, profile: profile.value }), context);
-  const report = {
+  const report: StartedLogin = {
     login_id: id,
     url: login.pending.authorizationUrl,
     expires_at: new Date(context.now() + LIFE_MS).toISOString(),

@@ -6,7 +6,9 @@ import type { CommandContext } from "../../runtime/context.js";
 
 /** The result of one logout, as `logout -o json` prints it. */
 export interface LogoutResult {
+  /** The MCP server. */
   server: string;
+  /** The profile that the login belonged to. */
   profile: string;
   /** The account that the login was for; null where none was named. */
   account: string | null;

@@ -21,10 +21,34 @@ const LIST_TIMEOUT_S = 30;
 /** Tools may take a while. */
 const CALL_TIMEOUT_S = 60;
 
+/** A tool as `mcp tools -o json` prints it: as its server describes it. */
+interface PrintedTool {
+  /** Its name. */
+  name: string;
+  /** What it does. */
+  description?: string | undefined;
+  /** Its input, as a JSON Schema. */
+  inputSchema: Record<string, unknown>;
+  /** Its name for users. */
+  title?: string | undefined;
+  /** Its output, as a JSON Schema. */
+  outputSchema?: Record<string, unknown> | undefined;
+  /** What its server says of its effects. */
+  annotations?: Record<string, unknown> | undefined;
+  /** Its icons. */
+  icons?: Record<string, unknown>[] | undefined;
+  /** How it may be called. */
+  execution?: Record<string, unknown> | undefined;
+  /** Metadata of its server. */
+  _meta?: Record<string, unknown> | undefined;
+  /** Fields of later versions of the protocol. */
+  [field: string]: unknown;
+}
+
 /** `mcp tools`. */
 export function runTools(options: McpFlags, context: CommandContext): Promise<number> {
   return withSession(options, context, LIST_TIMEOUT_S, async (session) => {
-    const tools = withoutSecrets(await session.tools(context.signal), context.redactor);
+    const tools: PrintedTool[] = withoutSecrets(await session.tools(context.signal), context.redactor);
     const format = formatOf(options, context.settings(), context.io);
     const writer = createWriter(format, { ...TOOLS, bounded: true, jq: options.jq }, context.io);
     await writer.write(format === "id" ? tools.map((tool) => ({ ...tool, id: tool.name })) : tools);

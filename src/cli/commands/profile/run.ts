@@ -24,6 +24,18 @@ const COLUMNS = [
 ] as const;
 const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: COLUMNS.map(({ path }) => path) };
 
+/** A profile as `profile list -o json` prints it. */
+interface ProfileRow {
+  /** Its name. */
+  name: string;
+  /** Whether it is the one in use. */
+  current: boolean;
+  /** The base URL of the service. */
+  base_url?: string;
+  /** What selected the profile in use. */
+  source?: string;
+}
+
 /** The verbs of `profile`. */
 export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
   async list(options, context) {
@@ -33,7 +45,7 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
     const used = usedProfile(options, config, context);
     const names = profileNames(config, home);
     const sandbox = readSandboxState(home);
-    const rows = names.map((name) => {
+    const rows = names.map((name): ProfileRow => {
       const base_url = name === SANDBOX_PROFILE ? sandbox?.base_url : config.profiles[name]?.base_url;
       const current = name === used.value;
       return { name, current, ...(base_url !== undefined && { base_url }), ...(current && { source: used.source }) };

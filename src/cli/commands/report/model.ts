@@ -9,7 +9,12 @@ export interface Tally {
   /** Devices whose value came after the counter was full: no count includes them. */
   uncounted: number;
   /** The most frequent values, in order. */
-  top: { value: string; count: number }[];
+  top: {
+    /** A value. */
+    value: string;
+    /** The number of devices that have it. */
+    count: number;
+  }[];
   /** Devices that have one of the other values. */
   others: number;
 }
@@ -18,31 +23,46 @@ export interface Tally {
 export interface TimeSeries {
   /** The first day, such as 2026-01-31; null if no device has a time. */
   earliest: string | null;
+  /** The last day; null if no device has a time. */
   latest: string | null;
   /** Devices without a valid time. */
   unknown: number;
   /** The days on which devices were seen, in order; days without one are left out. */
-  days: { date: string; count: number }[];
+  days: {
+    /** A day. */
+    date: string;
+    /** The number of devices seen on it. */
+    count: number;
+  }[];
 }
 
 /** A place to a degree, and how many devices were seen there. */
 export interface PlaceCount {
+  /** To a degree. */
   latitude: number;
+  /** To a degree. */
   longitude: number;
+  /** Devices first seen here. */
   first_seen: number;
+  /** Devices last seen here. */
   last_seen: number;
 }
 
 /** Devices last seen at another place than first; latitude and longitude to a degree. */
 export interface RouteCount {
+  /** Latitude and longitude, to a degree. */
   from: [number, number];
+  /** Latitude and longitude, to a degree. */
   to: [number, number];
+  /** The number of devices. */
   count: number;
 }
 
 /** The devices that one rule found. */
 export interface Finding {
+  /** The name of the rule. */
   code: string;
+  /** What was found, in a few words. */
   title: string;
   /** Why it matters. */
   why: string;
@@ -52,13 +72,21 @@ export interface Finding {
   active: number;
   /** Devices with the data to check. */
   judged: number;
+  /** Devices without that data. */
   not_judged: number;
-  examples: { id: string; detail: string }[];
+  /** Some of the devices. */
+  examples: {
+    /** The device. */
+    id: string;
+    /** What was found on it. */
+    detail: string;
+  }[];
 }
 
 /** A pool's devices in numbers. */
 export interface Report {
   type: "device_report";
+  /** The pool. */
   pool_id: string;
   /** RFC 3339 in UTC. */
   generated_at: string;
@@ -66,6 +94,7 @@ export interface Report {
   complete: boolean;
   /** How the numbers were collected. */
   notes: string[];
+  /** How many devices there are. */
   devices: {
     /** Devices in the numbers. */
     counted: number;
@@ -78,20 +107,33 @@ export interface Report {
     /** Counted devices that were last seen within the last 30 days. */
     seen_within_30_days: number;
   };
+  /** The status of each device. */
   status: Tally;
+  /** The kind of session of each device. */
   session_type: Tally;
+  /** The profile of each device's client. */
   auth_profile: Tally;
   /** ISO 3166-1 alpha-2 codes. */
-  countries: { first_seen: Tally; last_seen: Tally };
+  countries: {
+    /** Where each device was first seen. */
+    first_seen: Tally;
+    /** Where each device was last seen. */
+    last_seen: Tally;
+  };
   /** Autonomous system numbers, of when each device was last seen. */
   networks: Tally;
   /** Titles of the registered clients. */
   clients: Tally;
   /** JA4 fingerprints, of when each device was last seen. */
   fingerprints: Tally;
+  /** When each device was first seen. */
   first_seen: TimeSeries;
+  /** When each device was last seen. */
   last_seen: TimeSeries;
+  /** To a degree. */
   places: PlaceCount[];
+  /** From where each device was first seen to where it was last seen. */
   routes: RouteCount[];
+  /** What the rules found. */
   findings: Finding[];
 }

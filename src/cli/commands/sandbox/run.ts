@@ -17,6 +17,42 @@ import type { SandboxCommandOptions } from "./options.js";
 type SandboxOptions = import("../../../sandbox/settings.js").SandboxOptions;
 type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
 
+/** The output of `sandbox start` (`ready`) and `sandbox status` (`running`) with `-o json`. */
+interface PrintedSandbox extends Partial<Omit<SandboxState, "control_token">> {
+  /** Printed by `sandbox start`. */
+  ready?: true;
+  /** Whether a sandbox is running; printed by `sandbox status`. All other fields are absent if none is. */
+  running?: boolean;
+}
+
+/** The output of `sandbox machine`. */
+interface MachineCredentials {
+  /** The issuer that the clients are registered with, for --issuer. */
+  issuer: string;
+  /** A client for --grant client-credentials. */
+  client_id: string;
+  /** Its secret. */
+  client_secret: string;
+  /** A client that authenticates with a key instead of a secret. */
+  key_client_id: string;
+  /** Its private key, PEM. */
+  private_key: string;
+  /** The id of that key. */
+  key_id: string;
+  /** The client that the assertion is about. */
+  workload_client_id: string;
+  /** An assertion for --grant jwt-bearer. */
+  assertion: string;
+  /** The token endpoint of the sample identity provider, for --grant id-jag. */
+  idp_token_endpoint: string;
+  /** A client of that provider. */
+  idp_client_id: string;
+  /** Its secret. */
+  idp_client_secret: string;
+  /** An ID token of that provider. */
+  id_token: string;
+}
+
 /** The verbs of `sandbox`. */
 export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", Run>> = {
   async start(options, context) {
@@ -67,7 +103,8 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     const state = readSandboxState(context.home());
     const healthy = state !== undefined && (await isHealthy(state, context));
     const { control_token: _, ...shown } = healthy ? state : { control_token: "" };
-    if (wantsJson(options)) await context.io.stdout.write(`${JSON.stringify({ running: healthy, ...shown })}\n`);
+    const printed: PrintedSandbox = { running: healthy, ...shown };
+    if (wantsJson(options)) await context.io.stdout.write(`${JSON.stringify(printed)}\n`);
     else await context.io.stdout.write(healthy ? readyLine(state, options) : "no sandbox is running\n");
     return healthy ? EXIT_CODES.ok : EXIT_CODES.unavailable;
   },
@@ -103,7 +140,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
   async machine(_options, context) {
     const state = readSandboxState(context.home());
     const reply = state ? await control(state, "GET", "/_sandbox/machine", undefined, context) : {};
-    const { machine } = reply as { machine?: object | null };
+    const { machine } = reply as { machine?: MachineCredentials | null };
     if (!machine) {
       throw new AgentAuthError("usage", "no sandbox with machine grants is running", {
         class: "usage",
@@ -167,7 +204,7 @@ function wantsJson(options: SandboxCommandOptions): boolean {
 /** One line that a script can wait for, with everything that a client needs. */
 function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
   const { control_token: _, ...shown } = state;
-  if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown })}\n`;
+  if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown } satisfies PrintedSandbox)}\n`;
   return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
 }
 

@@ -5,25 +5,16 @@ import type { Column } from "../../output/value.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { suggest } from "../../runtime/suggest.js";
-import { type JsonSchema, oneOf, record, time } from "./json-schema.js";
-import { LOGIN_SCHEMAS } from "./logins.js";
-import { PROGRAM_SCHEMAS } from "./program.js";
-import { REPORT_SCHEMA } from "./report.js";
+import { OUTPUT_SCHEMAS } from "./outputs.gen.js";
 import { SERVICE_SCHEMAS } from "./service.gen.js";
 
-const device: JsonSchema = SERVICE_SCHEMAS.device;
-const pool: JsonSchema = SERVICE_SCHEMAS.pool;
-const domain: JsonSchema = SERVICE_SCHEMAS.domain;
+const { device, pool, domain } = SERVICE_SCHEMAS;
 
-const SCHEMAS: Readonly<Record<OutputTypeName, JsonSchema>> = {
-  device,
-  pool,
-  domain,
+const SCHEMAS: Readonly<Record<OutputTypeName, object>> = {
+  ...SERVICE_SCHEMAS,
+  ...OUTPUT_SCHEMAS,
   "watch-event": eventSchema(),
-  report: REPORT_SCHEMA,
   tree: treeSchema(),
-  ...LOGIN_SCHEMAS,
-  ...PROGRAM_SCHEMAS,
 };
 
 const TYPE_COLUMNS = [
@@ -78,23 +69,23 @@ function idOf(name: string, version: number): string {
   return `urn:agentauth:schema:${name}:${version}`;
 }
 
-function treeSchema(): JsonSchema {
-  const count: JsonSchema = { type: "integer", description: "how many devices the pool has, also those not shown" };
-  const pools = list({ ...pool, properties: { ...pool.properties, device_count: count, devices: list(device) } });
+/** The items of the service, each with those below it. */
+function treeSchema(): object {
+  const device_count = { type: "integer", description: "Number of devices of the pool, including those not shown." };
+  const pools = list({ ...pool, properties: { ...pool.properties, device_count, devices: list(device) } });
   const domains = list({ ...domain, properties: { ...domain.properties, pools } });
-  const account_id: JsonSchema = { type: "string", description: "the account" };
+  const account_id = { type: "string", description: "The account." };
   return { type: "object", properties: { account_id, domains }, required: ["account_id", "domains"] };
 }
 
-function eventSchema(): JsonSchema {
-  return record({
-    type: oneOf(["added", "modified", "removed"], "what happened to it"),
-    object: { ...device, description: "the item as it is, or, where it is gone, as it was" },
-    time: time("when the list was read"),
-  });
+function eventSchema(): object {
+  const type = { type: "string", enum: ["added", "modified", "removed"], description: "What happened to the item." };
+  const object = { ...device, description: "The item; its last state if it was removed." };
+  const time = { type: "string", format: "date-time", description: "When the list was read." };
+  return { type: "object", properties: { type, object, time }, required: ["type", "object", "time"] };
 }
 
-function list(items: JsonSchema): JsonSchema {
+function list(items: object): object {
   return { type: "array", items };
 }
 
