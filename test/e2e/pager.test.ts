@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { allIds, type Bench, linesOf, startBench, temporaryFolder, until } from "../helpers/cli.js";
 import { hasTerminal, startOnTerminal } from "./terminal-support.js";
@@ -45,7 +46,7 @@ function list(args: readonly string[], env: Record<string, string | undefined> =
   return startOnTerminal([...bench.devices, ...args], { ...bench.env, ...env });
 }
 
-describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
+describe.skipIf(!hasTerminal)("output to a terminal", () => {
   it("goes through AGENTAUTH_PAGER, split into words, and what is said comes after it", async () => {
     const pager = makePager('process.stdout.write("the pager has ended\\n"); process.exit(0);');
     const run = list(["--limit", "50", "--columns", "id,status"], { AGENTAUTH_PAGER: pager.command, PAGER: "false" });
@@ -100,15 +101,29 @@ describe.skipIf(!hasTerminal)("output that is longer than the screen", () => {
     expect(plain.out()).toContain(pool);
   });
 
-  it("a short one goes to the terminal", async () => {
-    const pager = makePager();
+  it("a short one goes through it too", async () => {
+    const pager = makePager('process.stdout.write("the pager has ended\\n"); process.exit(0);');
     const run = list(["--limit", "5"], { PAGER: pager.command });
     expect(await run.ended).toBe(0);
-    expect([run.lines()[0], run.lines()[6]]).toEqual([
-      expect.stringMatching(/^ID /),
-      expect.stringMatching(/^shown 5 of 60/),
-    ]);
+    expect(linesOf(pager.seen())).toHaveLength(6);
+    expect(run.lines()).toEqual(["the pager has ended", expect.stringMatching(/^shown 5 of 60/)]);
+  });
+
+  it("an error before the first row starts no pager", async () => {
+    const pager = makePager();
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
+    const run = list(["--retries", "0"], { PAGER: pager.command });
+    expect(await run.ended).toBe(5);
+    expect(run.lines()[0]).toMatch(/^error: .*HTTP 503/);
     expect(pager.started()).toBe(false);
+  });
+
+  it.skipIf(!hasLess)("less exits by itself if one screen is enough", async () => {
+    const run = list(["--limit", "5", "--columns", "id"]);
+    expect(await run.ended).toBe(0);
+    const shown = run.lines().map((line) => stripVTControlCharacters(line).trim());
+    expect(shown.slice(1, 6)).toEqual(allIds(bench.sandbox).slice(0, 5));
+    expect(shown.at(-1)).toMatch(/^shown 5 of 60/);
   });
 
   it.each<[string, string[], Record<string, string>]>([

@@ -7,8 +7,8 @@ import type { Progress } from "./progress.js";
 export interface HeldMessages {
   /** The `Io` to print with. */
   readonly io: Io;
-  /** Holds back messages from now on. `everything`: also the steps of `--verbose`, and stops all progress. */
-  hold(what: "talk" | "everything"): void;
+  /** Holds back messages from now on, and stops all progress. */
+  hold(): void;
   /** Prints the held messages, and prints later ones at once again. */
   release(): void;
   /** Whether messages are held. */
@@ -19,13 +19,11 @@ export interface HeldMessages {
 export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessages {
   const held: (() => void)[] = [];
   const shown = new Set<Progress>();
-  let holds: "nothing" | "talk" | "everything" = "nothing";
-  const holdWhile = (isHeld: () => boolean, print: (text: string) => void) => (text: string) => {
-    if (isHeld()) held.push(() => print(text));
+  let isHeld = false;
+  const holdable = (print: (text: string) => void) => (text: string) => {
+    if (isHeld) held.push(() => print(text));
     else print(text);
   };
-  const talkIsHeld = () => holds !== "nothing";
-  const allIsHeld = () => holds === "everything";
   return {
     io: {
       // The first access opens standard input.
@@ -37,23 +35,23 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
       env: io.env,
       settings: io.settings,
       with: (changed) => io.with(changed),
-      say: holdWhile(talkIsHeld, io.say),
+      say: holdable(io.say),
       // What would not be printed need not be held.
-      verbose: io.settings.verbose === true ? holdWhile(allIsHeld, io.verbose) : () => {},
-      warn: holdWhile(talkIsHeld, io.warn),
+      verbose: io.settings.verbose === true ? holdable(io.verbose) : () => {},
+      warn: holdable(io.warn),
       progress() {
-        if (allIsHeld()) return { update() {}, stop() {} };
+        if (isHeld) return { update() {}, stop() {} };
         const progress = io.progress();
         shown.add(progress);
         return progress;
       },
     },
-    hold(what) {
-      holds = what;
-      if (what === "everything") for (const progress of shown) progress.stop();
+    hold() {
+      isHeld = true;
+      for (const progress of shown) progress.stop();
     },
     release() {
-      holds = "nothing";
+      isHeld = false;
       for (const print of held.splice(0)) print();
     },
     isWaiting: () => held.length > 0,

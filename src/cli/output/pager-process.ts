@@ -3,9 +3,15 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { commandWords } from "../../login/command-words.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
-import type { LongOutput } from "../io/paged-stream.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { CommandContext, LentProcess } from "../runtime/context.js";
+
+/** A running pager. */
+export interface Pager {
+  write(text: string | Uint8Array): Promise<void>;
+  /** Resolves when the user has quit it. */
+  end(): Promise<void>;
+}
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -18,7 +24,7 @@ type Env = Readonly<Record<string, string | undefined>>;
  * @param stop aborted with {@link PipeClosed} when the user quits the pager, and with the error of a signal
  * @returns undefined if no pager is set or none can be started
  */
-export async function startPager(context: CommandContext, stop: AbortController): Promise<LongOutput | undefined> {
+export async function startPager(context: CommandContext, stop: AbortController): Promise<Pager | undefined> {
   const own = context.lend();
   try {
     const words = pagerWords(own.env, context.io);
@@ -76,7 +82,7 @@ interface PagerContext {
   io: Io;
 }
 
-function attend(child: ChildProcess, program: string, { own, stop, io }: PagerContext): LongOutput {
+function attend(child: ChildProcess, program: string, { own, stop, io }: PagerContext): Pager {
   const { stdin } = child;
   let hasAll = false;
   const release = listen(child, (name) => {

@@ -1,11 +1,10 @@
-/** Output that is longer than the screen goes through the user's pager, as in git and man. */
+/** Output to a terminal goes through the user's pager, as in git: less exits by itself if one screen is enough. */
 
 import type { Format } from "../flags/formats.js";
 import { heldMessages } from "../io/held-messages.js";
-import { PipeClosed } from "../io/io.js";
-import { pagedStream } from "../io/paged-stream.js";
+import { type OutStream, PipeClosed } from "../io/io.js";
 import type { CommandContext } from "../runtime/context.js";
-import { startPager } from "./pager-process.js";
+import { type Pager, startPager } from "./pager-process.js";
 
 /** The flags that decide whether a pager is used. */
 export interface PagerFlags {
@@ -17,8 +16,8 @@ export interface PagerFlags {
 }
 
 /**
- * Runs the work with an output that starts the pager once it is longer than the screen, and waits until the user quits
- * the pager. Messages are held until then. Without an interactive terminal, the work gets the output unchanged.
+ * Runs the work with an output that starts the pager at its first text, and waits until the user quits the pager.
+ * Messages are held until then. Without an interactive terminal, the work gets the output unchanged.
  *
  * @throws what the work throws; {@link PipeClosed} if the user quits the pager before it has everything
  */
@@ -32,17 +31,32 @@ export async function withPager(
   const follow = () => stop.abort(context.signal.reason);
   if (context.signal.aborted) follow();
   else context.signal.addEventListener("abort", follow, { once: true });
-  const stdout = pagedStream(context.io.stdout, async () => {
-    const pager = await startPager(context, stop);
-    if (pager) messages.hold("everything");
-    return pager;
-  });
-  const messages = heldMessages(context.io, stdout.stream);
-  // Messages about a buffered list come after it.
-  messages.hold("talk");
+  let pager: Promise<Pager | undefined> | undefined;
+  const start = async () => {
+    const started = await startPager(context, stop);
+    if (started) messages.hold();
+    return started;
+  };
+  const terminal = context.io.stdout;
+  const stdout: OutStream = {
+    isTTY: terminal.isTTY,
+    get columns() {
+      return terminal.columns;
+    },
+    get rows() {
+      return terminal.rows;
+    },
+    colors: terminal.colors,
+    async write(text) {
+      if (text.length === 0) return;
+      pager ??= start();
+      await ((await pager) ?? terminal).write(text);
+    },
+  };
+  const messages = heldMessages(context.io, stdout);
   try {
     const outcome = await settled(work(context.with({ io: messages.io, signal: stop.signal })));
-    await stdout.end();
+    await (await pager)?.end();
     // Whatever error the work throws after the user quits the pager.
     if (stop.signal.reason instanceof PipeClosed) throw stop.signal.reason;
     if ("error" in outcome) throw outcome.error;

@@ -22,18 +22,18 @@ describe("messages", () => {
 
   it("wait while they are held, in their order, and then are told once", async () => {
     const { talk, told, held } = await setUp({ verbose: true });
-    held.hold("talk");
+    held.hold();
     talk("a");
-    expect([told(), held.isWaiting()]).toEqual([["a verbose"], true]);
-    held.hold("everything");
+    expect([told(), held.isWaiting()]).toEqual([[], true]);
+    held.hold();
     talk("b");
-    expect(told()).toEqual(["a verbose"]);
+    expect(told()).toEqual([]);
     held.release();
     held.release();
     talk("c");
     expect(told()).toEqual([
-      "a verbose",
       "a say",
+      "a verbose",
       "warning: a warn",
       "b say",
       "b verbose",
@@ -46,25 +46,24 @@ describe("messages", () => {
 
   it("that nobody asked for do not pile up", async () => {
     const { held } = await setUp();
-    held.hold("everything");
+    held.hold();
     held.io.verbose("a step");
     expect(held.isWaiting()).toBe(false);
   });
 
   it("stay hushed by quiet", async () => {
     const { talk, told, held } = await setUp({ quiet: true });
-    held.hold("talk");
+    held.hold();
     talk("a");
     held.release();
     expect(told()).toEqual(["warning: a warn"]);
   });
 
-  it("leave progress on the terminal only while not everything is held", async () => {
+  it("leave progress on the terminal only while they are not held", async () => {
     const { io, held } = await setUp({ tty: true });
     const progress = held.io.progress();
-    held.hold("talk");
     progress.update("one");
-    held.hold("everything");
+    held.hold();
     progress.update("two");
     held.io.progress().update("three");
     expect(io.err()).toContain("one");

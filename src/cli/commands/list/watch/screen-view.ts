@@ -31,7 +31,7 @@ export function screenView(io: Io, options: ScreenOptions): View & { close(): vo
     if (messages.isWaiting()) await screen.erase();
     messages.release();
     await screen.draw(lines);
-    messages.hold("everything");
+    messages.hold();
   };
   // The shell has written below the table while the program was stopped.
   const onContinue = () => screen.leave();
@@ -66,7 +66,7 @@ async function frame(poll: Poll, io: Io, { format, output, noun, every, now }: S
   };
   const quiet = heldMessages(io, collector);
   // Messages about the table, such as about cut cells, do not fit a screen that is redrawn.
-  quiet.hold("everything");
+  quiet.hold();
   const writer = createWriter(format, output, quiet.io);
   // Rows outside the screen need not be measured.
   await writer.write(poll.items.slice(0, rows));
