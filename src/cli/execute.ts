@@ -7,7 +7,7 @@ import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
-import { cliHint } from "./runtime/hints.js";
+import { diagnosed } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
 import { pendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
@@ -96,7 +96,7 @@ async function settle(thrown: unknown, { argv, io, redactor, signals, printed, a
     }
   }
   const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
-  const error = isAgentAuthError(known) ? cliHint(known) : known;
+  const error = isAgentAuthError(known) ? diagnosed(known) : known;
   const json = wantsJson(argv, io, agent);
   const exitCode = signals.exitCode();
   const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });

@@ -86,11 +86,6 @@ function readable(message: string): string {
   return /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message)?.[1] ?? message;
 }
 
-/** The system's code for what `fetch` threw, somewhere in the causes; empty where there is none. */
-export function systemCodeOf(thrown: unknown): string {
-  return deepestCause(thrown).code;
-}
-
 /** fetch throws "fetch failed" with the reason in its causes, some of which hold several errors. */
 function deepestCause(thrown: unknown): { code: string; message: string } {
   let code = "";

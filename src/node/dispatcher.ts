@@ -5,7 +5,6 @@ import type { ClientCertificate } from "./client-certificate.js";
 import { type ProxyOptions, proxyChooser } from "./proxies.js";
 import { explainProxyFailure } from "./proxy-failure.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
-import { explainingTls } from "./tls-failure.js";
 import { globalResponse, plainRequest } from "./undici-forms.js";
 
 /** How connections are made. */
@@ -27,7 +26,7 @@ export interface DispatcherOptions extends ProxyOptions {
 export function createFetch(options: DispatcherOptions, guard: SsrfGuard | undefined): typeof globalThis.fetch {
   const viaProxy = proxyChooser(options);
   const dispatcher = createDispatcher(options, guard, viaProxy);
-  const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+  return async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     const { url, settings } = await plainRequest(input, init);
     try {
       const answer = await fetch(url, { ...settings, dispatcher } as Parameters<typeof fetch>[1]);
@@ -39,12 +38,6 @@ export function createFetch(options: DispatcherOptions, guard: SsrfGuard | undef
       return explainProxyFailure(error, proxy, url);
     }
   };
-  return explainingTls(send as typeof globalThis.fetch, (url) => ({
-    proxy: viaProxy(url),
-    ca: options.ca,
-    clientCertificate: options.clientCertificate,
-    lookup: guard && guardedLookup(guard),
-  }));
 }
 
 /** The guard's error, which fetch hides among the causes of "fetch failed", in an aggregate where several addresses failed. */

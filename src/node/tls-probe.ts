@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { request } from "node:http";
-import { isIP, type LookupFunction, type Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import type { ClientCertificate } from "./client-certificate.js";
 
@@ -10,20 +10,20 @@ export interface TlsProbeOptions {
   proxy?: string | undefined;
   /** Authorities in place of Node's own list, PEM. */
   ca?: readonly string[] | undefined;
-  /** The client certificate of the request that failed. */
+  /** Sent if the server requests one. */
   clientCertificate?: ClientCertificate | undefined;
-  /** Resolves to the addresses that may be connected to. */
-  lookup?: LookupFunction | undefined;
 }
 
 /** The result of a handshake. */
 export interface TlsProbe {
   /** Whose certificate it is: that of the proxy comes first. */
   whose: "server" | "proxy";
-  /** Who issued the last certificate of the chain that was sent; undefined for a trusted one. */
+  /** Who issued the last certificate of the chain that was sent. */
   issuer?: string;
   /** Whether the certificate is self-signed. */
   selfSigned?: boolean;
+  /** Node's code for why the certificate is not trusted; undefined for a trusted one. */
+  problem?: string | undefined;
   /** The code of the alert with which the server ended the connection, for example because it requires a client certificate. */
   alert?: string;
 }
@@ -33,13 +33,12 @@ const LIMIT_MS = 3000;
 const ALERT_MS = 500;
 
 /**
- * Repeats the TLS handshake with a server, to find out its certificate or why it closed the connection: `fetch` reports neither.
+ * Makes a TLS handshake with a server, to find out its certificate or why it closes the connection: `fetch` reports neither.
  * Sends nothing, and trusts nothing that it receives.
  *
- * @param forAlert waits for the alert that may follow a completed handshake, as in TLS 1.3
- * @returns undefined where the handshake shows no cause
+ * @returns undefined if no handshake was completed and no alert received
  */
-export async function probeTls(url: URL, options: TlsProbeOptions, forAlert: boolean): Promise<TlsProbe | undefined> {
+export async function probeTls(url: URL, options: TlsProbeOptions): Promise<TlsProbe | undefined> {
   const signal = AbortSignal.timeout(LIMIT_MS);
   let open: Socket | undefined;
   try {
@@ -49,7 +48,7 @@ export async function probeTls(url: URL, options: TlsProbeOptions, forAlert: boo
     const socket = handshake(url, via?.socket, options);
     // Destroying it destroys the tunnel too; Node throws where the tunnel is destroyed first.
     open = socket;
-    return await inspect(socket, forAlert, signal);
+    return await inspect(socket, signal);
   } catch {
     return undefined;
   } finally {
@@ -58,13 +57,12 @@ export async function probeTls(url: URL, options: TlsProbeOptions, forAlert: boo
 }
 
 function handshake(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
-  const { ca, clientCertificate, lookup } = options;
+  const { ca, clientCertificate } = options;
   const host = bare(url.hostname);
   return connect({
     ...(socket ? { socket } : { host, port: Number(url.port || 443) }),
     ...(isIP(host) === 0 && { servername: host }),
     ...(ca && { ca: [...ca] }),
-    ...(lookup && { lookup }),
     ...clientCertificate,
     ALPNProtocols: ["http/1.1"],
     // The untrusted certificate is what the probe is for. The connection carries no data and is closed at once.
@@ -76,7 +74,7 @@ function bare(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
-function inspect(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Promise<TlsProbe | undefined> {
+function inspect(socket: TLSSocket, signal: AbortSignal): Promise<TlsProbe | undefined> {
   const whose = "server";
   return new Promise((resolve) => {
     const onError = ({ code = "" }: NodeJS.ErrnoException) => {
@@ -87,22 +85,26 @@ function inspect(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Pro
     socket.on("close", () => resolve(undefined));
     socket.resume();
     socket.once("secureConnect", () => {
-      if (!socket.authorized) resolve({ whose, ...describe(socket.getPeerCertificate(true)) });
-      else if (forAlert) setTimeout(() => resolve(undefined), ALERT_MS).unref();
-      else resolve(undefined);
+      const probe = { whose, ...describe(socket) } as const;
+      // In TLS 1.3 the alert may follow a completed handshake.
+      if (socket.authorized) setTimeout(() => resolve(probe), ALERT_MS);
+      else resolve(probe);
     });
   });
 }
 
-function describe(leaf: PeerCertificate & { issuerCertificate?: PeerCertificate }): Partial<TlsProbe> {
-  let last: PeerCertificate & { issuerCertificate?: PeerCertificate } = leaf;
+function describe(socket: TLSSocket): Partial<TlsProbe> {
+  const leaf: PeerCertificate & { issuerCertificate?: PeerCertificate } = socket.getPeerCertificate(true);
+  let last = leaf;
   for (let depth = 0; depth < 10; depth++) {
     const next = last.issuerCertificate;
     if (next === undefined || next === last || next.fingerprint256 === last.fingerprint256) break;
     last = next;
   }
   const isOwn = last === leaf && nameOf(leaf.subject) === nameOf(leaf.issuer);
-  return { issuer: nameOf(last.issuer), selfSigned: isOwn };
+  // Null for a trusted certificate, whatever its type says.
+  const problem = socket.authorized ? undefined : String(socket.authorizationError);
+  return { issuer: nameOf(last.issuer), selfSigned: isOwn, problem };
 }
 
 /** Such as `Zscaler Root CA, Zscaler Inc.` */
@@ -122,7 +124,7 @@ async function tunnel(url: URL, proxy: URL, ca: TlsProbeOptions["ca"], signal: A
     // The password is only sent to a proxy whose certificate is trusted.
     if (proxySocket === undefined || proxySocket.authorized)
       return { socket: await connectThrough(url, proxy, proxySocket, signal) };
-    const probe = { whose: "proxy" as const, ...describe(proxySocket.getPeerCertificate(true)) };
+    const probe = { whose: "proxy" as const, ...describe(proxySocket) };
     proxySocket.destroy();
     return { probe };
   } catch (error) {

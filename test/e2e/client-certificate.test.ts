@@ -83,7 +83,15 @@ describe.skipIf(!openssl)("a server that asks for a client certificate", () => {
     const discover = ["discover", `${origin()}/mcp`, "--ca-file", authority.ca, "--retries", "0"];
     const without = await runCli(discover);
     expect([without.code, callers]).toEqual([5, []]);
-    expect(without.stderr).toContain("requires a client certificate");
+    expect(without.stderr).toContain(
+      `agentauth doctor ${origin()} shows whether the server requires a client certificate`,
+    );
+    const { stdout } = await runCli(["doctor", `${origin()}/mcp`, "--ca-file", authority.ca, "-o", "json"]);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; found: string; hint?: string }[] };
+    const check = checks.find(({ name }) => name === "server certificate");
+    expect(check?.found).toMatch(/^127\.0\.0\.1:\d+: .* requires a client certificate does \(ERR_SSL_\w*ALERT/);
+    expect(check?.hint).toMatch(/^--client-cert <file> gives a client certificate/);
+    expect(callers).toEqual([]);
     await runCli([...discover, "--client-cert", mine.cert, "--client-key", mine.key]);
     expect(callers[0]).toBe("the agent");
     expect(new Set(callers).size).toBe(1);
@@ -92,8 +100,8 @@ describe.skipIf(!openssl)("a server that asks for a client certificate", () => {
   it("and gets none: exit 5, with the flag that helps", async () => {
     const { code, stdout, stderr } = await list();
     expect([code, stdout, callers]).toEqual([5, "", []]);
-    expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+: .* requires a client certificate does \(ERR_SSL_\w*ALERT/);
-    expect(stderr).toContain("\nhint: --client-cert <file> gives a client certificate");
+    expect(stderr).toMatch(/^error: 127\.0\.0\.1:\d+: .* \((?:UND_ERR_SOCKET|ECONNRESET|ERR_SSL_\w*ALERT)/);
+    expect(stderr).toContain(`agentauth doctor ${origin()} shows whether the server requires a client certificate\n`);
   });
 
   it("and gets one that it does not take: exit 5, and the token stays here", async () => {

@@ -176,14 +176,38 @@ describe.skipIf(!openssl)("a proxy", () => {
   });
 });
 
+/** The check of the certificate in a report of doctor. */
+function checkOf(report: string): { state: string; found: string; hint?: string } | undefined {
+  const { checks } = JSON.parse(report) as { checks: { name: string; state: string; found: string; hint?: string }[] };
+  return checks.find(({ name }) => name.endsWith(" certificate"));
+}
+
 describe.skipIf(!openssl)("TLS", () => {
   it("with an authority that nobody knows: exit 5, and the token stays here", async () => {
     const { code, stdout, stderr } = await list(["--proxy", proxyUrl()]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr).toMatch(
-      /^error: service\.test: TLS failed: the certificate was issued by "ca of a test, Testers", which is not trusted \(.*\nhint: --ca-file <file> trusts/,
+      /^error: service\.test: TLS failed \(UNABLE_TO_VERIFY_LEAF_SIGNATURE: .*\nhint: --ca-file <file> trusts .*; agentauth doctor https:\/\/service\.test shows who issued the certificate\n$/,
     );
-    expect(served).toEqual([]);
+    expect([served, proxied.length]).toEqual([[], 1]);
+  });
+
+  it("with an authority that nobody knows: doctor names it", async () => {
+    const doctor = (args: readonly string[]) => runCli(["doctor", ...args, "--proxy", proxyUrl(), "-o", "json"]);
+    for (const args of [["https://service.test/mcp"], ["--online", "--base-url", "https://service.test"]]) {
+      const { code, stdout } = await doctor(args);
+      const check = checkOf(stdout);
+      expect([code, check?.state]).toEqual([5, "failed"]);
+      expect(check?.found).toBe(
+        'service.test: TLS failed: the certificate was issued by "ca of a test, Testers", which is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+      );
+      expect(check?.hint).toMatch(/^--ca-file <file> trusts/);
+    }
+    const { stdout } = await doctor(["https://service.test/mcp", "--ca-file", CA]);
+    expect(checkOf(stdout)).toMatchObject({
+      state: "ok",
+      found: 'service.test: issued by "ca of a test, Testers", which is trusted',
+    });
   });
 
   it("with a certificate for another name: exit 5", async () => {

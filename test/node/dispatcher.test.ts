@@ -62,7 +62,7 @@ describe("a failure on the way is told apart, for lists and for tokens alike", (
       "a certificate that is not trusted",
       "tls_failed",
       async () => [(await startTlsServer(PEM, (response) => response.end())).origin],
-      /TLS failed: the certificate for ".*" is self-signed and not trusted/,
+      /TLS failed \(DEPTH_ZERO_SELF_SIGNED_CERT: /,
     ],
     [
       "a proxy that is not there",

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
 import type { Exemptions } from "../../src/http/address-class.js";
+import { networkError } from "../../src/http/network-error.js";
 import { type NodeNetworkOptions, nodeNetwork } from "../../src/node/network.js";
 import { type Answer, sendJson, startServer, startTlsServer, type TestServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
@@ -135,7 +136,7 @@ describe("a connection", () => {
       else process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = before;
     });
     const url = `${server.origin}/`;
-    expect(await rejection(wayOf(url, {}).fetch(url))).toMatchObject({
+    expect(networkError(await rejection(wayOf(url, {}).fetch(url)), url)).toMatchObject({
       code: "tls_failed",
       message: expect.stringContaining("DEPTH_ZERO_SELF_SIGNED_CERT"),
     });

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
 import type { DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
-import { explainingTls } from "../../node/tls-failure.js";
 import { quote, type Redactor } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { RunContext } from "../runtime/context.js";
@@ -51,11 +50,7 @@ type Fetch = typeof globalThis.fetch;
 export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch> {
   const dispatcherOptions = await outletOf(options, redactor);
   if (isUnchecked(options.env)) return withCertificates(globalThis.fetch);
-  if (isPlain(dispatcherOptions))
-    return explainingTls(
-      (input, init) => globalThis.fetch(input, init),
-      () => ({}),
-    );
+  if (isPlain(dispatcherOptions)) return globalThis.fetch;
   const { createFetch } = await import("../../node/dispatcher.js");
   return createFetch(dispatcherOptions, undefined);
 }

@@ -1,4 +1,5 @@
 import { type AgentAuthError, withHint } from "../../errors.js";
+import { shellWord } from "../../redact.js";
 
 const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
 
@@ -25,6 +26,21 @@ const OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 const LATER = "call again later, or allow more attempts with --retries <n>";
+
+/** What `doctor` finds out about a failure with TLS, by the error's code. */
+const DOCTOR: Readonly<Record<string, string>> = {
+  tls_failed: "shows who issued the certificate",
+  connection_reset: "shows whether the server requires a client certificate",
+};
+
+/** The error with a hint that also names `doctor`, where a failed request over TLS does not show the cause. */
+export function diagnosed(error: AgentAuthError): AgentAuthError {
+  const { code, hint, url } = cliHint(error);
+  const finding = own(DOCTOR, code);
+  if (finding === undefined || url === undefined || !url.startsWith("https:")) return cliHint(error);
+  const command = `agentauth doctor ${shellWord(new URL(url).origin)} ${finding}`;
+  return withHint(error, hint === undefined ? command : `${hint}; ${command}`);
+}
 
 /** The error with a hint for the command line; one that names a command already stays as it is. */
 export function cliHint(error: AgentAuthError): AgentAuthError {

@@ -10,6 +10,7 @@ import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { Sourced } from "../../runtime/settings.js";
+import { certificateChecks } from "./certificate-check.js";
 import { type Check, type CheckResult, runChecks } from "./check.js";
 import { checkDisk, checkHome, checkWriting, homeSource } from "./home-checks.js";
 import { checkKeychain, KEYCHAIN_CHECK_MS } from "./keychain-checks.js";
@@ -41,11 +42,19 @@ export async function runDoctor(options: DoctorFlags, context: CommandContext): 
   const home = { value: context.home(), source: homeSource(io.env) };
   const known = knownSettings(options, io.env, home.value);
   const flags = bounded(options);
+  const online = context.with({ flags, settings: known.settings });
   const checks = [
     ...machineChecks(options, known, context),
     ...settingChecks(known, home.value, context),
     ...storeChecks(options, known, home, context),
-    ...onlineChecks(options.online === true, context.with({ flags, settings: known.settings })),
+    ...onlineChecks(options.online === true, online),
+    ...certificateChecks(
+      "service certificate",
+      options.online ? known.settings.baseUrl?.value : undefined,
+      flags,
+      online,
+    ),
+    ...certificateChecks("server certificate", url, flags, online),
     ...(url === undefined ? [] : mcpChecks(url, flags, context.with({ flags }))),
   ];
   const { results, exitCode } = await runChecks(checks, context.signal);

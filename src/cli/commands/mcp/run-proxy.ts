@@ -9,7 +9,7 @@ import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { cliHint } from "../../runtime/hints.js";
+import { diagnosed } from "../../runtime/hints.js";
 import type { ProxyFlags } from "./options.js";
 
 /** `mcp proxy`: connects a host that speaks over standard input and output to a server that requires a token. */
@@ -62,7 +62,7 @@ async function fetchOf(url: string, options: ProxyFlags, context: CommandContext
     const endsSession = init?.method === "DELETE";
     const response = await send(endsSession ? withoutLogin : agent, options.scope, input, init).catch(
       (error: unknown) => {
-        throw init?.signal?.aborted ? error : withFlags(cliHint(networkError(error, url)));
+        throw init?.signal?.aborted ? error : withFlags(diagnosed(networkError(error, url)));
       },
     );
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);

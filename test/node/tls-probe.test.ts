@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
 import { createFetch, type DispatcherOptions } from "../../src/node/dispatcher.js";
-import { explainingTls } from "../../src/node/tls-failure.js";
+import { probeTls } from "../../src/node/tls-probe.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { rejection } from "../helpers/service.js";
 
@@ -16,7 +16,7 @@ const openssl = hasOpenssl("the tests of TLS failures");
 let authority: ReturnType<typeof makeAuthority>;
 let service: Server;
 /** The same service through tunnels, with and without TLS on the way to the proxy. */
-let proxy: Server;
+let plainProxy: Server;
 let tlsProxy: Server;
 let served = 0;
 let tunnels: { target: string; credentials: string | undefined }[] = [];
@@ -55,7 +55,7 @@ beforeAll(async () => {
       response.end("well");
     }),
   );
-  proxy = await listening(createHttpServer().on("connect", tunnel));
+  plainProxy = await listening(createHttpServer().on("connect", tunnel));
   tlsProxy = await listening(createServer(own).on("connect", tunnel));
 });
 beforeEach(() => {
@@ -63,7 +63,7 @@ beforeEach(() => {
   tunnels = [];
 });
 afterAll(() => {
-  for (const server of [service, proxy, tlsProxy]) server?.close();
+  for (const server of [service, plainProxy, tlsProxy]) server?.close();
   for (const socket of open) socket.destroy();
 });
 
@@ -74,42 +74,29 @@ async function failure(options: DispatcherOptions, url: string): Promise<AgentAu
   return networkError(await rejection(createFetch(options, undefined)(url)), url);
 }
 
-const untrusted = (whose: string) =>
-  expect.stringMatching(
-    new RegExp(`: TLS failed: ${whose} certificate was issued by "ca of a test, Testers", which is not trusted \\(`),
-  );
+const issuedBy = { issuer: "ca of a test, Testers", selfSigned: false };
+const UNTRUSTED = "UNABLE_TO_VERIFY_LEAF_SIGNATURE";
 
-describe.skipIf(!openssl)("a certificate that is not trusted is reported with its issuer", () => {
-  it("straight, and through Node's own fetch", async () => {
-    const url = `https://127.0.0.1:${portOf(service)}/x?y`;
-    const plain = explainingTls(
-      (input, init) => fetch(input, init),
-      () => ({}),
-    );
-    for (const error of [await failure({}, url), (await rejection(plain(url))) as AgentAuthError]) {
-      expect(error).toMatchObject({
-        code: "tls_failed",
-        class: "unavailable",
-        retryable: false,
-        url: `https://127.0.0.1:${portOf(service)}/x`,
-        message: untrusted("the"),
-        hint: expect.stringContaining("authority"),
-      });
-    }
+describe.skipIf(!openssl)("a handshake shows the issuer of a certificate", () => {
+  it("that is trusted, and one that is not", async () => {
+    const url = new URL(`https://127.0.0.1:${portOf(service)}/x?y`);
+    expect(await probeTls(url, {})).toEqual({ whose: "server", ...issuedBy, problem: UNTRUSTED });
+    expect(await probeTls(url, { ca: [authority.read("ca.pem")] })).toEqual({ whose: "server", ...issuedBy });
     expect(served).toBe(0);
   });
 
   it("through a proxy, which gets its password for that too", async () => {
-    const proxies = { https: `http://${CREDENTIALS}@127.0.0.1:${portOf(proxy)}` };
-    expect((await failure({ proxies }, "https://service.test/")).message).toEqual(untrusted("the"));
-    expect(tunnels.map(({ target }) => target)).toEqual(["service.test:443", "service.test:443"]);
-    expect(new Set(tunnels.map(({ credentials }) => credentials))).toEqual(new Set([BASIC]));
+    const proxy = `http://${CREDENTIALS}@127.0.0.1:${portOf(plainProxy)}`;
+    const probe = await probeTls(new URL("https://service.test/"), { proxy });
+    expect(probe).toEqual({ whose: "server", ...issuedBy, problem: UNTRUSTED });
+    expect(tunnels).toEqual([{ target: "service.test:443", credentials: BASIC }]);
     expect(served).toBe(0);
   });
 
   it("of the proxy itself, which then gets neither password nor request", async () => {
-    const proxies = { https: `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}` };
-    expect((await failure({ proxies }, "https://service.test/")).message).toEqual(untrusted("the proxy's"));
+    const proxy = `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}`;
+    const probe = await probeTls(new URL("https://service.test/"), { proxy });
+    expect(probe).toEqual({ whose: "proxy", ...issuedBy, problem: UNTRUSTED });
     expect([tunnels, served]).toEqual([[], 0]);
   });
 
@@ -117,20 +104,42 @@ describe.skipIf(!openssl)("a certificate that is not trusted is reported with it
     authority.openssl("req", "-x509", "-key", "server.key", "-out", "self.pem", "-days", "2", "-subj", "/CN=myself");
     const own = { cert: authority.read("self.pem"), key: authority.read("server.key") };
     const server = await listening(createServer(own));
-    const { message } = await failure({}, `https://127.0.0.1:${portOf(server)}/`);
+    const probe = await probeTls(new URL(`https://127.0.0.1:${portOf(server)}/`), {});
     server.close();
-    expect(message).toContain('TLS failed: the certificate for "myself" is self-signed and not trusted');
+    const problem = "DEPTH_ZERO_SELF_SIGNED_CERT";
+    expect(probe).toEqual({ whose: "server", issuer: "myself", selfSigned: true, problem });
   });
 
-  it("with what is in its name escaped", async () => {
-    const name = "/CN=\u001b[2Jevil\u202e/O=x";
-    authority.openssl("req", "-x509", "-utf8", "-key", "server.key", "-out", "evil.pem", "-days", "2", "-subj", name);
-    const own = { cert: authority.read("evil.pem"), key: authority.read("server.key") };
-    const server = await listening(createServer(own));
-    const { message } = await failure({}, `https://127.0.0.1:${portOf(server)}/`);
-    server.close();
-    expect(message).toContain("evil");
-    expect(["\u001b", "\u202e"].filter((character) => message.includes(character))).toEqual([]);
+  it("that is of another host", async () => {
+    const probe = await probeTls(new URL(`https://localhost:${portOf(service)}/`), { ca: [authority.read("ca.pem")] });
+    expect(probe).toEqual({ whose: "server", ...issuedBy, problem: expect.stringContaining("ALTNAME") });
+  });
+
+  it("and nothing where no TLS is spoken", async () => {
+    expect(await probeTls(new URL(`https://127.0.0.1:${portOf(plainProxy)}/`), {})).toBeUndefined();
+  });
+});
+
+describe.skipIf(!openssl)("a request that fails with TLS", () => {
+  it("names the host, the code and what helps, and is sent once", async () => {
+    const url = `https://127.0.0.1:${portOf(service)}/x?y`;
+    expect(await failure({}, url)).toMatchObject({
+      code: "tls_failed",
+      class: "unavailable",
+      retryable: false,
+      url: `https://127.0.0.1:${portOf(service)}/x`,
+      message: expect.stringMatching(/^127\.0\.0\.1:\d+: TLS failed \(UNABLE_TO_VERIFY_LEAF_SIGNATURE: /),
+      hint: expect.stringContaining("authority"),
+    });
+    expect(served).toBe(0);
+  });
+
+  it("through a proxy makes no second tunnel", async () => {
+    const proxies = { https: `http://${CREDENTIALS}@127.0.0.1:${portOf(plainProxy)}` };
+    expect((await failure({ proxies }, "https://service.test/")).message).toMatch(
+      /^service\.test: TLS failed \(UNABLE_/,
+    );
+    expect(tunnels.map(({ target }) => target)).toEqual(["service.test:443"]);
   });
 });
 
