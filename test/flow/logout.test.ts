@@ -25,10 +25,10 @@ describe("agentauth logout", () => {
   it("tells programs what became of it, also where nobody was signed in", async () => {
     await me.signIn();
     const first = await me.run(["logout", url, "--json"]);
-    const out = { server: url, profile: "default", account: null, removed: true, told: true, error: null };
+    const out = { server: url, profile: "default", account: null, removed: true, revoked: true, error: null };
     expect([first.code, JSON.parse(first.stdout)]).toEqual([0, [out]]);
     const second = await me.run(["logout", url, "-o", "json"]);
-    expect([second.code, JSON.parse(second.stdout)]).toEqual([0, [{ ...out, removed: false, told: null }]]);
+    expect([second.code, JSON.parse(second.stdout)]).toEqual([0, [{ ...out, removed: false, revoked: null }]]);
     const all = await me.run(["logout", "--all", "--json"]);
     expect([all.code, all.stdout, all.stderr]).toEqual([0, "[]\n", "not logged in\n"]);
   });
@@ -47,7 +47,7 @@ describe("agentauth logout", () => {
     desk.sandbox.faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
     const { code, stdout, stderr } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
-    expect(JSON.parse(stdout)).toMatchObject([{ removed: true, told: false, error: expect.stringMatching(/\w/) }]);
+    expect(JSON.parse(stdout)).toMatchObject([{ removed: true, revoked: false, error: expect.stringMatching(/\w/) }]);
     expect(stderr).toMatch(
       /^warning: logged out of \S+ locally, but revocation failed \(.+\): the token stays valid until it expires$/m,
     );
@@ -58,7 +58,9 @@ describe("agentauth logout", () => {
     desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "end_session", times: 0 });
     const { code, stdout } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
-    expect(JSON.parse(stdout)).toMatchObject([{ removed: true, told: false, error: expect.stringContaining("5 s") }]);
+    expect(JSON.parse(stdout)).toMatchObject([
+      { removed: true, revoked: false, error: expect.stringContaining("5 s") },
+    ]);
   });
 
   it("--all signs out of everything and lists it", async () => {

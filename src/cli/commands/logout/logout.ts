@@ -15,7 +15,7 @@ export interface LogoutResult {
   /** Whether a stored login was deleted. */
   removed: boolean;
   /** Whether the issuer revoked the tokens; null if it has no revocation endpoint, or was not called. */
-  told: boolean | null;
+  revoked: boolean | null;
   /** Why the login is still stored, or why revocation failed. */
   error: string | null;
 }
@@ -23,7 +23,7 @@ export interface LogoutResult {
 const COLUMNS = [
   { path: "server", header: "SERVER" },
   { path: "removed", header: "REMOVED", kind: "bool" },
-  { path: "told", header: "REVOKED", kind: "bool" },
+  { path: "revoked", header: "REVOKED", kind: "bool" },
   { path: "error", header: "ERROR" },
 ] as const;
 
@@ -31,7 +31,7 @@ const COLUMNS = [
 export const LOGOUT_COLUMNS: ColumnSet = {
   columns: COLUMNS,
   wideColumns: [...COLUMNS, { path: "account", header: "ACCOUNT" }, { path: "profile", header: "PROFILE" }],
-  fields: ["server", "profile", "account", "removed", "told", "error"],
+  fields: ["server", "profile", "account", "removed", "revoked", "error"],
 };
 
 const MAX_REASON = 160;
@@ -46,14 +46,14 @@ export async function logout(
   profile: string,
   { io, signal, redactor }: CommandContext,
 ): Promise<LogoutResult> {
-  const { removed, revoked: told, error } = await agent.logout(server, { account, signal });
-  const why = told === false ? redactor.redact(reasonOf(error)) : null;
+  const { removed, revoked, error } = await agent.logout(server, { account, signal });
+  const why = revoked === false ? redactor.redact(reasonOf(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
   if (!removed) io.say(`not logged in at ${where}`);
   else if (why !== null) {
     io.warn(`logged out of ${where} locally, but revocation failed (${why}): the token stays valid until it expires`);
-  } else io.say(`logged out of ${where}${told ? "" : "; its issuer has no revocation endpoint"}`);
-  return { server, profile, account: account ?? null, removed, told: told ?? null, error: why };
+  } else io.say(`logged out of ${where}${revoked ? "" : "; its issuer has no revocation endpoint"}`);
+  return { server, profile, account: account ?? null, removed, revoked: revoked ?? null, error: why };
 }
 
 /**
@@ -78,11 +78,11 @@ export async function logoutOfAll(
       failures.push(error);
       const why = context.redactor.redact(error.message);
       context.io.warn(`still logged in at ${server}: ${why}`);
-      return { server, profile, account, removed: false, told: null, error: why };
+      return { server, profile, account, removed: false, revoked: null, error: why };
     }
   };
   const logouts = await Promise.all(logins.map(attempt));
-  const unrevoked = logouts.filter(({ told }) => told === false).length;
+  const unrevoked = logouts.filter(({ revoked }) => revoked === false).length;
   if (logouts.length === 0) context.io.say("not logged in");
   if (logouts.length > 1 && unrevoked > 0)
     context.io.say(`revocation failed at ${unrevoked} of ${logouts.length} issuers`);

@@ -149,12 +149,12 @@ export const OUTPUT_SCHEMAS = {
     "reason": {"type":["string","null"],"description":"Why the issuer rejected it; null if it did not."},
     "stored_in": {"type":"string","description":"Where it is stored."},
   }},
-  "logout": {"type":"object","description":"The result of one logout, as `logout -o json` prints it.","required":["server","profile","account","removed","told","error"],"properties":{
+  "logout": {"type":"object","description":"The result of one logout, as `logout -o json` prints it.","required":["server","profile","account","removed","revoked","error"],"properties":{
     "server": {"type":"string","format":"uri","description":"The MCP server."},
     "profile": {"type":"string","description":"The profile that the login belonged to."},
     "account": {"type":["string","null"],"description":"The account that the login was for; null where none was named."},
     "removed": {"type":"boolean","description":"Whether a stored login was deleted."},
-    "told": {"type":["boolean","null"],"description":"Whether the issuer revoked the tokens; null if it has no revocation endpoint, or was not called."},
+    "revoked": {"type":["boolean","null"],"description":"Whether the issuer revoked the tokens; null if it has no revocation endpoint, or was not called."},
     "error": {"type":["string","null"],"description":"Why the login is still stored, or why revocation failed."},
   }},
   "discover": {"type":"object","description":"The output of `discover -o json`.","required":["server","trace"],"properties":{

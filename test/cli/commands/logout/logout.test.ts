@@ -17,25 +17,25 @@ const store = (message: string) => new AgentAuthError("store_failed", message, {
 
 describe("signing out of one server", () => {
   it.each<[string, Outcome, RegExp, object]>([
-    ["the issuer takes it", { removed: true, revoked: true }, /^logged out of S\n$/, { told: true, error: null }],
+    ["the issuer takes it", { removed: true, revoked: true }, /^logged out of S\n$/, { revoked: true, error: null }],
     [
       "it cannot be told",
       { removed: true, revoked: undefined },
       /has no revocation endpoint\n$/,
-      { told: null, error: null },
+      { revoked: null, error: null },
     ],
     ["nobody was signed in", { removed: false, revoked: undefined }, /^not logged in at S\n$/, { removed: false }],
     [
       "the issuer fails",
       { removed: true, revoked: false },
       /^warning: logged out of S locally, but revocation failed \(it responded with an error\): the token stays valid until it expires\n$/,
-      { removed: true, told: false, error: "it responded with an error" },
+      { removed: true, revoked: false, error: "it responded with an error" },
     ],
     [
       "the issuer says something hostile",
       { removed: true, revoked: false, error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }) },
       /\(no \\e\[31m\)/,
-      { told: false },
+      { revoked: false },
     ],
   ])("says so where %s", async (_what, outcome, said, expected) => {
     const context = memoryContext();
