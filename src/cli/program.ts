@@ -87,10 +87,17 @@ export function buildProgram(
 function nameCommandInErrors(command: Command, name: string): void {
   command.exitOverride((error) => {
     const unexpected = command.args[command.registeredArguments.length];
-    const idFlag = command.options.find(({ flags }) => /<(?:account|domain|pool)_id>$/.test(flags))?.long;
-    throw Object.assign(error, { command: name, unexpected, idFlag } satisfies Partial<ParserError>);
+    throw Object.assign(error, { command: name, unexpected, idFlag: idFlagOf(command) } satisfies Partial<ParserError>);
   });
   for (const child of command.commands) nameCommandInErrors(child, `${name} ${child.name()}`);
+}
+
+/** The flag for the id of what a command works on, unless it was given or the command takes operands. */
+function idFlagOf(command: Command): string | undefined {
+  if (command.registeredArguments.length > 0) return undefined;
+  const option = command.options.find(({ flags }) => /<(?:account|domain|pool)_id>$/.test(flags));
+  const isGiven = option !== undefined && command.getOptionValueSource(option.attributeName()) === "cli";
+  return isGiven ? undefined : option?.long;
 }
 
 /** In a list of commands the name and the arguments are enough. */
