@@ -305,7 +305,7 @@ describe("status", () => {
     issuer.routes["/pool/token"] = { status: 400, json: { error: "invalid_grant" } };
     await expect(agent({ login: undefined }).token(mcp.url)).rejects.toBeDefined();
     expect(await agent().status()).toMatchObject([
-      { state: "over", refreshable: false, reason: expect.stringContaining("invalid_grant") },
+      { state: "expired", refreshable: false, reason: expect.stringContaining("invalid_grant") },
     ]);
     expect(await store.list()).toHaveLength(1);
   });

@@ -22,7 +22,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
   proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
   not_found: "the device must be one of that pool: agentauth devices list --pool <pool_id> -o id",
-  list_changed: "run the command again; without --strict a list that changes is told as a warning",
+  list_changed: "run the command again; without --strict a list that changes is reported as a warning",
 };
 
 const LATER = "call again later, or allow more attempts with --retries <n>";

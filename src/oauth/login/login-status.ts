@@ -26,8 +26,8 @@ export interface LoginStatus {
   expires_at: string | null;
   /** RFC 3339. */
   signed_in_at: string;
-  /** `over` if the issuer rejected the grant. */
-  state: "valid" | "expired" | "over";
+  /** `expired` if the token has expired, or if the issuer rejected the grant (`reason`) and a new login is required. */
+  state: "valid" | "expired";
   /** Whether it can be refreshed without a login. */
   refreshable: boolean;
   /** RFC 3339 if the response to the last refresh was lost, so that the token is used until it expires; else null. */
@@ -54,7 +54,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     scope: scope ?? null,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     signed_in_at: new Date(grant.signedInAt).toISOString(),
-    state: grant.retired ? "over" : hasExpired(grant.tokens, now) ? "expired" : "valid",
+    state: grant.retired || hasExpired(grant.tokens, now) ? "expired" : "valid",
     // A machine uses its own credential.
     refreshable: (refreshToken !== undefined || machine !== undefined) && !grant.retired,
     refresh_lost_at: grant.lostRefresh === undefined ? null : new Date(grant.lostRefresh.at).toISOString(),

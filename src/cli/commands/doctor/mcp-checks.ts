@@ -49,8 +49,7 @@ function loginFinding(
 ): Finding {
   const { state, refreshable, expires_at: end, reason } = login;
   const refresh = refreshable ? "refreshable" : "not refreshable";
-  if (state === "over")
-    return warning(`the issuer ended the login: ${reason ?? "no reason is known"}`, loginCommand(url));
+  if (reason !== null) return warning(`the issuer rejected the login: ${reason}`, loginCommand(url));
   if (state === "valid") return ok(`valid until ${end ?? "the issuer revokes it"}, ${refresh}`);
   return refreshable
     ? ok(`expired ${end}, refreshable`)

@@ -1,6 +1,6 @@
 import type { AgentAuthError } from "../../../errors.js";
 import type { LoginStatus } from "../../../oauth/login/login-status.js";
-import { quote, shellWord } from "../../../redact.js";
+import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
@@ -66,7 +66,12 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
   await writer.write(logins);
   await writer.end();
   io.say(sourcesLine(settings, context, { all, location: logins[0]?.stored_in }));
-  for (const login of logins) warnOfLostRefresh(login, io);
+  for (const login of logins) {
+    warnOfLostRefresh(login, io);
+    const { server, reason } = login;
+    if (reason !== null)
+      io.say(`log in again at ${escapeText(server)}: the issuer rejected the login (${escapeText(reason)})`);
+  }
   warnOfUnusable(unusable, context);
   if (logins.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
