@@ -160,6 +160,86 @@ export type ErrorClass =
   | "store"
   | "aborted";
 
+/** An option that disables or relaxes the check that failed. */
+export type PolicyOption =
+  | "allowCrossOriginEndpoints"
+  | "allowCrossOriginMetadata"
+  | "allowMissingPkceMetadata"
+  | "allowNonLoopback"
+  | "allowPrivateNetwork"
+  | "dpop"
+  | "legacyDiscovery";
+
+/** An option of the SDK, or a part of one, that a remedy names. */
+export type ConfigureOption =
+  | "account"
+  | "apiToken"
+  | "assertion"
+  | "browser"
+  | "ca"
+  | "clientCertificate"
+  | "clientId"
+  | "clientSecret"
+  | "flow"
+  | "idToken"
+  | "idpTokenEndpoint"
+  | "issuer"
+  | "maxPages"
+  | "pageSize"
+  | "privateKey"
+  | "redirectPort"
+  | "resource"
+  | "scope";
+
+/** Log in at a server. */
+export interface LoginRemedy {
+  /** The kind of remedy. */
+  action: "login";
+  /** The MCP server. */
+  server: string;
+  /** The profile that the login is stored in. Default: `default`. */
+  profile?: string | undefined;
+  /** The account at the server. */
+  account?: string | undefined;
+  /** Scopes to request, separated by blanks. A server may have named them. */
+  scope?: string | undefined;
+  /** Whether the tokens are to be bound to a key. Default: `auto`. */
+  dpop?: "off" | "auto" | "required" | undefined;
+  /** An option to set as well. */
+  option?: "clientId" | "loginTimeoutMs" | "scope" | undefined;
+}
+
+/** Set or correct an option. */
+export interface ConfigureRemedy {
+  /** The kind of remedy. */
+  action: "configure";
+  /** The option. */
+  option: ConfigureOption;
+  /** The value that the option has or needs; never a secret. */
+  value?: string | undefined;
+  /** Another option that helps instead, or that can be wrong too. */
+  also?: "idp" | "privateKey" | undefined;
+  /** The client that the option belongs to. */
+  clientId?: string | undefined;
+  /** The profile that the option belongs to. Default: `default`. */
+  profile?: string | undefined;
+}
+
+/** What to do about an error, as data: an application can show a button for it, a command line a command. */
+export type Remedy =
+  | LoginRemedy
+  | ConfigureRemedy
+  /** Disable a check, for a server that the user trusts. */
+  | { action: "allow"; option: PolicyOption }
+  /** Get a token with a machine grant, without a login. */
+  | { action: "token"; grant?: string | undefined }
+  /** Find out more: run discovery, read the grants that the issuer names, check the clock, or list the stored logins. */
+  | { action: "inspect"; subject: "clock" | "discovery" | "grants" | "logins" }
+  /** Call again later. */
+  | { action: "retry" }
+  /** Read the listing from this offset. */
+  | { action: "resume"; offset: number };
+
 /** What an {@link AgentAuthError} can carry beside its code and message. */
 export interface AgentAuthErrorOptions {
   /** The kind of failure. */
@@ -176,13 +256,18 @@ export interface AgentAuthErrorOptions {
   retryAfter?: number | undefined;
   /** The address asked, without credentials. */
   url?: string | undefined;
-  /** What to do about it: a flag, a command, a setting. */
+  /** What to do about it, in words; an option has the name that it has in the SDK. */
   hint?: string | undefined;
+  /** What to do about it, as data. */
+  remedy?: Remedy | undefined;
   /** The answer as it came; its body has been read. */
   response?: Response | undefined;
   /** What led to it. */
   cause?: unknown;
 }
+
+/** What to do about an error, in words and as data. */
+export type Advice = Pick<AgentAuthErrorOptions, "hint" | "remedy">;
 
 /** The JSON form of an error: absent fields are left out, and nothing in it is secret. */
 export interface AgentAuthErrorJson {
@@ -194,6 +279,8 @@ export interface AgentAuthErrorJson {
   message: string;
   /** What helps, where something is known to. */
   hint?: string;
+  /** What helps, as data. */
+  remedy?: Remedy;
   /** Whether the same call can succeed later. */
   retryable: boolean;
   /** The HTTP status, where there was an answer. */
@@ -225,8 +312,10 @@ export class AgentAuthError extends Error {
   readonly class: ErrorClass;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
-  /** What to do about it. */
+  /** What to do about it, in words. */
   declare readonly hint?: string;
+  /** What to do about it, as data. */
+  declare readonly remedy?: Remedy;
   /** The HTTP status, where there was an answer. */
   declare readonly status?: number;
   /** The request id that the service sent. */
@@ -245,7 +334,7 @@ export class AgentAuthError extends Error {
     this.code = code;
     this.class = options.class;
     this.retryable = options.retryable ?? options.class === "unavailable";
-    for (const key of ["hint", "status", "requestId", "url", "resume", "retryAfter"] as const) {
+    for (const key of ["hint", "remedy", "status", "requestId", "url", "resume", "retryAfter"] as const) {
       const value = options[key];
       if (value !== undefined) Object.defineProperty(this, key, { value, enumerable: true });
     }
@@ -260,6 +349,7 @@ export class AgentAuthError extends Error {
       class: this.class,
       message: this.message,
       ...(this.hint !== undefined && { hint: this.hint }),
+      ...(this.remedy !== undefined && { remedy: this.remedy }),
       retryable: this.retryable,
       ...(this.status !== undefined && { status: this.status }),
       ...(this.requestId !== undefined && { request_id: this.requestId }),
@@ -281,11 +371,11 @@ export function abortedError(signal: AbortSignal): AgentAuthError {
   return new AgentAuthError("aborted", "the operation was aborted", { class: "aborted", cause: signal.reason });
 }
 
-/** The same error with another hint. */
-export function withHint(error: AgentAuthError, hint: string | undefined): AgentAuthError {
+/** The same error with another hint, and with this remedy or none. */
+export function withHint(error: AgentAuthError, hint: string | undefined, remedy?: Remedy): AgentAuthError {
   const { status, requestId, url, resume, retryAfter, retryable, response, cause, stack } = error;
-  const about = { class: error.class, cause, hint, status, requestId, url, resume, retryAfter, retryable, response };
-  const copy = new AgentAuthError(error.code, error.message, about);
+  const answer = { status, requestId, url, resume, retryAfter, retryable, response };
+  const copy = new AgentAuthError(error.code, error.message, { class: error.class, cause, hint, remedy, ...answer });
   // What is to be found is where the error came from, not where its hint was put on.
   if (stack !== undefined) copy.stack = stack;
   return copy;

@@ -1,4 +1,4 @@
-import { AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../errors.js";
+import { type Advice, AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../errors.js";
 import { refusal } from "../http/body.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
@@ -118,7 +118,7 @@ export function serviceError(reply: BufferedResponse, mask: (text: string) => st
     requestId: reply.requestId,
     url: shownUrl(reply.url),
     response: reply.response,
-    hint: hintFor(code, status),
+    ...adviceFor(code, status),
   });
 }
 
@@ -135,12 +135,13 @@ function classOf(code: string, status: number): ErrorClass {
   return status === 401 ? "auth" : "remote";
 }
 
-function hintFor(code: string, status: number): string | undefined {
-  if (code === "not_authenticated") return "give an API token";
-  if (code === "bad_authtoken") return "the API token is wrong or has expired; give a valid one";
-  if (status === 401) return "give a valid API token";
-  if (code === "not_found") return "check the identifier; the API token may also belong to another account";
-  return undefined;
+function adviceFor(code: string, status: number): Advice {
+  const remedy = { action: "configure", option: "apiToken" } as const;
+  if (code === "not_authenticated") return { hint: "give an API token", remedy };
+  if (code === "bad_authtoken") return { hint: "the API token is wrong or has expired; give a valid one", remedy };
+  if (status === 401) return { hint: "give a valid API token", remedy };
+  if (code === "not_found") return { hint: "check the identifier; the API token may also belong to another account" };
+  return {};
 }
 
 /** A failed response is read as the documented error body even where only its `status` member is missing. */

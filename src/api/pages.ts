@@ -112,6 +112,7 @@ function tooManyPages(pages: number, url: string): AgentAuthError {
     class: "refused",
     url,
     hint: "allow more with maxPages",
+    remedy: { action: "configure", option: "maxPages" },
   });
 }
 
@@ -119,17 +120,19 @@ function tooManyPages(pages: number, url: string): AgentAuthError {
 function withResume(thrown: unknown, progress: Progress): unknown {
   if (!(thrown instanceof AgentAuthError)) return thrown;
   const partial = progress.yielded > 0 && thrown.class !== "aborted";
+  const offset = thrown.resume ?? progress.resume;
   return new AgentAuthError(
     thrown.code,
     partial ? `the listing ended after ${progress.yielded} items: ${thrown.message}` : thrown.message,
     {
       class: partial ? "partial" : thrown.class,
       retryable: thrown.retryable,
-      resume: thrown.resume ?? progress.resume,
+      resume: offset,
       status: thrown.status,
       requestId: thrown.requestId,
       url: thrown.url,
       hint: thrown.hint,
+      remedy: thrown.remedy ?? (partial ? { action: "resume", offset } : undefined),
       response: thrown.response,
       cause: thrown,
     },

@@ -9,7 +9,8 @@ import { addGlobalFlags } from "./flags/global.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
 import { declareInOrder } from "./runtime/declaration.js";
-import { withHintFlags } from "./runtime/hint-flags.js";
+import { givenLoginFlags } from "./runtime/hint-flags.js";
+import { cliHint, type HintContext } from "./runtime/hints.js";
 import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./runtime/secret-output-guard.js";
 import type { ParserError } from "./runtime/usage-error.js";
@@ -63,12 +64,13 @@ export function buildProgram(
         const given = command.optsWithGlobals();
         const options = agent ? withAgentDefaults(command, given, agent, context) : given;
         checkShowSecrets(options, context.io);
-        const withFlags = (error: AgentAuthError) => withHintFlags(error, command, agent !== undefined);
-        const own = createCommandContext({ ...context, withGivenFlags: withFlags }, options);
+        const withHint = (error: AgentAuthError, about: HintContext = {}) =>
+          cliHint(error, { flags: givenLoginFlags(command), isForAgent: agent !== undefined, ...about });
+        const own = createCommandContext({ ...context, withHint }, options);
         const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
         exitCode =
           (await running.catch((error: unknown) => {
-            throw isAgentAuthError(error) ? withFlags(error) : error;
+            throw isAgentAuthError(error) ? withHint(error) : error;
           })) ?? 0;
       },
   };

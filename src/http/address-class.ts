@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import type { PolicyOption } from "../errors.js";
 import { isLoopbackHost } from "./address.js";
 
 /**
@@ -125,8 +126,8 @@ const RULES: Readonly<Record<AddressClass, string>> = {
   public: "leads away from this machine, which a name of this machine must not",
 };
 
-/** The rule that an address of this class breaks, to be read after it, and the flag that disables it, where there is one. */
-export function ruleOf(addressClass: AddressClass): { rule: string; override: string | undefined } {
+/** The rule that an address of this class breaks, to be read after it, and the option that disables it, where there is one. */
+export function ruleOf(addressClass: AddressClass): { rule: string; override: PolicyOption | undefined } {
   const isOverridable = addressClass === "loopback" || addressClass === "private";
-  return { rule: RULES[addressClass], override: isOverridable ? "--allow-private-network" : undefined };
+  return { rule: RULES[addressClass], override: isOverridable ? "allowPrivateNetwork" : undefined };
 }

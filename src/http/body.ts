@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { type Advice, AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { requestIdOf, shownUrl } from "./buffered-response.js";
 import { networkError } from "./network-error.js";
@@ -109,15 +109,15 @@ function tooLarge(response: Response, url: string, cap: number): AgentAuthError 
     response,
     url,
     hint: "ask for smaller pages",
+    remedy: { action: "configure", option: "pageSize" },
   });
 }
 
-interface RefusalContext {
+interface RefusalContext extends Advice {
   response: Response;
   url: string;
   cause?: unknown;
   retryable?: boolean;
-  hint?: string;
 }
 
 /** An error of class `refused` about one response. */
@@ -131,5 +131,6 @@ export function refusal(code: string, message: string, about: RefusalContext): A
     cause: about.cause,
     retryable: about.retryable,
     hint: about.hint,
+    remedy: about.remedy,
   });
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, type Remedy } from "../errors.js";
 
 type Mask = (text: string) => string;
 
@@ -10,11 +10,21 @@ const MAX_DEPTH = 8;
  */
 export function maskError(error: AgentAuthError, mask: Mask): AgentAuthError {
   const cause = maskThrown(error.cause, mask, 0);
-  const { code, message, hint, status, requestId, url, response, retryable, retryAfter } = error;
-  const texts = [code, message, hint ?? "", url ?? ""];
+  const { code, message, hint, remedy, status, requestId, url, response, retryable, retryAfter } = error;
+  const texts = [code, message, hint ?? "", url ?? "", ...Object.values(remedy ?? {}).map(String)];
   if (cause === error.cause && texts.every((text) => isClean(text, mask))) return error;
   const about = { class: error.class, status, requestId, response, retryable, retryAfter, cause };
-  return new AgentAuthError(mask(code), mask(message), { ...about, hint: hint && mask(hint), url: url && mask(url) });
+  return new AgentAuthError(mask(code), mask(message), {
+    ...about,
+    hint: hint && mask(hint),
+    remedy: remedy && maskRemedy(remedy, mask),
+    url: url && mask(url),
+  });
+}
+
+function maskRemedy(remedy: Remedy, mask: Mask): Remedy {
+  const masked = Object.entries(remedy).map(([name, value]) => [name, typeof value === "string" ? mask(value) : value]);
+  return Object.fromEntries(masked) as Remedy;
 }
 
 /** The same value where it holds no secret: a copy lacks properties that a debugger may need. */

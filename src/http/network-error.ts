@@ -1,4 +1,10 @@
-import { AgentAuthError, type ClientErrorCode, isAgentAuthError } from "../errors.js";
+import {
+  type Advice,
+  AgentAuthError,
+  type ClientErrorCode,
+  type ConfigureOption,
+  isAgentAuthError,
+} from "../errors.js";
 import { escapeText } from "../redact.js";
 import { shownUrl } from "./buffered-response.js";
 
@@ -33,14 +39,15 @@ const HINTS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
 };
 
 /** The hint depends on the TLS failure; only an unknown authority is helped by naming one. */
-const TLS_HINTS: readonly [RegExp, string][] = [
-  [/ALERT/, "give a client certificate that the server accepts"],
+const TLS_HINTS: readonly [RegExp, string, ConfigureOption?][] = [
+  [/ALERT/, "give a client certificate that the server accepts", "clientCertificate"],
   [/HAS_EXPIRED|NOT_YET_VALID/, "check this machine's clock; if it is right, the server's certificate must be renewed"],
   [/ALTNAME|HOSTNAME_MISMATCH/, "check the host name in the address: the certificate is for another one"],
   [/WRONG_VERSION_NUMBER|PACKET_LENGTH|HTTP_REQUEST/, "check the port: the server speaks no TLS there"],
   [
     /SELF_SIGNED|UNABLE_TO|UNTRUSTED|INVALID_CA/,
     "a certificate of your own authority is trusted through NODE_EXTRA_CA_CERTS",
+    "ca",
   ],
 ];
 
@@ -70,15 +77,17 @@ export function networkError(thrown: unknown, url: string, finding: Finding = {}
     // A retry repairs neither a certificate nor a name that does not exist.
     retryable: code !== "tls_failed" && systemCode !== "ENOTFOUND" && !isBadPort,
     url: shownUrl(url),
-    hint: isBadPort ? BAD_PORT_HINT : hintOf(code, systemCode),
+    ...(isBadPort ? { hint: BAD_PORT_HINT } : adviceFor(code, systemCode)),
     cause: thrown,
   });
 }
 
 const BAD_PORT_HINT = "use another port: fetch refuses those of other protocols";
 
-function hintOf(code: ClientErrorCode, systemCode: string): string | undefined {
-  return code === "tls_failed" ? TLS_HINTS.find(([shape]) => shape.test(systemCode))?.[1] : HINTS[code];
+function adviceFor(code: ClientErrorCode, systemCode: string): Advice {
+  if (code !== "tls_failed") return { hint: HINTS[code] };
+  const [, hint, option] = TLS_HINTS.find(([shape]) => shape.test(systemCode)) ?? [];
+  return { hint, remedy: option && { action: "configure", option } };
 }
 
 /** The reason without the thread, source file and line that OpenSSL puts around it. */

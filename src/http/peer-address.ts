@@ -1,3 +1,4 @@
+import type { PolicyOption } from "../errors.js";
 import { escapeText } from "../redact.js";
 import { isLoopbackHost } from "./address.js";
 import { type AddressPolicy, classifyHost, ruleOf } from "./address-class.js";
@@ -17,7 +18,8 @@ export interface PeerPolicy {
  * @throws `AgentAuthError` `bad_address`
  */
 export function checkAddress(value: unknown, field: string, from: string, policy: PeerPolicy): string {
-  const error = (rule: string, override?: string) => refused("bad_address", { field, value, from, rule, override });
+  const error = (rule: string, override?: PolicyOption) =>
+    refused("bad_address", { field, value, from, rule, override });
   if (typeof value !== "string" || !URL.canParse(value)) throw error("must be an absolute URL");
   const url = new URL(value);
   if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must be an https address");

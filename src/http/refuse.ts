@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, type PolicyOption, type Remedy } from "../errors.js";
 import { quote } from "../redact.js";
 
 /** A value from a peer that breaks a rule. */
@@ -11,15 +11,23 @@ export interface Complaint {
   from: string;
   /** The rule it breaks, to be read after the value: `must be the address it was asked from (RFC 8414 section 3.3)`. */
   rule: string;
-  /** The flag that disables the rule, where there is one. */
-  override?: string | undefined;
+  /** The option that disables the rule, where there is one. */
+  override?: PolicyOption | undefined;
+  /** What else helps, where no option disables the rule. */
+  remedy?: Remedy | undefined;
 }
 
 /** The error for a peer that broke a rule: it names the field, the value, where it came from, the rule, the override. */
-export function refused(code: string, { field, value, from, rule, override }: Complaint): AgentAuthError {
+export function refused(code: string, { field, value, from, rule, override, remedy }: Complaint): AgentAuthError {
   const shown = value === undefined ? "is missing and" : `${quote(value)}`;
   return new AgentAuthError(code, `${field} ${shown} (from ${quote(from)}) ${rule}`, {
     class: "refused",
-    hint: override === undefined ? undefined : `if you trust this server, ${override} lifts this rule for it`,
+    ...(override === undefined ? { remedy } : allowing(override)),
   });
+}
+
+/** What helps against a refusal that an option turns off. */
+export function allowing(option: PolicyOption): { hint: string; remedy: Remedy } {
+  const setting = option === "dpop" ? 'dpop: "auto"' : option;
+  return { hint: `if you trust this server, ${setting} lifts this rule for it`, remedy: { action: "allow", option } };
 }

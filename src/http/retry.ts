@@ -110,6 +110,7 @@ function waitBefore(attempt: number, result: AttemptResult, policy: RetryPolicy,
         url: shownUrl(reply.url),
         response: reply.response,
         hint: "call again later, or allow more time",
+        remedy: { action: "retry" },
       },
     );
   }

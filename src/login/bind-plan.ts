@@ -26,7 +26,8 @@ function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
   const reason = isTaken ? "another program holds it" : messageOf(cause);
   return new AgentAuthError("usage", `port ${port} is needed for the redirect address ${uri}, but ${reason}`, {
     class: "usage",
-    hint: `end the program that holds port ${port}, or choose another with --redirect-port`,
+    hint: `end the program that holds port ${port}, or choose another`,
+    remedy: { action: "configure", option: "redirectPort" },
     cause,
   });
 }
@@ -34,7 +35,8 @@ function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
 function bindError(cause: unknown): AgentAuthError {
   return new AgentAuthError("usage", `nothing can listen on this machine's loopback address: ${messageOf(cause)}`, {
     class: "usage",
-    hint: "sign in without a listener: --flow paste or --flow device",
+    hint: "log in without a listener: by the flow paste or device",
+    remedy: { action: "configure", option: "flow" },
     cause,
   });
 }

@@ -31,6 +31,7 @@ export function commandWords(command: string): string[] {
   const reason = inside === undefined ? "has an empty program name" : `has a ${inside} without its end`;
   throw new AgentAuthError("usage", `the browser command ${quote(command)} ${reason}`, {
     class: "usage",
-    hint: "give --browser a program and its arguments; the address is added as the last one",
+    hint: "give a program and its arguments; the address is added as the last one",
+    remedy: { action: "configure", option: "browser" },
   });
 }

@@ -3,6 +3,7 @@ import type { DevicePrompt, EndpointsPrompt } from "../oauth/login/login-method.
 import { duration } from "../oauth/login/login-timeout.js";
 import { escapeText, quote } from "../redact.js";
 import { checkBrowserUrl } from "./browser-url.js";
+import { type OptionText, sdkOption } from "./option-text.js";
 
 /** Where to log in. The host is repeated in ASCII, because the user should check it. */
 export function loginText(resource: string, url: string): string {
@@ -26,7 +27,11 @@ export interface CodeRecipient {
  * A notice where the host that gets the authorization code is not the one that the user logs in at; else undefined. A
  * server may name the login page of an honest issuer and take the code for itself (RFC 9207 section 1).
  */
-export function codeTakerText(url: string, { tokenEndpoint, promisesIss }: CodeRecipient): string | undefined {
+export function codeTakerText(
+  url: string,
+  { tokenEndpoint, promisesIss }: CodeRecipient,
+  optionText: OptionText = sdkOption,
+): string | undefined {
   if (tokenEndpoint === undefined || new URL(tokenEndpoint).origin === new URL(url).origin) return undefined;
   const { host } = new URL(tokenEndpoint);
   const notice = `The login at ${new URL(url).host} is handed to ${host}, which issues the token.`;
@@ -34,7 +39,7 @@ export function codeTakerText(url: string, { tokenEndpoint, promisesIss }: CodeR
   return [
     `warning: ${notice}`,
     `Nothing proves that the two belong together. Log in only if you trust ${host} with it;`,
-    "--same-origin-endpoints refuses such servers.",
+    `${optionText("sameOriginEndpoints")} refuses such servers.`,
   ].join("\n");
 }
 

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { type OptionText, sdkOption } from "./option-text.js";
 
 /** The facts that the detection reads. */
 export interface PlatformFacts {
@@ -21,7 +22,7 @@ export interface LoginEnvironment {
   /** Whether a browser started here would be visible to the user. */
   readonly hasBrowser: boolean;
   /** What the user must do so that the browser reaches the redirect address; one line each. */
-  hints(redirectUri: string): string[];
+  hints(redirectUri: string, optionText?: OptionText): string[];
 }
 
 /** Finds out where the program runs. */
@@ -43,12 +44,12 @@ export function detectEnvironment({ env, exists, platform }: PlatformFacts): Log
     ci,
     headless,
     hasBrowser: !ssh && !ci && !headless,
-    hints(redirectUri) {
+    hints(redirectUri, optionText = sdkOption) {
       const lines: string[] = [];
       if (ssh) lines.push(...sshHint(env, redirectUri));
       // Many containers run an SSH server or a CI job: the hint for the environment nearest to the user comes first.
-      if (container) lines.push(...containerHint(redirectUri));
-      if (wsl) lines.push(...wslHint(redirectUri));
+      if (container) lines.push(...containerHint(redirectUri, optionText));
+      if (wsl) lines.push(...wslHint(redirectUri, optionText));
       if (ci) lines.push(CI_HINT);
       return lines;
     },
@@ -71,18 +72,18 @@ function sshHint(env: PlatformFacts["env"], redirectUri: string): string[] {
   ];
 }
 
-function containerHint(redirectUri: string): string[] {
+function containerHint(redirectUri: string, optionText: OptionText): string[] {
   return [
     `This looks like a container. A browser outside reaches ${redirectUri} only when the container shares the host's ` +
       `network (such as docker run --network host) or port ${portOf(redirectUri)} is forwarded to its loopback.`,
-    "Otherwise sign in with --flow paste or --flow device.",
+    `Otherwise sign in with ${optionText("flow", "paste")} or ${optionText("flow", "device")}.`,
   ];
 }
 
-function wslHint(redirectUri: string): string[] {
+function wslHint(redirectUri: string, optionText: OptionText): string[] {
   return [
     `This is WSL. The browser of Windows reaches ${redirectUri} through WSL's localhost forwarding; if the last page ` +
-      "does not load, try --redirect-host localhost or --flow paste.",
+      `does not load, try ${optionText("redirectHost", "localhost")} or ${optionText("flow", "paste")}.`,
   ];
 }
 

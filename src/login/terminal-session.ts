@@ -6,6 +6,7 @@ import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
 import type { Loopback } from "./loopback.js";
 import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, loginText, pasteText, waitingText } from "./messages.js";
+import type { OptionText } from "./option-text.js";
 import { isTerminal, type PasteInput, readPaste } from "./paste.js";
 import type { LoginEnvironment } from "./platform.js";
 
@@ -18,6 +19,7 @@ export interface TerminalSessionParts {
   /** Seconds. */
   timeoutSeconds: number;
   environment: LoginEnvironment;
+  optionText: OptionText | undefined;
   input: PasteInput | undefined;
   say: (text: string) => void;
   onInterrupt: () => void;
@@ -66,11 +68,12 @@ export class TerminalSession implements LoginSession {
 
   #announce(url: string, prompt: AuthorizePrompt): void {
     const { resource, timeoutSeconds: timeout, environment, input, loopback, openBrowser, say } = this.#parts;
+    const { optionText } = this.#parts;
     say(loginText(resource, url));
-    const recipient = codeTakerText(url, prompt);
+    const recipient = codeTakerText(url, prompt, optionText);
     if (recipient !== undefined) say(recipient);
     if (openBrowser !== undefined) say(BROWSER_OPENED);
-    const hints = loopback === undefined ? [] : environment.hints(this.redirectUri);
+    const hints = loopback === undefined ? [] : environment.hints(this.redirectUri, optionText);
     if (hints.length > 0) say(hints.join("\n"));
     if (input !== undefined) {
       say(pasteText(this.redirectUri, { isOnly: loopback === undefined, isHidden: isTerminal(input) }));
@@ -99,6 +102,7 @@ export class TerminalSession implements LoginSession {
 function noInputError(): AgentAuthError {
   return new AgentAuthError("login_required", "there is no terminal to paste the redirect address into", {
     class: "auth",
-    hint: "run the command in a terminal, or sign in with --flow device",
+    hint: "run the program in a terminal, or use the flow device",
+    remedy: { action: "configure", option: "flow" },
   });
 }

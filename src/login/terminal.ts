@@ -6,6 +6,7 @@ import { chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js
 import { commandWords } from "./command-words.js";
 import { openLoopback } from "./loopback.js";
 import { deviceText, endpointsText, probeText } from "./messages.js";
+import type { OptionText } from "./option-text.js";
 import type { PasteInput } from "./paste.js";
 import { detectEnvironment, type LoginEnvironment } from "./platform.js";
 import { planRedirect, type RedirectHost } from "./redirect-address.js";
@@ -43,6 +44,8 @@ export interface TerminalLoginOptions {
   openBrowser?: OpenBrowser | undefined;
   /** Where the program runs. Default: detected. */
   environment?: LoginEnvironment | undefined;
+  /** How texts for the user spell an option. Default: as the SDK does, such as `flow: "paste"`. */
+  optionText?: OptionText | undefined;
 }
 
 const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
@@ -85,6 +88,7 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
         redirectUri: loopback?.redirectUri ?? (await reserveRedirect({ ...redirect, preferred })),
         timeoutSeconds: loginTimeout,
         environment,
+        optionText: options.optionText,
         input,
         say,
         onInterrupt: options.onInterrupt ?? interrupt,

@@ -5,6 +5,7 @@
  * @module
  */
 export { type OpenBrowser, openBrowser } from "../login/browser.js";
+export type { OptionText } from "../login/option-text.js";
 export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
 export { fileStore } from "../store/file/file.js";
 export type { Keychain } from "../store/keychain/keychain.js";

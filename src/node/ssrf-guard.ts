@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, type PolicyOption } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import {
   type AddressClass,
@@ -10,6 +10,7 @@ import {
   policyFor,
   ruleOf,
 } from "../http/address-class.js";
+import { allowing } from "../http/refuse.js";
 import { quote } from "../redact.js";
 
 /** An address of a name. */
@@ -117,13 +118,13 @@ function refuse(hostname: string, address: string, addressClass: AddressClass): 
 function rebindingError(hostname: string, address: string): AgentAuthError {
   return refusal(
     `the host ${quote(hostname)} leads to ${quote(address)} beside public addresses, through which a remote server could reach this network (RFC 9728 section 7.7)`,
-    "--allow-private-network",
+    "allowPrivateNetwork",
   );
 }
 
-function refusal(message: string, override: string | undefined): AgentAuthError {
+function refusal(message: string, override: PolicyOption | undefined): AgentAuthError {
   return new AgentAuthError("bad_address", message, {
     class: "refused",
-    hint: override === undefined ? undefined : `if you trust this server, ${override} lifts this rule for it`,
+    ...(override !== undefined && allowing(override)),
   });
 }

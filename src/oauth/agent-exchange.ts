@@ -1,7 +1,7 @@
-import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, type Remedy, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { SingleFlight } from "../http/single-flight.js";
-import { quote, Secret, shellWord } from "../redact.js";
+import { quote, Secret } from "../redact.js";
 import type { ClientCall } from "./agent-calls.js";
 import type { Grant } from "./grant/grant.js";
 import { sha256 } from "./machine/machine-grant.js";
@@ -78,23 +78,30 @@ function cacheKeyOf(call: ClientCall, request: ExchangeRequest): Promise<string>
   return sha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
 }
 
-const HINTS: Readonly<Record<string, string>> = {
-  invalid_target: "ask for an audience or a resource that the issuer gives tokens for",
-  invalid_scope: "ask for scopes that the token has which is exchanged",
-  unauthorized_client: "the client has to be allowed token exchange at the issuer; --client-id names another one",
-  unsupported_grant_type:
-    "the issuer does not exchange tokens; agentauth discover <mcp_url> shows which grants it names",
+const HINTS: Readonly<Record<string, readonly [hint: string, remedy?: Remedy]>> = {
+  invalid_target: ["ask for an audience or a resource that the issuer gives tokens for"],
+  invalid_scope: ["ask for scopes that the token has which is exchanged"],
+  unauthorized_client: [
+    "the client has to be allowed token exchange at the issuer",
+    { action: "configure", option: "clientId" },
+  ],
+  unsupported_grant_type: ["the issuer does not exchange tokens", { action: "inspect", subject: "grants" }],
 };
 
 function rethrowWithHint(thrown: unknown): never {
-  if (!isAgentAuthError(thrown) || thrown.hint !== undefined || !Object.hasOwn(HINTS, thrown.code)) throw thrown;
-  throw withHint(thrown, HINTS[thrown.code]);
+  if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) throw thrown;
+  const [hint, remedy] = (Object.hasOwn(HINTS, thrown.code) && HINTS[thrown.code]) || [];
+  throw hint === undefined ? thrown : withHint(thrown, hint, remedy);
 }
 
 function noClient(server: string): AgentAuthError {
   return new AgentAuthError(
     "login_required",
     `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`,
-    { class: "auth", hint: `name one with --client-id, or sign in first: agentauth login ${shellWord(server)}` },
+    {
+      class: "auth",
+      hint: "name one with client.clientId, or sign in first",
+      remedy: { action: "login", server, option: "clientId" },
+    },
   );
 }

@@ -1,11 +1,11 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, type LoginRemedy } from "../errors.js";
 import { quote } from "../redact.js";
 import { type BearerChallenge, bearerChallenge } from "./discovery/challenge.js";
 import { sendWithToken } from "./dpop/bound-fetch.js";
 import type { Nonces } from "./dpop/nonces.js";
 import type { Grant } from "./grant/grant.js";
 import { replayable } from "./http/replay.js";
-import { loginCommand } from "./login/login-command.js";
+import { LOGIN_HINT, loginRemedy } from "./login/login-required.js";
 import { splitScope, unionScopes } from "./token/scope.js";
 
 /** What `fetch` needs from its agent. */
@@ -94,11 +94,7 @@ function remedyFor(
   throw new AgentAuthError(
     "insufficient_scope",
     `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`,
-    {
-      class: "auth",
-      status: 403,
-      hint: stepUpCommand(grant, challenge.scope),
-    },
+    { class: "auth", status: 403, hint: LOGIN_HINT, remedy: stepUp(grant, challenge.scope) },
   );
 }
 
@@ -108,9 +104,9 @@ function wasRequested({ requestedScope }: Grant, missing: string | undefined): b
   return splitScope(missing).every((scope) => requested.has(scope));
 }
 
-/** The command that requests the previous scopes and the missing ones. */
-function stepUpCommand(grant: Grant, missing: string | undefined): string {
-  return loginCommand(grant, { scope: unionScopes(previousScopes(grant), missing) });
+/** The login that requests the previous scopes and the missing ones. */
+function stepUp(grant: Grant, missing: string | undefined): LoginRemedy {
+  return loginRemedy(grant, { scope: unionScopes(previousScopes(grant), missing) });
 }
 
 /** Refreshes; undefined if the issuer refuses, so that the caller tries the next remedy. */

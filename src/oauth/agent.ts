@@ -26,7 +26,6 @@ import type { TokenOptions } from "./grant/token-options.js";
 import { ConnectionPool, type Remembered } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
-import { loginRequired } from "./login/login-command.js";
 import { type LoginContext, loginContextOf } from "./login/login-context.js";
 import {
   checkClientIssuer,
@@ -38,6 +37,7 @@ import {
   scopeFor,
 } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
+import { loginRequired } from "./login/login-required.js";
 import { describeLogin, type LoginStatus } from "./login/login-status.js";
 import type { PreparedLogin } from "./login/prepared-login.js";
 import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine/machine-grant.js";

@@ -100,6 +100,7 @@ function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptio
   throw new AgentAuthError("usage", `the sandbox does not listen on ${quote(host)}: other machines could reach it`, {
     class: "usage",
     hint: "use 127.0.0.1, or set allowNonLoopback",
+    remedy: { action: "allow", option: "allowNonLoopback" },
   });
 }
 

@@ -68,7 +68,7 @@ describe("a login in two steps of one account of several", () => {
     const ofNobody = await begin();
     const asBob = await me.run(["login", url, "--wait", ofAlice.login_id, "--account-hint", "bob"]);
     expect([asBob.code, asBob.stderr]).toEqual([2, expect.stringContaining('is for "alice", not for')]);
-    expect(asBob.stderr).toContain(`agentauth login ${url} --no-wait --account-hint bob\n`);
+    expect(asBob.stderr).toContain(`agentauth login ${url} --account-hint bob --no-wait\n`);
     const named = await me.run(["login", url, "--wait", ofNobody.login_id, "--account-hint", "bob"]);
     expect([named.code, named.stderr]).toEqual([2, expect.stringContaining("was started without an account")]);
     expect((await finish(ofAlice.finish.split(" ").slice(1), ofAlice.url)).code).toBe(0);

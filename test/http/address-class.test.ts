@@ -285,9 +285,9 @@ describe("where a server may lead", () => {
     expect(allowed("public", new Set(["other.example"]))).toEqual(["public"]);
   });
 
-  it("is told with the flag that lifts the rule, where there is one", () => {
-    expect(ruleOf("private").override).toBe("--allow-private-network");
-    expect(ruleOf("loopback").override).toBe("--allow-private-network");
+  it("is told with the option that lifts the rule, where there is one", () => {
+    expect(ruleOf("private").override).toBe("allowPrivateNetwork");
+    expect(ruleOf("loopback").override).toBe("allowPrivateNetwork");
     expect(ruleOf("forbidden").override).toBeUndefined();
   });
 

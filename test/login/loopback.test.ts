@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { remedy } from "../helpers/remedy.js";
 import { rejection } from "../helpers/service.js";
 import {
   bindPort,
@@ -73,10 +74,14 @@ describe("the port", () => {
     expect((await openTest({ port })).loopback.redirectUri).toBe(`http://127.0.0.1:${port}/callback`);
   });
 
-  test("that was wished for and is taken is an error that names it and the flag", async () => {
+  test("that was wished for and is taken is an error that names it and the option", async () => {
     const port = await holdPort(0);
     const error = await rejection(openTest({ port }));
-    expect(error).toMatchObject({ code: "usage", class: "usage", hint: expect.stringContaining("--redirect-port") });
+    expect(error).toMatchObject({
+      code: "usage",
+      class: "usage",
+      remedy: remedy({ action: "configure", option: "redirectPort" }),
+    });
     expect(String(error)).toContain(`port ${port}`);
   });
 

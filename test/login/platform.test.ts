@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { flagText } from "../../src/cli/runtime/hints.js";
 import { detectEnvironment } from "../../src/login/platform.js";
 
 const URI = "http://127.0.0.1:49152/callback";
@@ -54,9 +55,13 @@ describe("the hints", () => {
 
   test("for WSL, containers and CI name the way out", () => {
     expect(detect({ WSL_DISTRO_NAME: "Ubuntu" }).hints(URI).join()).toMatch(
-      /WSL.*--redirect-host localhost.*--flow paste/,
+      /WSL.*redirectHost: "localhost".*flow: "paste"/,
     );
-    expect(detect({}, ["/.dockerenv"]).hints(URI).join()).toMatch(/container.*49152.*--flow device/s);
+    expect(detect({}, ["/.dockerenv"]).hints(URI).join()).toMatch(/container.*49152.*flow: "device"/s);
+    expect(detect({}, ["/.dockerenv"]).hints(URI, flagText).join()).toMatch(/--flow paste or --flow device\.$/);
+    expect(detect({ WSL_DISTRO_NAME: "Ubuntu" }).hints(URI, flagText).join()).toMatch(
+      /try --redirect-host localhost or --flow paste\.$/,
+    );
     expect(detect({ CI: "1" }).hints(URI).join()).toContain("no user can log in");
   });
 });

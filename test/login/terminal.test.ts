@@ -337,7 +337,11 @@ describe("the end without a callback", () => {
     const { session, authorize } = await login({ flow, input, loginTimeoutSeconds: 0.05 });
     const error = await rejection(authorize());
     expect(error).toMatchObject({ code: "timeout", class: "auth", retryable: false });
-    expect((error as AgentAuthError).hint).toMatch(/agentauth login https:\/\/mcp\.example\/mcp .*--login-timeout/);
+    expect((error as AgentAuthError).remedy).toEqual({
+      action: "login",
+      server: "https://mcp.example/mcp",
+      option: "loginTimeoutMs",
+    });
     expect(input.isPaused()).toBe(true);
     await session.close({ ok: false, error: error as AgentAuthError });
     expect(await isFree(portOf(session))).toBe(true);
@@ -382,7 +386,7 @@ describe("a sign-in whose code goes to another host than the person", () => {
   test("names that host before anything is opened, with a warning where nothing proves that the two belong together", async () => {
     const text = await told({ tokenEndpoint, promisesIss: false });
     expect(text).toContain("warning: The login at issuer.example is handed to tokens.example:8443");
-    expect(text).toContain("--same-origin-endpoints");
+    expect(text).toContain("\nsameOriginEndpoints refuses such servers.");
   });
 
   test("names that host without a warning where the callback names its issuer", async () => {

@@ -6,6 +6,7 @@ import { isAgentAuthError } from "../../src/errors.js";
 import type { Exemptions } from "../../src/http/address-class.js";
 import { networkError } from "../../src/http/network-error.js";
 import { type NodeNetworkOptions, nodeNetwork } from "../../src/node/network.js";
+import { remedy } from "../helpers/remedy.js";
 import { type Answer, sendJson, startServer, startTlsServer, type TestServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
@@ -65,7 +66,7 @@ describe("a connection", () => {
       code: "bad_address",
       class: "refused",
       message: expect.stringContaining('the host "as.test" ("127.0.0.1") leads to this machine'),
-      hint: expect.stringContaining("--allow-private-network"),
+      remedy: remedy({ action: "allow", option: "allowPrivateNetwork" }),
     });
     expect(server.requests).toEqual([]);
   });

@@ -26,12 +26,12 @@ function guardOf(server: string, zone: Zone, options: { exemptions?: Exemptions;
 const addressesOf = async (guard: SsrfGuard, hostname: string) =>
   (await guard.resolve(hostname)).map(({ address }) => address);
 const refusalOf = (guard: SsrfGuard, hostname: string) => rejection(guard.resolve(hostname));
-const isRefused = (words: string, hint?: string) =>
+const isRefused = (words: string, option?: string) =>
   expect.objectContaining({
     code: "bad_address",
     class: "refused",
     message: expect.stringContaining(words),
-    ...(hint !== undefined && { hint: expect.stringContaining(hint) }),
+    ...(option !== undefined && { remedy: { action: "allow", option } }),
   });
 
 describe("a public server", () => {
@@ -63,7 +63,7 @@ describe("a public server", () => {
     async (host, at, where) => {
       const { guard } = guardOf("mcp.example", zone);
       const error = await refusalOf(guard, host);
-      expect(error).toEqual(isRefused(`the host "${host}" ("${at}") leads`, "--allow-private-network"));
+      expect(error).toEqual(isRefused(`the host "${host}" ("${at}") leads`, "allowPrivateNetwork"));
       expect(error).toEqual(isRefused(where));
       expect(error).toEqual(isRefused("RFC 9728 section 7.7"));
     },
@@ -73,7 +73,7 @@ describe("a public server", () => {
     "does not lead to %s, which needs no lookup",
     async (host) => {
       const { guard, asked } = guardOf("mcp.example", zone);
-      expect(await refusalOf(guard, host)).toEqual(isRefused(`the host "${host}" `, "--allow-private-network"));
+      expect(await refusalOf(guard, host)).toEqual(isRefused(`the host "${host}" `, "allowPrivateNetwork"));
       expect(asked).toEqual(["mcp.example"]);
     },
   );
@@ -110,7 +110,7 @@ describe("a public server", () => {
 
   it("that has a private address beside the public one is refused itself, unless that was lifted", async () => {
     expect(await refusalOf(guardOf("mixed.example", zone).guard, "mixed.example")).toEqual(
-      isRefused('the host "mixed.example" leads to "192.168.0.1" beside public addresses', "--allow-private-network"),
+      isRefused('the host "mixed.example" leads to "192.168.0.1" beside public addresses', "allowPrivateNetwork"),
     );
     const { guard } = guardOf("mixed.example", zone, { exemptions: "all" });
     expect(await addressesOf(guard, "mixed.example")).toEqual([PUBLIC, "192.168.0.1"]);
@@ -145,7 +145,7 @@ describe("a private server", () => {
       const { guard } = guardOf(server, zone);
       for (const host of ["as.corp", "as.example", "192.168.0.1"]) await guard.resolve(host);
       for (const host of ["here.example", "127.0.0.1"]) {
-        expect(await refusalOf(guard, host)).toEqual(isRefused("this machine", "--allow-private-network"));
+        expect(await refusalOf(guard, host)).toEqual(isRefused("this machine", "allowPrivateNetwork"));
       }
       expect(await refusalOf(guard, "169.254.169.254")).toEqual(isRefused("where nothing is ever sent"));
     },

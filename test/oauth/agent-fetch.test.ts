@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
+import { asHint, loginAt } from "../helpers/remedy.js";
 import { until } from "../helpers/server.js";
 
 const TOKEN = "/pool/token";
@@ -370,7 +371,7 @@ describe("scopes that are missing", () => {
       class: "auth",
       status: 403,
       message: expect.stringContaining("files:write"),
-      hint: `agentauth login ${scene.mcp.url} --profile work --scope 'read files:write'`,
+      remedy: loginAt(scene.mcp.url, { profile: "work", scope: "read files:write" }),
     });
   });
 
@@ -379,7 +380,7 @@ describe("scopes that are missing", () => {
       const scene = await signedIn();
       wantScope(scene, scope);
       await expect(scene.agent({ login: undefined }).fetch(scene.mcp.url)).rejects.toMatchObject({
-        hint: `agentauth login ${scene.mcp.url}`,
+        remedy: asHint(`agentauth login ${scene.mcp.url}`),
       });
     }
   });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
+import { asHint, loginAt } from "../helpers/remedy.js";
 
 const SIGNAL = new AbortController().signal;
 
@@ -82,7 +83,7 @@ describe("a first token", () => {
       await expect(work).rejects.toMatchObject({
         code: "login_required",
         class: "auth",
-        hint: `agentauth login ${mcp.url}`,
+        remedy: loginAt(mcp.url),
       });
     }
     expect(log).toEqual([]);
@@ -91,7 +92,7 @@ describe("a first token", () => {
   it("names a command after which the token is what was asked for: with its scopes, and with or without a key", async () => {
     const { agent, mcp } = await startScene();
     mcp.metadata["scopes_supported"] = ["a"];
-    const hint = (flags: string) => ({ code: "login_required", hint: `agentauth login ${mcp.url} ${flags}` });
+    const hint = (flags: string) => ({ code: "login_required", remedy: asHint(`agentauth login ${mcp.url} ${flags}`) });
     const nobody = (dpop?: "required" | "off") => agent({ login: undefined, dpop });
     await expect(nobody().token(mcp.url, { scope: "b c" })).rejects.toMatchObject(hint("--scope 'b c'"));
     await expect(nobody("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
@@ -99,7 +100,7 @@ describe("a first token", () => {
     await expect(nobody().token(mcp.url, { scope: "b" })).rejects.toMatchObject(hint("--scope 'a b'"));
     await expect(nobody("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help"]) {
-      const bare = { hint: `agentauth login ${mcp.url}` };
+      const bare = { remedy: asHint(`agentauth login ${mcp.url}`) };
       await expect(nobody().token(mcp.url, { scope })).rejects.toMatchObject(bare);
     }
   });

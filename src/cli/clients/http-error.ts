@@ -1,6 +1,6 @@
 import { AgentAuthError, type ClientErrorCode, type ErrorClass } from "../../errors.js";
 import { requestIdOf, shownUrl } from "../../http/buffered-response.js";
-import { quote, shellWord } from "../../redact.js";
+import { quote } from "../../redact.js";
 
 /** What is known of a request beside its answer. */
 export interface SentRequest {
@@ -22,9 +22,9 @@ export function responseError(
   const url = shownUrl(foreign ? answered : requested);
   const { code, kind } = classify(status, foreign);
   const wait = headers.get("retry-after") ?? "";
-  const hints: Partial<Record<ErrorClass, string>> = {
-    auth:
-      grant === undefined ? `agentauth login ${shellWord(requested)}` : "look at what the issuer lets this client do",
+  const isLogin = kind === "auth" && grant === undefined;
+  const hints: Partial<Record<ErrorClass, string | undefined>> = {
+    auth: isLogin ? undefined : "look at what the issuer lets this client do",
     unavailable: /^\d{1,6}$/.test(wait) ? `call again in ${wait} s, as the server asks` : "call again later",
   };
   const what = kind === "auth" ? "refused the token" : "answered with an error";
@@ -35,6 +35,7 @@ export function responseError(
     url,
     requestId: requestIdOf(headers),
     hint: hints[kind],
+    remedy: isLogin ? { action: "login", server: requested } : undefined,
   });
 }
 

@@ -3,6 +3,7 @@ import type { LoginMethod } from "../../oauth/login/login-method.js";
 import type { Io } from "../io/io.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
+import { flagText } from "../runtime/hints.js";
 import { confirm } from "./confirm.js";
 
 /**
@@ -17,6 +18,7 @@ export function loginMethod(flags: Omit<ContextFlags, "output">, { io }: Pick<Ru
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
     browser: isAsked ? flags.browser : "none",
+    optionText: flagText,
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
     loginTimeoutSeconds: flags.loginTimeout,

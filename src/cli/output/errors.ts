@@ -10,7 +10,7 @@ import { escapeJson } from "./safe-json.js";
 /** The JSON that a failed command prints on stderr; absent fields are omitted. */
 export interface ErrorReport {
   /** The failure. */
-  error: AgentAuthErrorJson & {
+  error: Omit<AgentAuthErrorJson, "remedy"> & {
     /** The exit code of the command. */
     exit_code: number;
   };

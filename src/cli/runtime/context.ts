@@ -8,6 +8,7 @@ import type { Redactor } from "../../redact.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { Io } from "../io/io.js";
+import type { HintContext } from "./hints.js";
 import type { Settings } from "./settings.js";
 
 /** Our own process, lent to a command that runs another program in its place. */
@@ -34,8 +35,8 @@ export interface RunContext {
   readonly redactor: Redactor;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** The error with the flags of this command line in its hint, where that is the command that logs in. */
-  readonly withGivenFlags?: (error: AgentAuthError) => AgentAuthError;
+  /** The error with a hint for the command line, with the flags that were given in a command that logs in. */
+  readonly withHint?: (error: AgentAuthError, about?: HintContext) => AgentAuthError;
   /** Leaves signals to the caller: they neither fire {@link RunContext.signal} nor end the run until it gives back. */
   readonly lend: () => LentProcess;
 }

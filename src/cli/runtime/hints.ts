@@ -1,21 +1,26 @@
-import { type AgentAuthError, withHint } from "../../errors.js";
-import { shellWord } from "../../redact.js";
+import {
+  type AgentAuthError,
+  type ConfigureOption,
+  type ConfigureRemedy,
+  type LoginRemedy,
+  type PolicyOption,
+  type Remedy,
+  withHint,
+} from "../../errors.js";
+import { LOGIN_HINT } from "../../oauth/login/login-required.js";
+import { quote, shellWord } from "../../redact.js";
+
+/** What a hint depends on beside its error. */
+export interface HintContext {
+  /** The flags of a login as they were typed, each with its value. */
+  flags?: readonly (readonly string[])[];
+  /** Whether an agent is to run the command: it gets the login in two steps. */
+  isForAgent?: boolean;
+  /** The command that ran: a hint does not name it. */
+  command?: string;
+}
 
 const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
-
-/** The library's hints that name its own options or none, and what they are on the command line. */
-const IN_FLAGS: Readonly<Record<string, string>> = {
-  "give an API token": `give an API token: ${GIVE_TOKEN}`,
-  "give a valid API token": `give a valid API token: ${GIVE_TOKEN}`,
-  "the API token is wrong or has expired; give a valid one": `the API token is wrong or has expired; ${GIVE_TOKEN}`,
-  "a certificate of your own authority is trusted through NODE_EXTRA_CA_CERTS":
-    "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
-  "give a client certificate that the server accepts":
-    "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",
-  "ask for smaller pages": "ask for smaller pages with --page-size <n>",
-  "allow more with maxPages": "begin further on with --offset <n>, or take larger pages with --page-size <n>",
-  "use 127.0.0.1, or set allowNonLoopback": "use 127.0.0.1, or give --allow-non-loopback",
-};
 
 /** What helps where the library says nothing. */
 const OTHERWISE: Readonly<Record<string, string>> = {
@@ -35,23 +40,181 @@ const DOCTOR: Readonly<Record<string, string>> = {
 
 /** The error with a hint that also names `doctor`, where a failed request over TLS does not show the cause. */
 export function diagnosed(error: AgentAuthError): AgentAuthError {
-  const { code, hint, url } = cliHint(error);
+  const hinted = cliHint(error);
+  const { code, hint, url } = hinted;
   const finding = own(DOCTOR, code);
-  if (finding === undefined || url === undefined || !url.startsWith("https:")) return cliHint(error);
+  if (finding === undefined || url === undefined || !url.startsWith("https:")) return hinted;
   const command = `agentauth doctor ${shellWord(new URL(url).origin)} ${finding}`;
-  return withHint(error, hint === undefined ? command : `${hint}; ${command}`);
+  return withHint(hinted, hint === undefined ? command : `${hint}; ${command}`);
 }
 
-/** The error with a hint for the command line; one that names a command already stays as it is. */
-export function cliHint(error: AgentAuthError): AgentAuthError {
-  const better = error.hint === undefined ? missingHint(error) : own(IN_FLAGS, error.hint);
-  return better === undefined ? error : withHint(error, better);
+/** The error with a hint for the command line in place of its remedy. No other module makes commands of remedies. */
+export function cliHint(error: AgentAuthError, context: HintContext = {}): AgentAuthError {
+  const hint = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
+  return hint === error.hint && error.remedy === undefined ? error : withHint(error, hint);
+}
+
+function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): string | undefined {
+  switch (remedy.action) {
+    case "login":
+      return loginHint(remedy, error, context);
+    case "configure":
+      return own(CONFIGURE, remedy.option)?.(error, remedy) ?? error.hint;
+    case "allow":
+      return allowHint(remedy.option, context);
+    case "token":
+      return error.class === "usage"
+        ? `a token comes by: agentauth token <mcp_url> --grant ${remedy.grant?.replace("_", "-") ?? "<grant>"}`
+        : "agentauth token <mcp_url> with the same flags gets one";
+    case "inspect":
+      return own(INSPECT, remedy.subject)?.(error, context);
+    default:
+      return error.hint ?? missingHint(error);
+  }
+}
+
+function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, context: HintContext): string {
+  switch (remedy.option) {
+    case "loginTimeoutMs":
+      return `run ${loginCommand(remedy)} again; --login-timeout <seconds> gives more time`;
+    case "scope":
+      return `${loginCommand(remedy)} --scope "<scopes>" asks for others`;
+    case "clientId":
+      return `name one with --client-id, or sign in first: ${loginCommand(remedy, context)}`;
+    default:
+      return `${hint === LOGIN_HINT ? "" : `${hint}: `}${loginCommand(remedy, context)}`;
+  }
+}
+
+/** The command that logs in, with the flags that the remedy names, then those that were given. */
+function loginCommand(
+  { server, profile, account, scope = "", dpop }: LoginRemedy,
+  { flags = [], isForAgent = false }: HintContext = {},
+): string {
+  const all = [
+    ...(profile === undefined ? [] : [["--profile", profile]]),
+    ...(account === undefined ? [] : [["--account-hint", account]]),
+    ...(isHarmless(scope) ? [["--scope", scope]] : []),
+    ...(dpop === undefined ? [] : [["--dpop", dpop]]),
+    ...flags,
+    ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
+  ];
+  const words = all.filter(([flag], index) => all.findIndex(([one]) => one === flag) === index).flat();
+  return ["agentauth login", ...[server, ...words].map(shellWord)].join(" ");
+}
+
+/** Whether scopes, which a server may have named, belong in a command to paste: text that reads as a command does not. */
+function isHarmless(scope: string): boolean {
+  return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
+}
+
+/** An option of the SDK as the command line spells it. */
+export function flagText(option: string, value?: string): string {
+  const flag = `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return value === undefined ? flag : `${flag} ${shellWord(value)}`;
+}
+
+function allowHint(option: PolicyOption, { command }: HintContext): string {
+  switch (option) {
+    case "allowNonLoopback":
+      return "use 127.0.0.1, or give --allow-non-loopback";
+    case "legacyDiscovery":
+      return `a server of the MCP revision 2025-03-26 is reached with --legacy-discovery${
+        command === "discover" ? "" : "; agentauth discover shows what was asked"
+      }`;
+    default:
+      return `if you trust this server, ${flagText(option, option === "dpop" ? "auto" : undefined)} lifts this rule for it`;
+  }
+}
+
+type Advise<R> = (error: AgentAuthError, about: R) => string | undefined;
+
+const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], Advise<HintContext>>> = {
+  clock: () => "agentauth doctor tells whether the clock of this machine is right",
+  discovery: (_error, { command }) =>
+    command === "discover" ? undefined : "agentauth discover shows every address that was asked",
+  grants: ({ hint }) => `${hint}; agentauth discover <mcp_url> shows which grants it names`,
+  logins: () => "agentauth status tells where they should be",
+};
+
+/** The flags for an option that is missing or wrong; the code says for which of its uses. */
+const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
+  account: ({ class: kind, hint }) =>
+    kind === "store" ? `name the account with --account-hint, or ${hint}` : "name one with --account-hint",
+  apiToken: ({ code, hint }) =>
+    code === "bad_authtoken" ? `the API token is wrong or has expired; ${GIVE_TOKEN}` : `${hint}: ${GIVE_TOKEN}`,
+  assertion: ({ hint }) => `${hint}: --assertion-file <file>`,
+  browser: () => "give --browser a program and its arguments; the address is added as the last one",
+  ca: () => "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
+  clientCertificate: () =>
+    "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",
+  clientId: ({ code, hint }, remedy) => {
+    switch (code) {
+      case "invalid_client":
+        return checkHint(remedy, "; the issuer may want it to prove itself, by a secret or a key");
+      case "issuer_changed":
+        return `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${shellWord(remedy.clientId ?? "<client_id>")}`;
+      case "no_registration":
+        return "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url";
+      default:
+        return `${hint}; --client-id names another one`;
+    }
+  },
+  clientSecret: ({ code }, remedy) => {
+    if (code === "invalid_client")
+      return checkHint(remedy, ", and its secret in AGENTAUTH_CLIENT_SECRET or --client-secret-file");
+    return remedy.also === "privateKey"
+      ? "give its secret in AGENTAUTH_CLIENT_SECRET, or its key with --private-key <file>"
+      : "--client-id, and give it in AGENTAUTH_CLIENT_SECRET or with --client-secret-file <file>";
+  },
+  flow: ({ code }) => {
+    if (code === "login_required") return "run the command in a terminal, or sign in with --flow device";
+    return code === "no_device_flow"
+      ? "use --flow browser, or --flow paste where no browser can reach this machine"
+      : "sign in without a listener: --flow paste or --flow device";
+  },
+  idToken: ({ hint }) => `${hint} in AGENTAUTH_ID_TOKEN or --id-token-file`,
+  idpTokenEndpoint: () => "--idp-token-endpoint <url>",
+  issuer: issuerHint,
+  maxPages: () => "begin further on with --offset <n>, or take larger pages with --page-size <n>",
+  pageSize: ({ hint }) => `${hint} with --page-size <n>`,
+  privateKey: ({ code }, remedy) =>
+    code === "invalid_client"
+      ? checkHint(
+          remedy,
+          ", and that the issuer knows the public half of --private-key, with its --key-id if it has one",
+        )
+      : "--client-id, and give it with --private-key <file>",
+  redirectPort: ({ hint }) => `${hint} with --redirect-port`,
+  resource: ({ hint }) => `${hint}; --resource <uri> names it in another way`,
+  scope: ({ hint }) => `${hint}: --scope <scopes>`,
+};
+
+/** What to check if an issuer rejects a client; with an identity provider, the client there may be the wrong one. */
+function checkHint({ clientId, also }: ConfigureRemedy, proof: string): string {
+  const client = `--client-id ${quote(clientId)}${proof}`;
+  return also === "idp"
+    ? `check both clients: ${client}; and --idp-client-id with AGENTAUTH_IDP_CLIENT_SECRET`
+    : `check ${client}`;
+}
+
+/** Maximum length of an issuer in a command to paste. */
+const MAX_PASTED = 500;
+
+function issuerHint({ code }: AgentAuthError, { value = "", profile = "default" }: ConfigureRemedy): string {
+  if (code === "wrong_audience")
+    return "have it issued for this issuer; if it is for another one, check the MCP server and --issuer";
+  if (code === "issuer_mismatch") return "check --issuer, AGENTAUTH_ISSUER or the issuer of the profile";
+  const word = value.length > MAX_PASTED ? "<url>" : shellWord(value);
+  const set = `agentauth config set issuer ${word}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
+  return `if this is the issuer of the client, add --issuer ${word} (or set it for the profile: ${set}); --trust-named-issuer takes whatever the server names, once`;
 }
 
 function missingHint({ code, class: kind }: AgentAuthError): string | undefined {
   return own(OTHERWISE, code) ?? (kind === "unavailable" ? LATER : undefined);
 }
 
-function own(record: Readonly<Record<string, string>>, key: string): string | undefined {
+/** A code may come from a server and a remedy from a file: neither may name what every object has. */
+function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, type Remedy } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { IssuerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
@@ -26,15 +26,13 @@ export function clientAuth(client: ClientRecord, key: ClientKey | undefined): oa
   const { authMethod, clientSecret } = client;
   if (authMethod === "none") return oauth.None();
   if (authMethod === "private_key_jwt") return byKey(client, key);
-  if (clientSecret === undefined) throw missing(client, "a secret", SECRET_WAYS);
+  if (clientSecret === undefined) throw missing(client, "a secret", "clientSecret");
   const secret = clientSecret.reveal();
   return authMethod === "client_secret_post" ? oauth.ClientSecretPost(secret) : basic(secret);
 }
 
-const SECRET_WAYS = "give it in AGENTAUTH_CLIENT_SECRET or with --client-secret-file <file>";
-
 function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.ClientAuth {
-  if (given === undefined) throw missing(client, "a private key", "give it with --private-key <file>");
+  if (given === undefined) throw missing(client, "a private key", "privateKey");
   const { key, algorithm, keyId } = checkKey(given);
   return oauth.PrivateKeyJwt(
     { key, ...(keyId !== undefined && { kid: keyId }) },
@@ -48,9 +46,14 @@ function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.Client
   );
 }
 
-function missing({ clientId }: ClientRecord, what: string, hint: string): AgentAuthError {
+function missing({ clientId }: ClientRecord, what: string, option: "clientSecret" | "privateKey"): AgentAuthError {
   const message = `the client ${quote(clientId)} authenticates with ${what}, which is not stored and must be provided`;
-  return new AgentAuthError("usage", message, { class: "usage", hint: `--client-id, and ${hint}` });
+  const remedy: Remedy = { action: "configure", option };
+  return new AgentAuthError("usage", message, {
+    class: "usage",
+    hint: `set client.clientId and client.${option}`,
+    remedy,
+  });
 }
 
 interface KeyAlgorithm {

@@ -1,6 +1,6 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, type Remedy } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
-import { quote, shellWord } from "../../redact.js";
+import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
 import type { Grant } from "../grant/grant.js";
 import type { GrantStore } from "../grant/grant-store.js";
@@ -160,7 +160,8 @@ function issuerChanged(clientId: string, own: string, issuer: string): AgentAuth
     `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
     {
       class: "auth",
-      hint: `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${shellWord(clientId)}`,
+      hint: "use a client of the other authorization server; if the client has moved, remove its binding from the store",
+      remedy: { action: "configure", option: "clientId", clientId },
     },
   );
 }
@@ -172,19 +173,16 @@ function issuerChanged(clientId: string, own: string, issuer: string): AgentAuth
  */
 export function issuerMismatch(issuer: string, named: readonly string[], from: string): AgentAuthError {
   const value = named.length === 1 ? named[0] : named;
-  const rule = `must name ${quote(issuer)}, the issuer that --issuer, AGENTAUTH_ISSUER or the profile names`;
-  return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule });
+  const rule = `must name ${quote(issuer)}, the issuer that is configured`;
+  const remedy: Remedy = { action: "configure", option: "issuer", value: issuer };
+  return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
 }
-
-/** Maximum length of an issuer in a command to paste. */
-const MAX_PASTED = 500;
 
 function unbound(profile: string, { client: { clientId }, issuer, server, credential }: ClientUse): AgentAuthError {
   const what = `the client ${quote(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
-  const word = issuer.length > MAX_PASTED ? "<url>" : shellWord(issuer);
-  const set = `agentauth config set issuer ${word}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
   return new AgentAuthError("issuer_unbound", `${what}: ${credential ?? "nothing"} is not sent there`, {
     class: "refused",
-    hint: `if this is the issuer of the client, add --issuer ${word} (or set it for the profile: ${set}); --trust-named-issuer takes whatever the server names, once`,
+    hint: "if this is the issuer of the client, set client.issuer; confirmIssuer can ask the user",
+    remedy: { action: "configure", option: "issuer", value: issuer, profile },
   });
 }

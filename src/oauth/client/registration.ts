@@ -161,7 +161,8 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
       `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`,
       {
         class: "auth",
-        hint: "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url",
+        hint: "give the client it knows as client, or clientMetadataUrl",
+        remedy: { action: "configure", option: "clientId" },
       },
     );
   }

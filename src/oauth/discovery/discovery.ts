@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, type Remedy } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import { networkError } from "../../http/network-error.js";
 import { refused } from "../../http/refuse.js";
@@ -150,11 +150,12 @@ async function withDeadline<T>(
 ): Promise<T> {
   const seconds = DISCOVERY_DEADLINE_MS / 1000;
   const message = `discovery for ${quote(mcpUrl)} did not finish in ${seconds} s`;
-  const hint = "agentauth discover shows every address that was asked";
+  const hint = "discover() reports every address that was asked";
+  const remedy: Remedy = { action: "inspect", subject: "discovery" };
   const call = follow(
     signal,
     DISCOVERY_DEADLINE_MS,
-    () => new AgentAuthError("timeout", message, { class: "unavailable", hint }),
+    () => new AgentAuthError("timeout", message, { class: "unavailable", hint, remedy }),
   );
   try {
     return await work(call.signal);
@@ -202,7 +203,8 @@ async function find<T extends IssuerMetadata>(
   if (!overridesFor(origin, context).includes("legacyDiscovery")) {
     throw new AgentAuthError("no_resource_metadata", `${quote(url)} names no authorization server (RFC 9728)`, {
       class: "refused",
-      hint: "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
+      hint: "a server of the MCP revision 2025-03-26 is reached with legacyDiscovery; discover() reports what was asked",
+      remedy: { action: "allow", option: "legacyDiscovery" },
     });
   }
   const issuer = await legacyIssuer(url, () =>
@@ -235,7 +237,7 @@ function candidatesFor(
     value: authorizationServers,
     from: url,
     rule: `must name ${quote(remembered?.issuer)}, the issuer for which an earlier login allowed metadata on another origin (RFC 9728 section 7.3)`,
-    override: "--allow-cross-origin-metadata",
+    override: "allowCrossOriginMetadata",
   });
 }
 

@@ -11,8 +11,8 @@ export type Members = Record<string, unknown>;
 
 /** Field readers for both kinds of checks. */
 function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
-  const complain = (field: string, rule: string, override?: string) =>
-    refused("bad_server_metadata", { field, value: document[field], from: url, rule, override });
+  const complain = (field: string, rule: string) =>
+    refused("bad_server_metadata", { field, value: document[field], from: url, rule });
   return {
     complain,
     address: (field: string, from: Members = document, name = field) =>
@@ -72,7 +72,7 @@ function checkPkce(
     value: document["code_challenge_methods_supported"],
     from: url,
     rule: 'must include "S256", or the authorization code could be intercepted (MCP authorization, Authorization Code Protection)',
-    ...(methods === undefined && { override: "--allow-missing-pkce-metadata" }),
+    ...(methods === undefined && { override: "allowMissingPkceMetadata" }),
   });
 }
 
@@ -141,7 +141,7 @@ function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
   };
   for (const [field, value] of Object.entries(endpoints)) {
     if (value === undefined || new URL(value).origin === origin) continue;
-    const rule = `must be at ${origin}, the origin of its issuer, where --same-origin-endpoints is given`;
+    const rule = `must be at ${origin}, the origin of its issuer, where sameOriginEndpoints is set`;
     throw refused("bad_server_metadata", { field, value, from: metadata.url, rule });
   }
 }

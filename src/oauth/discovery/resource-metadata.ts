@@ -80,7 +80,7 @@ function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): 
       value,
       from,
       rule: "must be on the MCP server's origin (RFC 9728 section 7.3)",
-      override: "--allow-cross-origin-metadata",
+      override: "allowCrossOriginMetadata",
     });
   }
   return url;
@@ -115,8 +115,8 @@ async function readCandidate(url: string, discovery: ResourceDiscovery): Promise
 function checkMetadata(document: Record<string, unknown>, url: string, discovery: ResourceDiscovery): ResourceMetadata {
   const { mcpUrl, policy } = discovery;
   const { resource, authorization_servers: servers, bearer_methods_supported: methods } = document;
-  const complain = (field: string, value: unknown, rule: string, override?: string) =>
-    refused("bad_resource_metadata", { field, value, from: url, rule, override });
+  const complain = (field: string, value: unknown, rule: string) =>
+    refused("bad_resource_metadata", { field, value, from: url, rule });
   const named = checkAddress(resource, "resource", url, policy);
   const identityOnly = isIdentityOnly(url, discovery);
   if (!coversServer(new URL(named), new URL(mcpUrl), identityOnly)) {

@@ -81,7 +81,8 @@ function mostInformative(failures: readonly unknown[], issuer: string): unknown 
       `the authorization server ${quote(issuer)} publishes no metadata (RFC 8414)`,
       {
         class: "refused",
-        hint: "agentauth discover shows every address that was asked",
+        hint: "discover() reports every address that was asked",
+        remedy: { action: "inspect", subject: "discovery" },
       },
     )
   );

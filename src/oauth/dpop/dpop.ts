@@ -84,7 +84,7 @@ export async function newProofKey(
       value: issuer.dpopSigningAlgorithms,
       from: issuer.url,
       rule: `must include "${ALGORITHM}", or its tokens cannot be bound to a key (RFC 9449 section 5.1)`,
-      override: "--dpop auto",
+      override: "dpop",
     });
   }
   const schemes = challenge?.schemes ?? [];

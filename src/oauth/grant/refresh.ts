@@ -6,7 +6,7 @@ import type { ClientKey } from "../client/client-auth.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
 import type { OAuthHttp } from "../http/http.js";
-import { loginCommand, loginRequired } from "../login/login-command.js";
+import { LOGIN_HINT, loginRemedy, loginRequired } from "../login/login-required.js";
 import { revokeRemotely } from "../token/revocation.js";
 import { refreshTokens } from "../token/token.js";
 import {
@@ -293,6 +293,10 @@ function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentA
   return new AgentAuthError(
     "grant_not_saved",
     `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`,
-    { class: "store", hint: cause.hint ?? loginCommand(grant), cause },
+    {
+      class: "store",
+      ...(cause.hint === undefined ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) } : { hint: cause.hint }),
+      cause,
+    },
   );
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
-import { loginCommand, loginRequired } from "../login/login-command.js";
+import { loginRemedy, loginRequired } from "../login/login-required.js";
 import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "../login/shared-login.js";
 import { isMachineAccount, noPerson } from "../machine/machine-grant.js";
 import { splitScope, unionScopes } from "../token/scope.js";
@@ -179,7 +179,7 @@ function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
   return new AgentAuthError(
     "account_ambiguous",
     `several accounts are logged in at ${quote(key.server)} (profile ${key.profile}): ${accounts}`,
-    { class: "usage", hint: "name one with --account-hint" },
+    { class: "usage", hint: "name one with the option account", remedy: { action: "configure", option: "account" } },
   );
 }
 
@@ -189,7 +189,8 @@ function perhapsAmbiguous(key: GrantKey, { account }: Grant, unusable: AgentAuth
     `${quote(account ?? "")} is logged in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`,
     {
       class: "store",
-      hint: `name the account with --account-hint, or ${unusable.hint ?? "repair the file"}`,
+      hint: unusable.hint ?? "repair the file",
+      remedy: { action: "configure", option: "account" },
       cause: unusable,
     },
   );
@@ -199,6 +200,6 @@ function storm(grant: Grant): AgentAuthError {
   return new AgentAuthError(
     "renewal_storm",
     `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`,
-    { class: "auth", hint: `wait a minute, or sign in again: ${loginCommand(grant)}` },
+    { class: "auth", hint: "wait a minute, or sign in again", remedy: loginRemedy(grant) },
   );
 }

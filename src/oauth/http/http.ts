@@ -156,8 +156,8 @@ function rethrowTruncated(error: unknown): never {
 }
 
 function asUnavailable(error: AgentAuthError): AgentAuthError {
-  const { code, message, status, url, hint } = error;
-  return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, cause: error });
+  const { code, message, status, url, hint, remedy } = error;
+  return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, remedy, cause: error });
 }
 
 interface FetcherOptions {

@@ -59,7 +59,8 @@ export async function deviceLogin(
   if (endpoint === undefined || request.method.showDeviceCode === undefined) {
     throw new AgentAuthError("no_device_flow", `${issuer.issuer} does not support login on another device (RFC 8628)`, {
       class: "auth",
-      hint: "use --flow browser, or --flow paste where no browser can reach this machine",
+      hint: "use the flow browser, with a login method that pastes where no browser can reach this machine",
+      remedy: { action: "configure", option: "flow" },
     });
   }
   const { signal } = request;

@@ -50,7 +50,7 @@ export async function checkEndpointOrigins(
     value: issuer.tokenEndpoint,
     from: issuer.url,
     rule: `must be at ${new URL(first.address).origin}, the origin of its ${first.field}${first.unless} (RFC 9700 section 4.4)`,
-    override: "--allow-cross-origin-endpoints",
+    override: "allowCrossOriginEndpoints",
   });
 }
 

@@ -194,7 +194,7 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   const again = await prepare();
   const isSame = again.client.clientId === login.client.clientId;
   const what = isSame
-    ? "three were registered within a day, so that it is used once more; --client-id gives another one"
+    ? "three were registered within a day, so that it is used once more; a client that the issuer knows beforehand avoids this"
     : "another one is registered";
   const why = `the issuer no longer knows this client; ${what}`;
   const url = found.issuer.authorizationEndpoint;
@@ -263,7 +263,8 @@ async function saveGrant(context: LoginContext, reservation: Reservation, grant:
     `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`,
     {
       class: "store",
-      hint: "agentauth status tells where they should be",
+      hint: "status() lists the stored logins",
+      remedy: { action: "inspect", subject: "logins" },
     },
   );
 }

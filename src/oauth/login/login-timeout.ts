@@ -1,5 +1,4 @@
 import { AgentAuthError } from "../../errors.js";
-import { shellWord } from "../../redact.js";
 
 /** Default milliseconds for the user to log in. */
 export const DEFAULT_LOGIN_TIMEOUT_MS = 300_000;
@@ -8,7 +7,8 @@ export const DEFAULT_LOGIN_TIMEOUT_MS = 300_000;
 export function timeoutError(resource: string, seconds: number): AgentAuthError {
   return new AgentAuthError("timeout", `the login was not finished within ${duration(seconds)}`, {
     class: "auth",
-    hint: `run agentauth login ${shellWord(resource)} again; --login-timeout <seconds> gives more time`,
+    hint: "log in again; the option loginTimeoutMs allows more time",
+    remedy: { action: "login", server: resource, option: "loginTimeoutMs" },
   });
 }
 

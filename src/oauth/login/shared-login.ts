@@ -7,10 +7,10 @@ import { unmetRequirement } from "../grant/grant-requirements.js";
 import type { GrantKey } from "../grant/grant-store.js";
 import { failureOf, HEARTBEAT_MS, type Lease } from "../grant/lease.js";
 import { splitScope } from "../token/scope.js";
-import { loginCommand, loginRequired } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
+import { loginRemedy, loginRequired } from "./login-required.js";
 
 /** What a login of the user needs. */
 export interface SharedLoginContext {
@@ -112,6 +112,6 @@ function rethrowDeclined(lease: Lease, { key, explicit, now }: LoginAttempt): vo
   throw new AgentAuthError(
     failure.code,
     `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`,
-    { class: "auth", hint: `to be asked again: ${loginCommand(key)}` },
+    { class: "auth", hint: "log in to be asked again", remedy: loginRemedy(key) },
   );
 }

@@ -4,8 +4,8 @@ import { redirectForm, refuseClient } from "../client/registration.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
 import { exchangeCode } from "../token/token.js";
-import { loginCommand } from "./login-command.js";
 import type { LoginContext } from "./login-context.js";
+import { LOGIN_HINT, loginRemedy } from "./login-required.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 
 /** The tokens of a login, and the client with the authentication method that worked. */
@@ -73,7 +73,7 @@ export function isInvalidClient(error: unknown): error is AgentAuthError {
   return isAgentAuthError(error) && error.code === "invalid_client";
 }
 
-/** Adds the command that requests fewer scopes to the error of a login whose scopes the issuer rejected. */
+/** Adds the login that requests fewer scopes to the error of a login whose scopes the issuer rejected. */
 export function withScopeHint(
   error: unknown,
   { profile }: Pick<LoginContext, "profile">,
@@ -81,12 +81,8 @@ export function withScopeHint(
 ): unknown {
   if (!isAgentAuthError(error) || error.code !== "invalid_scope" || error.hint !== undefined) return error;
   const reducedScope = scope.filter((one) => one !== "offline_access");
-  const command = loginCommand(
-    { profile, server, account },
-    reducedScope.length < scope.length ? { scope: reducedScope.join(" ") } : {},
-  );
-  return withHint(
-    error,
-    reducedScope.length < scope.length ? command : `${command} --scope "<scopes>" asks for others`,
-  );
+  const key = { profile, server, account };
+  return reducedScope.length < scope.length
+    ? withHint(error, LOGIN_HINT, loginRemedy(key, { scope: reducedScope.join(" ") }))
+    : withHint(error, "ask for other scopes", { ...loginRemedy(key), option: "scope" });
 }

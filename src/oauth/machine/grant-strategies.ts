@@ -1,3 +1,4 @@
+import type { Advice } from "../../errors.js";
 import type { GrantTokens } from "../grant/grant.js";
 import type { IdentityProvider, MachineGrant, MachineGrantOf, MachineGrantType } from "./types.js";
 
@@ -31,7 +32,7 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   /** Gets the tokens. */
   tokens(steps: TokenSteps, proof: string, grant: MachineGrantOf<Type>): Promise<GrantTokens>;
   /** What helps against an error of the issuer, if that differs from other grants. */
-  explain?(code: string, clientProof: string): string | undefined;
+  explain?(code: string): Advice | undefined;
 }
 
 /** The strategies of all machine grants: flags, completion, `status` and the schemas derive from this table. */
@@ -50,7 +51,10 @@ export const GRANT_STRATEGIES = {
     tokens: (steps, assertion) => steps.jwtBearer(assertion),
     explain: (code) =>
       code === "invalid_grant"
-        ? "the assertion has to be current, for this issuer, and of somebody whom it trusts: --assertion-file <file>"
+        ? {
+            hint: "the assertion has to be current, for this issuer, and of somebody whom it trusts",
+            remedy: { action: "configure", option: "assertion" },
+          }
         : undefined,
   },
   id_jag: {
@@ -59,13 +63,13 @@ export const GRANT_STRATEGIES = {
     about: "an id token of the company's identity provider (enterprise-managed authorization)",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
     tokens: async (steps, idToken, { idp }) => steps.jwtBearer(await steps.idJag(idp, idToken)),
-    explain(code, clientProof) {
-      if (code === "invalid_client")
-        return `check both clients: ${clientProof}; and --idp-client-id with AGENTAUTH_IDP_CLIENT_SECRET`;
-      if (code === "invalid_grant")
-        return "sign in again at the identity provider, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file";
-      return undefined;
-    },
+    explain: (code) =>
+      code === "invalid_grant"
+        ? {
+            hint: "sign in again at the identity provider, and give its new id token",
+            remedy: { action: "configure", option: "idToken" },
+          }
+        : undefined,
   },
 } as const satisfies { [Type in MachineGrantType]: GrantStrategy<Type> };
 

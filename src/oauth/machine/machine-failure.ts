@@ -1,4 +1,4 @@
-import { isAgentAuthError, withHint } from "../../errors.js";
+import { type Advice, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ClientRecord } from "../grant/grant.js";
 import { strategyOf } from "./grant-strategies.js";
@@ -12,33 +12,43 @@ export interface RequestingClient {
 
 /** The issuer's error with a hint that fits the grant: no user could log in instead. */
 export function machineFailure(thrown: unknown, requested: RequestingClient): unknown {
-  if (!isAgentAuthError(thrown) || thrown.hint !== undefined) return thrown;
-  const hint = strategyOf(requested.grant).explain?.(thrown.code, proofOf(requested.client));
-  const common = hint ?? hintFor(thrown.code, requested);
-  return common === undefined ? thrown : withHint(thrown, common);
+  if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) return thrown;
+  const { hint, remedy } = strategyOf(requested.grant).explain?.(thrown.code) ?? commonAdvice(thrown.code, requested);
+  return hint === undefined ? thrown : withHint(thrown, hint, remedy);
 }
 
-function hintFor(code: string, { grant, client }: RequestingClient): string | undefined {
+function commonAdvice(code: string, { grant, client }: RequestingClient): Advice {
   switch (code) {
     case "invalid_client":
-      return `check ${proofOf(client)}`;
+      return clientAdvice(grant, client);
     case "unauthorized_client":
-      return `the client ${quote(client.clientId)} has to be allowed the grant ${grant.type} at the issuer`;
+      return { hint: `the client ${quote(client.clientId)} has to be allowed the grant ${grant.type} at the issuer` };
     case "unsupported_grant_type":
-      return `the issuer does not do the grant ${grant.type}: agentauth discover <mcp_url> shows which it names`;
+      return {
+        hint: `the issuer does not do the grant ${grant.type}`,
+        remedy: { action: "inspect", subject: "grants" },
+      };
     case "invalid_scope":
-      return "ask for scopes that the issuer gives this client: --scope <scopes>";
+      return {
+        hint: "ask for scopes that the issuer gives this client",
+        remedy: { action: "configure", option: "scope" },
+      };
     case "invalid_target":
-      return "the issuer gives this client no token for the server; --resource <uri> names it in another way";
+      return {
+        hint: "the issuer gives this client no token for the server",
+        remedy: { action: "configure", option: "resource" },
+      };
     default:
-      return undefined;
+      return {};
   }
 }
 
-function proofOf({ clientId, authMethod }: ClientRecord): string {
-  const name = `--client-id ${quote(clientId)}`;
-  if (authMethod === "private_key_jwt")
-    return `${name}, and that the issuer knows the public half of --private-key, with its --key-id if it has one`;
-  if (authMethod === "none") return `${name}; the issuer may want it to prove itself, by a secret or a key`;
-  return `${name}, and its secret in AGENTAUTH_CLIENT_SECRET or --client-secret-file`;
+/** Which client to check, and what it authenticates with; the client at the identity provider may be wrong as well. */
+function clientAdvice(grant: MachineGrant, { clientId, authMethod }: ClientRecord): Advice {
+  const option = authMethod === "private_key_jwt" ? "privateKey" : authMethod === "none" ? "clientId" : "clientSecret";
+  const what = `client ${quote(clientId)}${option === "clientId" ? "" : ` and its ${option}`}`;
+  return {
+    hint: `check the ${what}`,
+    remedy: { action: "configure", option, clientId, ...("idp" in grant && { also: "idp" }) },
+  };
 }

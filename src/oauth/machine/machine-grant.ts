@@ -50,16 +50,12 @@ export function machineGrantOf(account: string | undefined): MachineGrantType | 
   return ACCOUNT.exec(account ?? "")?.[1] as MachineGrantType | undefined;
 }
 
-/** The flag that names a grant on the command line. */
-export function grantFlag(type: MachineGrantType): string {
-  return `--grant ${GRANT_STRATEGIES[type].flag}`;
-}
-
 /** The error for an interactive login with a machine grant. */
 export function noSignIn({ type }: MachineGrant): AgentAuthError {
-  return new AgentAuthError("usage", `${grantFlag(type)} has no interactive login`, {
+  return new AgentAuthError("usage", `the grant ${type} has no interactive login`, {
     class: "usage",
-    hint: `a token comes by: agentauth token <mcp_url> ${grantFlag(type)}`,
+    hint: "token() gets a token",
+    remedy: { action: "token", grant: type },
   });
 }
 
@@ -67,20 +63,21 @@ export function noSignIn({ type }: MachineGrant): AgentAuthError {
 export function noToken(server: string): AgentAuthError {
   return new AgentAuthError("login_required", `no token of this grant is stored for ${quote(server)}`, {
     class: "auth",
-    hint: "agentauth token <mcp_url> with the same flags gets one",
+    hint: "token() gets one",
+    remedy: { action: "token" },
   });
 }
 
 /** The error for an interactive login with the account of a machine grant. */
 export function noPerson(account: string): AgentAuthError {
   const type = machineGrantOf(account);
-  const flag = type === undefined ? "--grant <grant>" : grantFlag(type);
   return new AgentAuthError(
     "usage",
     `the account ${quote(account)} belongs to a machine grant and has no interactive login`,
     {
       class: "usage",
-      hint: `a token comes by: agentauth token <mcp_url> ${flag}`,
+      hint: "token() of a client with this grant gets a token",
+      remedy: { action: "token", grant: type },
     },
   );
 }

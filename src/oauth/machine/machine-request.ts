@@ -15,7 +15,6 @@ import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
 import { strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { machineFailure } from "./machine-failure.js";
-import { grantFlag } from "./machine-grant.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens } from "./machine-tokens.js";
 import type { IdentityProvider, MachineGrant } from "./types.js";
 
@@ -74,8 +73,12 @@ function checkProof({ grant, client }: MachineContext, { mutualTls }: LoginConte
   if (strategyOf(grant).proof !== undefined || isProven) return;
   throw new AgentAuthError(
     "usage",
-    `the client ${quote(client.clientId)} has neither a secret nor a key, and ${grantFlag(grant.type)} requires one`,
-    { class: "usage", hint: "give its secret in AGENTAUTH_CLIENT_SECRET, or its key with --private-key <file>" },
+    `the client ${quote(client.clientId)} has neither a secret nor a key, and the grant ${grant.type} requires one`,
+    {
+      class: "usage",
+      hint: "give its client.clientSecret or client.privateKey",
+      remedy: { action: "configure", option: "clientSecret", also: "privateKey" },
+    },
   );
 }
 
@@ -211,7 +214,10 @@ function tokensFor(
 /** The request to the identity provider, where another client is registered. */
 function callTo(idp: IdentityProvider, call: TokenCall, httpTo: MachineContext["httpTo"]): TokenCall {
   const { tokenEndpoint } = idp;
-  checkEndpoint(tokenEndpoint, "the token endpoint of the identity provider", "--idp-token-endpoint <url>");
+  checkEndpoint(tokenEndpoint, "the token endpoint of the identity provider", {
+    action: "configure",
+    option: "idpTokenEndpoint",
+  });
   const issuer = idp.issuer ?? new URL(tokenEndpoint).origin;
   const { clock, signal } = call;
   return { clock, signal, http: httpTo(tokenEndpoint), issuer, tokenEndpoint, client: recordOf(idp, issuer) };

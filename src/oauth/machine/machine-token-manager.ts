@@ -189,7 +189,12 @@ function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {
   return new AgentAuthError(
     "insufficient_scope",
     `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not named")}`,
-    { class: "auth", status: 403, hint: "ask for them: --scope <scopes>, if whoever made the assertion allows them" },
+    {
+      class: "auth",
+      status: 403,
+      hint: "ask for them, if the issuer of the assertion allows them",
+      remedy: { action: "configure", option: "scope" },
+    },
   );
 }
 

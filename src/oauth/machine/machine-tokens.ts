@@ -118,7 +118,8 @@ function checkAudience(assertion: string, { issuer, tokenEndpoint }: TokenCall):
     `the assertion ${shown}, and is not sent: ${wanted} (RFC 7523 section 3)`,
     {
       class: "refused",
-      hint: "have it issued for this issuer; if it is for another one, check the MCP server and --issuer",
+      hint: "have it issued for this issuer; if it is for another one, check the MCP server and the option issuer",
+      remedy: { action: "configure", option: "issuer" },
     },
   );
 }

@@ -55,10 +55,10 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
       url,
       retryAfter: isTemporary ? retryAfterSeconds(thrown.response) : undefined,
       // A proof says when it was made.
-      hint:
-        error === "invalid_dpop_proof"
-          ? "agentauth doctor tells whether the clock of this machine is right"
-          : undefined,
+      ...(error === "invalid_dpop_proof" && {
+        hint: "check the clock of this machine",
+        remedy: { action: "inspect", subject: "clock" },
+      }),
       // Without the cause: it holds the whole response, which may repeat secrets.
     });
   }

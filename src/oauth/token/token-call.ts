@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, type Remedy } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
 import { classifyHost } from "../../http/address-class.js";
 import { systemClock } from "../../http/deadline.js";
@@ -62,7 +62,7 @@ export function recordOf(client: PreRegisteredClient, issuer: string): ClientRec
  *
  * @throws `AgentAuthError` `usage`
  */
-export function checkEndpoint(address: string, what: string, hint?: string): void {
+export function checkEndpoint(address: string, what: string, remedy?: Remedy): void {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isPlain = url?.username === "" && url.password === "" && url.hash === "";
   const isSafe = isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)));
@@ -70,5 +70,5 @@ export function checkEndpoint(address: string, what: string, hint?: string): voi
   const rule = isSafe
     ? "must not be link-local, of a metadata service or reserved"
     : "must be https, or http to this machine";
-  throw new AgentAuthError("usage", `${what}, ${quote(address)}, ${rule}`, { class: "usage", hint });
+  throw new AgentAuthError("usage", `${what}, ${quote(address)}, ${rule}`, { class: "usage", remedy });
 }

@@ -49,7 +49,10 @@ function isHolder(value: unknown): value is LockOwner {
 }
 
 function isFailure(value: unknown): value is AgentAuthErrorJson {
-  return isJsonObject(value) && ["code", "class", "message"].every((name) => typeof value[name] === "string");
+  if (!isJsonObject(value) || !["code", "class", "message"].every((name) => typeof value[name] === "string"))
+    return false;
+  const { remedy = { action: "" } } = value;
+  return isJsonObject(remedy) && typeof remedy["action"] === "string";
 }
 
 function isNumber(value: unknown): value is number {

@@ -2,23 +2,35 @@ import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { addAgentFlags } from "../../../src/cli/flags/agent.js";
 import { addGlobalFlags } from "../../../src/cli/flags/global.js";
-import { withHintFlags } from "../../../src/cli/runtime/hint-flags.js";
-import { AgentAuthError } from "../../../src/errors.js";
-import { loginCommand } from "../../../src/oauth/login/login-command.js";
+import { givenLoginFlags } from "../../../src/cli/runtime/hint-flags.js";
+import { cliHint, type HintContext } from "../../../src/cli/runtime/hints.js";
+import { AgentAuthError, type AgentAuthErrorOptions, type LoginRemedy } from "../../../src/errors.js";
 
 const SERVER = "https://mcp.example/mcp";
 const LOGIN = `agentauth login ${SERVER}`;
 
+type About = Pick<AgentAuthErrorOptions, "hint" | "remedy">;
+
+const login = (more: Partial<LoginRemedy> = {}, hint?: string): About => ({
+  hint,
+  remedy: { action: "login", server: SERVER, ...more },
+});
+
 /** The hint of an error that ends a command line. */
-function hintAfter(words: readonly string[], hint: string | undefined, which: "all" | "login" = "all") {
+function hintAfter(
+  words: readonly string[],
+  about: About = login(),
+  { which = "all", ...context }: HintContext & { which?: "all" | "login" } = {},
+) {
   const root = addGlobalFlags(new Command("agentauth")).exitOverride();
   const command = addAgentFlags(root.command("token"), which)
     .argument("<url>")
+    .option("--wait <id>")
     .action(() => {});
   if (which === "login") command.option("--scope <scopes>").option("--resource <uri>");
   root.parse(["token", SERVER, ...words], { from: "user" });
-  const error = new AgentAuthError("login_required", "sign-in is needed", { class: "auth", hint });
-  return withHintFlags(error, command).hint;
+  const error = new AgentAuthError("login_required", "sign-in is needed", { class: "auth", ...about });
+  return cliHint(error, { flags: givenLoginFlags(command), ...context }).hint;
 }
 
 describe("the command that signs in, after a command with flags", () => {
@@ -43,45 +55,58 @@ describe("the command that signs in, after a command with flags", () => {
     [["--scope", "$(x)"], "--scope '$(x)'"],
     [["--profile", "default"], "--profile default"],
   ])("has %j in it", (words, flags) => {
-    expect(hintAfter(words, LOGIN)).toBe(`${LOGIN} ${flags}`);
+    expect(hintAfter(words)).toBe(`${LOGIN} ${flags}`);
   });
 
   it("is for an AI agent the login in two steps, which does not keep it waiting", () => {
-    const command = new Command("token");
-    const error = (hint: string) => new AgentAuthError("login_required", "sign-in is needed", { class: "auth", hint });
-    expect(withHintFlags(error(LOGIN), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
-    expect(withHintFlags(error(`${LOGIN} --no-wait --json`), command, true).hint).toBe(`${LOGIN} --no-wait --json`);
-    expect(withHintFlags(error("agentauth status"), command, true).hint).toBe("agentauth status");
+    expect(hintAfter([], login(), { isForAgent: true })).toBe(`${LOGIN} --no-wait --json`);
+    expect(hintAfter(["--wait", "id"], login(), { isForAgent: true })).toBe(`${LOGIN} --no-wait --json`);
+    expect(hintAfter([], { hint: "agentauth status" }, { isForAgent: true })).toBe("agentauth status");
+  });
+
+  it("is the first of two steps, after the second one", () => {
+    expect(hintAfter(["--wait", "id"])).toBe(`${LOGIN} --no-wait`);
+    expect(hintAfter(["--wait", "id"], login({ account: "ann" }, "start another login"))).toBe(
+      `start another login: ${LOGIN} --account-hint ann --no-wait`,
+    );
   });
 
   it("has no flag twice", () => {
-    const key = { profile: "work", server: SERVER, account: "it's me" };
-    const hint = loginCommand(key, { scope: "a b", dpop: "required" });
+    const remedy = { profile: "work", account: "it's me", scope: "a b", dpop: "required" } as const;
+    const hint = `${LOGIN} --profile work --account-hint 'it'\\''s me' --scope 'a b' --dpop required`;
     const words = ["--profile", "work", "--account-hint", "it's me", "--scope", "b", "--dpop", "required"];
-    expect(hintAfter(words, hint)).toBe(hint);
-    expect(hintAfter([...words, "--flow", "paste"], hint)).toBe(`${hint} --flow paste`);
+    expect(hintAfter([], login(remedy))).toBe(hint);
+    expect(hintAfter(words, login(remedy))).toBe(hint);
+    expect(hintAfter([...words, "--flow", "paste"], login(remedy))).toBe(`${hint} --flow paste`);
   });
 
   it("has no flag that says something about the command alone", () => {
-    expect(hintAfter(["--debug", "--timeout", "3", "--retries", "0", "--no-input", "--no-color"], LOGIN)).toBe(LOGIN);
-    expect(hintAfter(["--scope", "x", "--resource", "https://y.example"], LOGIN, "login")).toBe(LOGIN);
+    expect(hintAfter(["--debug", "--timeout", "3", "--retries", "0", "--no-input", "--no-color"])).toBe(LOGIN);
+    expect(hintAfter(["--scope", "x", "--resource", "https://y.example"], login(), { which: "login" })).toBe(LOGIN);
   });
 
-  it.each([`to be asked again: ${LOGIN}`, `the login has to begin anew: ${LOGIN} --no-wait`])(
-    "is found in %j",
+  it("comes after what the error says beside it", () => {
+    expect(hintAfter(["--client-id", "abc"], login({}, "log in to be asked again"))).toBe(
+      `log in to be asked again: ${LOGIN} --client-id abc`,
+    );
+    expect(hintAfter(["--profile", "work"], login({ option: "clientId" }))).toBe(
+      `name one with --client-id, or sign in first: ${LOGIN} --profile work`,
+    );
+  });
+
+  it("has no flags inside a sentence", () => {
+    expect(hintAfter(["--client-id", "abc"], login({ option: "loginTimeoutMs" }, "log in again"))).toBe(
+      `run ${LOGIN} again; --login-timeout <seconds> gives more time`,
+    );
+    expect(hintAfter(["--client-id", "abc"], login({ option: "scope" }))).toBe(
+      `${LOGIN} --scope "<scopes>" asks for others`,
+    );
+  });
+
+  it.each([undefined, "agentauth status lists them", LOGIN, `${LOGIN} --no-wait begins one`])(
+    "is not looked for in a text: %j",
     (hint) => {
-      expect(hintAfter(["--client-id", "abc"], hint)).toBe(`${hint} --client-id abc`);
+      expect(hintAfter(["--client-id", "abc"], { hint })).toBe(hint);
     },
   );
-
-  it.each([
-    undefined,
-    "agentauth status lists the servers",
-    `run ${LOGIN} again; --login-timeout <seconds> gives more time`,
-    `${LOGIN} --no-wait starts one`,
-    "agentauth login <mcp_url>",
-    `${LOGIN}${' --a "b"'.repeat(2000)} \u0000'`,
-  ])("is not taken for what it is not: %j", (hint) => {
-    expect(hintAfter(["--client-id", "abc"], hint)).toBe(hint);
-  });
 });

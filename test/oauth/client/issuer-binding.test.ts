@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { cliHint } from "../../../src/cli/runtime/hints.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { IssuerQuestion } from "../../../src/oauth/client/issuer-binding.js";
@@ -7,6 +8,7 @@ import type { MachineGrant } from "../../../src/oauth/machine/types.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
+import { remedy } from "../../helpers/remedy.js";
 
 const SECRET = "prod-secret-9";
 const BY_SECRET = { clientId: "prod", clientSecret: SECRET };
@@ -65,7 +67,7 @@ describe("a machine whose issuer nobody names", () => {
     await expect(agent(await options()).token(mcp.url)).rejects.toMatchObject({
       ...UNBOUND,
       message: expect.stringContaining(issuer.issuer),
-      hint: expect.stringContaining(`--issuer ${issuer.issuer} `),
+      remedy: remedy({ action: "configure", option: "issuer", value: issuer.issuer, profile: "default" }),
     });
     nothingSent(issuer);
     expect(issuer.to("/idp")).toEqual([]);
@@ -94,8 +96,11 @@ describe("a machine whose issuer nobody names", () => {
     const error = await service({ profile: "work" })
       .token(scene.mcp.url)
       .catch((thrown: unknown) => thrown as Error);
-    expect(error).toMatchObject({ ...UNBOUND, hint: expect.stringContaining("--profile work") });
-    expect(error).toMatchObject({ hint: expect.stringContaining(`--issuer '${evil.origin}/$(touch-x)'\\''y'`) });
+    const about = { action: "configure", option: "issuer", value: evil.issuer, profile: "work" } as const;
+    expect(error).toMatchObject({ ...UNBOUND, remedy: remedy(about) });
+    const { hint } = cliHint(error as AgentAuthError);
+    expect(hint).toContain("--profile work");
+    expect(hint).toContain(`--issuer '${evil.origin}/$(touch-x)'\\''y'`);
   });
 
   it("is trusted once with trustNamedIssuer, and bound from then on", async () => {

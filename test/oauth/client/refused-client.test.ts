@@ -6,6 +6,7 @@ import { decodeLogin, encodeLogin } from "../../../src/store/file/codec.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { madeClient } from "../../helpers/grant.js";
 import { type Reply, type Scene, serverMetadata, startScene } from "../../helpers/issuer.js";
+import { loginAt } from "../../helpers/remedy.js";
 
 const FORM = "http://127.0.0.1/callback";
 const TOKEN = "/pool/token";
@@ -245,7 +246,7 @@ describe("scopes that the issuer does not like", () => {
     const scene = await strict(["a"]);
     await expect(login(scene, { flow })).rejects.toMatchObject({
       code: "invalid_scope",
-      hint: `agentauth login ${scene.mcp.url} --scope "<scopes>" asks for others`,
+      remedy: loginAt(scene.mcp.url, { option: "scope" }),
     });
     expect(scene.login.urls.length + scene.issuer.to("/pool/device").length).toBe(2);
   });
@@ -254,7 +255,7 @@ describe("scopes that the issuer does not like", () => {
     const scene = await strict(["offline_access"]);
     await expect(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" })).rejects.toMatchObject({
       code: "invalid_scope",
-      hint: `agentauth login ${scene.mcp.url} --scope a`,
+      remedy: loginAt(scene.mcp.url, { scope: "a" }),
     });
     expect(scene.login.urls.length + scene.issuer.to("/pool/device").length).toBe(1);
   });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { redirectForm } from "../../../src/oauth/client/registration.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { remedy } from "../../helpers/remedy.js";
 
 const FORM = "http://127.0.0.1/callback";
 
@@ -44,7 +45,7 @@ describe("which client is used", () => {
       code: "no_registration",
       class: "auth",
       message: expect.stringContaining(issuer.issuer),
-      hint: expect.stringContaining("--client-id"),
+      remedy: remedy({ action: "configure", option: "clientId" }),
     });
   });
 

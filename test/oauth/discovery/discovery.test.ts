@@ -166,7 +166,7 @@ describe("metadata on another origin that a person has allowed", () => {
     const { error } = await scene.agent().discover(scene.mcp.url);
     expect(error).toMatchObject({ code: "bad_address", class: "refused" });
     expect(error?.message).toContain(`must name "${scene.issuer.issuer}"`);
-    expect(error?.hint).toContain("--allow-cross-origin-metadata");
+    expect(error?.remedy).toEqual({ action: "allow", option: "allowCrossOriginMetadata" });
     await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
     expect(thief.requests).toEqual([]);
     const allowed = await outcome(scene, { allowCrossOriginMetadata: true });

@@ -11,6 +11,7 @@ async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]
     class: error?.class,
     message: error?.message,
     hint: error?.hint,
+    remedy: error?.remedy,
   };
 }
 
@@ -86,9 +87,9 @@ describe("where the resource metadata is looked for", () => {
     const { mcp } = scene;
     delete mcp.routes[mcp.wellKnown];
     mcp.challenge = undefined;
-    const { code, class: kind, hint } = await outcome(scene);
+    const { code, class: kind, remedy } = await outcome(scene);
     expect([code, kind]).toEqual(["no_resource_metadata", "refused"]);
-    expect(hint).toContain("--legacy-discovery");
+    expect(remedy).toEqual({ action: "allow", option: "legacyDiscovery" });
     expect(asked(scene)).toEqual([mcp.wellKnown, ROOT]);
   });
 
@@ -117,9 +118,9 @@ describe("where the resource metadata is looked for", () => {
     const { mcp, issuer } = scene;
     issuer.routes["/prm"] = () => ({ json: mcp.metadata });
     mcp.challenge = `Bearer resource_metadata="${issuer.origin}/prm"`;
-    const { code, hint } = await outcome(scene);
+    const { code, remedy } = await outcome(scene);
     expect(code).toBe("bad_address");
-    expect(hint).toContain("--allow-cross-origin-metadata");
+    expect(remedy).toEqual({ action: "allow", option: "allowCrossOriginMetadata" });
     expect(issuer.requests).toEqual([]);
     expect((await outcome(scene, { allowCrossOriginMetadata: true })).resource?.url).toBe(`${issuer.origin}/prm`);
   });

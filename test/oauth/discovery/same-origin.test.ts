@@ -22,7 +22,7 @@ describe("an issuer that must have its endpoints at its own origin", () => {
       code: "bad_server_metadata",
       class: "refused",
       message: expect.stringMatching(
-        new RegExp(`^${field} "${address}" .* must be at ${issuer.origin}, .*--same-origin-`),
+        new RegExp(`^${field} "${address}" .* must be at ${issuer.origin}, .* sameOriginEndpoints is set$`),
       ),
     };
     const client = agent({ sameOriginEndpoints: true });

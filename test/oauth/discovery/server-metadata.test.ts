@@ -11,6 +11,7 @@ async function outcome({ agent, mcp }: Scene, options: AgentOptions = {}) {
     class: error?.class,
     message: error?.message,
     hint: error?.hint,
+    remedy: error?.remedy,
     trace,
   };
 }
@@ -136,9 +137,9 @@ describe("which metadata is accepted", () => {
 
   it("[22] refuses an issuer that does not say that it does PKCE, unless that is allowed for it (2025-11-25)", async () => {
     const members = { code_challenge_methods_supported: undefined };
-    const { code, class: kind, hint } = await withMembers(members);
+    const { code, class: kind, remedy } = await withMembers(members);
     expect([code, kind]).toEqual(["pkce_unsupported", "refused"]);
-    expect(hint).toContain("--allow-missing-pkce-metadata");
+    expect(remedy).toEqual({ action: "allow", option: "allowMissingPkceMetadata" });
     expect((await withMembers(members, { allowMissingPkceMetadata: true })).found).toBeDefined();
   });
 
@@ -149,10 +150,11 @@ describe("which metadata is accepted", () => {
         class: kind,
         message,
         hint,
+        remedy,
       } = await withMembers({ code_challenge_methods_supported: methods }, { allowMissingPkceMetadata: true });
       expect(kind).toBe("refused");
       expect(message).toContain("code_challenge_methods_supported");
-      expect(hint ?? "").not.toContain("--allow-missing");
+      expect([hint, remedy]).toEqual([undefined, undefined]);
     },
   );
 

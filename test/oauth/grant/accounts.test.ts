@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../src/store/file/file.js";
 import { startScene } from "../../helpers/issuer.js";
+import { remedy } from "../../helpers/remedy.js";
 import { folder } from "../../store/stores.js";
 
 /** Logins of some accounts at one server, of which the first one's file is readable by others. */
@@ -22,7 +23,8 @@ async function withLoose(accounts: readonly string[]) {
 describe("a login whose file cannot be used", () => {
   it("keeps the other account from being taken for the one that is meant", async () => {
     const { agent, mcp } = await withLoose(["bob", "alice"]);
-    const ambiguous = { code: "account_ambiguous", class: "store", hint: expect.stringContaining("--account-hint") };
+    const about = { action: "configure", option: "account" } as const;
+    const ambiguous = { code: "account_ambiguous", class: "store", remedy: remedy(about) };
     await expect(agent().token(mcp.url)).rejects.toMatchObject({
       ...ambiguous,
       message: expect.stringContaining('"alice" is logged in'),

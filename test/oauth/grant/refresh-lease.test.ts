@@ -8,6 +8,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { compile, startChild } from "../../helpers/child.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Reply, type Route, reset, type Scene, silence, startScene, TestMcp } from "../../helpers/issuer.js";
+import { loginAt } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
 import type { AgentJob } from "../agent-driver.js";
@@ -566,7 +567,8 @@ describe("a server that refuses every token", () => {
     await expect(ask(scene)).rejects.toMatchObject({
       code: "renewal_storm",
       class: "auth",
-      hint: expect.stringContaining(`agentauth login ${scene.mcp.url}`),
+      hint: "wait a minute, or sign in again",
+      remedy: loginAt(scene.mcp.url),
     });
     expect(scene.renewals()).toBe(4);
     await scene.clock.sleep(60_000, SIGNAL);

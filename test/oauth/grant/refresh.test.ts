@@ -6,6 +6,7 @@ import { memoryStore } from "../../../src/store/memory.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { loginAt } from "../../helpers/remedy.js";
 import { folder } from "../../store/stores.js";
 
 const SIGNAL = new AbortController().signal;
@@ -361,7 +362,7 @@ describe("a refresh that the issuer refuses", () => {
       .agent({ login: undefined })
       .token(scene.mcp.url)
       .catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: "login_required", class: "auth", hint: `agentauth login ${scene.mcp.url}` });
+    expect(error).toMatchObject({ code: "login_required", class: "auth", remedy: loginAt(scene.mcp.url) });
     expect(await stored(scene)).toEqual({
       ...before,
       generation: (before?.generation ?? 0) + 1,
@@ -388,7 +389,7 @@ describe("a refresh that the issuer refuses", () => {
     await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
     await expect(agent.token(scene.mcp.url, { scope: "a" })).rejects.toMatchObject({
       code: "login_required",
-      hint: `agentauth login ${scene.mcp.url} --scope a`,
+      remedy: loginAt(scene.mcp.url, { scope: "a" }),
     });
   });
 
@@ -429,7 +430,7 @@ describe("a refresh that the issuer refuses", () => {
     await expect(scene.agent({ login: undefined, profile: "work" }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
       message: expect.stringContaining("(profile work)"),
-      hint: `agentauth login ${scene.mcp.url} --profile work`,
+      remedy: loginAt(scene.mcp.url, { profile: "work" }),
     });
   });
 });

@@ -19,14 +19,14 @@ async function namedScene() {
   return { ...scene, ...names, agent };
 }
 
-const isRefused = (words: string, hint?: string) =>
+const isRefused = (words: string, option?: string) =>
   expect.objectContaining({
     code: "bad_address",
     class: "refused",
     message: expect.stringContaining(words),
-    ...(hint !== undefined && { hint: expect.stringContaining(hint) }),
+    ...(option !== undefined && { remedy: { action: "allow", option } }),
   });
-const FLAG = "--allow-private-network";
+const OPTION = "allowPrivateNetwork";
 
 /** The requests that reached the issuer. */
 const ofIssuer = ({ log }: Pick<Scene, "log">) => log.filter((line) => line.startsWith("as "));
@@ -55,7 +55,7 @@ describe("a server elsewhere", () => {
     async (at) => {
       const { agent, url, zone, ...scene } = await namedScene();
       zone["as.test"] = [PUBLIC, at];
-      expect(await rejection(agent().token(url))).toEqual(isRefused(`the host "as.test" ("${at}") leads`, FLAG));
+      expect(await rejection(agent().token(url))).toEqual(isRefused(`the host "as.test" ("${at}") leads`, OPTION));
       expect(ofIssuer(scene)).toEqual([]);
       expect(scene.login.opened).toEqual([]);
       expect((await agent({ allowPrivateNetwork: true }).token(url)).value).toBe("access-as-1");
@@ -85,8 +85,8 @@ describe("a server elsewhere", () => {
   ];
   it.each(FIELDS)("is refused where its issuer's %s is an address of our network, written as such", async (field) => {
     for (const [address, hint] of [
-      ["https://10.0.0.7/x", FLAG],
-      ["https://0x7f.1/x", FLAG],
+      ["https://10.0.0.7/x", OPTION],
+      ["https://0x7f.1/x", OPTION],
       ["https://[::ffff:a9fe:a9fe]/x", undefined],
       ["https://metadata.google.internal/x", undefined],
     ] as const) {
@@ -110,7 +110,7 @@ describe("a server elsewhere", () => {
     place("https://inner.test", issuer.origin);
     zone["inner.test"] = ["10.0.0.7"];
     const client = agent({ allowCrossOriginEndpoints: true });
-    expect(await rejection(ask(client, url))).toEqual(isRefused('the host "inner.test" ("10.0.0.7")', FLAG));
+    expect(await rejection(ask(client, url))).toEqual(isRefused('the host "inner.test" ("10.0.0.7")', OPTION));
     expect(scene.log).not.toContain(`as POST /pool${path}`);
   });
 
@@ -118,7 +118,7 @@ describe("a server elsewhere", () => {
     const { agent, url, mcp } = await namedScene();
     mcp.challenge = 'Bearer resource_metadata="https://10.0.0.7/prm"';
     const { error, trace } = await agent({ allowCrossOriginMetadata: true }).discover(url);
-    expect(error).toEqual(isRefused('resource_metadata "https://10.0.0.7/prm"', FLAG));
+    expect(error).toEqual(isRefused('resource_metadata "https://10.0.0.7/prm"', OPTION));
     expect(trace.at(-1)).toMatchObject({
       step: "resource metadata",
       url: "https://10.0.0.7/prm",
@@ -131,7 +131,7 @@ describe("a server elsewhere", () => {
     const { agent, url, zone } = await namedScene();
     zone["as.test"] = ["10.0.0.7"];
     const { error, trace } = await agent().discover(url);
-    expect(error).toEqual(isRefused('the host "as.test" ("10.0.0.7")', FLAG));
+    expect(error).toEqual(isRefused('the host "as.test" ("10.0.0.7")', OPTION));
     expect(trace.at(-1)).toMatchObject({
       step: "server metadata",
       used: false,
@@ -152,7 +152,7 @@ describe("a server elsewhere", () => {
       zone["as.test"] = ["10.0.0.7"];
       return { json: mcp.metadata };
     };
-    expect(await rejection(agent().token(url))).toEqual(isRefused('"as.test" ("10.0.0.7")', FLAG));
+    expect(await rejection(agent().token(url))).toEqual(isRefused('"as.test" ("10.0.0.7")', OPTION));
   });
 
   it("is refused itself where it is a metadata service", async () => {
@@ -182,7 +182,7 @@ describe("a server whose name leads into our network", () => {
     expect((await agent().login(url)).issuer).toBe("https://10.0.0.7/pool");
     zone["as.test"] = ["127.0.0.1"];
     mcp.metadata["authorization_servers"] = [`${ISSUER}/pool`];
-    expect(await rejection(agent().login(url))).toEqual(isRefused("leads to this machine", FLAG));
+    expect(await rejection(agent().login(url))).toEqual(isRefused("leads to this machine", OPTION));
   });
 });
 
@@ -222,7 +222,7 @@ describe("a lifted rule", () => {
     expect((await agent().login(url)).value).toBe("access-as-3");
     expect((await agent().discover(url)).error).toBeUndefined();
     expect(await agent().logout(url)).toEqual({ removed: true, revoked: true });
-    expect(await rejection(agent().token(url))).toEqual(isRefused('"as.test"', FLAG));
+    expect(await rejection(agent().token(url))).toEqual(isRefused('"as.test"', OPTION));
   });
 
   it("is remembered for that issuer only", async () => {
@@ -232,7 +232,7 @@ describe("a lifted rule", () => {
     zone["other.test"] = ["10.0.0.8"];
     other.metadata = JSON.parse(JSON.stringify(other.metadata).replaceAll(other.origin, "https://other.test"));
     mcp.metadata["authorization_servers"] = ["https://other.test/pool"];
-    expect(await rejection(agent().login(url))).toEqual(isRefused('"other.test" ("10.0.0.8")', FLAG));
+    expect(await rejection(agent().login(url))).toEqual(isRefused('"other.test" ("10.0.0.8")', OPTION));
     const signedIn = await agent({ allowPrivateNetwork: true }).login(url);
     expect(signedIn.issuer).toBe("https://other.test/pool");
   });
@@ -243,7 +243,7 @@ describe("a lifted rule", () => {
     expect((await store.list())[0]?.overrides).toEqual([]);
     zone["as.test"] = ["10.0.0.7"];
     const asked = ofIssuer(scene).length;
-    expect(await rejection(agent().token(url, { forceRefresh: true }))).toEqual(isRefused('"as.test"', FLAG));
+    expect(await rejection(agent().token(url, { forceRefresh: true }))).toEqual(isRefused('"as.test"', OPTION));
     expect(ofIssuer(scene)).toHaveLength(asked);
     // The session is not lost by it: once the name leads where it did, it goes on.
     zone["as.test"] = [PUBLIC];

@@ -2,12 +2,13 @@ import { describe, expect, it } from "vitest";
 import type { EndpointsPrompt, LoginMethod } from "../../../src/oauth/login/login-method.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { TestLogin } from "../../helpers/login.js";
+import { remedy } from "../../helpers/remedy.js";
 
 const REDIRECT = "http://127.0.0.1:49152/callback";
 const REFUSAL = {
   code: "bad_server_metadata",
   class: "refused",
-  hint: expect.stringContaining("--allow-cross-origin-endpoints"),
+  remedy: remedy({ action: "allow", option: "allowCrossOriginEndpoints" }),
 };
 
 /** A user who is asked about endpoints and gives the same answer each time. */

@@ -8,6 +8,7 @@ import { compile, startChild } from "../../helpers/child.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { type Scene, startScene, TestMcp } from "../../helpers/issuer.js";
 import { TestLogin } from "../../helpers/login.js";
+import { loginAt, remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
 import type { AgentJob } from "../agent-driver.js";
@@ -144,7 +145,11 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
     for (const minute of [0, 1, 2, 3, 4]) {
       const error = await person.agent.token(mcp.url).catch((thrown: unknown) => thrown as Error & { hint?: string });
-      expect(error).toMatchObject({ code: "access_denied", hint: `to be asked again: agentauth login ${mcp.url}` });
+      expect(error).toMatchObject({
+        code: "access_denied",
+        hint: "log in to be asked again",
+        remedy: loginAt(mcp.url),
+      });
       const { message } = error as Error;
       expect(message).toMatch(/failed \d+ s ago: the login failed with "access_denied": they said no$/);
       const ago = Number(/failed (\d+) s/.exec(message)?.[1]);
@@ -361,7 +366,7 @@ describe("accounts", () => {
       code: "account_ambiguous",
       class: "usage",
       message: expect.stringMatching(/"ann", "bob"/),
-      hint: "name one with --account-hint",
+      remedy: remedy({ action: "configure", option: "account" }),
     });
     expect(nobody.login.opened).toEqual([]);
     expect((await seat({ loginHint: "bob" }).agent.token(mcp.url)).value).toBe("access-as-2");
@@ -389,7 +394,7 @@ describe("accounts", () => {
     await expect(bob.agent.token(mcp.url)).rejects.toMatchObject({
       code: "login_required",
       message: expect.stringContaining('account "bob"'),
-      hint: `agentauth login ${mcp.url} --account-hint bob`,
+      remedy: loginAt(mcp.url, { account: "bob" }),
     });
   });
 });

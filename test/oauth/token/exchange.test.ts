@@ -6,6 +6,7 @@ import { tokenCall } from "../../../src/oauth/token/token-call.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
+import { loginAt } from "../../helpers/remedy.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS = `${TYPE}access_token`;
@@ -202,7 +203,7 @@ describe("an agent's exchange", () => {
     const wish = { ...AUDIENCE, subjectToken: SUBJECT };
     await expect(scene.agent({ login: undefined }).exchange(mcp.url, wish)).rejects.toMatchObject({
       code: "login_required",
-      hint: expect.stringContaining("--client-id"),
+      remedy: loginAt(mcp.url, { option: "clientId" }),
     });
     const token = await scene.agent({ client, login }).exchange(mcp.url, wish);
     expect(token.value).toBe("exchanged-1");

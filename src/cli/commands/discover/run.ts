@@ -1,4 +1,4 @@
-import { type AgentAuthError, type AgentAuthErrorJson, withHint } from "../../../errors.js";
+import type { AgentAuthError, AgentAuthErrorJson } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
 import { coversServer } from "../../../oauth/discovery/resource.js";
 import type { ResourceMetadata, ServerMetadata } from "../../../oauth/discovery/types.js";
@@ -11,6 +11,7 @@ import { formatOf } from "../../output/chosen-format.js";
 import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
+import { cliHint } from "../../runtime/hints.js";
 
 /** The output of `discover -o json`. */
 interface PrintedDiscovery {
@@ -35,7 +36,7 @@ export async function runDiscover(
   const agent = await context.agent();
   const url = parseMcpUrlArgument(options.url ?? "");
   const { found, trace, error: failure } = await agent.discover(url, { signal: context.signal });
-  const error = failure && withoutDiscoverHint(failure);
+  const error = failure && (context.withHint ?? cliHint)(failure, { command: "discover" });
   const format = formatOf(options, context.settings(), io);
   if (format !== "table" && format !== "plain") {
     const { server = url, resource, issuer } = found ?? {};
@@ -72,12 +73,6 @@ async function printSteps(
   ];
   const rows = facts.map(([name = "", value = ""]) => [name, escapeText(value)]);
   await io.stdout.write(`\n${await tableText(rows, 1)}\n`);
-}
-
-/** The error without the hint to run this command. */
-function withoutDiscoverHint(error: AgentAuthError): AgentAuthError {
-  const hint = error.hint?.split("; ").filter((part) => !part.startsWith("agentauth discover "));
-  return hint === undefined ? error : withHint(error, hint.length === 0 ? undefined : hint.join("; "));
 }
 
 function errorData(

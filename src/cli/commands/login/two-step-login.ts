@@ -15,6 +15,7 @@ import { onFiles } from "../../../store/store-error.js";
 import { loginMethod } from "../../clients/login-method.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
+import { flagText } from "../../runtime/hints.js";
 
 /** How long an authorization server usually waits for the user. */
 const LIFE_MS = 10 * 60 * 1000;
@@ -57,7 +58,7 @@ export async function beginLogin(url: string, options: TokenFlags, context: Comm
       .join(" "),
   };
   const { tokenEndpoint } = login.issuer;
-  const warning = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss });
+  const warning = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss }, flagText);
   if (warning !== undefined) context.io.say(warning);
   if (options.json || options.output === "json") {
     await context.io.stdout.write(`${JSON.stringify(report)}\n`);
@@ -142,9 +143,11 @@ function checkSameLogin(login: ReturnType<typeof decodeLogin>, { id, url, option
   const { accountHint } = options;
   if (accountHint !== undefined && accountHint !== login.account) {
     const whose = login.account === undefined ? "was started without an account" : `is for ${quote(login.account)}`;
-    throw new AgentAuthError("usage", `the login ${quote(id)} ${whose}, not for --account-hint ${quote(accountHint)}`, {
+    const message = `the login ${quote(id)} ${whose}, not for --account-hint ${quote(accountHint)}`;
+    throw new AgentAuthError("usage", message, {
       class: "usage",
-      hint: `leave it out, or start another login: agentauth login ${shellWord(url)} --no-wait --account-hint ${shellWord(accountHint)}`,
+      hint: "leave it out, or start another login",
+      remedy: { action: "login", server: url, account: accountHint },
     });
   }
 }
@@ -164,7 +167,8 @@ function readLogin(text: string, path: string, url: string): ReturnType<typeof d
     if (!(cause instanceof CodecError)) throw cause;
     throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
       class: "store",
-      hint: `start the login again: agentauth login ${shellWord(url)} --no-wait`,
+      hint: "start the login again",
+      remedy: { action: "login", server: url },
       cause,
     });
   }

@@ -93,7 +93,8 @@ function summaryOf(failures: readonly AgentAuthError[], count: number): AgentAut
   const [first] = failures;
   if (first === undefined) return undefined;
   const message = `${failures.length} of ${count} logins could not be removed, the first of them: ${first.message}`;
-  return new AgentAuthError(first.code, message, { class: first.class, hint: first.hint, cause: first });
+  const { code, class: kind, hint, remedy } = first;
+  return new AgentAuthError(code, message, { class: kind, hint, remedy, cause: first });
 }
 
 /** A short reason; an unexpected error is an error response of the issuer. */

@@ -3,13 +3,13 @@ import { networkError } from "../../../http/network-error.js";
 import { runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
-import { loginRequired } from "../../../oauth/login/login-command.js";
+import { loginRequired } from "../../../oauth/login/login-required.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { diagnosed } from "../../runtime/hints.js";
+import { cliHint, diagnosed } from "../../runtime/hints.js";
 import type { ProxyFlags } from "./options.js";
 
 /** `mcp proxy`: connects a host that speaks over standard input and output to a server that requires a token. */
@@ -57,19 +57,19 @@ async function fetchOf(url: string, options: ProxyFlags, context: CommandContext
     server: parseMcpUrl(url).resource,
     account: options.accountHint,
   };
-  const withFlags = context.withGivenFlags ?? ((error) => error);
+  const withHint = context.withHint ?? cliHint;
   return async (input, init) => {
     const endsSession = init?.method === "DELETE";
     const response = await send(endsSession ? withoutLogin : agent, options.scope, input, init).catch(
       (error: unknown) => {
-        throw init?.signal?.aborted ? error : withFlags(diagnosed(networkError(error, url)));
+        throw init?.signal?.aborted ? error : diagnosed(withHint(networkError(error, url)));
       },
     );
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
     // With a machine grant, the server's own message is more useful.
     if (response.status !== 401 || options.grant !== undefined) return response;
     await response.body?.cancel().catch(() => undefined);
-    throw withFlags(loginRequired(key, "the server rejected the token (HTTP 401)"));
+    throw withHint(loginRequired(key, "the server rejected the token (HTTP 401)"));
   };
 }
 

@@ -5,11 +5,12 @@ import type { TokenFlags } from "../../../../src/cli/flags/agent.js";
 import type { MemoryIoOptions } from "../../../../src/cli/io/io.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { type Scene, startScene, type TestIssuer } from "../../../helpers/issuer.js";
+import { remedy } from "../../../helpers/remedy.js";
 import { startRun } from "../../run-support.js";
 
 /** A browser that goes where the address leads. */
 const BROWSER = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
-const REFUSAL = { class: "refused", hint: expect.stringContaining("--allow-cross-origin-endpoints") };
+const REFUSAL = { class: "refused", remedy: remedy({ action: "allow", option: "allowCrossOriginEndpoints" }) };
 
 let scene: Scene;
 let other: TestIssuer;

@@ -5,6 +5,7 @@ import { sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { AccessToken } from "../../../../src/oauth/grant/access-token.js";
 import { madeGrant } from "../../../helpers/grant.js";
+import { loginAt } from "../../../helpers/remedy.js";
 import { type Answer, startServer, until } from "../../../helpers/server.js";
 import { failureOf, memoryContext } from "./support.js";
 
@@ -60,7 +61,7 @@ describe("an answer's status", () => {
 
   it("names the command that helps, the wait that is asked for, and the id of the request", async () => {
     const refused = await answered((response) => response.writeHead(401).end());
-    expect(refused.error).toMatchObject({ hint: `agentauth login ${refused.origin}/mcp` });
+    expect(refused.error).toMatchObject({ remedy: loginAt(`${refused.origin}/mcp`) });
     const headers = { "retry-after": "7", "x-request-id": "r1" };
     const busy = await answered((response) => response.writeHead(503, headers).end());
     expect(busy.error).toMatchObject({ hint: "call again in 7 s, as the server asks", requestId: "r1" });

@@ -1,0 +1,274 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { cliHint, flagText, type HintContext } from "../../../src/cli/runtime/hints.js";
+import {
+  AgentAuthError,
+  type ConfigureOption,
+  type ErrorClass,
+  type PolicyOption,
+  type Remedy,
+} from "../../../src/errors.js";
+import { LOGIN_HINT } from "../../../src/oauth/login/login-required.js";
+
+const SERVER = "https://mcp.example/mcp";
+const STRANGE = ["a; touch x #", "$(touch x)", "it's", "two words", "`id`", 'a"b', "\u202etxt"];
+
+interface Given {
+  code?: string;
+  kind?: ErrorClass;
+  hint?: string;
+}
+
+function hintOf(remedy: Remedy | undefined, { code = "x", kind = "auth", hint }: Given = {}, context?: HintContext) {
+  return cliHint(new AgentAuthError(code, "m", { class: kind, hint, remedy }), context).hint;
+}
+
+const trusting = (flag: string) => `if you trust this server, ${flag} lifts this rule for it`;
+
+const ALLOW: Readonly<Record<PolicyOption, string>> = {
+  allowCrossOriginEndpoints: trusting("--allow-cross-origin-endpoints"),
+  allowCrossOriginMetadata: trusting("--allow-cross-origin-metadata"),
+  allowMissingPkceMetadata: trusting("--allow-missing-pkce-metadata"),
+  allowNonLoopback: "use 127.0.0.1, or give --allow-non-loopback",
+  allowPrivateNetwork: trusting("--allow-private-network"),
+  dpop: trusting("--dpop auto"),
+  legacyDiscovery:
+    "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
+};
+
+const GIVE = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
+
+type Case = Given & {
+  expected: string;
+  about?: { value?: string; clientId?: string; also?: "idp" | "privateKey"; profile?: string };
+};
+
+/** Each option in each of its uses; the compiler misses an option that has none. */
+const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
+  account: [
+    { kind: "usage", hint: "name one", expected: "name one with --account-hint" },
+    {
+      kind: "store",
+      hint: "move it away: mv a b",
+      expected: "name the account with --account-hint, or move it away: mv a b",
+    },
+  ],
+  apiToken: [
+    { code: "not_authenticated", hint: "give an API token", expected: `give an API token: ${GIVE}` },
+    { code: "bad_authtoken", hint: "give one", expected: `the API token is wrong or has expired; ${GIVE}` },
+    { code: "http_error", hint: "give a valid API token", expected: `give a valid API token: ${GIVE}` },
+  ],
+  assertion: [
+    { hint: "the assertion has to be current", expected: "the assertion has to be current: --assertion-file <file>" },
+  ],
+  browser: [{ expected: "give --browser a program and its arguments; the address is added as the last one" }],
+  ca: [{ expected: "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does" }],
+  clientCertificate: [
+    {
+      expected:
+        "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",
+    },
+  ],
+  clientId: [
+    {
+      code: "invalid_client",
+      about: { clientId: "c 1" },
+      expected: 'check --client-id "c 1"; the issuer may want it to prove itself, by a secret or a key',
+    },
+    {
+      code: "issuer_changed",
+      about: { clientId: "c 1" },
+      expected:
+        "use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget 'c 1'",
+    },
+    {
+      code: "no_registration",
+      expected:
+        "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url",
+    },
+    {
+      code: "unauthorized_client",
+      hint: "it must be allowed",
+      expected: "it must be allowed; --client-id names another one",
+    },
+  ],
+  clientSecret: [
+    {
+      code: "invalid_client",
+      about: { clientId: "c1" },
+      expected: 'check --client-id "c1", and its secret in AGENTAUTH_CLIENT_SECRET or --client-secret-file',
+    },
+    {
+      code: "invalid_client",
+      about: { clientId: "c1", also: "idp" },
+      expected:
+        'check both clients: --client-id "c1", and its secret in AGENTAUTH_CLIENT_SECRET or --client-secret-file; and --idp-client-id with AGENTAUTH_IDP_CLIENT_SECRET',
+    },
+    {
+      code: "usage",
+      about: { also: "privateKey" },
+      expected: "give its secret in AGENTAUTH_CLIENT_SECRET, or its key with --private-key <file>",
+    },
+    {
+      code: "usage",
+      expected: "--client-id, and give it in AGENTAUTH_CLIENT_SECRET or with --client-secret-file <file>",
+    },
+  ],
+  flow: [
+    { code: "login_required", expected: "run the command in a terminal, or sign in with --flow device" },
+    { code: "no_device_flow", expected: "use --flow browser, or --flow paste where no browser can reach this machine" },
+    { code: "usage", expected: "sign in without a listener: --flow paste or --flow device" },
+  ],
+  idToken: [
+    {
+      hint: "sign in again, and give its new id token",
+      expected: "sign in again, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
+    },
+  ],
+  idpTokenEndpoint: [{ code: "usage", expected: "--idp-token-endpoint <url>" }],
+  issuer: [
+    {
+      code: "wrong_audience",
+      expected: "have it issued for this issuer; if it is for another one, check the MCP server and --issuer",
+    },
+    { code: "issuer_mismatch", expected: "check --issuer, AGENTAUTH_ISSUER or the issuer of the profile" },
+    {
+      code: "issuer_unbound",
+      about: { value: "https://as.example/a'b", profile: "default" },
+      expected:
+        "if this is the issuer of the client, add --issuer 'https://as.example/a'\\''b' (or set it for the profile: agentauth config set issuer 'https://as.example/a'\\''b'); --trust-named-issuer takes whatever the server names, once",
+    },
+    {
+      code: "issuer_unbound",
+      about: { value: `https://as.example/${"a".repeat(500)}`, profile: "my work" },
+      expected:
+        "if this is the issuer of the client, add --issuer <url> (or set it for the profile: agentauth config set issuer <url> --profile 'my work'); --trust-named-issuer takes whatever the server names, once",
+    },
+  ],
+  maxPages: [{ expected: "begin further on with --offset <n>, or take larger pages with --page-size <n>" }],
+  pageSize: [{ hint: "ask for smaller pages", expected: "ask for smaller pages with --page-size <n>" }],
+  privateKey: [
+    {
+      code: "invalid_client",
+      about: { clientId: "c1" },
+      expected:
+        'check --client-id "c1", and that the issuer knows the public half of --private-key, with its --key-id if it has one',
+    },
+    { code: "usage", expected: "--client-id, and give it with --private-key <file>" },
+  ],
+  redirectPort: [
+    { hint: "end the program, or choose another", expected: "end the program, or choose another with --redirect-port" },
+  ],
+  resource: [{ hint: "no token for it", expected: "no token for it; --resource <uri> names it in another way" }],
+  scope: [
+    {
+      hint: "ask for scopes that the issuer gives this client",
+      expected: "ask for scopes that the issuer gives this client: --scope <scopes>",
+    },
+  ],
+};
+
+describe("the hint for a remedy", () => {
+  it.each(Object.entries(ALLOW))("that is to allow %s", (option, expected) => {
+    expect(hintOf({ action: "allow", option: option as PolicyOption }, { hint: "in words of the SDK" })).toBe(expected);
+  });
+
+  it.each(Object.entries(CONFIGURE).flatMap(([option, cases]) => cases.map((one) => [option, one.code, one] as const)))(
+    "that is to configure %s (%s)",
+    (option, _code, { about, expected, ...given }) => {
+      expect(hintOf({ action: "configure", option: option as ConfigureOption, ...about }, given)).toBe(expected);
+    },
+  );
+
+  it("that is a token of a machine grant", () => {
+    const none = { action: "token" } as const;
+    const named = { action: "token", grant: "client_credentials" } as const;
+    expect(hintOf(named, { kind: "usage" })).toBe(
+      "a token comes by: agentauth token <mcp_url> --grant client-credentials",
+    );
+    expect(hintOf(none, { kind: "usage" })).toBe("a token comes by: agentauth token <mcp_url> --grant <grant>");
+    expect(hintOf(none)).toBe("agentauth token <mcp_url> with the same flags gets one");
+  });
+
+  it("that is to inspect something", () => {
+    const discovery = { action: "inspect", subject: "discovery" } as const;
+    const grants = { action: "inspect", subject: "grants" } as const;
+    expect(hintOf(discovery)).toBe("agentauth discover shows every address that was asked");
+    expect(hintOf(grants, { hint: "it does not do this" })).toBe(
+      "it does not do this; agentauth discover <mcp_url> shows which grants it names",
+    );
+    expect(hintOf({ action: "inspect", subject: "logins" })).toBe("agentauth status tells where they should be");
+    expect(hintOf({ action: "inspect", subject: "clock" })).toBe(
+      "agentauth doctor tells whether the clock of this machine is right",
+    );
+  });
+
+  it("that is a login is the command, after what the error says beside it", () => {
+    const login = { action: "login", server: SERVER } as const;
+    expect(hintOf(login, { hint: LOGIN_HINT })).toBe(`agentauth login ${SERVER}`);
+    expect(hintOf(login)).toBe(`agentauth login ${SERVER}`);
+    expect(hintOf(login, { hint: "wait a minute" })).toBe(`wait a minute: agentauth login ${SERVER}`);
+  });
+
+  it("does not name the command that ran", () => {
+    const discover = { command: "discover" };
+    expect(hintOf({ action: "inspect", subject: "discovery" }, { hint: "discover()" }, discover)).toBeUndefined();
+    expect(hintOf({ action: "allow", option: "legacyDiscovery" }, {}, discover)).toBe(
+      "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery",
+    );
+  });
+
+  it.each<Remedy>([{ action: "retry" }, { action: "resume", offset: 3 }])(
+    "is what the error says, for %j",
+    (remedy) => {
+      expect(hintOf(remedy, { hint: "call again later" })).toBe("call again later");
+      expect(hintOf(remedy, { code: "timeout" })).toMatch(/--timeout/);
+      expect(hintOf(remedy)).toBeUndefined();
+    },
+  );
+
+  it("is what the error says, for a remedy that this version does not know", () => {
+    for (const option of ["other", "constructor"]) {
+      expect(hintOf({ action: "configure", option } as unknown as Remedy, { hint: "as it says" })).toBe("as it says");
+    }
+    expect(hintOf({ action: "other" } as unknown as Remedy, { hint: "as it says" })).toBe("as it says");
+  });
+
+  it("takes the place of the remedy, so that nothing makes another one from it", () => {
+    const error = cliHint(
+      new AgentAuthError("login_required", "m", { class: "auth", remedy: { action: "login", server: SERVER } }),
+    );
+    expect(error.remedy).toBeUndefined();
+    expect(cliHint(error, { isForAgent: true })).toBe(error);
+  });
+});
+
+describe("an option of the SDK", () => {
+  it("has the name of its flag, and its value as one word of a shell", () => {
+    expect(flagText("sameOriginEndpoints")).toBe("--same-origin-endpoints");
+    expect(flagText("redirectHost", "localhost")).toBe("--redirect-host localhost");
+    expect(flagText("profile", "it's me")).toBe("--profile 'it'\\''s me'");
+  });
+});
+
+/** What a shell makes of a command: its words. */
+function words(command: string | undefined): string[] {
+  const program = `agentauth() { for word in "$@"; do printf '%s\\n' "$word"; done; }; ${command}`;
+  return execFileSync("sh", ["-c", program], { encoding: "utf8" }).trimEnd().split("\n");
+}
+
+describe.skipIf(process.platform === "win32")("the command that signs in", () => {
+  const login = { action: "login", server: SERVER } as const;
+
+  it.each(STRANGE)("is for the profile and the account that are named, and for the shell one word: %j", (name) => {
+    expect(words(hintOf({ ...login, profile: name }))).toEqual(["login", SERVER, "--profile", name]);
+    expect(words(hintOf({ ...login, account: name }))).toEqual(["login", SERVER, "--account-hint", name]);
+  });
+
+  it("has scopes as one word, and none that read as a command", () => {
+    expect(words(hintOf({ ...login, scope: "a files:read" }))).toEqual(["login", SERVER, "--scope", "a files:read"]);
+    for (const scope of ["a $(touch)", "$(id)", "`id`", "a;id", "a'b", "--help", "a|id"]) {
+      expect(words(hintOf({ ...login, scope }))).toEqual(["login", SERVER]);
+    }
+  });
+});
