@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { isLoopbackHost } from "./address.js";
+import { bareHost, isLoopbackHost } from "./address.js";
 
 /**
  * The class of an address: on this machine, in a private network, public; or `forbidden`, where nothing is ever sent:
@@ -45,10 +45,7 @@ const LOCAL_NAT64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("64:ff9b:1::"), 48
  * @returns undefined for a name, which has to be looked up
  */
 export function classifyHost(host: string): AddressClass | undefined {
-  const bare = host
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/\.$/, "")
-    .toLowerCase();
+  const bare = bareHost(host);
   if (ipaddr.isValid(bare)) return classifyAddress(ipaddr.parse(bare));
   if (isLoopbackHost(bare)) return "loopback";
   return METADATA_NAMES.test(bare) ? "forbidden" : undefined;

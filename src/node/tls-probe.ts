@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { withoutBrackets } from "../http/address.js";
 import type { ClientCertificate } from "./client-certificate.js";
 
 /** How the probed server is reached. */
@@ -59,7 +60,7 @@ export async function probeTls(url: URL, options: TlsProbeOptions, forAlert: boo
 
 function handshake(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
   const { ca, clientCertificate, lookup } = options;
-  const host = bare(url.hostname);
+  const host = withoutBrackets(url.hostname);
   return connect({
     ...(socket ? { socket } : { host, port: Number(url.port || 443) }),
     ...(isIP(host) === 0 && { servername: host }),
@@ -70,10 +71,6 @@ function handshake(url: URL, socket: Socket | undefined, options: TlsProbeOption
     // The untrusted certificate is what the probe is for. The connection carries no data and is closed at once.
     rejectUnauthorized: false,
   });
-}
-
-function bare(hostname: string): string {
-  return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
 function inspect(socket: TLSSocket, forAlert: boolean, signal: AbortSignal): Promise<TlsProbe | undefined> {
@@ -138,7 +135,7 @@ function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, s
   const connectRequest = request({
     ...(proxySocket
       ? { createConnection: () => proxySocket }
-      : { host: bare(proxy.hostname), port: Number(proxy.port || 80) }),
+      : { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),
     method: "CONNECT",
     path: target,
     headers: { host: target, ...(credentials !== ":" && { "proxy-authorization": basic }) },
