@@ -25,7 +25,7 @@ export async function readText(response: Response, url: string, cap: number, str
   const coding = response.headers.get("content-encoding");
   if (coding?.includes(",")) {
     await cancel(response);
-    throw refusal("bad_content_type", `the answer is compressed more than once (content-encoding ${quote(coding)})`, {
+    throw refusal("bad_content_type", `the response is compressed more than once (content-encoding ${quote(coding)})`, {
       response,
       url,
     });
@@ -105,7 +105,7 @@ export async function cancel(response: Response): Promise<void> {
 }
 
 function tooLarge(response: Response, url: string, cap: number): AgentAuthError {
-  return refusal("body_too_large", `the answer is larger than ${cap} bytes`, {
+  return refusal("body_too_large", `the response is larger than ${cap} bytes`, {
     response,
     url,
     hint: "ask for smaller pages",

@@ -20,6 +20,11 @@ export function refused(code: string, { field, value, from, rule, override }: Co
   const shown = value === undefined ? "is missing and" : `${quote(value)}`;
   return new AgentAuthError(code, `${field} ${shown} (from ${quote(from)}) ${rule}`, {
     class: "refused",
-    hint: override === undefined ? undefined : `if you trust this server, ${override} lifts this rule for it`,
+    hint: overrideHint(override),
   });
+}
+
+/** The hint that names the flag which disables a check, where there is one. */
+export function overrideHint(override: string | undefined): string | undefined {
+  return override && `if you trust this server, ${override} disables this check for it`;
 }

@@ -28,9 +28,9 @@ export function commandWords(command: string): string[] {
   }
   if (word !== undefined) words.push(word);
   if (inside === undefined && words[0] !== "") return words;
-  const reason = inside === undefined ? "has an empty program name" : `has a ${inside} without its end`;
+  const reason = inside === undefined ? "has an empty program name" : `has an unterminated ${inside}`;
   throw new AgentAuthError("usage", `the browser command ${quote(command)} ${reason}`, {
     class: "usage",
-    hint: "give --browser a program and its arguments; the address is added as the last one",
+    hint: "pass --browser a program and its arguments; the address is added as the last one",
   });
 }

@@ -77,6 +77,6 @@ export function isTerminal(input: PasteInput): boolean {
 function endedError(): AgentAuthError {
   return new AgentAuthError("login_required", "the input ended before the redirect address was pasted", {
     class: "auth",
-    hint: "run the command in a terminal, or sign in with --flow device",
+    hint: "run the command in a terminal, or log in with --flow device",
   });
 }

@@ -75,7 +75,7 @@ function containerHint(redirectUri: string): string[] {
   return [
     `This looks like a container. A browser outside reaches ${redirectUri} only when the container shares the host's ` +
       `network (such as docker run --network host) or port ${portOf(redirectUri)} is forwarded to its loopback.`,
-    "Otherwise sign in with --flow paste or --flow device.",
+    "Otherwise log in with --flow paste or --flow device.",
   ];
 }
 

@@ -99,6 +99,6 @@ export class TerminalSession implements LoginSession {
 function noInputError(): AgentAuthError {
   return new AgentAuthError("login_required", "there is no terminal to paste the redirect address into", {
     class: "auth",
-    hint: "run the command in a terminal, or sign in with --flow device",
+    hint: "run the command in a terminal, or log in with --flow device",
   });
 }

@@ -5,7 +5,7 @@ import { isJsonObject } from "../http/strict-json.js";
 
 const MAX_DEPTH = 8;
 
-/** Whether a request had no answer in time. */
+/** Whether a request had no response in time. */
 export function isLate(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }

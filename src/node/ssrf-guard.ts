@@ -10,6 +10,7 @@ import {
   policyFor,
   ruleOf,
 } from "../http/address-class.js";
+import { overrideHint } from "../http/refuse.js";
 import { quote } from "../redact.js";
 
 /** An address of a name. */
@@ -115,8 +116,5 @@ function rebindingError(hostname: string, address: string): AgentAuthError {
 }
 
 function refusal(message: string, override: string | undefined): AgentAuthError {
-  return new AgentAuthError("bad_address", message, {
-    class: "refused",
-    hint: override === undefined ? undefined : `if you trust this server, ${override} lifts this rule for it`,
-  });
+  return new AgentAuthError("bad_address", message, { class: "refused", hint: overrideHint(override) });
 }

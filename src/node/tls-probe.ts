@@ -142,7 +142,7 @@ function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, s
     agent: false,
   });
   // Not the signal option of the request: it would destroy the tunnel that TLS runs in.
-  const stop = () => void connectRequest.destroy(new Error("no answer in time"));
+  const stop = () => void connectRequest.destroy(new Error("no response in time"));
   signal.addEventListener("abort", stop, { once: true });
   return new Promise<Socket>((resolve, reject) => {
     connectRequest.on("error", reject);

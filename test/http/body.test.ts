@@ -38,7 +38,7 @@ describe("a body larger than the cap", () => {
     }, options);
     const error = (await rejection(send())) as AgentAuthError;
     expect(error).toMatchObject({ code: "body_too_large", class: "refused", retryable: false, status: 200 });
-    expect(error.message).toBe(`${server.origin}/api/v1/device: the answer is larger than 1000 bytes`);
+    expect(error.message).toBe(`${server.origin}/api/v1/device: the response is larger than 1000 bytes`);
     await until(() => isClosed);
     expect(server.requests).toHaveLength(1);
   });

@@ -302,7 +302,7 @@ describe("the timeout of an attempt", () => {
     );
     const error = await rejection(send());
     expect(error).toMatchObject({ code: "timeout", class: "unavailable", retryable: true });
-    expect((error as Error).message).toMatch(/^127\.0\.0\.1:\d+: no complete answer in 0\.06 s$/);
+    expect((error as Error).message).toMatch(/^127\.0\.0\.1:\d+: no complete response in 0\.06 s$/);
     expect(codes).toEqual(["timeout", "timeout"]);
   });
 
@@ -333,7 +333,7 @@ describe("the deadline of a call", () => {
     );
     const error = (await rejection(send())) as AgentAuthError;
     expect(error).toMatchObject({ code: "timeout", class: "unavailable" });
-    expect(error.message).toMatch(/no complete answer in 1\.5 s, retries included$/);
+    expect(error.message).toMatch(/no complete response in 1\.5 s, retries included$/);
     expect(server.requests).toHaveLength(2);
   });
 

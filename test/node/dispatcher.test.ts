@@ -56,7 +56,7 @@ describe("a failure on the way is told apart, for lists and for tokens alike", (
       "a server that says nothing",
       "timeout",
       async () => [(await startSocketServer(() => undefined)).origin],
-      /no (?:complete )?answer in 0\.3 s/,
+      /no (?:complete )?response in 0\.3 s/,
     ],
     [
       "a certificate that is not trusted",

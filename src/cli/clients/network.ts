@@ -185,7 +185,7 @@ function readAuthorities(path: string): string {
   } catch (cause) {
     throw badAuthorities(path, "cannot be read", cause);
   }
-  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(path, "holds no PEM certificate");
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(path, "contains no PEM certificate");
   return text;
 }
 

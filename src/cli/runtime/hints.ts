@@ -9,7 +9,7 @@ const IN_FLAGS: Readonly<Record<string, string>> = {
   "the API token is wrong or has expired; give a valid one": `the API token is wrong or has expired; ${GIVE_TOKEN}`,
   "a certificate of your own authority is trusted through NODE_EXTRA_CA_CERTS":
     "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
-  "give a client certificate that the server accepts":
+  "use a client certificate that the server accepts":
     "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",
   "ask for smaller pages": "ask for smaller pages with --page-size <n>",
   "allow more with maxPages": "begin further on with --offset <n>, or take larger pages with --page-size <n>",

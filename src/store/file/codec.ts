@@ -140,7 +140,7 @@ function decode(text: string, kind: string): Members {
   if (members["schema"] !== SCHEMA) {
     throw new CodecError(`its schema is ${quote(members["schema"])}, and this version reads ${SCHEMA}`);
   }
-  if (members["kind"] !== kind) throw new CodecError(`it holds no ${kind}`);
+  if (members["kind"] !== kind) throw new CodecError(`it contains no ${kind}`);
   return members;
 }
 

@@ -160,7 +160,7 @@ function unusable(path: string, cause: unknown): unknown {
   if (!(cause instanceof CipherError)) return cause;
   return new AgentAuthError("login_required", `the file ${path} cannot be opened: ${cause.message}`, {
     class: "auth",
-    hint: `move it away, then sign in again: ${aside}`,
+    hint: `move it away, then log in again: ${aside}`,
     cause,
   });
 }

@@ -29,7 +29,7 @@ export const KEYCHAIN_TIMEOUT = 10_000;
 const SERVICE = "agentauth";
 const PACKAGE = "@napi-rs/keyring";
 const VERSION = "2.1.2";
-const WITHOUT = "or keep logins in files that only you can read: AGENTAUTH_STORE=file";
+const WITHOUT = "or store logins in files that only you can read: AGENTAUTH_STORE=file";
 
 /**
  * The entry of this account in the macOS Keychain, the Windows Credential Manager or the Secret Service of Linux.
@@ -80,7 +80,7 @@ function findPackage(): string {
 }
 
 function install(what: string): string {
-  return `npm install ${what} (with --global where agentauth is installed so)`;
+  return `npm install ${what} (with --global if agentauth is installed globally)`;
 }
 
 /** A program that only has Node inside, such as one made with Electron, would start itself again. */
@@ -97,10 +97,10 @@ function failureOf(reply: Failure, timeout: number): AgentAuthError {
       return storeError(
         `the keychain did not answer within ${timeout / 1000} s`,
         undefined,
-        `unlock it, answer what it asks and run the command again, ${WITHOUT}`,
+        `unlock it, answer its prompt and run the command again, ${WITHOUT}`,
       );
     case "died":
-      return storeError("the keychain could not be asked: the process that asks it ended", undefined, WITHOUT.slice(3));
+      return storeError("the keychain could not be queried: its helper process exited", undefined, WITHOUT.slice(3));
     case "unusable":
       return storeError(
         `the optional package ${PACKAGE} cannot be used: ${quote(reply.message)}`,
@@ -115,11 +115,11 @@ function failureOf(reply: Failure, timeout: number): AgentAuthError {
 /** The package distinguishes these by its messages only. */
 function refusal(message: string): AgentAuthError {
   if (/d-?bus error|org\.freedesktop\.secrets/i.test(message)) {
-    const start = "start a Secret Service, such as gnome-keyring or KWallet, in your session";
+    const start = "start a Secret Service, for example gnome-keyring or KWallet, in your session";
     return storeError(`there is no keychain here: ${quote(message)}`, undefined, `${start}, ${WITHOUT}`);
   }
   if (/no result found/i.test(message)) {
-    const make = "make a default keyring, such as with seahorse, and unlock it";
+    const make = "create a default keyring, for example with seahorse, and unlock it";
     return storeError(`the Secret Service has no keyring: ${quote(message)}`, undefined, `${make}, ${WITHOUT}`);
   }
   if (/platform storage|\b(un)?lock|dismiss|denied|cancell?ed|interaction|passphrase/i.test(message)) {

@@ -102,7 +102,7 @@ function noKey(sealer: string): CipherError {
 
 function outOfReach(answer: KeyAnswer): Error {
   const { failure } = answer as Extract<KeyAnswer, { failure: unknown }>;
-  return storeError(`it is sealed, and its key is out of reach: ${failure.message}`, failure, failure.hint);
+  return storeError(`it is sealed, and its key is not available: ${failure.message}`, failure, failure.hint);
 }
 
 function locationOf(folder: string, fallback: "none" | "file", answer: KeyAnswer | undefined): string {

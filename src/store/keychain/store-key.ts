@@ -71,7 +71,7 @@ async function readOrWrite(keychain: Keychain): Promise<KeyAnswer> {
   }
   // What it gives back is what other processes will have, whatever was written.
   const kept = await read(keychain);
-  return kept ?? { failure: storeError("the keychain took a key and does not give it back", undefined) };
+  return kept ?? { failure: storeError("the keychain accepted a key and does not return it", undefined) };
 }
 
 async function read(keychain: Keychain): Promise<KeyAnswer | undefined> {
@@ -85,5 +85,5 @@ async function read(keychain: Keychain): Promise<KeyAnswer | undefined> {
   const key = Buffer.from(value, "base64url");
   if (key.length === KEY_BYTES && key.toString("base64url") === value) return { cipher: aesGcm(key) };
   const hint = 'remove the entry "store-key …" of agentauth from the keychain, if nothing else needs it';
-  return { failure: storeError("what the keychain has in the place of agentauth's key is no key", undefined, hint) };
+  return { failure: storeError("the keychain's entry for agentauth's key is not a valid key", undefined, hint) };
 }

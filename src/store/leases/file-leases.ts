@@ -219,10 +219,10 @@ class HeldLease implements Lease {
 
 function busy(claim: LockRecord | undefined): AgentAuthError {
   const who = claim
-    ? `process ${claim.holder.pid}, which began ${new Date(claim.at).toISOString()},`
+    ? `process ${claim.holder.pid}, which holds it since ${new Date(claim.at).toISOString()},`
     : "another process";
-  return new AgentAuthError("lease_busy", `${who} is at work on this and does not end`, {
+  return new AgentAuthError("lease_busy", `${who} holds the lock and does not release it`, {
     class: "unavailable",
-    hint: claim ? `if it is stopped, let it go on: kill -CONT ${claim.holder.pid}` : undefined,
+    hint: claim ? `if it is stopped, resume it: kill -CONT ${claim.holder.pid}` : undefined,
   });
 }

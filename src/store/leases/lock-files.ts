@@ -79,7 +79,7 @@ export class LockFiles {
       linkSync(temporary, path);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "EEXIST") return false;
-      throw storeError(`the file ${path} cannot be made`, cause, noLinks((cause as NodeJS.ErrnoException).code));
+      throw storeError(`the file ${path} cannot be created`, cause, noLinks((cause as NodeJS.ErrnoException).code));
     } finally {
       remove(temporary);
     }

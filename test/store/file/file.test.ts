@@ -284,7 +284,7 @@ describe("saving", () => {
     expect(await store.list()).toHaveLength(1);
   });
 
-  it("says which folder cannot be made", async () => {
+  it("names the folder that cannot be created", async () => {
     const { home } = await kept();
     const file = join(home, "a-file");
     writeFileSync(file, "");

@@ -122,9 +122,9 @@ describe("a keychain that cannot be used", () => {
     expect(existsSync(join(at, "asked"))).toBe(false);
   });
 
-  it("says so when the process that asks it ends without a word", async () => {
+  it("says so when its helper process exits without a reply", async () => {
     const { path } = packageWith("getPassword() { process.exit(3); }");
-    expect((await failureOf(osKeychain("store-key 1", { package: path }))).message).toMatch(/the process .* ended$/);
+    expect((await failureOf(osKeychain("store-key 1", { package: path }))).message).toMatch(/helper process exited$/);
   });
 
   it("is given up when its time is over, also where it holds up the whole process, which is ended", async () => {

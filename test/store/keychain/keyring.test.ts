@@ -125,7 +125,7 @@ describe("the keychain", () => {
     const saving = keyringStore(home, { keychain: forgetful }).save(madeGrant(), undefined);
     await expect(saving).rejects.toMatchObject({
       code: "store_failed",
-      message: "the keychain took a key and does not give it back",
+      message: "the keychain accepted a key and does not return it",
     });
     expect(kept(home).size).toBe(0);
   });
@@ -135,7 +135,10 @@ describe("the keychain", () => {
     async (value) => {
       const keychain = fakeKeychain(value);
       const saving = keyringStore(folder(), { keychain }).save(madeGrant(), undefined);
-      await expect(saving).rejects.toMatchObject({ class: "store", message: expect.stringMatching(/is no key$/) });
+      await expect(saving).rejects.toMatchObject({
+        class: "store",
+        message: expect.stringMatching(/is not a valid key$/),
+      });
       expect(keychain.value).toBe(value);
     },
   );
