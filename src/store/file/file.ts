@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { ClientRecord, Grant } from "../../oauth/grant/grant.js";
 import type { GrantKey, GrantStore, Reservation } from "../../oauth/grant/grant-store.js";
@@ -10,7 +10,7 @@ import { onFiles, storeError } from "../store-error.js";
 import { type Cipher, CipherError } from "./cipher.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
 import { fileBindings } from "./file-bindings.js";
-import { checkPrivateFolder, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
+import { checkPrivateFolders, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
 import { VersionedFiles } from "./versioned-files.js";
 
 /** How files are kept. */
@@ -50,7 +50,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   });
 
   const readGrant = async (id: string): Promise<Grant | undefined> => {
-    checkFolders(grants);
+    checkPrivateFolders(grants);
     const stored = generations.read(id);
     return stored && open(stored.text, stored.path, `grant:${id}`, (text) => decodeStored(text, id, stored.generation));
   };
@@ -58,7 +58,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   const reserve = async (key: GrantKey): Promise<Reservation> => {
     const id = grantId(key);
     makePrivateFolder(grants);
-    checkFolders(grants);
+    checkPrivateFolders(grants);
     const before = generations.read(id);
     let reserved = generations.reserve(id, ROOM_BYTES);
     return {
@@ -102,7 +102,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     }),
     remove: onFiles(folder, async (key: GrantKey) => generations.remove(grantId(key))),
     list: onFiles(folder, async (onUnusable: (error: AgentAuthError) => void = () => {}) => {
-      checkFolders(grants);
+      checkPrivateFolders(grants);
       const read = onFiles(folder, readGrant);
       const passOver = (error: unknown) => {
         if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
@@ -115,24 +115,18 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     readClient: onFiles(folder, async (issuer: string, form: string) => {
       const id = digest(issuer, form);
       const path = join(clients, `${id}.json`);
-      checkFolders(clients);
+      checkPrivateFolders(clients);
       const text = readPrivateFile(path);
       return text === undefined ? undefined : open(text, path, `client:${id}`, decodeClient);
     }),
     saveClient: onFiles(folder, async (client: ClientRecord, form: string) => {
       const id = digest(client.issuer, form);
-      checkFolders(clients);
+      checkPrivateFolders(clients);
       writePrivateFile(join(clients, `${id}.json`), await seal(encodeClient(client), `client:${id}`));
     }),
     ...bindings,
     lease: (name, work, options) => leases.run(name, work, options),
   };
-}
-
-/** The folder, and the one above it: a user who can write there can replace it. */
-function checkFolders(path: string): void {
-  checkPrivateFolder(dirname(path), "write");
-  checkPrivateFolder(path);
 }
 
 function grantId({ profile, server, account }: GrantKey): string {

@@ -71,6 +71,22 @@ export function checkPrivateFolder(path: string, against: "read" | "write" = "re
   checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
 }
 
+/** Checks a folder, and the one above it: a user who can write there can replace it. */
+export function checkPrivateFolders(path: string): void {
+  checkPrivateFolder(dirname(path), "write");
+  checkPrivateFolder(path);
+}
+
+/** The names of the files in a folder; none when there is no such folder. */
+export function listFolder(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw storeError(`the folder ${path} cannot be read`, cause);
+  }
+}
+
 /** Windows has neither owners nor modes in this sense. */
 function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
   if (process.getuid === undefined) return;
@@ -137,7 +153,7 @@ function hasForeignName(path: string, fd: number): boolean {
  * @returns its path
  */
 export function reservePrivateFile(path: string, bytes: number): string {
-  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  const temporary = temporaryPath(path);
   try {
     writeSynced(temporary, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
   } catch (cause) {
@@ -172,6 +188,11 @@ export function noLinks(code: string | undefined): string | undefined {
   return "the file system has no hard links; set AGENTAUTH_HOME to a folder on one that has them";
 }
 
+/** A unique path beside a file, for its content before it gets its name. */
+export function temporaryPath(path: string): string {
+  return `${path}.${randomBytes(6).toString("hex")}.tmp`;
+}
+
 /** In place: blocks that were reserved are used again. */
 function writeSynced(path: string, content: string | Buffer, flags: number): void {
   const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600);
@@ -190,7 +211,7 @@ function writeSynced(path: string, content: string | Buffer, flags: number): voi
 export function writePrivateFile(path: string, content: string): void {
   const folder = dirname(path);
   makePrivateFolder(folder);
-  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  const temporary = temporaryPath(path);
   try {
     writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
     renameSync(temporary, path);

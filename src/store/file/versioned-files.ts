@@ -1,7 +1,13 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { storeError } from "../store-error.js";
-import { publishPrivateFile, readPrivateFile, removeFile, reservePrivateFile, syncFolder } from "./private-file.js";
+import {
+  listFolder,
+  publishPrivateFile,
+  readPrivateFile,
+  removeFile,
+  reservePrivateFile,
+  syncFolder,
+} from "./private-file.js";
 
 const NAME = /^([0-9a-f]{40})\.(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;
@@ -41,7 +47,7 @@ export class VersionedFiles {
 
   /** The ids of all records. */
   ids(): string[] {
-    return [...new Set(this.#names().flatMap((name) => NAME.exec(name)?.[1] ?? []))].sort();
+    return [...new Set(listFolder(this.#folder).flatMap((name) => NAME.exec(name)?.[1] ?? []))].sort();
   }
 
   /** The generation that is stored, without reading it. */
@@ -79,7 +85,7 @@ export class VersionedFiles {
 
   /** Removes a record, and whatever is on its way to become one: that first, or it would become one behind our back. */
   remove(id: string): void {
-    for (const name of this.#names()) {
+    for (const name of listFolder(this.#folder)) {
       if (name.startsWith(`${id}.`) && name.endsWith(".tmp")) removeFile(join(this.#folder, name));
     }
     for (let found = this.#of(id); found.length > 0; found = this.#of(id)) {
@@ -91,7 +97,7 @@ export class VersionedFiles {
   /** The generations of a record that are there, the highest first. */
   #of(id: string): number[] {
     for (let look = 1; ; look++) {
-      const found = this.#names().flatMap((name) => {
+      const found = listFolder(this.#folder).flatMap((name) => {
         const parts = NAME.exec(name);
         return parts?.[1] === id ? [Number(parts[2])] : [];
       });
@@ -103,19 +109,10 @@ export class VersionedFiles {
     return join(this.#folder, `${id}.${generation}.json`);
   }
 
-  #names(): string[] {
-    try {
-      return readdirSync(this.#folder);
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw storeError(`the folder ${this.#folder} cannot be read`, cause);
-    }
-  }
-
   /** A process that was killed leaves its temporary file; no save takes this long. */
   #sweep(): void {
     const before = Date.now() - LEFTOVER_MS;
-    for (const name of this.#names()) {
+    for (const name of listFolder(this.#folder)) {
       if (!name.endsWith(".tmp")) continue;
       const stat = statSync(join(this.#folder, name), { throwIfNoEntry: false });
       if (stat && stat.mtimeMs < before) rmSync(join(this.#folder, name), { force: true });

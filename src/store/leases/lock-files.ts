@@ -1,9 +1,8 @@
-import { randomBytes } from "node:crypto";
-import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { checkPrivateFolder, makePrivateFolder, noLinks } from "../file/private-file.js";
+import { checkPrivateFolder, listFolder, makePrivateFolder, noLinks, temporaryPath } from "../file/private-file.js";
 import { storeError } from "../store-error.js";
 import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
 
@@ -73,7 +72,7 @@ export class LockFiles {
     makePrivateFolder(this.#folder);
     checkPrivateFolder(this.#folder);
     const path = this.#path(`${name}.${number}.claim`);
-    const temporary = this.#temporary(name);
+    const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, JSON.stringify(record), { mode: 0o600, flag: "wx" });
       linkSync(temporary, path);
@@ -155,7 +154,7 @@ export class LockFiles {
 
   #mark({ name, number, id }: Attempt, kind: "sent" | "done", text: string): void {
     const path = this.#path(`${name}.${number}.${id}.${kind}`);
-    const temporary = this.#temporary(name);
+    const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
       renameSync(temporary, path);
@@ -178,21 +177,8 @@ export class LockFiles {
     return join(this.#folder, file);
   }
 
-  #temporary(name: string): string {
-    return this.#path(`${name}.${randomBytes(6).toString("hex")}.tmp`);
-  }
-
-  #names(): string[] {
-    try {
-      return readdirSync(this.#folder);
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw storeError(`the folder ${this.#folder} cannot be read`, cause);
-    }
-  }
-
   #traces(name: string): LeaseFile[] {
-    return this.#names().flatMap((file) => {
+    return listFolder(this.#folder).flatMap((file) => {
       if (!file.startsWith(`${name}.`)) return [];
       const parts = /^(\d{1,12})\.(?:claim|([0-9a-f]{12})\.(sent|done))$/.exec(file.slice(name.length + 1));
       if (!parts) return [];
@@ -206,7 +192,7 @@ export class LockFiles {
     for (const { file, number: other } of this.#traces(name)) {
       if (other < number - 1) remove(this.#path(file));
     }
-    const all = this.#names();
+    const all = listFolder(this.#folder);
     if (all.length < SWEEP_THRESHOLD) return;
     const before = Date.now() - OLD_MS;
     for (const file of all.filter((one) => !one.startsWith(`${name}.`))) {
