@@ -26,7 +26,7 @@ export function memoryStore(): GrantStore {
     reserve: async (key) => {
       const before = grants.get(keyOf(key));
       return {
-        // Of another login its generation may have the same number.
+        // The grant of another login may have the same generation.
         save: async (grant, expected) => grants.get(keyOf(key)) === before && save(grant, expected),
         release: async () => {},
       };

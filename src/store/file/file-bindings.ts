@@ -36,25 +36,25 @@ export function fileBindings(folder: string, { open, seal, lease, idOf }: FileBi
   };
   const decodeStored = (text: string, id: string): ClientBinding => {
     const binding = decodeBinding(text);
-    // A file that was copied or renamed by hand speaks of another client.
+    // A file that was copied or renamed by hand belongs to another client.
     if (idOf(binding) !== id) throw new CodecError("its name is that of another client");
     return binding;
   };
-  const alone = <T>(id: string, work: () => Promise<T>): Promise<T> =>
+  const exclusively = <T>(id: string, work: () => Promise<T>): Promise<T> =>
     lease(`binding ${id}`, work, { duration: LEASE_MS, once: true });
 
   return {
     readBinding: onFiles(folder, (key: BindingKey) => read(idOf(key))),
     saveBinding: onFiles(folder, (binding: ClientBinding, expected: ClientBinding | undefined) => {
       const id = idOf(binding);
-      return alone(id, async () => {
+      return exclusively(id, async () => {
         const stored = await read(id);
         if (stored !== undefined && !isSameBinding(stored, expected)) return stored;
         writePrivateFile(pathOf(id), await seal(encodeBinding(binding), `binding:${id}`));
         return binding;
       });
     }),
-    // One that cannot be read can be removed all the same: no credential follows from that, but a question.
+    // An unreadable binding can be removed too: that exposes no credential, and the user is asked again.
     removeBinding: onFiles(folder, async (key: BindingKey) => {
       const path = pathOf(idOf(key));
       checkPrivateFolders(bindings);
