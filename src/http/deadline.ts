@@ -22,25 +22,12 @@ export const systemClock: Clock = {
 };
 
 function timer(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(abortedError(signal));
-      return;
-    }
-    const onAbort = () => {
-      clearTimeout(handle);
-      reject(abortedError(signal));
-    };
+  let handle: ReturnType<typeof setTimeout> | undefined;
+  const fired = new Promise<void>((resolve) => {
     // setTimeout takes 31 bits; the caller repeats it for a longer wait.
-    const handle = setTimeout(
-      () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      },
-      Math.min(ms, 0x7fffffff),
-    );
-    signal.addEventListener("abort", onAbort, { once: true });
+    handle = setTimeout(resolve, Math.min(ms, 0x7fffffff));
   });
+  return untilAborted(fired, signal).finally(() => clearTimeout(handle));
 }
 
 /** A controller that follows a signal until it is released. */
