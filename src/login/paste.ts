@@ -75,8 +75,11 @@ export function isTerminal(input: PasteInput): boolean {
 }
 
 function endedError(): AgentAuthError {
-  return new AgentAuthError("login_required", "the input ended before the redirect address was pasted", {
-    class: "auth",
-    hint: "run the command in a terminal, or log in with --flow device",
-  });
+  return inputError("the input ended before the redirect address was pasted");
+}
+
+/** The error where the user cannot paste the callback. */
+export function inputError(message: string): AgentAuthError {
+  const hint = "run the command in a terminal, or log in with --flow device";
+  return new AgentAuthError("login_required", message, { class: "auth", hint });
 }

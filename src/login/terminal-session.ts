@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError } from "../errors.js";
+import { abortedError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
 import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
 import { timeoutError } from "../oauth/login/login-timeout.js";
@@ -6,7 +6,7 @@ import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
 import type { Loopback } from "./loopback.js";
 import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, loginText, pasteText, waitingText } from "./messages.js";
-import { isTerminal, type PasteInput, readPaste } from "./paste.js";
+import { inputError, isTerminal, type PasteInput, readPaste } from "./paste.js";
 import type { LoginEnvironment } from "./platform.js";
 
 /** The parts of a session. */
@@ -39,7 +39,9 @@ export class TerminalSession implements LoginSession {
   async authorize(prompt: AuthorizePrompt): Promise<URLSearchParams> {
     const { resource, timeoutSeconds: timeout, loopback, input, signal } = this.#parts;
     for (const abortSignal of [signal, prompt.signal]) if (abortSignal.aborted) throw abortedError(abortSignal);
-    if (loopback === undefined && input === undefined) throw noInputError();
+    if (loopback === undefined && input === undefined) {
+      throw inputError("there is no terminal to paste the redirect address into");
+    }
     const url = checkBrowserUrl(prompt.url, "the login address", "the authorization server");
     const deadline = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     try {
@@ -94,11 +96,4 @@ export class TerminalSession implements LoginSession {
     const pasted = readPaste({ ...rules, input, say, onInterrupt, signal });
     return loopback === undefined ? pasted : pasted.catch(() => never);
   }
-}
-
-function noInputError(): AgentAuthError {
-  return new AgentAuthError("login_required", "there is no terminal to paste the redirect address into", {
-    class: "auth",
-    hint: "run the command in a terminal, or log in with --flow device",
-  });
 }
