@@ -3,9 +3,6 @@ import { networkError, systemCodeOf } from "../http/network-error.js";
 import { quote } from "../redact.js";
 import type { TlsProbe, TlsProbeOptions } from "./tls-probe.js";
 
-/** The options to probe the server at an address with. */
-export type ProbeOptionsFor = (url: URL) => TlsProbeOptions;
-
 /** Node's codes for a certificate that is not signed by a trusted authority. */
 const UNTRUSTED = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:GET_ISSUER|VERIFY)_?\w*)$/;
 /** The codes where a server that requires a client certificate closes the connection without an alert. */
@@ -15,7 +12,10 @@ const HUNG_UP = /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
  * A `fetch` whose TLS failures name the issuer of the untrusted certificate, or say that a client certificate was
  * required. To find out, it connects once more to each server that failed this way, and sends nothing.
  */
-export function explainingTls(send: typeof globalThis.fetch, optionsFor: ProbeOptionsFor): typeof globalThis.fetch {
+export function explainingTls(
+  send: typeof globalThis.fetch,
+  optionsFor: (url: URL) => TlsProbeOptions,
+): typeof globalThis.fetch {
   const seen = new Map<string, Promise<TlsProbe | undefined>>();
   const probe = (url: URL, forAlert: boolean) => {
     const known =
