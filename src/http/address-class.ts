@@ -68,7 +68,7 @@ function classifyAddress(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
     : (NON_PUBLIC_RANGES[range] ?? "forbidden");
 }
 
-/** The IPv4 address that traffic to an address of a transition mechanism ends at. */
+/** The IPv4 address that an address of a transition mechanism leads to. */
 function embedded(address: ipaddr.IPv6, range: string): ipaddr.IPv4 | undefined {
   const bytes = address.toByteArray();
   switch (range) {

@@ -2,7 +2,7 @@ import { abortedError } from "../errors.js";
 
 /** The clock of a transport. Tests pass their own. */
 export interface Clock {
-  /** Milliseconds that never run backwards. */
+  /** Monotonic milliseconds. */
   now(): number;
   /** Milliseconds since the Unix epoch. */
   epoch(): number;
@@ -16,7 +16,7 @@ export const systemClock: Clock = {
   epoch: () => Date.now(),
   async sleep(ms, signal) {
     const until = performance.now() + ms;
-    // Timers may fire a fraction early; a peer that asked for two seconds gets two seconds.
+    // Timers may fire a fraction early; a peer that requests two seconds gets two seconds.
     for (let left = ms; left > 0; left = until - performance.now()) await timer(Math.ceil(left), signal);
   },
 };

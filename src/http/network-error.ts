@@ -44,7 +44,7 @@ const TLS_HINTS: readonly [RegExp, string][] = [
   ],
 ];
 
-/** The result of a closer look at a failure. */
+/** The result of a closer examination of a failure. */
 export interface Finding {
   /** What happened, in place of the usual description. */
   description?: string;

@@ -111,8 +111,8 @@ const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \
 const SEPARATOR = /,(?=\s*(?:\d+\s*(?:,|$)|[A-Z][a-z]{2},))/;
 
 /**
- * How long the service asks to wait, in milliseconds (RFC 9110 section 10.2.3): seconds or a date, read against the
- * answer's own `Date` so that a wrong clock here does not matter. Undefined when absent or malformed.
+ * The delay that the service requests, in milliseconds (RFC 9110 section 10.2.3): seconds or a date, read against the
+ * `Date` of the response so that a wrong clock here does not matter. Undefined when absent or malformed.
  */
 export function retryAfter(headers: Headers, epochNow: number): number | undefined {
   const value = headers.get("retry-after")?.trim();

@@ -19,14 +19,10 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   try {
     value = parseStrictJson(reply.text);
   } catch (cause) {
-    throw refusal("bad_json", `not acceptable JSON: ${cause instanceof Error ? cause.message : ""}`, {
-      ...reply,
-      cause,
-    });
+    const reason = cause instanceof Error ? cause.message : "";
+    throw refusal("bad_json", `not acceptable JSON: ${reason}`, { ...reply, cause });
   }
-  if (!isJsonObject(value)) {
-    throw refusal("bad_envelope", "the body is not a JSON object", reply);
-  }
+  if (!isJsonObject(value)) throw refusal("bad_envelope", "the body is not a JSON object", reply);
   return value;
 }
 
