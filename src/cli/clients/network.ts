@@ -5,6 +5,7 @@ import type { Proxies } from "../../node/proxies.js";
 import { explainingTls } from "../../node/tls-failure.js";
 import { quote, type Redactor } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
+import type { Env } from "../io/env.js";
 import type { RunContext } from "../runtime/context.js";
 import type { Settings } from "../runtime/settings.js";
 import { type CertificateFiles, certificateFiles, readClientCertificate } from "./certificate.js";
@@ -19,7 +20,7 @@ export interface NetworkOptions {
   clientCertificate?: CertificateFiles | undefined;
   /** Milliseconds; see `OutletOptions`. */
   idleTimeoutMs?: number | undefined;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Env;
 }
 
 /**
