@@ -204,7 +204,7 @@ describe("a save that is overtaken between its look and its name", () => {
     expect(readdirSync(join(home, "grants"))).toEqual([]);
   });
 
-  it("comes to nothing where somebody else begins anew", async () => {
+  it("publishes nothing where another process starts a new record", async () => {
     const { home, store } = await storeWithGrant();
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
     const [name = ""] = readdirSync(join(home, "grants"));

@@ -204,7 +204,7 @@ describe("a holder that cannot be seen", () => {
     return changed;
   }
 
-  it("in another namespace is given up when its time is over", async () => {
+  it("in another namespace loses its lease when that expires", async () => {
     const home = folder();
     const first = await holder(home, { duration: 700 });
     await first.hears("holds");
@@ -236,7 +236,7 @@ describe("a holder that cannot be seen", () => {
     expect(before).toMatchObject({ ended: "expired", committed: true });
   });
 
-  it("on another machine is given up when its lock file is old, though its clock may be two minutes off", async () => {
+  it("on another machine loses its lease when its lock file is old, though its clock may be two minutes off", async () => {
     const home = folder();
     const first = await holder(home, { duration: 600_000 });
     await first.hears("holds");
@@ -251,7 +251,7 @@ describe("a holder that cannot be seen", () => {
     expect(await run()).toBe("expired");
   });
 
-  it("of another run of the machine, whose clock was far ahead, is given up after it was watched for its time", async () => {
+  it("of another run of the machine, whose clock was far ahead, loses its lease after it was watched for its duration", async () => {
     const home = folder();
     const first = await holder(home, { duration: 500 });
     await first.hears("holds");
