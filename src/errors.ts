@@ -79,7 +79,7 @@ export type ClientErrorCode =
   | "lease_busy"
   /** This process was held up until another one may have taken over its work. */
   | "lease_lost"
-  /** A person has to sign in, and nobody was asked. */
+  /** The user has to log in, and the program did not ask. */
   | "login_required"
   /** Several accounts are signed in at the server, and none is named. */
   | "account_ambiguous"

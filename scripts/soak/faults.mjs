@@ -36,8 +36,8 @@ const LOST = {
 };
 // These take as long as a client waits: fewer of them.
 const SLOW = {
-  "no answer in time, done": { fault: { kind: "slow-headers", ms: 6000 } },
-  "no answer in time, not done": { silent: true },
+  "no response in time, done": { fault: { kind: "slow-headers", ms: 6000 } },
+  "no response in time, not done": { silent: true },
 };
 
 const SIZES = {

@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 import type { PolicyOption } from "../errors.js";
-import { isLoopbackHost } from "./address.js";
+import { bareHost, isLoopbackHost } from "./address.js";
 
 /**
  * The class of an address: on this machine, in a private network, public; or `forbidden`, where nothing is ever sent:
@@ -46,10 +46,7 @@ const LOCAL_NAT64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("64:ff9b:1::"), 48
  * @returns undefined for a name, which has to be looked up
  */
 export function classifyHost(host: string): AddressClass | undefined {
-  const bare = host
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/\.$/, "")
-    .toLowerCase();
+  const bare = bareHost(host);
   if (ipaddr.isValid(bare)) return classifyAddress(ipaddr.parse(bare));
   if (isLoopbackHost(bare)) return "loopback";
   return METADATA_NAMES.test(bare) ? "forbidden" : undefined;
@@ -72,7 +69,7 @@ function classifyAddress(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
     : (NON_PUBLIC_RANGES[range] ?? "forbidden");
 }
 
-/** The IPv4 address that traffic to an address of a transition mechanism ends at. */
+/** The IPv4 address that an address of a transition mechanism leads to. */
 function embedded(address: ipaddr.IPv6, range: string): ipaddr.IPv4 | undefined {
   const bytes = address.toByteArray();
   switch (range) {

@@ -11,6 +11,16 @@ export function isLoopbackHost(hostname: string): boolean {
   );
 }
 
+/** A host without the brackets of an IPv6 address. */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, "$1");
+}
+
+/** A host in the one spelling to compare: in lower case, without brackets and the dot of a full name. */
+export function bareHost(host: string): string {
+  return withoutBrackets(host).replace(/\.$/, "").toLowerCase();
+}
+
 /**
  * Reads a base address: absolute, https (http only to this machine), without user, password, query or fragment.
  *

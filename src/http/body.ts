@@ -6,7 +6,7 @@ import { parseStrictJson, StrictJsonError } from "./strict-json.js";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
 
-/** Whether an answer says that its body is JSON. */
+/** Whether a response declares its body as JSON. */
 export function saysJson(headers: Headers): boolean {
   return JSON_TYPE.test(headers.get("content-type") ?? "");
 }
@@ -25,10 +25,8 @@ export async function readText(response: Response, url: string, cap: number, str
   const coding = response.headers.get("content-encoding");
   if (coding?.includes(",")) {
     await cancel(response);
-    throw refusal("bad_content_type", `the answer is compressed more than once (content-encoding ${quote(coding)})`, {
-      response,
-      url,
-    });
+    const message = `the response is compressed more than once (content-encoding ${quote(coding)})`;
+    throw refusal("bad_content_type", message, { response, url });
   }
   if (declared > cap) {
     await cancel(response);
@@ -105,7 +103,7 @@ export async function cancel(response: Response): Promise<void> {
 }
 
 function tooLarge(response: Response, url: string, cap: number): AgentAuthError {
-  return refusal("body_too_large", `the answer is larger than ${cap} bytes`, {
+  return refusal("body_too_large", `the response is larger than ${cap} bytes`, {
     response,
     url,
     hint: "ask for smaller pages",
@@ -121,16 +119,16 @@ interface RefusalContext extends Advice {
 }
 
 /** An error of class `refused` about one response. */
-export function refusal(code: string, message: string, about: RefusalContext): AgentAuthError {
-  return new AgentAuthError(code, `${shownUrl(about.url)}: ${message}`, {
+export function refusal(code: string, message: string, context: RefusalContext): AgentAuthError {
+  const { response, cause, retryable, hint, remedy } = context;
+  const url = shownUrl(context.url);
+  const about = { status: response.status, requestId: requestIdOf(response.headers), url, response };
+  return new AgentAuthError(code, `${url}: ${message}`, {
     class: "refused",
-    status: about.response.status,
-    requestId: requestIdOf(about.response.headers),
-    url: shownUrl(about.url),
-    response: about.response,
-    cause: about.cause,
-    retryable: about.retryable,
-    hint: about.hint,
-    remedy: about.remedy,
+    ...about,
+    cause,
+    retryable,
+    hint,
+    remedy,
   });
 }

@@ -2,7 +2,7 @@ import { abortedError } from "../errors.js";
 
 /** The clock of a transport. Tests pass their own. */
 export interface Clock {
-  /** Milliseconds that never run backwards. */
+  /** Monotonic milliseconds. */
   now(): number;
   /** Milliseconds since the Unix epoch. */
   epoch(): number;
@@ -16,31 +16,18 @@ export const systemClock: Clock = {
   epoch: () => Date.now(),
   async sleep(ms, signal) {
     const until = performance.now() + ms;
-    // Timers may fire a fraction early; a peer that asked for two seconds gets two seconds.
+    // Timers may fire a fraction early; a peer that requests two seconds gets two seconds.
     for (let left = ms; left > 0; left = until - performance.now()) await timer(Math.ceil(left), signal);
   },
 };
 
 function timer(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(abortedError(signal));
-      return;
-    }
-    const onAbort = () => {
-      clearTimeout(handle);
-      reject(abortedError(signal));
-    };
+  let handle: ReturnType<typeof setTimeout> | undefined;
+  const fired = new Promise<void>((resolve) => {
     // setTimeout takes 31 bits; the caller repeats it for a longer wait.
-    const handle = setTimeout(
-      () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      },
-      Math.min(ms, 0x7fffffff),
-    );
-    signal.addEventListener("abort", onAbort, { once: true });
+    handle = setTimeout(resolve, Math.min(ms, 0x7fffffff));
   });
+  return untilAborted(fired, signal).finally(() => clearTimeout(handle));
 }
 
 /** A controller that follows a signal until it is released. */

@@ -26,11 +26,11 @@ const BAD_PORT = "bad port";
 const DESCRIPTIONS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
   dns_failed: "the host name could not be resolved",
   connection_refused: "the connection was refused",
-  timeout: "no answer in time",
+  timeout: "no response in time",
   proxy_failed: "the proxy did not let the request through",
   connection_reset: "the connection broke before the response was complete",
   tls_failed: "TLS failed",
-  network_failed: "the request could not be made",
+  network_failed: "the request could not be sent",
 };
 
 const HINTS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
@@ -40,7 +40,7 @@ const HINTS: Readonly<Partial<Record<ClientErrorCode, string>>> = {
 
 /** The hint depends on the TLS failure; only an unknown authority is helped by naming one. */
 const TLS_HINTS: readonly [RegExp, string, ConfigureOption?][] = [
-  [/ALERT/, "give a client certificate that the server accepts", "clientCertificate"],
+  [/ALERT/, "use a client certificate that the server accepts", "clientCertificate"],
   [/HAS_EXPIRED|NOT_YET_VALID/, "check this machine's clock; if it is right, the server's certificate must be renewed"],
   [/ALTNAME|HOSTNAME_MISMATCH/, "check the host name in the address: the certificate is for another one"],
   [/WRONG_VERSION_NUMBER|PACKET_LENGTH|HTTP_REQUEST/, "check the port: the server speaks no TLS there"],
@@ -51,7 +51,7 @@ const TLS_HINTS: readonly [RegExp, string, ConfigureOption?][] = [
   ],
 ];
 
-/** The result of a closer look at a failure. */
+/** The result of a closer examination of a failure. */
 export interface Finding {
   /** What happened, in place of the usual description. */
   description?: string;

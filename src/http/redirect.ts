@@ -45,7 +45,7 @@ export function redirectTarget(
 ): string | undefined {
   const refuse = (message: string) => refusal("redirect_refused", message, { response, url });
   // A browser hides where a redirect leads.
-  if (response.type === "opaqueredirect") throw refuse("the answer is a redirect, which was not expected");
+  if (response.type === "opaqueredirect") throw refuse("the response is a redirect, which was not expected");
   const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
   if (location === null) return undefined;
   const from = new URL(url);

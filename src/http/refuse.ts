@@ -26,8 +26,11 @@ export function refused(code: string, { field, value, from, rule, override, reme
   });
 }
 
-/** What helps against a refusal that an option turns off. */
+/** The remedy against a refusal by a check that an option disables. */
 export function allowing(option: PolicyOption): { hint: string; remedy: Remedy } {
   const setting = option === "dpop" ? 'dpop: "auto"' : option;
-  return { hint: `if you trust this server, ${setting} lifts this rule for it`, remedy: { action: "allow", option } };
+  return {
+    hint: `if you trust this server, ${setting} disables this check for it`,
+    remedy: { action: "allow", option },
+  };
 }

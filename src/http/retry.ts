@@ -32,7 +32,7 @@ class RetryBudget {
   }
 }
 
-type AttemptResult = { reply: BufferedResponse } | { error: AgentAuthError };
+type AttemptResult = BufferedResponse | AgentAuthError;
 
 /**
  * Retries what may succeed later: network errors, 408, 429 and 5xx, with full jitter between growing bounds, as the
@@ -48,14 +48,14 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
     for (let attempt = 1; ; attempt++) {
       const last = attempt >= policy.maxAttempts;
       // A body can be read once: each attempt but the last takes a copy.
-      const result = await runAttempt(send, request.body !== null && !last ? request.clone() : request, call);
+      const result = await send(request.body !== null && !last ? request.clone() : request, call).catch(asResult);
       // A call that ran out of time is no evidence that the service works: the budget gets nothing back.
       if (call.signal.aborted) return settle(result);
       if (!isRetryable(result, mayRetry)) {
         budget.refill(spent > 0 ? spent : 1);
         return settle(result);
       }
-      const cost = "error" in result && result.error.code === "timeout" ? 10 : 5;
+      const cost = isAgentAuthError(result) && result.code === "timeout" ? 10 : 5;
       if (last || !budget.take(cost)) return settle(result);
       spent += cost;
       const wait = waitBefore(attempt, result, policy, call.endsAt);
@@ -65,53 +65,43 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
         url: shownUrl(request.url),
         attempt: attempt + 1,
         waitMs: Math.round(wait),
-        reason: "error" in result ? result.error.code : `HTTP ${result.reply.status}`,
+        reason: isAgentAuthError(result) ? result.code : `HTTP ${result.status}`,
       });
       await policy.clock.sleep(wait, call.signal);
     }
   };
 }
 
-async function runAttempt(send: Send, request: Request, call: Parameters<Send>[1]): Promise<AttemptResult> {
-  try {
-    return { reply: await send(request, call) };
-  } catch (error) {
-    if (!isAgentAuthError(error)) throw error;
-    return { error };
-  }
+function asResult(error: unknown): AgentAuthError {
+  if (!isAgentAuthError(error)) throw error;
+  return error;
 }
 
 function isRetryable(result: AttemptResult, mayRetry: (reply: BufferedResponse) => boolean): boolean {
-  if ("error" in result) return result.error.retryable;
-  return RETRIED_STATUS.has(result.reply.status) && mayRetry(result.reply);
+  if (isAgentAuthError(result)) return result.retryable;
+  return RETRIED_STATUS.has(result.status) && mayRetry(result);
 }
 
 function settle(result: AttemptResult): BufferedResponse {
-  if ("error" in result) throw result.error;
-  return result.reply;
+  if (isAgentAuthError(result)) throw result;
+  return result;
 }
 
 /** The delay before the next attempt, or undefined when there is no time left for it. */
 function waitBefore(attempt: number, result: AttemptResult, policy: RetryPolicy, endsAt: number): number | undefined {
   const left = endsAt - policy.clock.now();
   const backoff = policy.random() * Math.min(MAX_BACKOFF_MS, BASE_MS * 2 ** (attempt - 1));
-  const requestedMs = "reply" in result ? retryAfter(result.reply.response.headers, policy.clock.epoch()) : undefined;
-  if (requestedMs === undefined) return backoff < left ? backoff : undefined;
+  const requestedMs = isAgentAuthError(result) ? undefined : retryAfter(result.response.headers, policy.clock.epoch());
+  if (isAgentAuthError(result) || requestedMs === undefined) return backoff < left ? backoff : undefined;
   if (requestedMs >= left) {
-    const { reply } = result as { reply: BufferedResponse };
+    const { status, requestId, response } = result;
+    const url = shownUrl(result.url);
+    const hint = "call again later, or allow more time";
     throw new AgentAuthError(
-      reply.status === 429 ? "rate_limited" : "server_error",
-      `${shownUrl(reply.url)}: HTTP ${reply.status}, and it asks to wait ${Math.ceil(requestedMs / 1000)} s ` +
-        `(Retry-After ${quote(reply.response.headers.get("retry-after"), 60)}), longer than the deadline allows`,
-      {
-        class: "unavailable",
-        status: reply.status,
-        requestId: reply.requestId,
-        url: shownUrl(reply.url),
-        response: reply.response,
-        hint: "call again later, or allow more time",
-        remedy: { action: "retry" },
-      },
+      status === 429 ? "rate_limited" : "server_error",
+      `${url}: HTTP ${status}, and it asks to wait ${Math.ceil(requestedMs / 1000)} s ` +
+        `(Retry-After ${quote(response.headers.get("retry-after"), 60)}), longer than the deadline allows`,
+      { class: "unavailable", status, requestId, url, response, hint, remedy: { action: "retry" } },
     );
   }
   return Math.min(requestedMs + policy.random() * BASE_MS, left);
@@ -121,8 +111,8 @@ const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \
 const SEPARATOR = /,(?=\s*(?:\d+\s*(?:,|$)|[A-Z][a-z]{2},))/;
 
 /**
- * How long the service asks to wait, in milliseconds (RFC 9110 section 10.2.3): seconds or a date, read against the
- * answer's own `Date` so that a wrong clock here does not matter. Undefined when absent or malformed.
+ * The delay that the service requests, in milliseconds (RFC 9110 section 10.2.3): seconds or a date, read against the
+ * `Date` of the response so that a wrong clock here does not matter. Undefined when absent or malformed.
  */
 export function retryAfter(headers: Headers, epochNow: number): number | undefined {
   const value = headers.get("retry-after")?.trim();

@@ -79,7 +79,7 @@ class Reader {
       this.#match(SPACE);
       const start = this.#at;
       const name = this.#string();
-      if (name in object) throw this.#error(`the name ${quote(name, 80)} comes twice in one object`, start);
+      if (name in object) throw this.#error(`the name ${quote(name, 80)} appears twice in one object`, start);
       if (!this.#take(":")) throw this.#error('":" was expected');
       object[name] = this.value(depth + 1);
     } while (this.#take(","));

@@ -10,7 +10,7 @@ import { isJsonObject, parseStrictJson } from "./strict-json.js";
 export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   if (!saysJson(reply.response.headers)) {
     const type = reply.response.headers.get("content-type") ?? "nothing";
-    throw refusal("bad_content_type", `the answer says it is ${type.slice(0, 80)}, not application/json`, {
+    throw refusal("bad_content_type", `the response says it is ${type.slice(0, 80)}, not application/json`, {
       ...reply,
       hint: "a proxy or a login page may have answered instead",
     });
@@ -19,14 +19,10 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   try {
     value = parseStrictJson(reply.text);
   } catch (cause) {
-    throw refusal("bad_json", `not acceptable JSON: ${cause instanceof Error ? cause.message : ""}`, {
-      ...reply,
-      cause,
-    });
+    const reason = cause instanceof Error ? cause.message : "";
+    throw refusal("bad_json", `not acceptable JSON: ${reason}`, { ...reply, cause });
   }
-  if (!isJsonObject(value)) {
-    throw refusal("bad_envelope", "the body is not a JSON object", reply);
-  }
+  if (!isJsonObject(value)) throw refusal("bad_envelope", "the body is not a JSON object", reply);
   return value;
 }
 
@@ -34,5 +30,5 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
 export function uncompressed(reply: BufferedResponse): BufferedResponse {
   const coding = reply.response.headers.get("content-encoding");
   if (coding === null || coding === "identity") return reply;
-  throw refusal("bad_content_type", "the answer is compressed although that was not asked for", reply);
+  throw refusal("bad_content_type", "the response is compressed although that was not asked for", reply);
 }

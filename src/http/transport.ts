@@ -156,7 +156,7 @@ function decodeQuery(url: string): string {
 
 function timeoutError(url: string, within: string): AgentAuthError {
   const host = URL.canParse(url) ? new URL(url).host : "";
-  return new AgentAuthError("timeout", `${host}: no complete answer ${within}`, {
+  return new AgentAuthError("timeout", `${host}: no complete response ${within}`, {
     class: "unavailable",
     url: shownUrl(url),
   });

@@ -23,10 +23,10 @@ export async function listenByPlan(plan: RedirectPlan, handle: RequestListener):
 
 function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
   const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
-  const reason = isTaken ? "another program holds it" : messageOf(cause);
+  const reason = isTaken ? "another program uses it" : messageOf(cause);
   return new AgentAuthError("usage", `port ${port} is needed for the redirect address ${uri}, but ${reason}`, {
     class: "usage",
-    hint: `end the program that holds port ${port}, or choose another`,
+    hint: `stop the program that uses port ${port}, or choose another`,
     remedy: { action: "configure", option: "redirectPort" },
     cause,
   });

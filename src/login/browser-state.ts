@@ -1,4 +1,4 @@
-/** How far the browser that brought a callback is. */
+/** The progress of the browser that sent a callback. */
 export type BrowserState = "expected" | "redirected" | "waiting" | "served" | "gone";
 
 /** What changes that. */
@@ -8,8 +8,8 @@ export type BrowserEvent = "callback" | "callbackLost" | "pageRequested" | "page
  * The state to which an event leads; an event that is not in the row of a state changes nothing.
  *
  *     state       the browser                         leaves it by
- *     expected    has brought no callback yet         callback: to redirected
- *     redirected  is on its way to the last page      pageRequested: to waiting; callbackLost: to gone
+ *     expected    has sent no callback yet            callback: to redirected
+ *     redirected  is loading the last page            pageRequested: to waiting; callbackLost: to gone
  *     waiting     has requested it, and reads nothing pageSent: to served; pageLost, its last connection: to gone
  *                 before the outcome is known
  *     served      has the outcome                     pageRequested, a reload: to waiting

@@ -28,10 +28,10 @@ export function commandWords(command: string): string[] {
   }
   if (word !== undefined) words.push(word);
   if (inside === undefined && words[0] !== "") return words;
-  const reason = inside === undefined ? "has an empty program name" : `has a ${inside} without its end`;
+  const reason = inside === undefined ? "has an empty program name" : `has an unterminated ${inside}`;
   throw new AgentAuthError("usage", `the browser command ${quote(command)} ${reason}`, {
     class: "usage",
-    hint: "give a program and its arguments; the address is added as the last one",
+    hint: "pass a program and its arguments; the address is added as the last one",
     remedy: { action: "configure", option: "browser" },
   });
 }

@@ -89,7 +89,7 @@ export function probeText(redirectUri: string): string {
 export function deviceText(prompt: DevicePrompt): string {
   const { userCode, verificationUriComplete: complete } = prompt;
   if (userCode === "" || userCode.length > 100 || escapeText(userCode) !== userCode) {
-    throw new AgentAuthError("bad_code", `user_code ${quote(userCode)} cannot be shown to a person`, {
+    throw new AgentAuthError("bad_code", `user_code ${quote(userCode)} cannot be displayed`, {
       class: "refused",
     });
   }

@@ -48,10 +48,10 @@ function checkPastedAddress(url: URL, rules: PasteRules): PasteResult {
       ? { reason: `it is the login address, not the one where the browser ends up: ${WHOLE}` }
       : { reason: `it is not the redirect address, which begins with ${rules.redirectUri}?` };
   }
-  if (url.username !== "" || url.password !== "") return { reason: "it has a user name or password in it" };
+  if (url.username !== "" || url.password !== "") return { reason: "it contains a user name or password" };
   const parameters = url.searchParams;
   const repeated = repeatedParameter(parameters);
-  if (repeated !== undefined) return { reason: `it has ${repeated} in it more than once` };
+  if (repeated !== undefined) return { reason: `it contains ${repeated} more than once` };
   const state = parameters.get("state");
   if (state === null) return { reason: `it has no state: ${WHOLE}` };
   if (!sameSecret(state, rules.state)) {

@@ -75,7 +75,12 @@ export function isTerminal(input: PasteInput): boolean {
 }
 
 function endedError(): AgentAuthError {
-  return new AgentAuthError("login_required", "the input ended before the redirect address was pasted", {
+  return inputError("the input ended before the redirect address was pasted");
+}
+
+/** The error where the user cannot paste the callback. */
+export function inputError(message: string): AgentAuthError {
+  return new AgentAuthError("login_required", message, {
     class: "auth",
     hint: "run the program in a terminal, or use the flow device",
     remedy: { action: "configure", option: "flow" },

@@ -76,7 +76,7 @@ function containerHint(redirectUri: string, optionText: OptionText): string[] {
   return [
     `This looks like a container. A browser outside reaches ${redirectUri} only when the container shares the host's ` +
       `network (such as docker run --network host) or port ${portOf(redirectUri)} is forwarded to its loopback.`,
-    `Otherwise sign in with ${optionText("flow", "paste")} or ${optionText("flow", "device")}.`,
+    `Otherwise log in with ${optionText("flow", "paste")} or ${optionText("flow", "device")}.`,
   ];
 }
 

@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError } from "../errors.js";
+import { abortedError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
 import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
 import { timeoutError } from "../oauth/login/login-timeout.js";
@@ -7,7 +7,7 @@ import { checkBrowserUrl } from "./browser-url.js";
 import type { Loopback } from "./loopback.js";
 import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, loginText, pasteText, waitingText } from "./messages.js";
 import type { OptionText } from "./option-text.js";
-import { isTerminal, type PasteInput, readPaste } from "./paste.js";
+import { inputError, isTerminal, type PasteInput, readPaste } from "./paste.js";
 import type { LoginEnvironment } from "./platform.js";
 
 /** The parts of a session. */
@@ -41,7 +41,9 @@ export class TerminalSession implements LoginSession {
   async authorize(prompt: AuthorizePrompt): Promise<URLSearchParams> {
     const { resource, timeoutSeconds: timeout, loopback, input, signal } = this.#parts;
     for (const abortSignal of [signal, prompt.signal]) if (abortSignal.aborted) throw abortedError(abortSignal);
-    if (loopback === undefined && input === undefined) throw noInputError();
+    if (loopback === undefined && input === undefined) {
+      throw inputError("there is no terminal to paste the redirect address into");
+    }
     const url = checkBrowserUrl(prompt.url, "the login address", "the authorization server");
     const deadline = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     try {
@@ -97,12 +99,4 @@ export class TerminalSession implements LoginSession {
     const pasted = readPaste({ ...rules, input, say, onInterrupt, signal });
     return loopback === undefined ? pasted : pasted.catch(() => never);
   }
-}
-
-function noInputError(): AgentAuthError {
-  return new AgentAuthError("login_required", "there is no terminal to paste the redirect address into", {
-    class: "auth",
-    hint: "run the program in a terminal, or use the flow device",
-    remedy: { action: "configure", option: "flow" },
-  });
 }

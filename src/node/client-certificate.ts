@@ -1,4 +1,4 @@
-/** What this machine shows a server that asks for a certificate in the TLS handshake, PEM. */
+/** The client certificate for servers that request one in the TLS handshake, PEM. */
 export interface ClientCertificate {
   /** The certificate, with those between it and its authority where there are any. */
   cert: string;

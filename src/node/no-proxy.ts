@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { bareHost } from "../http/address.js";
 
 type Rule = (host: string, port: number) => boolean;
 
@@ -11,7 +12,7 @@ type Rule = (host: string, port: number) => boolean;
 export function bypassesProxy(noProxy: string): (url: URL) => boolean {
   const rules = noProxy.split(/[,\s]+/).flatMap((entry) => (entry === "" ? [] : [ruleOf(entry.toLowerCase())]));
   return (url) => {
-    const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+    const host = bareHost(url.hostname);
     const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
     return rules.some((rule) => rule(host, port));
   };
@@ -23,19 +24,12 @@ function ruleOf(entry: string): Rule {
     const [base, bits] = ipaddr.parseCIDR(entry);
     return (host) => isIn(host, base, bits);
   }
-  const [, name = "", port] = /^(.*?)(?::(\d{1,5}))?$/.exec(isIpv6(entry) ? `[${entry}]` : entry) ?? [];
-  const expected = name
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/^\*?\./, "")
-    .replace(/\.$/, "");
+  const [, name = "", port] = /^(.*?)(?::(\d{1,5}))?$/.exec(ipaddr.IPv6.isValid(entry) ? `[${entry}]` : entry) ?? [];
+  const expected = bareHost(name).replace(/^\*?\./, "");
   const matches: (host: string) => boolean = ipaddr.isValid(expected)
     ? (host) => isSame(host, expected)
     : (host) => host === expected || host.endsWith(`.${expected}`);
   return (host, requestedPort) => (port === undefined || Number(port) === requestedPort) && matches(host);
-}
-
-function isIpv6(entry: string): boolean {
-  return ipaddr.IPv6.isValid(entry);
 }
 
 /** An IPv4-mapped IPv6 address is the same as its IPv4 address. */

@@ -48,13 +48,12 @@ function readJwk(text: string, from: string): Record<string, unknown> {
   try {
     value = parseStrictJson(text);
   } catch {
-    throw usage(`${from} is no JSON, although it begins like a JWK`, `give ${FORMS}`);
+    throw usage(`${from} is not JSON, although it starts like a JWK`, `use ${FORMS}`);
   }
   if (!isJsonObject(value) || typeof value["kty"] !== "string" || value["kty"] === "oct") {
-    throw usage(`${from} is no JWK of a private key (RFC 7517)`, `give one key, as ${FORMS}`);
+    throw usage(`${from} is not the JWK of a private key (RFC 7517)`, `use one key, as ${FORMS}`);
   }
-  if (value["d"] === undefined)
-    throw usage(`${from} is a public key`, "give the private one, whose JWK has a member d");
+  if (value["d"] === undefined) throw usage(`${from} is a public key`, "use the private one, whose JWK has a member d");
   return value;
 }
 
@@ -66,7 +65,7 @@ function keyOf(given: Record<string, unknown> | string, from: string): KeyObject
       : createPrivateKey({ key: { ...given } as JsonWebKey, format: "jwk" });
   } catch {
     // Without its cause, which may quote a part of the key.
-    throw usage(`${from} cannot be read as a private key`, `give ${KINDS}, as ${FORMS}`);
+    throw usage(`${from} cannot be read as a private key`, `use ${KINDS}, as ${FORMS}`);
   }
 }
 
@@ -79,13 +78,13 @@ function checkPem(text: string, from: string): void {
   }
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return;
   const isPublic = /-----BEGIN ([A-Z ]*PUBLIC KEY|CERTIFICATE)-----/.test(text);
-  if (isPublic) throw usage(`${from} is a public key or a certificate`, "give the private key that belongs to it");
-  throw usage(`${from} is no private key`, `give ${KINDS}, as ${FORMS}`);
+  if (isPublic) throw usage(`${from} is a public key or a certificate`, "use the private key that belongs to it");
+  throw usage(`${from} is not a private key`, `use ${KINDS}, as ${FORMS}`);
 }
 
 function algorithmOf(key: KeyObject, jwk: Record<string, unknown> | undefined, from: string): SigningAlgorithm {
   const possible = possibleFor(key);
-  if (possible.length === 0) throw usage(`${from} is of a kind that is not supported`, `give ${KINDS}`);
+  if (possible.length === 0) throw usage(`${from} is of a kind that is not supported`, `use ${KINDS}`);
   const wanted = jwk?.["alg"];
   const chosen = wanted === undefined ? possible[0] : possible.find((one) => one === wanted);
   if (chosen !== undefined) return chosen;

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { AgentAuthError, type PolicyOption } from "../errors.js";
-import { isLoopbackHost } from "../http/address.js";
+import { bareHost, isLoopbackHost } from "../http/address.js";
 import {
   type AddressClass,
   classifyHost,
@@ -52,7 +52,7 @@ export interface SsrfGuardOptions {
  * is a DNS rebinding attack.
  */
 export function createSsrfGuard(server: string, { exemptions, lookup, isBehindProxy }: SsrfGuardOptions): SsrfGuard {
-  const serverHost = bare(server);
+  const serverHost = bareHost(server);
   let knownClass = classifyHost(serverHost) ?? (isBehindProxy ? "public" : undefined);
 
   async function addressClass(): Promise<AddressClass> {
@@ -72,20 +72,20 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
     addressClass,
     checkWritten(hostname) {
       const written = classifyHost(hostname);
-      if (written === undefined || (written !== "forbidden" && bare(hostname) === serverHost)) return;
+      if (written === undefined || (written !== "forbidden" && bareHost(hostname) === serverHost)) return;
       if (!policyFor(knownClass, exemptions)(hostname, written)) throw refuse(hostname, hostname, written);
     },
     async resolve(hostname) {
       if (classifyHost(hostname) === "forbidden") throw refuse(hostname, hostname, "forbidden");
-      const family = isIP(bare(hostname));
-      const addresses = family > 0 ? [{ address: bare(hostname), family }] : await lookup(hostname);
+      const family = isIP(bareHost(hostname));
+      const addresses = family > 0 ? [{ address: bareHost(hostname), family }] : await lookup(hostname);
       const classes = classesOf(addresses);
       const addressAt = (nth: number) => addresses[nth]?.address ?? "";
       const forbidden = classes.indexOf("forbidden");
       if (forbidden >= 0) throw refuse(hostname, addressAt(forbidden), "forbidden");
       const elsewhere = isLoopbackHost(hostname) ? classes.findIndex((found) => found !== "loopback") : -1;
       if (elsewhere >= 0) throw refuse(hostname, addressAt(elsewhere), "public");
-      if (bare(hostname) === serverHost) checkServer(hostname, addresses);
+      if (bareHost(hostname) === serverHost) checkServer(hostname, addresses);
       else if (classes.some((found) => found !== "public")) {
         const policy = policyFor(await addressClass(), exemptions);
         for (const [nth, found] of classes.entries()) {
@@ -95,13 +95,6 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
       return addresses;
     },
   };
-}
-
-function bare(hostname: string): string {
-  return hostname
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/\.$/, "")
-    .toLowerCase();
 }
 
 /** The classes of addresses; an invalid address is forbidden. */

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
+import { withoutBrackets } from "../http/address.js";
 import type { ClientCertificate } from "./client-certificate.js";
 
 /** How the probed server is reached. */
@@ -58,7 +59,7 @@ export async function probeTls(url: URL, options: TlsProbeOptions): Promise<TlsP
 
 function handshake(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
   const { ca, clientCertificate } = options;
-  const host = bare(url.hostname);
+  const host = withoutBrackets(url.hostname);
   return connect({
     ...(socket ? { socket } : { host, port: Number(url.port || 443) }),
     ...(isIP(host) === 0 && { servername: host }),
@@ -68,10 +69,6 @@ function handshake(url: URL, socket: Socket | undefined, options: TlsProbeOption
     // The untrusted certificate is what the probe is for. The connection carries no data and is closed at once.
     rejectUnauthorized: false,
   });
-}
-
-function bare(hostname: string): string {
-  return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 
 function inspect(socket: TLSSocket, signal: AbortSignal): Promise<TlsProbe | undefined> {
@@ -140,14 +137,14 @@ function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, s
   const connectRequest = request({
     ...(proxySocket
       ? { createConnection: () => proxySocket }
-      : { host: bare(proxy.hostname), port: Number(proxy.port || 80) }),
+      : { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),
     method: "CONNECT",
     path: target,
     headers: { host: target, ...(credentials !== ":" && { "proxy-authorization": basic }) },
     agent: false,
   });
   // Not the signal option of the request: it would destroy the tunnel that TLS runs in.
-  const stop = () => void connectRequest.destroy(new Error("no answer in time"));
+  const stop = () => void connectRequest.destroy(new Error("no response in time"));
   signal.addEventListener("abort", stop, { once: true });
   return new Promise<Socket>((resolve, reject) => {
     connectRequest.on("error", reject);

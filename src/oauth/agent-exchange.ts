@@ -100,7 +100,7 @@ function noClient(server: string): AgentAuthError {
     `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`,
     {
       class: "auth",
-      hint: "name one with client.clientId, or sign in first",
+      hint: "name one with client.clientId, or log in first",
       remedy: { action: "login", server, option: "clientId" },
     },
   );

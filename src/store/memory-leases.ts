@@ -5,8 +5,7 @@ export class MemoryLeases {
   readonly #last = new Map<string, Promise<void>>();
 
   /**
-   * Runs work when all work that was given under the same name before has ended; a signal ends the wait for it. The work
-   * gets whether it had to wait.
+   * Runs work after all earlier work under the same name; a signal aborts the wait. The work learns whether it had to wait.
    */
   async run<T>(name: string, work: (waited: boolean) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const last = this.#last.get(name);

@@ -26,7 +26,7 @@ export function memoryStore(): GrantStore {
     reserve: async (key) => {
       const before = grants.get(keyOf(key));
       return {
-        // Of another login its generation may have the same number.
+        // The grant of another login may have the same generation.
         save: async (grant, expected) => grants.get(keyOf(key)) === before && save(grant, expected),
         release: async () => {},
       };
@@ -46,7 +46,7 @@ export function memoryStore(): GrantStore {
     removeBinding: async (key) => bindings.delete(bindingId(key)),
     listBindings: async () => [...bindings.values()],
     lease: (name, work, { signal, duration }) => {
-      const asked = Date.now();
+      const requestedAt = Date.now();
       return leases.run(
         name,
         async (queued) => {
@@ -54,7 +54,7 @@ export function memoryStore(): GrantStore {
           const before = failed.get(name);
           failed.delete(name);
           let committed = false;
-          let isWithdrawn = false;
+          let isRolledBack = false;
           const lease: Lease = {
             // No other process can wait for it.
             left: () => duration,
@@ -62,17 +62,17 @@ export function memoryStore(): GrantStore {
               committed = true;
             },
             rollback: () => {
-              isWithdrawn = true;
+              isRolledBack = true;
             },
             before,
-            waited: queued && (before?.endedAt ?? asked) >= asked,
+            waited: queued && (before?.endedAt ?? requestedAt) >= requestedAt,
           };
           try {
             return await work(lease);
           } catch (error) {
             const failure = isAgentAuthError(error) ? error.toJSON() : undefined;
             const attempt = { at, endedAt: Date.now(), ended: "released", committed, failure } as const;
-            const newest = isWithdrawn ? before : attempt;
+            const newest = isRolledBack ? before : attempt;
             if (newest) failed.set(name, newest);
             throw error;
           }

@@ -6,7 +6,7 @@ export function storeError(what: string, cause: unknown, hint?: string): AgentAu
   return new AgentAuthError("store_failed", reason ? `${what} (${reason})` : what, { class: "store", hint, cause });
 }
 
-/** Makes an error of the store of what the system says no to, at whatever call in a folder that was. */
+/** Wraps work on a folder: an error of a system call becomes one of the store. */
 export function onFiles<A extends unknown[], R>(
   folder: string,
   work: (...args: A) => Promise<R>,

@@ -143,8 +143,8 @@ describe.skipIf(!openssl)("a client certificate that cannot be used is refused b
     ["there is a key alone", () => ["--client-key", mine.key], /and no client certificate/],
     ["there is no such file", () => ["--client-cert", "/nowhere.pem", "--client-key", mine.key], /cannot be read/],
     ["there is no such key", () => ["--client-cert", mine.cert, "--client-key", "/nowhere.key"], /is not there/],
-    ["it is none", () => ["--client-cert", mine.key, "--client-key", mine.key], /holds no PEM certificate/],
-    ["the key is none", () => ["--client-cert", mine.cert, "--client-key", privateCopy()], /holds no private key/],
+    ["it is none", () => ["--client-cert", mine.key, "--client-key", mine.key], /contains no PEM certificate/],
+    ["the key is none", () => ["--client-cert", mine.cert, "--client-key", privateCopy()], /contains no private key/],
   ])("where %s", async (_what, args, words) => {
     const { code, stderr } = await refused(args());
     expect([code, stderr]).toEqual([2, expect.stringMatching(words)]);

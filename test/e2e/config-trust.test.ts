@@ -170,7 +170,7 @@ describe("a settings file that is wrong", () => {
     [
       "a name twice",
       '{"profile":"a",\n"profile":"b"}',
-      'the name "profile" comes twice in one object (line 2, column 1)',
+      'the name "profile" appears twice in one object (line 2, column 1)',
     ],
     ["a byte order mark", "\ufeff{}", "(line 1, column 1)"],
     ["a polluted prototype", '{"__proto__": {"profile": "x"}}', 'line 1 of <path>: unknown key "__proto__"'],

@@ -101,7 +101,7 @@ describe("settings", () => {
     [
       "a name that comes twice",
       '{"profiles": {\n "default": {"pool": "a",\n "pool": "b"}}}',
-      /the name "pool" comes twice in one object \(line 3, column 2\)/,
+      /the name "pool" appears twice in one object \(line 3, column 2\)/,
     ],
     ["an unknown key", '{"profils": {}}', /unknown key "profils"/],
     [

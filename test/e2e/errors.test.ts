@@ -132,7 +132,7 @@ describe("unavailable: exit 5", () => {
     await expectError(
       [...bench.devices, ...NO_RETRY, "--timeout", "0.3"],
       { exit_code: 5, code: "timeout", class: "unavailable" },
-      [/no complete answer in 0\.3 s/, /hint: --timeout <seconds> allows more time/],
+      [/no complete response in 0\.3 s/, /hint: --timeout <seconds> allows more time/],
       {},
       { kind: "slow-headers", ms: 60_000, times: 0 },
     );

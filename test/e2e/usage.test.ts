@@ -168,7 +168,7 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     [
       "authorities that are none",
       [...LIST, "--ca-file", "/etc/hostname"],
-      '--ca-file "/etc/hostname" holds no PEM certificate',
+      '--ca-file "/etc/hostname" contains no PEM certificate',
       "",
     ],
     [

@@ -91,7 +91,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
       `error: authorization_servers "${issuer.issuer}" (from "https://mcp.test/.well-known/oauth-protected-resource/mcp") leads to this machine`,
     );
     expect(refused.stderr).toContain(
-      "hint: if you trust this server, --allow-private-network lifts this rule for it\n",
+      "hint: if you trust this server, --allow-private-network disables this check for it\n",
     );
     expect(issuer.requests).toEqual([]);
 

@@ -279,13 +279,13 @@ describe("where a server may lead", () => {
     expect(allowed("forbidden")).toEqual(["public"]);
   });
 
-  it("is anywhere but the forbidden addresses where a person lifted the rule, for those hosts", () => {
+  it("allows all but forbidden addresses for the hosts that the user exempted", () => {
     expect(allowed("public", "all")).toEqual(["loopback", "private", "public"]);
     expect(allowed("public", new Set(["as.example"]))).toEqual(["loopback", "private", "public"]);
     expect(allowed("public", new Set(["other.example"]))).toEqual(["public"]);
   });
 
-  it("is told with the option that lifts the rule, where there is one", () => {
+  it("names the option that disables it, where there is one", () => {
     expect(ruleOf("private").override).toBe("allowPrivateNetwork");
     expect(ruleOf("loopback").override).toBe("allowPrivateNetwork");
     expect(ruleOf("forbidden").override).toBeUndefined();

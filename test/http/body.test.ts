@@ -38,12 +38,12 @@ describe("a body larger than the cap", () => {
     }, options);
     const error = (await rejection(send())) as AgentAuthError;
     expect(error).toMatchObject({ code: "body_too_large", class: "refused", retryable: false, status: 200 });
-    expect(error.message).toBe(`${server.origin}/api/v1/device: the answer is larger than 1000 bytes`);
+    expect(error.message).toBe(`${server.origin}/api/v1/device: the response is larger than 1000 bytes`);
     await until(() => isClosed);
     expect(server.requests).toHaveLength(1);
   });
 
-  it("is given up at the cap when it comes in chunks without end", async () => {
+  it("is cancelled at the cap when it comes in chunks without end", async () => {
     let isClosed = false;
     const { send } = await setUp((response) => {
       response.writeHead(200, json);
@@ -69,7 +69,7 @@ describe("a body larger than the cap", () => {
     expect(await rejection(send())).toMatchObject({ code: "body_too_large", class: "refused" });
   });
 
-  it("is given up at the cap although a length that is stated counts only what is compressed", async () => {
+  it("is cancelled at the cap although a length that is stated counts only what is compressed", async () => {
     let isCancelled = false;
     const endless = new ReadableStream({
       pull: (controller) => controller.enqueue(new Uint8Array(100)),
@@ -118,7 +118,7 @@ describe("a compressed body", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("that is cut is asked for again", async () => {
+  it("that is cut is requested again", async () => {
     const items = Array.from({ length: 500 }, (_, index) => Math.sqrt(index));
     const whole = gzipSync(JSON.stringify(items));
     const { server, send } = await setUp((response, request, nth) =>
@@ -145,7 +145,7 @@ describe("a body that is cut on the way", () => {
     ],
     ["without the end of its head", "HTTP/1.1 200 OK\r\ncontent-type: appl"],
     ["before its first byte", ""],
-  ])("is asked for again, then is `connection_reset`: %s", async (_what, bytes) => {
+  ])("is requested again, then is `connection_reset`: %s", async (_what, bytes) => {
     const server = await startSocketServer((socket) => socket.end(bytes));
     expect(await rejection(sender(server.origin)())).toMatchObject({ code: "connection_reset", class: "unavailable" });
     expect(server.heads).toHaveLength(3);
@@ -158,7 +158,7 @@ describe("a body that is cut on the way", () => {
     expect(server.heads).toHaveLength(2);
   });
 
-  it("by a reset in the middle is asked for again", async () => {
+  it("by a reset in the middle is requested again", async () => {
     const { server, send } = await setUp((response, _request, nth) => {
       if (nth > 1) return sendJson(response, { nth });
       response.writeHead(200, json).write('{"a":', () => response.socket?.resetAndDestroy());
@@ -170,7 +170,7 @@ describe("a body that is cut on the way", () => {
 });
 
 describe("JSON", () => {
-  it("that is cut is asked for again, then is `bad_json`, with the place", async () => {
+  it("that is cut is requested again, then is `bad_json`, with the place", async () => {
     const { server, send } = await setUp(serving('{"summaries":[\n{"id":1},'));
     const error = (await rejection(send())) as AgentAuthError;
     expect(error).toMatchObject({ code: "bad_json", class: "refused", retryable: true, status: 200 });

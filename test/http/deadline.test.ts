@@ -191,7 +191,7 @@ describe("a caller's signal", () => {
     expect(server.requests).toEqual([]);
   });
 
-  it("that has fired before does not even reach a fetch that would not heed it", async () => {
+  it("that has fired before prevents the call of a fetch that would ignore it", async () => {
     const fetch = vi.fn(async () => Response.json({}));
     const sending = createTransport({ fetch })(new Request("https://agentauth.example"), AbortSignal.abort("no"));
     expect(await rejection(sending)).toMatchObject({ code: "aborted", cause: "no" });
@@ -302,11 +302,11 @@ describe("the timeout of an attempt", () => {
     );
     const error = await rejection(send());
     expect(error).toMatchObject({ code: "timeout", class: "unavailable", retryable: true });
-    expect((error as Error).message).toMatch(/^127\.0\.0\.1:\d+: no complete answer in 0\.06 s$/);
+    expect((error as Error).message).toMatch(/^127\.0\.0\.1:\d+: no complete response in 0\.06 s$/);
     expect(codes).toEqual(["timeout", "timeout"]);
   });
 
-  it("also ends a fetch that does not heed its signal, and lets go of what that answers later", async () => {
+  it("also ends a fetch that ignores its signal, and cancels its late response", async () => {
     let answer: (response: Response) => void = () => undefined;
     const fetch = () => new Promise<Response>((resolve) => (answer = resolve));
     const transport = createTransport({ fetch, timeoutMs: 5, maxAttempts: 1 });
@@ -333,7 +333,7 @@ describe("the deadline of a call", () => {
     );
     const error = (await rejection(send())) as AgentAuthError;
     expect(error).toMatchObject({ code: "timeout", class: "unavailable" });
-    expect(error.message).toMatch(/no complete answer in 1\.5 s, retries included$/);
+    expect(error.message).toMatch(/no complete response in 1\.5 s, retries included$/);
     expect(server.requests).toHaveLength(2);
   });
 

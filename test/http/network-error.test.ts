@@ -47,7 +47,7 @@ describe("a failure of the network", () => {
     expect(attempts).toBe(3);
   });
 
-  it("is `tls_failed` for a certificate that nobody vouches for, after one attempt, and nothing is sent", async () => {
+  it("is `tls_failed` for an untrusted certificate, after one attempt, and nothing is sent", async () => {
     const server = await startTlsServer(certificate, (response) => sendJson(response, {}));
     const { error, attempts } = await failure(server.origin);
     expect(error).toMatchObject({ code: "tls_failed", class: "unavailable", retryable: false });

@@ -16,7 +16,7 @@ async function setUp(answer: Answer, options: TransportOptions = {}, retryable =
   return { server, clock, send };
 }
 
-/** Fails as often as told, then succeeds. */
+/** Fails a given number of times, then succeeds. */
 function failing(times: number, status = 503, body: unknown = {}): Answer {
   return (response, _request, nth) => (nth <= times ? sendJson(response, body, status) : sendJson(response, { nth }));
 }
@@ -159,7 +159,7 @@ describe("Retry-After", () => {
   });
 
   it.each(["-1", "1e9", "abc", "1.5", "2, abc", "0x10", "Tue, 99 Foo 2030 99:99:99 GMT", "2030-01-01T00:00:00Z"])(
-    "%j is no value: the own waits are kept",
+    "%j is no value: the computed delays apply",
     async (value) => {
       expect(await waited({ date, "retry-after": value }, 0.5)).toEqual([125]);
     },

@@ -30,8 +30,8 @@ describe("strict JSON", () => {
   });
 
   it.each([
-    ['{"a":1,\n "a":2}', 'the name "a" comes twice in one object (line 2, column 2)'],
-    ['{"a":{"b":1,"\\u0062":2}}', 'the name "b" comes twice'],
+    ['{"a":1,\n "a":2}', 'the name "a" appears twice in one object (line 2, column 2)'],
+    ['{"a":{"b":1,"\\u0062":2}}', 'the name "b" appears twice'],
     ["[".repeat(40), "nested deeper than 32"],
     ["1e400", "too large"],
     ["[1,]", "a value was expected (line 1, column 4)"],

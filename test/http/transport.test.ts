@@ -18,7 +18,7 @@ describe("a transport", () => {
     expect(() => createTransport({ [name]: Number.POSITIVE_INFINITY })).not.toThrow();
   });
 
-  it("takes a request without bounds when it is told to", async () => {
+  it("sends a request without limits when configured so", async () => {
     const server = await startServer((response) => sendJson(response, { ok: true }));
     const none = Number.POSITIVE_INFINITY;
     const transport = createTransport({ timeoutMs: none, deadline: none, maxBodyBytes: none });

@@ -119,7 +119,7 @@ describe("a request that is not the callback changes nothing", () => {
     await expectLoginStillWorks(port, callback);
   });
 
-  test("a callback before anybody waits for one", async () => {
+  test("a callback before any is expected", async () => {
     const { loopback, port, controller } = await openTest();
     expect(statusOf(await raw(port, request(port, RIGHT)))).toBe(400);
     await expectLoginStillWorks(port, loopback.receive(STATE, controller.signal));
@@ -163,9 +163,9 @@ describe("a second callback", () => {
 });
 
 describe("a flood", () => {
-  test("of 2,000 forged callbacks at once does not keep the real one out, and is told of once", async () => {
-    let told = 0;
-    const { loopback, port, callback } = await openWaiting({ onProbe: () => told++ });
+  test("of 2,000 forged callbacks at once does not keep the real one out, and is reported once", async () => {
+    let reports = 0;
+    const { loopback, port, callback } = await openWaiting({ onProbe: () => reports++ });
     const forge = (nth: number) => raw(port, request(port, `/callback?code=forged&state=${nth}`));
     const first = Array.from({ length: 1_000 }, (_, nth) => forge(nth));
     const browser = fetch(callbackUrl(loopback.redirectUri));
@@ -173,21 +173,21 @@ describe("a flood", () => {
     expect((await callback).get("code")).toBe("c0de-42");
     const statuses = (await Promise.all([...first, ...second])).map(statusOf);
     expect(new Set(statuses.filter((status) => status !== 0))).toEqual(new Set([400]));
-    expect(told).toBe(1);
+    expect(reports).toBe(1);
     await loopback.close({ ok: true });
     expect(await (await browser).text()).toContain("You are logged in");
   });
 
-  test("is told of with the 50th wrong callback, not before", async () => {
-    let told = 0;
-    const { port } = await openWaiting({ onProbe: () => told++ });
+  test("is reported with the 50th wrong callback, not before", async () => {
+    let reports = 0;
+    const { port } = await openWaiting({ onProbe: () => reports++ });
     for (let nth = 1; nth <= 49; nth++) await raw(port, request(port, "/callback?state=wrong"));
-    expect(told).toBe(0);
+    expect(reports).toBe(0);
     for (let nth = 50; nth <= 120; nth++) await raw(port, request(port, "/callback?state=wrong"));
-    expect(told).toBe(1);
+    expect(reports).toBe(1);
   });
 
-  test("of silent connections: no more than 32 are kept, and the oldest make room for the browser", async () => {
+  test("of silent connections: no more than 32 stay open, and the oldest make room for the browser", async () => {
     const { port, callback } = await openWaiting();
     let ended = 0;
     const silent = Array.from({ length: 100 }, () => openSocket(port));
@@ -207,7 +207,7 @@ describe("a flood", () => {
     expect(await page).toContain("You are logged in");
   });
 
-  test("of drops: a request that is not there after five seconds is given up, as is a silent connection", async () => {
+  test("of drops: an incomplete request is dropped after five seconds, as is a silent connection", async () => {
     const { port, callback } = await openWaiting();
     const slow = openSocket(port);
     const silent = openSocket(port);
@@ -232,7 +232,7 @@ describe("a flood", () => {
     await expectLoginStillWorks(port, callback);
   });
 
-  test("a browser that waits longer than that for the end is not given up", async () => {
+  test("a browser that waits longer than that for the outcome is not dropped", async () => {
     const { loopback, callback } = await openWaiting();
     const browser = fetch(callbackUrl(loopback.redirectUri)).then((response) => response.text());
     await callback;

@@ -106,7 +106,7 @@ describe("the port", () => {
     expect(other.redirectUri).not.toBe(preferred);
   });
 
-  test("is shared with nobody", async () => {
+  test("is never shared", async () => {
     const { port } = await openTest();
     expect(await rejection(bindPort(port))).toMatchObject({ code: "EADDRINUSE" });
     expect(await rejection(bindPort(port, "0.0.0.0"))).toMatchObject({ code: "EADDRINUSE" });
@@ -126,7 +126,7 @@ describe("the last page", () => {
     expect(await page).toContain("You are logged in. You can close this window.");
   });
 
-  test("of a failure tells its kind and nothing that anybody sent", async () => {
+  test("of a failure shows its class and nothing from a request", async () => {
     const { loopback, port, callback } = await openWaiting();
     const target = `/callback?state=${STATE}&error=%3Cb%3EPLANTED&error_description=PLANTED`;
     const { page } = await waitForEnd(port, await raw(port, request(port, target)));
@@ -230,7 +230,7 @@ describe("the end", () => {
     expect(openHandles()).toBe(before);
   });
 
-  test("of a login that nobody answered needs no waiting, and may come twice", async () => {
+  test("of a login without a callback needs no waiting, and may come twice", async () => {
     const { loopback, port } = await openWaiting();
     await loopback.close(REFUSED);
     await loopback.close(REFUSED);

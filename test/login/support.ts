@@ -95,7 +95,7 @@ export async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** Whether nobody holds a port. */
+/** Whether a port is free. */
 export async function isFree(port: number, host?: string): Promise<boolean> {
   try {
     const server = await bindPort(port, host);

@@ -100,7 +100,7 @@ describe("a login at a terminal", () => {
     expect(await isFree(portOf(session))).toBe(true);
   });
 
-  test("sends the browser of the first callback on where the person is asked once more", async () => {
+  test("redirects the browser of the first callback when the user must log in again", async () => {
     const { session, text, authorize } = await login({ browser: `${NODE} ${FETCHES}`, env: process.env });
     const answers = [{ error: "invalid_scope" }, { code: "c0de-43", state: "another-state" }];
     const seen: string[] = [];
@@ -117,7 +117,7 @@ describe("a login at a terminal", () => {
     expect(await isFree(portOf(session))).toBe(true);
   });
 
-  test("sends a browser on that comes for its page after the person is asked once more", async () => {
+  test("redirects a browser that requests its page after the user must log in again", async () => {
     const { session, text, authorize } = await login();
     const at = portOf(session);
     const first = authorize();
@@ -239,7 +239,7 @@ describe("a browser", () => {
   }
   const ssh = detectEnvironment({ env: { SSH_TTY: "x", DISPLAY: ":0" }, exists: () => false, platform: "linux" });
 
-  test("opens unasked only where it would come up before the person", async () => {
+  test("opens by default only where the user would see it", async () => {
     expect(await isOpened({})).toBe(true);
     expect(await isOpened({ environment: ssh })).toBe(false);
     expect(await isOpened({ flow: "paste", input: new PassThrough() })).toBe(false);
@@ -320,7 +320,7 @@ describe("a pasted address", () => {
     expect((await login({ flow: "paste", input }, earlier)).session.redirectUri).toBe(earlier);
   });
 
-  test("with --flow paste and nobody to paste, or an input that ends, is a login that is still needed", async () => {
+  test("with --flow paste and no input, or an input that ends, fails with `login_required`", async () => {
     const { authorize } = await login({ flow: "paste" });
     expect(await rejection(authorize())).toMatchObject({ code: "login_required", class: "auth" });
     const input = new PassThrough();
@@ -375,7 +375,7 @@ describe("the end without a callback", () => {
 });
 
 describe("a sign-in whose code goes to another host than the person", () => {
-  const told = async (prompt: Partial<AuthorizePrompt>) => {
+  const announced = async (prompt: Partial<AuthorizePrompt>) => {
     const { text, authorize, controller } = await login();
     void authorize(prompt);
     controller.abort();
@@ -384,20 +384,20 @@ describe("a sign-in whose code goes to another host than the person", () => {
   const tokenEndpoint = "https://tokens.example:8443/token";
 
   test("names that host before anything is opened, with a warning where nothing proves that the two belong together", async () => {
-    const text = await told({ tokenEndpoint, promisesIss: false });
+    const text = await announced({ tokenEndpoint, promisesIss: false });
     expect(text).toContain("warning: The login at issuer.example is handed to tokens.example:8443");
     expect(text).toContain("\nsameOriginEndpoints refuses such servers.");
   });
 
   test("names that host without a warning where the callback names its issuer", async () => {
-    const text = await told({ tokenEndpoint, promisesIss: true });
+    const text = await announced({ tokenEndpoint, promisesIss: true });
     expect(text).toContain("The login at issuer.example is handed to tokens.example:8443");
     expect(text).not.toContain("warning");
   });
 
-  test("is not spoken of where it is the same origin, or nobody says", async () => {
+  test("is not mentioned where it is the same origin, or unknown", async () => {
     for (const prompt of [{ tokenEndpoint: "https://issuer.example/token" }, {}]) {
-      expect(await told({ ...prompt, promisesIss: false })).not.toContain("handed to");
+      expect(await announced({ ...prompt, promisesIss: false })).not.toContain("handed to");
     }
   });
 });

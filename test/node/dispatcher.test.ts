@@ -33,10 +33,10 @@ async function closedPort(): Promise<string> {
   return server.origin;
 }
 
-describe("a failure on the way is told apart, for lists and for tokens alike", () => {
+describe("a failure on the way is distinguished, for lists and for tokens alike", () => {
   it.each<[string, string, () => Promise<[string, DispatcherOptions?]>, RegExp]>([
     ["a name that does not exist", "dns_failed", async () => ["https://no-such-host.invalid"], /could not be resolved/],
-    ["nobody who listens", "connection_refused", async () => [await closedPort()], /the connection was refused/],
+    ["a closed port", "connection_refused", async () => [await closedPort()], /the connection was refused/],
     [
       "a connection that is cut",
       "connection_reset",
@@ -56,7 +56,7 @@ describe("a failure on the way is told apart, for lists and for tokens alike", (
       "a server that says nothing",
       "timeout",
       async () => [(await startSocketServer(() => undefined)).origin],
-      /no (?:complete )?answer in 0\.3 s/,
+      /no (?:complete )?response in 0\.3 s/,
     ],
     [
       "a certificate that is not trusted",

@@ -14,22 +14,22 @@ const PUBLIC = "93.184.215.14";
 const NOBODY: Exemptions = new Set();
 const PEM = readFileSync(new URL("../fixtures/self-signed.pem", import.meta.url), "utf8");
 
-/** A server that says what it was asked. */
+/** A server that records its requests. */
 const echo: Answer = (response, request) =>
   sendJson(response, { method: request.method, url: request.url, body: request.body, headers: request.headers });
 
 /** Names and, for each lookup in turn, their addresses; the last ones stay. */
 function lookupOf(zone: Record<string, readonly (readonly string[])[]>) {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const lookup = async (hostname: string) => {
-    const nth = asked.filter((name) => name === hostname).length;
-    asked.push(hostname);
+    const nth = lookups.filter((name) => name === hostname).length;
+    lookups.push(hostname);
     const answers = zone[hostname] ?? [];
     const addresses = answers[Math.min(nth, answers.length - 1)];
     if (!addresses) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
     return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
   };
-  return { lookup, asked };
+  return { lookup, lookups };
 }
 
 const portOf = ({ origin }: TestServer) => new URL(origin).port;
@@ -40,14 +40,14 @@ const bodyOf = async (response: Response) => (await response.json()) as Record<s
 describe("a connection", () => {
   it("goes to the addresses that were checked, though the name has others by then", async () => {
     const server = await startServer(echo);
-    const { lookup, asked } = lookupOf({ "mcp.test": [["127.0.0.1"], ["169.254.169.254"]] });
+    const { lookup, lookups } = lookupOf({ "mcp.test": [["127.0.0.1"], ["169.254.169.254"]] });
     const url = `http://mcp.test:${portOf(server)}/mcp`;
     const { fetch } = wayOf(url, { lookup });
     expect(await bodyOf(await fetch(url))).toMatchObject({
       url: "/mcp",
       headers: { host: `mcp.test:${portOf(server)}` },
     });
-    expect(asked).toEqual(["mcp.test"]);
+    expect(lookups).toEqual(["mcp.test"]);
   });
 
   it("tries one checked address after the other", async () => {
@@ -234,7 +234,7 @@ describe("its fetch", () => {
     expect([response.status, response.body]).toEqual([status, null]);
   });
 
-  it("hands a redirect over where it is told to follow none", async () => {
+  it("returns a redirect with `redirect: manual`", async () => {
     const server = await startServer((response) => response.writeHead(302, { location: "/end" }).end());
     const response = await wayOf(server.origin, {}).fetch(server.origin, { redirect: "manual" });
     expect([response.status, response.headers.get("location")]).toEqual([302, "/end"]);
@@ -255,7 +255,7 @@ describe("its fetch", () => {
   });
 });
 
-/** A proxy that joins whatever is asked for with one server, and notes it. */
+/** A proxy that joins whatever is lookups for with one server, and notes it. */
 async function startProxy(target: TestServer) {
   const tunnels: string[] = [];
   const plain: string[] = [];
@@ -280,12 +280,12 @@ describe("behind a proxy", () => {
   it("looks no name up: tunnels to it, for http too, so that the proxy sees nothing of a request", async () => {
     const server = await startServer(echo);
     const { uri, tunnels, plain } = await startProxy(server);
-    const { lookup, asked } = lookupOf({});
+    const { lookup, lookups } = lookupOf({});
     const { fetch } = wayOf("http://mcp.test/", { lookup, proxies: { http: uri } });
     expect(await bodyOf(await fetch("http://mcp.test/mcp", { method: "POST", body: "secret" }))).toMatchObject({
       body: "secret",
     });
-    expect({ tunnels, plain, asked }).toEqual({ tunnels: ["mcp.test:80"], plain: [], asked: [] });
+    expect({ tunnels, plain, lookups }).toEqual({ tunnels: ["mcp.test:80"], plain: [], lookups: [] });
   });
 
   it.each(["http://10.0.0.7/", "http://169.254.169.254/", "http://0xA9FEA9FE/", "http://[fd12::1]/"])(
@@ -314,10 +314,14 @@ describe("behind a proxy", () => {
   it("looks up and judges what is reached without it", async () => {
     const server = await startServer(echo);
     const { uri, tunnels } = await startProxy(server);
-    const { lookup, asked } = lookupOf({ "as.test": [["127.0.0.1"]] });
+    const { lookup, lookups } = lookupOf({ "as.test": [["127.0.0.1"]] });
     const options = { lookup, proxies: { http: uri }, noProxy: "as.test" };
     const { fetch } = wayOf("http://mcp.test/", options);
     expect(await rejection(fetch(`http://as.test:${portOf(server)}/`))).toMatchObject({ code: "bad_address" });
-    expect({ tunnels, asked, requests: server.requests }).toEqual({ tunnels: [], asked: ["as.test"], requests: [] });
+    expect({ tunnels, lookups, requests: server.requests }).toEqual({
+      tunnels: [],
+      lookups: ["as.test"],
+      requests: [],
+    });
   });
 });

@@ -56,14 +56,14 @@ describe("a private key", () => {
     ["a public JWK", JSON.stringify(createPublicKey(ec).export({ format: "jwk" })), /is a public key/],
     ["an RSA key of 1024 bits", pem(small), /kind that is not supported/],
     ["an EC key on P-521", pem(p521), /kind that is not supported/],
-    ["a symmetric JWK", '{"kty":"oct","k":"aHVzaC1odXNo"}', /no JWK of a private key/],
-    ["a set of JWKs", JSON.stringify({ keys: [JSON.parse(jwk(ec))] }), /no JWK of a private key/],
-    ["JSON cut short", '{"kty":"EC","d":"hush-hush', /is no JSON/],
+    ["a symmetric JWK", '{"kty":"oct","k":"aHVzaC1odXNo"}', /not the JWK of a private key/],
+    ["a set of JWKs", JSON.stringify({ keys: [JSON.parse(jwk(ec))] }), /not the JWK of a private key/],
+    ["JSON cut short", '{"kty":"EC","d":"hush-hush', /is not JSON/],
     ["a JWK whose parts do not fit", jwk(ec, { x: "AAAA", d: "hush-hush" }), /cannot be read/],
     ["for an algorithm that is not its own", jwk(ec, { alg: "RS256" }), /alg "RS256" is not one of ES256/],
     ["PEM that is damaged", "-----BEGIN PRIVATE KEY-----\naHVzaC1odXNo\n-----END PRIVATE KEY-----", /cannot be read/],
-    ["a token", "hush-hush", /is no private key/],
-    ["empty", "", /is no private key/],
+    ["a token", "hush-hush", /is not a private key/],
+    ["empty", "", /is not a private key/],
   ])("that is %s is refused, with what to give, and not shown", async (_what, text, rule) => {
     const error = await readPrivateKey(text, { from: "--private-key" }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "usage", message: expect.stringMatching(rule), hint: expect.any(String) });

@@ -11,16 +11,19 @@ type Zone = Record<string, readonly (readonly string[])[]>;
 
 /** A guard over names that a test gives, and the names that it looked up. */
 function guardOf(server: string, zone: Zone, options: { exemptions?: Exemptions; isBehindProxy?: boolean } = {}) {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const lookup = async (hostname: string) => {
     const answers = zone[hostname] ?? [];
-    const nth = asked.filter((name) => name === hostname).length;
-    asked.push(hostname);
+    const nth = lookups.filter((name) => name === hostname).length;
+    lookups.push(hostname);
     const addresses = answers[Math.min(nth, answers.length - 1)];
     if (!addresses) throw Object.assign(new Error("no such name"), { code: "ENOTFOUND" });
     return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
   };
-  return { guard: createSsrfGuard(server, { exemptions: new Set(), isBehindProxy: false, lookup, ...options }), asked };
+  return {
+    guard: createSsrfGuard(server, { exemptions: new Set(), isBehindProxy: false, lookup, ...options }),
+    lookups,
+  };
 }
 
 const addressesOf = async (guard: SsrfGuard, hostname: string) =>
@@ -47,9 +50,9 @@ describe("a public server", () => {
   };
 
   it("leads to public ones: to all of their addresses, which were looked up once, and its own were not needed", async () => {
-    const { guard, asked } = guardOf("mcp.example", zone);
+    const { guard, lookups } = guardOf("mcp.example", zone);
     expect(await addressesOf(guard, "as.example")).toEqual([PUBLIC, OTHER_PUBLIC]);
-    expect(asked).toEqual(["as.example"]);
+    expect(lookups).toEqual(["as.example"]);
   });
 
   it.each([
@@ -72,9 +75,9 @@ describe("a public server", () => {
   it.each(["10.0.0.7", "127.0.0.1", "[::1]", "::1", "[fd12::1]"])(
     "does not lead to %s, which needs no lookup",
     async (host) => {
-      const { guard, asked } = guardOf("mcp.example", zone);
+      const { guard, lookups } = guardOf("mcp.example", zone);
       expect(await refusalOf(guard, host)).toEqual(isRefused(`the host "${host}" `, "allowPrivateNetwork"));
-      expect(asked).toEqual(["mcp.example"]);
+      expect(lookups).toEqual(["mcp.example"]);
     },
   );
 
@@ -181,10 +184,10 @@ describe("a server on this machine", () => {
 
 describe("a server behind a proxy", () => {
   it("counts as public without being looked up", async () => {
-    const { guard, asked } = guardOf("mcp.corp", { "as.corp": [["10.0.0.7"]] }, { isBehindProxy: true });
+    const { guard, lookups } = guardOf("mcp.corp", { "as.corp": [["10.0.0.7"]] }, { isBehindProxy: true });
     expect(await guard.addressClass()).toBe("public");
     expect(await refusalOf(guard, "as.corp")).toEqual(isRefused("private network"));
-    expect(asked).toEqual(["as.corp"]);
+    expect(lookups).toEqual(["as.corp"]);
   });
 
   it.each([

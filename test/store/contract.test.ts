@@ -54,7 +54,7 @@ describe.each(stores)("%s", (_name, open) => {
     expect(back && plainGrant(back)).toEqual(plainGrant(madeGrant()));
   });
 
-  it("saves over the generation it was told of, and over no other", async () => {
+  it("saves over the expected generation, and over no other", async () => {
     const store = open();
     const [one, two, three] = [1, 2, 3].map((generation) =>
       madeGrant({ generation, requestedScope: `g${generation}` }),
@@ -119,7 +119,7 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.list()).toHaveLength(1);
   });
 
-  it("saves into room as anywhere else: over the generation that it was told of, and only if that is stored", async () => {
+  it("saves into room as anywhere else: over the expected generation, and only if that is stored", async () => {
     const store = open();
     await store.save(madeGrant(), undefined);
     const room = await store.reserve(KEY);
@@ -190,7 +190,7 @@ describe.each(stores)("%s", (_name, open) => {
     } as const;
     const other = { ...BINDING, issuer: "https://evil.example" };
 
-    it("are kept by profile and client, apart from logins", async () => {
+    it("are stored by profile and client, apart from logins", async () => {
       const store = open();
       expect(await store.readBinding(BINDING)).toBeUndefined();
       expect(await store.saveBinding(BINDING, undefined)).toEqual(BINDING);
@@ -202,7 +202,7 @@ describe.each(stores)("%s", (_name, open) => {
       expect(await store.readBinding(BINDING)).toEqual(BINDING);
     });
 
-    it("give way to none but whoever knows them", async () => {
+    it("are replaced only by a caller that knows them", async () => {
       const store = open();
       await store.saveBinding(BINDING, undefined);
       expect(await store.saveBinding(other, undefined)).toEqual(BINDING);

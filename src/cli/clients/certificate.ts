@@ -43,7 +43,7 @@ export async function readClientCertificate({ cert, key }: CertificateFiles): Pr
   );
   const certificate = attempt(
     () => new X509Certificate(certText),
-    `${described(cert)} holds no PEM certificate`,
+    `${described(cert)} contains no PEM certificate`,
     CERTIFICATE_HINT,
   );
   if (key === undefined && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(certText)) {
@@ -53,7 +53,7 @@ export async function readClientCertificate({ cert, key }: CertificateFiles): Pr
   const keyText = readKey(file);
   const privateKey = attempt(
     () => createPrivateKey(keyText),
-    `${described(file)} holds no private key in PEM form`,
+    `${described(file)} contains no private key in PEM form`,
     KEY_HINT,
   );
   if (!certificate.checkPrivateKey(privateKey)) {

@@ -4,6 +4,7 @@ import type { DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
 import { quote, type Redactor } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
+import type { Env } from "../io/env.js";
 import type { RunContext } from "../runtime/context.js";
 import type { Settings } from "../runtime/settings.js";
 import { type CertificateFiles, certificateFiles, readClientCertificate } from "./certificate.js";
@@ -18,7 +19,7 @@ export interface NetworkOptions {
   clientCertificate?: CertificateFiles | undefined;
   /** Milliseconds; see `OutletOptions`. */
   idleTimeoutMs?: number | undefined;
-  env: Readonly<Record<string, string | undefined>>;
+  env: Env;
 }
 
 /**
@@ -180,7 +181,7 @@ function readAuthorities(path: string): string {
   } catch (cause) {
     throw badAuthorities(path, "cannot be read", cause);
   }
-  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(path, "holds no PEM certificate");
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(path, "contains no PEM certificate");
   return text;
 }
 

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Env } from "../io/env.js";
 import { homeFolder } from "./home.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const FIRST_STEPS = [
   "Nothing is set up here yet. To look around without an account: agentauth demo",

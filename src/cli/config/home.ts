@@ -1,7 +1,6 @@
 import { homedir, platform } from "node:os";
 import { join, resolve } from "node:path";
-
-type Env = Readonly<Record<string, string | undefined>>;
+import type { Env } from "../io/env.js";
 
 /** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
 export function homeFolder(env: Env): string {

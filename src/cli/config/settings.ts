@@ -2,6 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import { parseBaseUrl } from "../../http/address.js";
 import { quote, shellWord } from "../../redact.js";
 import type { SettingFlags } from "../flags/global.js";
+import type { Env } from "../io/env.js";
 import type { RunContext } from "../runtime/context.js";
 import type { ApiTokenSetting, Settings, Sourced } from "../runtime/settings.js";
 import { suggest } from "../runtime/suggest.js";
@@ -11,8 +12,6 @@ import { profileNames } from "./profile.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { keepApart } from "./sandbox-token.js";
 import { readSecretFile } from "./secret-file.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Decides every setting.

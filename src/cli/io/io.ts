@@ -2,6 +2,7 @@
 
 import { Readable, Writable } from "node:stream";
 import { escapeText } from "../../redact.js";
+import type { Env } from "./env.js";
 import { type Progress, type ProgressLine, progressLine } from "./progress.js";
 import { type InStream, inStream } from "./stdin.js";
 import { type OutStream, outStream, type TerminalStream } from "./stream.js";
@@ -26,7 +27,7 @@ export interface Io {
   readonly stdout: OutStream;
   readonly stderr: OutStream;
   /** The environment as it was at the start; an empty variable is unset. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
   readonly settings: Readonly<IoSettings>;
   /** The same streams under other settings, once the flags are known. */
   with(settings: IoSettings): Io;
@@ -45,7 +46,7 @@ export interface ProcessLike {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: TerminalStream;
   readonly stderr: TerminalStream;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
 }
 
 /** The real thing: `createIo(process)`. */
@@ -94,7 +95,7 @@ export interface MemoryIoOptions extends IoSettings {
   tty?: boolean | { stdin?: boolean; stdout?: boolean; stderr?: boolean };
   /** The width that the terminals report. */
   columns?: number;
-  env?: Readonly<Record<string, string | undefined>>;
+  env?: Env;
   /** The content of stdin. */
   stdin?: string;
 }

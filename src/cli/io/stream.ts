@@ -2,6 +2,7 @@
 
 import type { Writable } from "node:stream";
 import picocolors from "picocolors";
+import type { Env } from "./env.js";
 import { COLUMNS, terminalSize } from "./terminal-size.js";
 import { writeAll } from "./write-all.js";
 
@@ -33,7 +34,7 @@ export type TerminalStream = Writable & { readonly isTTY?: boolean; readonly col
 
 /** Settings of a stream. */
 export interface StreamSettings {
-  env: Readonly<Record<string, string | undefined>>;
+  env: Env;
   /** `false` switches colour off, whatever the environment says. */
   color: boolean;
   /** Runs before each write, to clear a progress line. */

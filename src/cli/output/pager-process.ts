@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { commandWords } from "../../login/command-words.js";
 import { quote } from "../../redact.js";
+import type { Env } from "../io/env.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { CommandContext, LentProcess } from "../runtime/context.js";
@@ -12,8 +13,6 @@ export interface Pager {
   /** Resolves when the user has quit it. */
   end(): Promise<void>;
 }
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * Starts the pager: `AGENTAUTH_PAGER`, else `PAGER`, else `less`, split into words and run without a shell.

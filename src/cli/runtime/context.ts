@@ -7,6 +7,7 @@ import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import type { Redactor } from "../../redact.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
+import type { Env } from "../io/env.js";
 import type { Io } from "../io/io.js";
 import type { HintContext } from "./hints.js";
 import type { Settings } from "./settings.js";
@@ -18,7 +19,7 @@ export interface LentProcess {
   /** For bytes that are passed on as they are. */
   readonly stderr: Writable;
   /** The environment without our secrets, empty variables included. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
   /** SIGINT, SIGTERM and SIGHUP end this run again. */
   giveBack(): void;
   /** Ends the process at once, also where a reader that has stopped reading would block it. */

@@ -80,7 +80,7 @@ function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, c
     case "scope":
       return `${loginCommand(remedy)} --scope "<scopes>" asks for others`;
     case "clientId":
-      return `name one with --client-id, or sign in first: ${loginCommand(remedy, context)}`;
+      return `name one with --client-id, or log in first: ${loginCommand(remedy, context)}`;
     default:
       return `${hint === LOGIN_HINT ? "" : `${hint}: `}${loginCommand(remedy, context)}`;
   }
@@ -123,7 +123,7 @@ function allowHint(option: PolicyOption, { command }: HintContext): string {
         command === "discover" ? "" : "; agentauth discover shows what was asked"
       }`;
     default:
-      return `if you trust this server, ${flagText(option, option === "dpop" ? "auto" : undefined)} lifts this rule for it`;
+      return `if you trust this server, ${flagText(option, option === "dpop" ? "auto" : undefined)} disables this check for it`;
   }
 }
 
@@ -144,7 +144,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
   apiToken: ({ code, hint }) =>
     code === "bad_authtoken" ? `the API token is wrong or has expired; ${GIVE_TOKEN}` : `${hint}: ${GIVE_TOKEN}`,
   assertion: ({ hint }) => `${hint}: --assertion-file <file>`,
-  browser: () => "give --browser a program and its arguments; the address is added as the last one",
+  browser: () => "pass --browser a program and its arguments; the address is added as the last one",
   ca: () => "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
   clientCertificate: () =>
     "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",
@@ -168,10 +168,10 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
       : "--client-id, and give it in AGENTAUTH_CLIENT_SECRET or with --client-secret-file <file>";
   },
   flow: ({ code }) => {
-    if (code === "login_required") return "run the command in a terminal, or sign in with --flow device";
+    if (code === "login_required") return "run the command in a terminal, or log in with --flow device";
     return code === "no_device_flow"
       ? "use --flow browser, or --flow paste where no browser can reach this machine"
-      : "sign in without a listener: --flow paste or --flow device";
+      : "log in without a listener: --flow paste or --flow device";
   },
   idToken: ({ hint }) => `${hint} in AGENTAUTH_ID_TOKEN or --id-token-file`,
   idpTokenEndpoint: () => "--idp-token-endpoint <url>",

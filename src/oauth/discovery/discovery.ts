@@ -79,7 +79,7 @@ async function requestChallenge(
   signal?: AbortSignal,
 ): Promise<BearerChallenge | undefined> {
   const call = follow(signal, context.timeoutMs, () => {
-    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no answer in ${context.timeoutMs / 1000} s`, {
+    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no response in ${context.timeoutMs / 1000} s`, {
       class: "unavailable",
     });
   });

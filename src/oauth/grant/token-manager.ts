@@ -200,6 +200,6 @@ function storm(grant: Grant): AgentAuthError {
   return new AgentAuthError(
     "renewal_storm",
     `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`,
-    { class: "auth", hint: "wait a minute, or sign in again", remedy: loginRemedy(grant) },
+    { class: "auth", hint: "wait a minute, or log in again", remedy: loginRemedy(grant) },
   );
 }

@@ -64,7 +64,7 @@ export async function withClientRefusal<T>(
   } catch (error) {
     if (!isInvalidClient(error) || client.source !== "dynamic") throw error;
     await refuseClient({ store, signal }, client, form);
-    throw withHint(error, "sign in again: another client is registered for that");
+    throw withHint(error, "log in again: another client is registered for that");
   }
 }
 

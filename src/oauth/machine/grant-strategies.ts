@@ -66,7 +66,7 @@ export const GRANT_STRATEGIES = {
     explain: (code) =>
       code === "invalid_grant"
         ? {
-            hint: "sign in again at the identity provider, and give its new id token",
+            hint: "log in again at the identity provider, and give its new id token",
             remedy: { action: "configure", option: "idToken" },
           }
         : undefined,

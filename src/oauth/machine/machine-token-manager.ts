@@ -8,7 +8,7 @@ import { coversScope, type Grant, hasExpired, hasSameTokens, isFresh, isStorm, n
 import type { GrantKey, GrantStore } from "../grant/grant-store.js";
 import { HEARTBEAT_MS, isPeerFailure, rethrowRecentFailure } from "../grant/lease.js";
 import type { TokenOptions } from "../grant/token-options.js";
-import { unionScopes } from "../token/scope.js";
+import { splitScope, unionScopes } from "../token/scope.js";
 import { strategyOf } from "./grant-strategies.js";
 import { identify } from "./machine-grant.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
@@ -179,10 +179,10 @@ export class MachineTokenManager {
 
 /** Whether the scopes were granted, or requested and left out: another request would not add them. */
 function coversAll(grant: Grant, scope: string | undefined): boolean {
-  const wanted = scope?.split(" ").filter(Boolean);
+  const wanted = splitScope(scope);
   if (coversScope(grant, wanted)) return true;
-  const requested = new Set(grant.requestedScope?.split(" "));
-  return wanted?.every((one) => requested.has(one)) ?? true;
+  const requested = new Set(splitScope(grant.requestedScope));
+  return wanted.every((one) => requested.has(one));
 }
 
 function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {

@@ -31,7 +31,7 @@ export async function revokeRemotely(
   const call = follow(
     callerSignal,
     LIMIT_MS,
-    () => new AgentAuthError("timeout", "no answer in 5 s", { class: "unavailable" }),
+    () => new AgentAuthError("timeout", "no response in 5 s", { class: "unavailable" }),
   );
   const { signal } = call;
   try {

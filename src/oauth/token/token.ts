@@ -69,7 +69,7 @@ function asLoginFailure(error: unknown): unknown {
   return new AgentAuthError(error.code, `${error.message}; the login cannot be continued`, {
     class: "auth",
     url: error.url,
-    hint: "sign in again",
+    hint: "log in again",
     cause: error,
   });
 }

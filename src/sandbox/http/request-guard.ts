@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import { withoutBrackets } from "../../http/address.js";
 import { Refusal } from "./round-trip.js";
 
 /** Whether only this machine can reach a host to bind to. */
@@ -21,7 +22,7 @@ export function hostGuard(host: string, port: number): (request: IncomingMessage
     const lower = authority.toLowerCase();
     const name = lower.endsWith(`:${port}`) ? lower.slice(0, -`:${port}`.length) : suffix === "" ? lower : undefined;
     if (name === undefined) return false;
-    return names.has(name) || (!isLoopback(host) && isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0);
+    return names.has(name) || (!isLoopback(host) && isIP(withoutBrackets(name)) !== 0);
   };
   return (request) => {
     const hosts = request.headersDistinct["host"] ?? [];

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { splitScope } from "../../oauth/token/scope.js";
 import type { Clock } from "../clock.js";
 import { dueOf } from "../faults/controller.js";
 import { findUser } from "./accounts.js";
@@ -157,8 +158,8 @@ function resourceInfo(settings: ConfigurationSettings, ctx: OidcContext, resourc
   if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is not one of this server");
   const { route, params, entities } = ctx.oidc;
   if (route.endsWith("authorization") && !params["scope"]) params["scope"] = DEFAULT_SCOPE;
-  const requested = typeof params["scope"] === "string" ? params["scope"].split(" ") : [];
-  const granted = entities.Grant?.getResourceScope(resource).split(" ") ?? [];
+  const requested = typeof params["scope"] === "string" ? splitScope(params["scope"]) : [];
+  const granted = splitScope(entities.Grant?.getResourceScope(resource));
   const scopes = new Set([DEFAULT_SCOPE, ...requested, ...granted]);
   for (const scope of ["", ...STATIC_SCOPES]) scopes.delete(scope);
   return describeResource(settings.oauth, resource, [...scopes].join(" "));

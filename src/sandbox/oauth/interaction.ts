@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { splitScope } from "../../oauth/token/scope.js";
 import { findUser, USERS } from "./accounts.js";
 import { STATIC_SCOPES } from "./configuration.js";
 import { consentPage, errorPage, loginPage, pageHeaders } from "./consent.js";
@@ -79,7 +80,7 @@ function show(response: ServerResponse, status: number, page: string, redirectUr
 }
 
 function scopesOf(params: OidcParams): string[] {
-  return text(params, "scope")?.split(" ") ?? [];
+  return splitScope(text(params, "scope"));
 }
 
 function resourcesOf({ resource }: OidcParams): string[] {

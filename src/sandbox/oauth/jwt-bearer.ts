@@ -1,3 +1,4 @@
+import { splitScope } from "../../oauth/token/scope.js";
 import { openJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
 import type { OidcContext, OidcErrors, OidcProofs, OidcProvider, ResourceServerInfo } from "./oidc.js";
@@ -91,7 +92,7 @@ function readAssertion(
 function readScope(ctx: OidcContext, allowed: string | undefined, errors: OidcErrors): string {
   const requested = text(ctx, "scope") ?? "";
   if (allowed === undefined) return requested;
-  const extra = requested.split(" ").filter((scope) => scope !== "" && !allowed.split(" ").includes(scope));
+  const extra = splitScope(requested).filter((scope) => !splitScope(allowed).includes(scope));
   if (extra.length > 0) throw new errors.InvalidScope("the ID-JAG does not allow this scope", extra.join(" "));
   return requested === "" ? allowed : requested;
 }

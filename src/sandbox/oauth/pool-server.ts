@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { splitScope } from "../../oauth/token/scope.js";
 import type { Clock } from "../clock.js";
 import type { SandboxData } from "../data/data.js";
 import type { Answer } from "../http/round-trip.js";
@@ -173,11 +174,20 @@ function fieldsOf({ clientId, scope, aud, exp, jti, expiration, jkt }: ClientTok
 }
 
 function opaqueFacts(token: Fields, skew: number): TokenFacts {
-  const { accountId, clientId, scope = "", aud = "", exp, grantId, jti, jkt } = token;
+  const { accountId, clientId, scope, aud = "", exp, grantId, jti, jkt } = token;
   const expiresAt = exp + skew;
   const issuedAt = expiresAt - token.expiration;
-  const scopes = scope === "" ? [] : scope.split(" ");
   const grant = grantId === undefined ? {} : { grantId };
   const binding = jkt === undefined ? {} : { boundTo: jkt };
-  return { subject: accountId, clientId, scopes, audience: aud, issuedAt, expiresAt, id: jti, ...grant, ...binding };
+  return {
+    subject: accountId,
+    clientId,
+    scopes: splitScope(scope),
+    audience: aud,
+    issuedAt,
+    expiresAt,
+    id: jti,
+    ...grant,
+    ...binding,
+  };
 }

@@ -1,3 +1,4 @@
+import { splitScope } from "../../oauth/token/scope.js";
 import { openJwt, type SigningKey } from "./keys.js";
 
 /** The facts of an access token. */
@@ -46,7 +47,7 @@ export function readJwt(token: string, { issuer, key, now }: JwtRules): TokenFac
   return {
     subject: sub,
     clientId: client_id,
-    scopes: typeof scope === "string" && scope !== "" ? scope.split(" ") : [],
+    scopes: typeof scope === "string" ? splitScope(scope) : [],
     audience: aud,
     issuedAt: iat,
     expiresAt: exp,

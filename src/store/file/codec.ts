@@ -14,24 +14,12 @@ export class CodecError extends Error {
 }
 
 /**
- * The text of a grant, secrets and all: for private files only.
+ * The text of a grant, with its secrets: for private files only.
  *
- * @param before the text that this one replaces: what a newer version wrote there of the same login is kept
+ * @param before the text that this one replaces: members of the same login that a newer version wrote are preserved
  */
 export function encodeGrant(grant: Grant, before?: string): string {
-  const { client, tokens } = grant;
-  const members = {
-    kind: "grant",
-    ...grant,
-    client: { ...client, clientSecret: client.clientSecret?.reveal() },
-    proofKey: grant.proofKey?.reveal(),
-    tokens: {
-      ...tokens,
-      accessToken: tokens.accessToken.reveal(),
-      refreshToken: tokens.refreshToken?.reveal(),
-      idToken: tokens.idToken?.reveal(),
-    },
-  };
+  const members = revealed({ kind: "grant", ...grant });
   const old = before === undefined ? {} : decode(before, "grant");
   const sameLogin = old["signedInAt"] === grant.signedInAt && old["issuer"] === grant.issuer;
   return encode(sameLogin ? keepUnknown(old, members) : members);
@@ -49,7 +37,7 @@ function keepUnknown(old: Members, members: Members): Members {
 
 /** The text of a registered client. */
 export function encodeClient(client: ClientRecord): string {
-  return encode({ kind: "client", ...client, clientSecret: client.clientSecret?.reveal() });
+  return encode({ kind: "client", ...client });
 }
 
 /** The text of a client's binding to its issuer. */
@@ -57,55 +45,22 @@ export function encodeBinding(binding: ClientBinding): string {
   return encode({ kind: "binding", ...binding });
 }
 
-function encode(value: object): string {
-  return `${JSON.stringify({ schema: SCHEMA, ...value }, null, 2)}\n`;
+function encode(members: Members): string {
+  return `${JSON.stringify({ schema: SCHEMA, ...revealed(members) }, null, 2)}\n`;
+}
+
+/** The members with their secrets in the clear. */
+function revealed(members: Members): Members {
+  const reveal = (value: unknown) =>
+    value instanceof Secret ? value.reveal() : isJsonObject(value) ? revealed(value) : value;
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, reveal(value)]));
 }
 
 /** @throws CodecError */
 export function decodeGrant(text: string): Grant {
   const members = decode(text, "grant");
-  const tokens = object(members, "tokens");
-  const endpoints = object(members, "endpoints");
-  const retired = members["retired"] === undefined ? undefined : object(members, "retired");
-  return {
-    profile: string(members, "profile"),
-    server: string(members, "server"),
-    account: optional(members, "account"),
-    resource: string(members, "resource"),
-    issuer: string(members, "issuer"),
-    endpoints: {
-      token: string(endpoints, "token"),
-      introspection: optional(endpoints, "introspection"),
-      revocation: optional(endpoints, "revocation"),
-      endSession: optional(endpoints, "endSession"),
-      jwks: optional(endpoints, "jwks"),
-    },
-    client: clientOf(object(members, "client")),
-    requestedScope: optional(members, "requestedScope"),
-    overrides: strings(members, "overrides"),
-    proofKey: secret(members, "proofKey"),
-    tokens: {
-      accessToken: new Secret(string(tokens, "accessToken")),
-      refreshToken: secret(tokens, "refreshToken"),
-      idToken: secret(tokens, "idToken"),
-      expiresAt: number(tokens, "expiresAt"),
-      obtainedAt: number(tokens, "obtainedAt") ?? 0,
-      scope: optional(tokens, "scope"),
-    },
-    signedInAt: number(members, "signedInAt") ?? 0,
-    refusals: numbers(members, "refusals"),
-    generation: number(members, "generation") ?? 0,
-    ...(members["lostRefresh"] !== undefined && { lostRefresh: lostRefreshOf(object(members, "lostRefresh")) }),
-    retired: retired && { at: number(retired, "at") ?? 0, reason: string(retired, "reason") },
-  };
-}
-
-function lostRefreshOf(members: Members): LostRefresh {
-  return {
-    at: number(members, "at") ?? 0,
-    code: string(members, "code"),
-    generation: number(members, "generation") ?? 0,
-  };
+  const grant: Grant = read(members, GRANT);
+  return members["lostRefresh"] === undefined ? grant : { ...grant, lostRefresh: lostRefresh(members, "lostRefresh") };
 }
 
 /** @throws CodecError */
@@ -123,11 +78,13 @@ export function decodeBinding(text: string): ClientBinding {
     clientId: string(members, "clientId"),
     issuer: string(members, "issuer"),
     boundBy: boundBy as BoundBy,
-    boundAt: number(members, "boundAt") ?? 0,
+    boundAt: count(members, "boundAt"),
   };
 }
 
 type Members = Record<string, unknown>;
+type Reader<T> = (members: Members, name: string) => T;
+type Readers<T> = { [K in keyof T]-?: Reader<T[K]> };
 
 function decode(text: string, kind: string): Members {
   let value: unknown;
@@ -140,7 +97,7 @@ function decode(text: string, kind: string): Members {
   if (members["schema"] !== SCHEMA) {
     throw new CodecError(`its schema is ${quote(members["schema"])}, and this version reads ${SCHEMA}`);
   }
-  if (members["kind"] !== kind) throw new CodecError(`it holds no ${kind}`);
+  if (members["kind"] !== kind) throw new CodecError(`it contains no ${kind}`);
   return members;
 }
 
@@ -165,6 +122,12 @@ function clientOf(members: Members): ClientRecord {
   };
 }
 
+/** Reads every member of an object, each by its reader. */
+function read<T>(members: Members, readers: Readers<T>): T {
+  const entries = Object.entries<Reader<unknown>>(readers);
+  return Object.fromEntries(entries.map(([name, reader]) => [name, reader(members, name)])) as T;
+}
+
 function object(members: Members, name: string): Members {
   const value = members[name];
   if (isJsonObject(value)) return value;
@@ -181,6 +144,10 @@ function optional(members: Members, name: string): string | undefined {
   return members[name] === undefined ? undefined : string(members, name);
 }
 
+function requiredSecret(members: Members, name: string): Secret {
+  return new Secret(string(members, name));
+}
+
 function secret(members: Members, name: string): Secret | undefined {
   const value = optional(members, name);
   return value === undefined ? undefined : new Secret(value);
@@ -192,20 +159,29 @@ function number(members: Members, name: string): number | undefined {
   throw new CodecError(`${name} is not a number`);
 }
 
+/** An absent number counts as 0. */
+function count(members: Members, name: string): number {
+  return number(members, name) ?? 0;
+}
+
 function numbers(members: Members, name: string): number[] {
   const value = members[name] ?? [];
   if (Array.isArray(value) && value.every((one): one is number => Number.isFinite(one))) return value;
   throw new CodecError(`${name} is not a list of numbers`);
 }
 
-function strings(members: Members, name: string, need?: "needed"): string[] {
-  const value = members[name] ?? (need ? undefined : []);
+function strings(members: Members, name: string): string[] {
+  return optionalStrings(members, name) ?? [];
+}
+
+function requiredStrings(members: Members, name: string): string[] {
+  const value = members[name];
   if (Array.isArray(value) && value.every((one): one is string => typeof one === "string")) return value;
   throw new CodecError(`${name} is not a list of strings`);
 }
 
 function optionalStrings(members: Members, name: string): string[] | undefined {
-  return members[name] === undefined ? undefined : strings(members, name);
+  return members[name] === undefined ? undefined : requiredStrings(members, name);
 }
 
 function boolean(members: Members, name: string): boolean {
@@ -220,71 +196,78 @@ function address(members: Members, name: string): string {
   throw new CodecError(`${name} is not an address`);
 }
 
-/** The text of a login on its way; its verifier and client secret are secrets. */
+/** The text of a prepared login, with its secrets. */
 export function encodeLogin(login: PreparedLogin & { profile: string }): string {
-  return encode({
-    kind: "login",
-    ...login,
-    client: { ...login.client, clientSecret: login.client.clientSecret?.reveal() },
-    proofKey: login.proofKey?.reveal(),
-    pending: { ...login.pending, verifier: login.pending.verifier.reveal() },
-  });
+  return encode({ kind: "login", ...login });
 }
 
-/**
- * Reads back what {@link encodeLogin} wrote.
- *
- * @throws CodecError
- */
+/** @throws CodecError */
 export function decodeLogin(text: string): PreparedLogin & { profile: string } {
-  const members = decode(text, "login");
-  return {
-    profile: string(members, "profile"),
-    server: string(members, "server"),
-    account: optional(members, "account"),
-    issuer: serverOf(object(members, "issuer")),
-    client: clientOf(object(members, "client")),
-    scope: strings(members, "scope", "needed"),
-    addedScope: strings(members, "addedScope"),
-    resource: string(members, "resource"),
-    overrides: strings(members, "overrides", "needed"),
-    proofKey: secret(members, "proofKey"),
-    pending: pendingOf(object(members, "pending")),
-  };
+  return read(decode(text, "login"), LOGIN);
 }
 
-function serverOf(members: Members): ServerMetadata {
-  return {
-    issuer: address(members, "issuer"),
-    authorizationEndpoint: address(members, "authorizationEndpoint"),
-    tokenEndpoint: address(members, "tokenEndpoint"),
-    registrationEndpoint: optional(members, "registrationEndpoint"),
-    introspectionEndpoint: optional(members, "introspectionEndpoint"),
-    revocationEndpoint: optional(members, "revocationEndpoint"),
-    endSessionEndpoint: optional(members, "endSessionEndpoint"),
-    deviceAuthorizationEndpoint: optional(members, "deviceAuthorizationEndpoint"),
-    jwksUri: optional(members, "jwksUri"),
-    scopesSupported: optionalStrings(members, "scopesSupported"),
-    grantTypesSupported: optionalStrings(members, "grantTypesSupported"),
-    tokenEndpointAuthMethods: optionalStrings(members, "tokenEndpointAuthMethods"),
-    tokenEndpointSigningAlgorithms: optionalStrings(members, "tokenEndpointSigningAlgorithms"),
-    dpopSigningAlgorithms: optionalStrings(members, "dpopSigningAlgorithms"),
-    promisesIss: boolean(members, "promisesIss"),
-    takesClientIdDocuments: boolean(members, "takesClientIdDocuments"),
-    url: string(members, "url"),
-  };
+/** The same reader for several members. */
+function each<R, N extends string>(reader: R, ...names: N[]): Record<N, R> {
+  return Object.fromEntries(names.map((name) => [name, reader])) as Record<N, R>;
 }
 
-function pendingOf(members: Members): PreparedLogin["pending"] {
-  return {
-    issuer: string(members, "issuer"),
-    promisesIss: boolean(members, "promisesIss"),
-    authorizationUrl: address(members, "authorizationUrl"),
-    redirectUri: address(members, "redirectUri"),
-    state: string(members, "state"),
-    verifier: new Secret(string(members, "verifier")),
-    clientId: string(members, "clientId"),
-    scope: strings(members, "scope", "needed"),
-    resource: optional(members, "resource"),
-  };
+/** The reader of a member that is an object. */
+function nested<T>(readers: Readers<T>): Reader<T> {
+  return (members, name) => read(object(members, name), readers);
 }
+
+const client: Reader<ClientRecord> = (members, name) => clientOf(object(members, name));
+const retired = nested<NonNullable<Grant["retired"]>>({ at: count, reason: string });
+const lostRefresh = nested<LostRefresh>({ at: count, code: string, generation: count });
+
+const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
+  ...each(string, "profile", "server"),
+  account: optional,
+  ...each(string, "resource", "issuer"),
+  endpoints: nested({ token: string, ...each(optional, "introspection", "revocation", "endSession", "jwks") }),
+  client,
+  requestedScope: optional,
+  overrides: strings,
+  proofKey: secret,
+  tokens: nested({
+    accessToken: requiredSecret,
+    ...each(secret, "refreshToken", "idToken"),
+    expiresAt: number,
+    obtainedAt: count,
+    scope: optional,
+  }),
+  signedInAt: count,
+  refusals: numbers,
+  generation: count,
+  retired: (members, name) => (members[name] === undefined ? undefined : retired(members, name)),
+};
+
+const SERVER: Readers<ServerMetadata> = {
+  ...each(address, "issuer", "authorizationEndpoint", "tokenEndpoint"),
+  ...each(optional, "registrationEndpoint", "introspectionEndpoint", "revocationEndpoint", "endSessionEndpoint"),
+  ...each(optional, "deviceAuthorizationEndpoint", "jwksUri"),
+  ...each(optionalStrings, "scopesSupported", "grantTypesSupported", "tokenEndpointAuthMethods"),
+  ...each(optionalStrings, "tokenEndpointSigningAlgorithms", "dpopSigningAlgorithms"),
+  ...each(boolean, "promisesIss", "takesClientIdDocuments"),
+  url: string,
+};
+
+const LOGIN: Readers<PreparedLogin & { profile: string }> = {
+  ...each(string, "profile", "server"),
+  account: optional,
+  issuer: nested(SERVER),
+  client,
+  scope: requiredStrings,
+  addedScope: strings,
+  resource: string,
+  overrides: requiredStrings,
+  proofKey: secret,
+  pending: nested({
+    ...each(string, "issuer", "state", "clientId"),
+    ...each(address, "authorizationUrl", "redirectUri"),
+    promisesIss: boolean,
+    verifier: requiredSecret,
+    scope: requiredStrings,
+    resource: optional,
+  }),
+};

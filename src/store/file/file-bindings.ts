@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import {
   type BindingKey,
   type BindingStore,
@@ -9,7 +9,7 @@ import {
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import { onFiles } from "../store-error.js";
 import { CodecError, decodeBinding, encodeBinding } from "./codec.js";
-import { checkPrivateFolder, readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
+import { checkPrivateFolders, listFolder, readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
 
 /** How the file store reads and writes its files. */
 export interface FileBindingTools {
@@ -29,50 +29,47 @@ export function fileBindings(folder: string, { open, seal, lease, idOf }: FileBi
   const pathOf = (id: string) => join(bindings, `${id}.json`);
 
   const read = async (id: string): Promise<ClientBinding | undefined> => {
-    checkFolders(bindings);
+    checkPrivateFolders(bindings);
     const path = pathOf(id);
     const text = readPrivateFile(path);
     return text === undefined ? undefined : open(text, path, `binding:${id}`, (plain) => decodeStored(plain, id));
   };
   const decodeStored = (text: string, id: string): ClientBinding => {
     const binding = decodeBinding(text);
-    // A file that was copied or renamed by hand speaks of another client.
+    // A file that was copied or renamed by hand belongs to another client.
     if (idOf(binding) !== id) throw new CodecError("its name is that of another client");
     return binding;
   };
-  const alone = <T>(id: string, work: () => Promise<T>): Promise<T> =>
+  const exclusively = <T>(id: string, work: () => Promise<T>): Promise<T> =>
     lease(`binding ${id}`, work, { duration: LEASE_MS, once: true });
 
   return {
     readBinding: onFiles(folder, (key: BindingKey) => read(idOf(key))),
     saveBinding: onFiles(folder, (binding: ClientBinding, expected: ClientBinding | undefined) => {
       const id = idOf(binding);
-      return alone(id, async () => {
+      return exclusively(id, async () => {
         const stored = await read(id);
         if (stored !== undefined && !isSameBinding(stored, expected)) return stored;
         writePrivateFile(pathOf(id), await seal(encodeBinding(binding), `binding:${id}`));
         return binding;
       });
     }),
-    // One that cannot be read can be removed all the same: no credential follows from that, but a question.
+    // An unreadable binding can be removed too: that exposes no credential, and the user is asked again.
     removeBinding: onFiles(folder, async (key: BindingKey) => {
       const path = pathOf(idOf(key));
-      checkFolders(bindings);
+      checkPrivateFolders(bindings);
       const isThere = existsSync(path);
       removeFile(path);
       return isThere;
     }),
     listBindings: onFiles(folder, async () => {
-      checkFolders(bindings);
-      const names = existsSync(bindings) ? readdirSync(bindings) : [];
-      const all = await Promise.all(names.flatMap((name) => NAME.exec(name)?.[1] ?? []).map(read));
+      checkPrivateFolders(bindings);
+      const all = await Promise.all(
+        listFolder(bindings)
+          .flatMap((name) => NAME.exec(name)?.[1] ?? [])
+          .map(read),
+      );
       return all.filter((binding) => binding !== undefined);
     }),
   };
-}
-
-/** The folder, and the one above it: a user who can write there can put another in its place. */
-function checkFolders(path: string): void {
-  checkPrivateFolder(dirname(path), "write");
-  checkPrivateFolder(path);
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { ClientRecord, Grant } from "../../oauth/grant/grant.js";
 import type { GrantKey, GrantStore, Reservation } from "../../oauth/grant/grant-store.js";
@@ -10,22 +10,22 @@ import { onFiles, storeError } from "../store-error.js";
 import { type Cipher, CipherError } from "./cipher.js";
 import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "./codec.js";
 import { fileBindings } from "./file-bindings.js";
-import { checkPrivateFolder, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
+import { checkPrivateFolders, makePrivateFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
 import { VersionedFiles } from "./versioned-files.js";
 
-/** How files are kept. */
+/** Options of {@link fileStore}. */
 export interface FileStoreOptions {
-  /** Seals what is written. Default: it is written as it is, and only the file's mode protects it. */
+  /** Seals the files. Default: they are unsealed, and only their mode protects them. */
   cipher?: Cipher | undefined;
 }
 
-/** Larger than a grant with two tokens of 64 KiB would be rare; a larger one finds its room when it is saved. */
-const ROOM_BYTES = 32 * 1024;
+/** Enough for most grants; the space for the rest of a larger one is allocated when it is saved. */
+const RESERVED_BYTES = 32 * 1024;
 
 /**
  * Grants and clients in files that only their owner can read, one file each, so that a broken one harms no other.
  *
- * @param folder is made when something is first saved
+ * @param folder is created by the first save
  */
 export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): GrantStore {
   const grants = join(folder, "grants");
@@ -50,7 +50,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   });
 
   const readGrant = async (id: string): Promise<Grant | undefined> => {
-    checkFolders(grants);
+    checkPrivateFolders(grants);
     const stored = generations.read(id);
     return stored && open(stored.text, stored.path, `grant:${id}`, (text) => decodeStored(text, id, stored.generation));
   };
@@ -58,31 +58,31 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
   const reserve = async (key: GrantKey): Promise<Reservation> => {
     const id = grantId(key);
     makePrivateFolder(grants);
-    checkFolders(grants);
+    checkPrivateFolders(grants);
     const before = generations.read(id);
-    let reserved = generations.reserve(id, ROOM_BYTES);
+    let reserved = generations.reserve(id, RESERVED_BYTES);
     return {
       save: onFiles(folder, async (grant: Grant, expected: number | undefined) => {
         const name = `grant:${id}`;
         const old = generations.read(id);
-        // Of another login its generation may have the same number.
+        // The grant of another login may have the same generation.
         if (old?.generation !== expected || old?.text !== before?.text) return false;
-        // What cannot be read is not replaced.
+        // An unreadable grant is not replaced.
         const checked = (text: string) => decodeStored(text, id, old?.generation) && text;
-        const kept = old && (await open(old.text, old.path, name, checked));
-        const text = await seal(encodeGrant(grant, kept), name);
+        const oldText = old && (await open(old.text, old.path, name, checked));
+        const text = await seal(encodeGrant(grant, oldText), name);
         const content = { text, generation: grant.generation, expected };
         if (generations.publish(id, reserved, content)) return true;
         if (generations.generation(id) !== expected) return false;
         // No other save came first: another process swept the reserved file as a leftover, for example while this one slept.
-        reserved = generations.reserve(id, ROOM_BYTES);
+        reserved = generations.reserve(id, RESERVED_BYTES);
         return generations.publish(id, reserved, content);
       }),
       async release() {
         try {
           rmSync(reserved, { force: true });
         } catch {
-          // What stays behind is swept later, and must not hide what the save came to.
+          // A leftover file is swept later, and must not hide the result of the save.
         }
       },
     };
@@ -93,46 +93,40 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     read: onFiles(folder, (key: GrantKey) => readGrant(grantId(key))),
     reserve: onFiles(folder, reserve),
     save: onFiles(folder, async (grant: Grant, expected: number | undefined) => {
-      const room = await reserve(grant);
+      const reservation = await reserve(grant);
       try {
-        return await room.save(grant, expected);
+        return await reservation.save(grant, expected);
       } finally {
-        await room.release();
+        await reservation.release();
       }
     }),
     remove: onFiles(folder, async (key: GrantKey) => generations.remove(grantId(key))),
     list: onFiles(folder, async (onUnusable: (error: AgentAuthError) => void = () => {}) => {
-      checkFolders(grants);
+      checkPrivateFolders(grants);
       const read = onFiles(folder, readGrant);
-      const passOver = (error: unknown) => {
+      const skipUnusable = (error: unknown) => {
         if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
         onUnusable(error);
       };
-      const all = await Promise.all(generations.ids().map((id) => read(id).catch(passOver)));
+      const all = await Promise.all(generations.ids().map((id) => read(id).catch(skipUnusable)));
       // One unusable file does not hide the others.
       return all.filter((grant) => grant !== undefined);
     }),
     readClient: onFiles(folder, async (issuer: string, form: string) => {
       const id = digest(issuer, form);
       const path = join(clients, `${id}.json`);
-      checkFolders(clients);
+      checkPrivateFolders(clients);
       const text = readPrivateFile(path);
       return text === undefined ? undefined : open(text, path, `client:${id}`, decodeClient);
     }),
     saveClient: onFiles(folder, async (client: ClientRecord, form: string) => {
       const id = digest(client.issuer, form);
-      checkFolders(clients);
+      checkPrivateFolders(clients);
       writePrivateFile(join(clients, `${id}.json`), await seal(encodeClient(client), `client:${id}`));
     }),
     ...bindings,
     lease: (name, work, options) => leases.run(name, work, options),
   };
-}
-
-/** The folder, and the one above it: a user who can write there can replace it. */
-function checkFolders(path: string): void {
-  checkPrivateFolder(dirname(path), "write");
-  checkPrivateFolder(path);
 }
 
 function grantId({ profile, server, account }: GrantKey): string {
@@ -143,7 +137,7 @@ function digest(...parts: string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 40);
 }
 
-/** A file that was copied or renamed by hand: saving over it would never succeed, and what it holds is another's. */
+/** Rejects a file that was copied or renamed by hand: it belongs to another login, and could never be saved over. */
 function decodeStored(text: string, id: string, generation: number | undefined): Grant {
   const grant = decodeGrant(text);
   if (grant.generation !== generation) throw new CodecError(`its generation is ${grant.generation}, unlike its name's`);
@@ -151,7 +145,7 @@ function decodeStored(text: string, id: string, generation: number | undefined):
   return grant;
 }
 
-/** The error for a file that cannot be read, with the way to set it aside: it is never overwritten and never deleted. */
+/** The error for a file that cannot be read, with the command that moves it away: it is never overwritten or removed. */
 function unusable(path: string, cause: unknown): unknown {
   const aside = `mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`;
   if (cause instanceof CodecError) {
@@ -160,7 +154,7 @@ function unusable(path: string, cause: unknown): unknown {
   if (!(cause instanceof CipherError)) return cause;
   return new AgentAuthError("login_required", `the file ${path} cannot be opened: ${cause.message}`, {
     class: "auth",
-    hint: `move it away, then sign in again: ${aside}`,
+    hint: `move it away, then log in again: ${aside}`,
     cause,
   });
 }

@@ -23,7 +23,7 @@ import { storeError } from "../store-error.js";
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Makes a folder that only its owner can enter. */
+/** Creates a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
   try {
     makeFolders(path);
@@ -36,7 +36,7 @@ export function makePrivateFolder(path: string): void {
   }
 }
 
-/** Not `recursive: true`: where a file system takes no folders, such as /proc, Node would try for ever. */
+/** Not `recursive: true`: where a file system accepts no folders, such as /proc, Node would retry forever. */
 function makeFolders(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
   const parent = dirname(path);
@@ -44,7 +44,7 @@ function makeFolders(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have made it just now.
+    // Another process may have created it just now.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
@@ -58,7 +58,7 @@ function makeFolders(path: string): void {
 export function checkPrivateFolder(path: string, against: "read" | "write" = "read"): void {
   let stat: Stats | undefined;
   try {
-    // A link to the folder above is the user's own way of putting it somewhere else.
+    // A link to the folder above is how a user moves it elsewhere.
     stat = (against === "read" ? lstatSync : statSync)(path, { throwIfNoEntry: false });
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
@@ -69,6 +69,22 @@ export function checkPrivateFolder(path: string, against: "read" | "write" = "re
     throw storeError(`${path} ${what}`, undefined, `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`);
   }
   checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
+}
+
+/** Checks a folder, and the one above it: a user who can write there can replace it. */
+export function checkPrivateFolders(path: string): void {
+  checkPrivateFolder(dirname(path), "write");
+  checkPrivateFolder(path);
+}
+
+/** The names of the files in a folder; none when there is no such folder. */
+export function listFolder(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw storeError(`the folder ${path} cannot be read`, cause);
+  }
 }
 
 /** Windows has neither owners nor modes in this sense. */
@@ -93,7 +109,7 @@ function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700"
 export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | undefined {
   let fd: number;
   try {
-    // A link could be made to point at anything between a look at it and the reading; a FIFO would block for ever.
+    // A link could be changed between a check and the read; a FIFO would block forever.
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code;
@@ -118,7 +134,7 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   }
 }
 
-/** Whether a file has a name beside its own and a temporary one: a save on its way, or one that was killed, has that. */
+/** Whether a file has a name beside its own and the temporary one of a save that is in progress or was killed. */
 function hasForeignName(path: string, fd: number): boolean {
   const folder = dirname(path);
   const { ino, dev } = fstatSync(fd);
@@ -131,13 +147,12 @@ function hasForeignName(path: string, fd: number): boolean {
 }
 
 /**
- * Makes a temporary file beside `path`, with room on the disk for `bytes`, that {@link publishPrivateFile} can turn into
- * the file.
+ * Creates a temporary file beside `path`, with `bytes` allocated on the disk, for {@link publishPrivateFile}.
  *
  * @returns its path
  */
 export function reservePrivateFile(path: string, bytes: number): string {
-  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  const temporary = temporaryPath(path);
   try {
     writeSynced(temporary, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
   } catch (cause) {
@@ -148,7 +163,7 @@ export function reservePrivateFile(path: string, bytes: number): string {
 }
 
 /**
- * Gives a reserved file its content and its name, at once and for good.
+ * Writes the content of a reserved file and publishes it under its name, atomically and durably.
  *
  * @returns false when the name is taken, or the reserved file is gone; nothing is changed then
  */
@@ -172,12 +187,17 @@ export function noLinks(code: string | undefined): string | undefined {
   return "the file system has no hard links; set AGENTAUTH_HOME to a folder on one that has them";
 }
 
-/** In place: blocks that were reserved are used again. */
+/** A unique path beside a file, for its content before it gets its name. */
+export function temporaryPath(path: string): string {
+  return `${path}.${randomBytes(6).toString("hex")}.tmp`;
+}
+
+/** In place, so that reserved blocks are reused. */
 function writeSynced(path: string, content: string | Buffer, flags: number): void {
   const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600);
   try {
     const bytes = Buffer.from(content);
-    // A disk that fills up takes a part first.
+    // A disk that fills up accepts a part first.
     for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
     ftruncateSync(fd, bytes.length);
     fsyncSync(fd);
@@ -186,11 +206,11 @@ function writeSynced(path: string, content: string | Buffer, flags: number): voi
   }
 }
 
-/** Writes a file that only this user can read: whole, kept through a power cut, or not at all. */
+/** Writes a file that only this user can read: atomically and durably. */
 export function writePrivateFile(path: string, content: string): void {
   const folder = dirname(path);
   makePrivateFolder(folder);
-  const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  const temporary = temporaryPath(path);
   try {
     writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
     renameSync(temporary, path);
@@ -201,7 +221,7 @@ export function writePrivateFile(path: string, content: string): void {
   }
 }
 
-/** The new name is on the disk only when its folder is. Windows has no way to say so. */
+/** Flushes a folder: a new name is on the disk only then. Windows cannot do that. */
 export function syncFolder(folder: string): void {
   if (process.platform === "win32") return;
   const fd = openSync(folder, constants.O_RDONLY);

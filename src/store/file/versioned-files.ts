@@ -1,12 +1,18 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { storeError } from "../store-error.js";
-import { publishPrivateFile, readPrivateFile, removeFile, reservePrivateFile, syncFolder } from "./private-file.js";
+import {
+  listFolder,
+  publishPrivateFile,
+  readPrivateFile,
+  removeFile,
+  reservePrivateFile,
+  syncFolder,
+} from "./private-file.js";
 
 const NAME = /^([0-9a-f]{40})\.(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;
 /** A large folder is read in parts, and a file that is replaced during the read may be in none of them. */
-const LOOKS = 3;
+const MAX_READS = 3;
 
 /** A record as it is stored. */
 export interface Stored {
@@ -16,9 +22,9 @@ export interface Stored {
 }
 
 /**
- * Records in a folder, one file each, named `<id>.<generation>.json`. A generation is published by a link to a finished
- * file, which one process alone can make, and then the generation before it is removed: at every moment the highest one
- * is whole, and it is the record.
+ * Records in a folder, one file each, named `<id>.<generation>.json`. A generation is published by a hard link to a
+ * finished file, which only one process can create, and then the generation before it is removed: the highest one is
+ * complete at every moment, and it is the record.
  */
 export class VersionedFiles {
   readonly #folder: string;
@@ -34,14 +40,14 @@ export class VersionedFiles {
       if (generation === undefined) return undefined;
       const path = this.#path(id, generation);
       const text = readPrivateFile(path);
-      // One that is gone was replaced between the two looks.
+      // A file that is gone was replaced between the two reads.
       if (text !== undefined) return { generation, text, path };
     }
   }
 
   /** The ids of all records. */
   ids(): string[] {
-    return [...new Set(this.#names().flatMap((name) => NAME.exec(name)?.[1] ?? []))].sort();
+    return [...new Set(listFolder(this.#folder).flatMap((name) => NAME.exec(name)?.[1] ?? []))].sort();
   }
 
   /** The generation that is stored, without reading it. */
@@ -49,7 +55,7 @@ export class VersionedFiles {
     return this.#of(id)[0];
   }
 
-  /** Room for a record of up to `bytes`; the path is for {@link publish}. */
+  /** Reserves disk space for a record of up to `bytes`; the path is for {@link publish}. */
   reserve(id: string, bytes: number): string {
     this.#sweep();
     return reservePrivateFile(join(this.#folder, id), bytes);
@@ -69,7 +75,7 @@ export class VersionedFiles {
     const found = this.#of(id);
     const wasRemoved = expected !== undefined && !found.includes(expected) && (found[0] ?? 0) <= generation;
     if (wasRemoved || (expected === undefined && found.some((other) => other < generation))) {
-      // It was removed between the look and the link, or another process started again: the record is not ours to publish.
+      // The record was removed between the read and the link, or another process started a new one: ours is not published.
       removeFile(path);
       return false;
     }
@@ -77,9 +83,9 @@ export class VersionedFiles {
     return true;
   }
 
-  /** Removes a record, and whatever is on its way to become one: that first, or it would become one behind our back. */
+  /** Removes a record, after its reserved files, which could otherwise be published in between. */
   remove(id: string): void {
-    for (const name of this.#names()) {
+    for (const name of listFolder(this.#folder)) {
       if (name.startsWith(`${id}.`) && name.endsWith(".tmp")) removeFile(join(this.#folder, name));
     }
     for (let found = this.#of(id); found.length > 0; found = this.#of(id)) {
@@ -88,14 +94,14 @@ export class VersionedFiles {
     if (statSync(this.#folder, { throwIfNoEntry: false })) syncFolder(this.#folder);
   }
 
-  /** The generations of a record that are there, the highest first. */
+  /** The stored generations of a record, the highest first. */
   #of(id: string): number[] {
-    for (let look = 1; ; look++) {
-      const found = this.#names().flatMap((name) => {
+    for (let reads = 1; ; reads++) {
+      const found = listFolder(this.#folder).flatMap((name) => {
         const parts = NAME.exec(name);
         return parts?.[1] === id ? [Number(parts[2])] : [];
       });
-      if (found.length > 0 || look === LOOKS) return found.sort((a, b) => b - a);
+      if (found.length > 0 || reads === MAX_READS) return found.sort((a, b) => b - a);
     }
   }
 
@@ -103,19 +109,10 @@ export class VersionedFiles {
     return join(this.#folder, `${id}.${generation}.json`);
   }
 
-  #names(): string[] {
-    try {
-      return readdirSync(this.#folder);
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw storeError(`the folder ${this.#folder} cannot be read`, cause);
-    }
-  }
-
   /** A process that was killed leaves its temporary file; no save takes this long. */
   #sweep(): void {
     const before = Date.now() - LEFTOVER_MS;
-    for (const name of this.#names()) {
+    for (const name of listFolder(this.#folder)) {
       if (!name.endsWith(".tmp")) continue;
       const stat = statSync(join(this.#folder, name), { throwIfNoEntry: false });
       if (stat && stat.mtimeMs < before) rmSync(join(this.#folder, name), { force: true });

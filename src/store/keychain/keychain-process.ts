@@ -3,36 +3,36 @@ import { once } from "node:events";
 import { dirname } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 
-/** What is asked of the keychain. */
+/** One call to the keychain. */
 export interface KeychainRequest {
-  /** The path of the package that knows the keychain. */
+  /** The path of the package for the keychain. */
   package: string;
   service: string;
   account: string;
-  /** Is written; undefined: the entry is read. */
+  /** The value to write; undefined to read the entry. */
   value: string | undefined;
 }
 
-/** What came of it. */
+/** The result of a call. */
 export type KeychainReply =
-  /** It was done; `value` is what was read, if there is such an entry. */
+  /** The call succeeded; `value` is the content that was read, if there is such an entry. */
   | { outcome: "done"; value: string | undefined }
-  /** The package is there and cannot be used: it has no binary for this machine, or is too old. */
+  /** The package is installed and cannot be used: it has no binary for this machine, or is too old. */
   | { outcome: "unusable"; message: string }
-  /** The keychain said no. */
+  /** The keychain refused the call. */
   | { outcome: "refused"; message: string }
-  /** Nothing came in time, or the process ended without a word. */
+  /** No reply came in time, or the process exited without one. */
   | { outcome: "timeout" | "died" };
 
-// On Linux the package would fall back, without a word, to the kernel's keyring, which forgets everything when the
-// machine is restarted. Versions without the option for it lack LinuxStore.
+// On Linux the package would silently fall back to the kernel's keyring, which is lost when the machine restarts.
+// Versions without the option for it lack LinuxStore.
 const PROGRAM = `
 const { readFileSync, writeSync } = require("node:fs");
-const asked = JSON.parse(readFileSync(0, "utf8"));
+const request = JSON.parse(readFileSync(0, "utf8"));
 function answer() {
   let keyring;
   try {
-    keyring = require(asked.package);
+    keyring = require(request.package);
   } catch (error) {
     return { outcome: "unusable", message: error.message.split("\\n")[0] };
   }
@@ -40,8 +40,8 @@ function answer() {
     return { outcome: "unusable", message: "it is older than 2.1.0" };
   }
   try {
-    const entry = new keyring.Entry(asked.service, asked.account, { linux: { store: "secret-service" } });
-    if (asked.value !== undefined) return { outcome: "done", value: entry.setPassword(asked.value) };
+    const entry = new keyring.Entry(request.service, request.account, { linux: { store: "secret-service" } });
+    if (request.value !== undefined) return { outcome: "done", value: entry.setPassword(request.value) };
     return { outcome: "done", value: entry.getPassword() ?? undefined };
   } catch (error) {
     return { outcome: "refused", message: error.message };
@@ -51,20 +51,20 @@ writeSync(1, JSON.stringify(answer()));
 `;
 
 /**
- * Asks the keychain in a process of its own: the native calls block the thread that makes them, also while a person is
- * asked for a password or a bus does not answer, and a process is all that can be ended then. What is secret goes
- * through pipes, never through arguments or the environment.
+ * Calls the keychain in a helper process: the native calls block their thread, also while the user is prompted for a
+ * password or a bus does not respond, and only a process can be stopped then. Secrets go through pipes, never through
+ * arguments or the environment.
  *
  * @param timeout in milliseconds
  * @param env the environment of that process. Default: that of this one
  */
-export async function askKeychain(
+export async function callKeychain(
   request: KeychainRequest,
   timeout: number,
   env: Readonly<Record<string, string | undefined>> | undefined,
 ): Promise<KeychainReply> {
   const child = spawn(process.execPath, ["--input-type=commonjs", "-e", PROGRAM], {
-    // Not the caller's folder, which may be anybody's, or gone.
+    // Not the caller's folder, which another user may own, or which may be removed.
     cwd: dirname(process.execPath),
     stdio: ["pipe", "pipe", "ignore"],
     windowsHide: true,
@@ -79,7 +79,7 @@ export async function askKeychain(
   process.once("exit", kill);
   const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-  // A process that ended early says why by its reply, or by having none.
+  // A process that exits early is reported by its reply, or by the lack of one.
   child.stdin.on("error", () => undefined);
   child.stdin.end(JSON.stringify(request));
   try {

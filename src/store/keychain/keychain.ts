@@ -1,25 +1,26 @@
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { follow, untilAborted } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import { storeError } from "../store-error.js";
-import { askKeychain, type KeychainReply } from "./keychain-process.js";
+import { callKeychain, type KeychainReply } from "./keychain-process.js";
 
 /** One entry of the keychain of the operating system. */
 export interface Keychain {
-  /** What the entry holds; undefined when there is no such entry. */
+  /** The content of the entry; undefined when there is no such entry. */
   get(): Promise<string | undefined>;
-  /** Writes the entry, over what was there. */
+  /** Writes or overwrites the entry. */
   set(value: string): Promise<void>;
 }
 
-/** How the operating system's keychain is asked. */
+/** Options of {@link osKeychain}. */
 export interface OsKeychainOptions {
-  /** Milliseconds that one call may take, a question to the person included. Default: {@link KEYCHAIN_TIMEOUT}. */
+  /** Milliseconds that one call may take, including a prompt to the user. Default: {@link KEYCHAIN_TIMEOUT}. */
   timeoutMs?: number | undefined;
-  /** The environment in which the keychain is looked for. Default: that of this process. */
+  /** The environment of the helper process. Default: that of this process. */
   env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The path of the package that knows the keychain. Default: `@napi-rs/keyring`, where it is installed. */
+  /** The path of the package for the keychain. Default: `@napi-rs/keyring`, where it is installed. */
   package?: string | undefined;
 }
 
@@ -29,42 +30,35 @@ export const KEYCHAIN_TIMEOUT = 10_000;
 const SERVICE = "agentauth";
 const PACKAGE = "@napi-rs/keyring";
 const VERSION = "2.1.2";
-const WITHOUT = "or keep logins in files that only you can read: AGENTAUTH_STORE=file";
+const WITHOUT = "or store logins in files that only you can read: AGENTAUTH_STORE=file";
 
 /**
  * The entry of this account in the macOS Keychain, the Windows Credential Manager or the Secret Service of Linux.
  *
- * Both calls throw `AgentAuthError` `store_failed` when the keychain is not there, is locked, says no or says nothing.
+ * Both calls throw `AgentAuthError` `store_failed` when the keychain is missing or locked, denies access or does not respond.
  */
 export function osKeychain(account: string, options: OsKeychainOptions = {}): Keychain {
   const { timeoutMs: timeout = KEYCHAIN_TIMEOUT, env } = options;
   const ask = async (value: string | undefined): Promise<string | undefined> => {
     const request = { package: options.package ?? findPackage(), service: SERVICE, account, value };
     requireNode(process.execPath);
-    const reply = await askKeychain(request, timeout, env);
+    const reply = await callKeychain(request, timeout, env);
     if (reply.outcome !== "done") throw failureOf(reply, timeout);
     return reply.value;
   };
   return { get: () => ask(undefined), set: async (value) => void (await ask(value)) };
 }
 
-/** The same entry with a limit on the time that each call takes, for a keychain that has none of its own. */
+/** The same entry with a time limit for each call, for a keychain without one. */
 export function limitKeychain(keychain: Keychain, timeout = KEYCHAIN_TIMEOUT): Keychain {
   const limited = async <T>(work: Promise<T>): Promise<T> => {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(failureOf({ outcome: "timeout" }, timeout)), timeout);
-    });
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const limit = follow(undefined, timeout, () => failureOf({ outcome: "timeout" }, timeout));
+    return untilAborted(work, limit.signal).finally(() => limit.release());
   };
   return { get: () => limited(keychain.get()), set: (value) => limited(keychain.set(value)) };
 }
 
-/** What a keychain threw, as an error of this package. */
+/** The typed error for what a keychain threw. */
 export function keychainError(cause: unknown): AgentAuthError {
   if (isAgentAuthError(cause)) return cause;
   return storeError(`the keychain cannot be used: ${quote(cause instanceof Error ? cause.message : cause)}`, cause);
@@ -80,10 +74,10 @@ function findPackage(): string {
 }
 
 function install(what: string): string {
-  return `npm install ${what} (with --global where agentauth is installed so)`;
+  return `npm install ${what} (with --global if agentauth is installed globally)`;
 }
 
-/** A program that only has Node inside, such as one made with Electron, would start itself again. */
+/** A program that embeds Node, such as an Electron app, would start itself again. */
 function requireNode(executable: string): void {
   if (/^node(js)?[\d.-]*(\.exe)?$/i.test(basename(executable))) return;
   throw storeError(`the keychain can be used where Node runs the program, not ${quote(executable)}`, undefined);
@@ -97,10 +91,10 @@ function failureOf(reply: Failure, timeout: number): AgentAuthError {
       return storeError(
         `the keychain did not answer within ${timeout / 1000} s`,
         undefined,
-        `unlock it, answer what it asks and run the command again, ${WITHOUT}`,
+        `unlock it, answer its prompt and run the command again, ${WITHOUT}`,
       );
     case "died":
-      return storeError("the keychain could not be asked: the process that asks it ended", undefined, WITHOUT.slice(3));
+      return storeError("the keychain could not be queried: its helper process exited", undefined, WITHOUT.slice(3));
     case "unusable":
       return storeError(
         `the optional package ${PACKAGE} cannot be used: ${quote(reply.message)}`,
@@ -115,11 +109,11 @@ function failureOf(reply: Failure, timeout: number): AgentAuthError {
 /** The package distinguishes these by its messages only. */
 function refusal(message: string): AgentAuthError {
   if (/d-?bus error|org\.freedesktop\.secrets/i.test(message)) {
-    const start = "start a Secret Service, such as gnome-keyring or KWallet, in your session";
+    const start = "start a Secret Service, for example gnome-keyring or KWallet, in your session";
     return storeError(`there is no keychain here: ${quote(message)}`, undefined, `${start}, ${WITHOUT}`);
   }
   if (/no result found/i.test(message)) {
-    const make = "make a default keyring, such as with seahorse, and unlock it";
+    const make = "create a default keyring, for example with seahorse, and unlock it";
     return storeError(`the Secret Service has no keyring: ${quote(message)}`, undefined, `${make}, ${WITHOUT}`);
   }
   if (/platform storage|\b(un)?lock|dismiss|denied|cancell?ed|interaction|passphrase/i.test(message)) {

@@ -6,44 +6,45 @@ import { type Cipher, CipherError, sealedWith } from "../file/cipher.js";
 import { fileStore } from "../file/file.js";
 import { storeError } from "../store-error.js";
 import { KEYCHAIN_TIMEOUT, type Keychain, limitKeychain, osKeychain } from "./keychain.js";
-import { type KeyAnswer, storeKey } from "./store-key.js";
+import { type KeyAnswer, type StoreKey, storeKey } from "./store-key.js";
 
-/** How a {@link keyringStore} is kept. */
+/** Options of {@link keyringStore}. */
 export interface KeyringStoreOptions {
   /** Where the key is. Default: the keychain of the operating system. */
   keychain?: Keychain | undefined;
   /**
-   * What happens where the keychain cannot be used. `none`: every call that needs it fails. `file`: what is saved is
-   * written as it is, to files that only their owner can read; what was sealed before stays, and cannot be read.
+   * What happens where the keychain cannot be used. `none`: every call that needs it fails. `file`: files are written
+   * unsealed, readable by their owner only; files that are sealed stay sealed, and cannot be read.
    * Default: `none`.
    */
   fallback?: "none" | "file" | undefined;
-  /** Milliseconds that one call to the keychain may take, a question to the person included. Default: 10,000. */
+  /** Milliseconds that one call to the keychain may take, including a prompt to the user. Default: 10,000. */
   timeoutMs?: number | undefined;
-  /** Hears once, before anything is written, why files are not sealed. */
+  /** Called once, before the first write, with the reason why files are not sealed. */
   onFallback?: ((reason: string) => void) | undefined;
 }
 
 /**
- * Grants and clients in files that a key in the keychain of the operating system seals (AES-256-GCM). The keychain
- * holds that one key and nothing else; it is asked when the key is first needed, once for each store that is opened,
- * and written to once in the life of the folder. Files that were not sealed are read too, and sealed when they are next
+ * Grants and clients in files that are sealed (AES-256-GCM) with a key in the keychain of the operating system. The
+ * keychain stores that one key and nothing else; it is read when the key is first needed, once for each store that is
+ * opened, and written once in the lifetime of the folder. Unsealed files are read too, and sealed when they are next
  * saved.
  *
- * @param folder is made when something is first saved
- * @throws from its methods, `AgentAuthError` `store_failed`: the keychain is not there, is locked, says no or says
- *   nothing. `login_required`: a file was sealed with another key, or changed since; it is kept
+ * @param folder is created by the first save
+ * @throws from its methods, `AgentAuthError` `store_failed`: the keychain is missing or locked, denies access or does not
+ *   respond. `login_required`: a file was sealed with another key, or changed since; it is not removed
  */
 export function keyringStore(folder: string, options: KeyringStoreOptions = {}): GrantStore {
   const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, onFallback } = options;
-  let toldOf = false;
+  let isReported = false;
+  let opened: StoreKey | undefined;
 
   /** The cipher; undefined where files are written as they are instead. */
   const cipherOf = (answer: KeyAnswer): Cipher | undefined => {
     if ("cipher" in answer) return answer.cipher;
     if (fallback !== "file") throw answer.failure;
-    if (!toldOf) onFallback?.(answer.failure.message);
-    toldOf = true;
+    if (!isReported) onFallback?.(answer.failure.message);
+    isReported = true;
     return undefined;
   };
   const files = fileStore(folder, {
@@ -58,15 +59,17 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
         const answer = await key().find();
         if (!answer) throw noKey(sealer);
         const cipher = cipherOf(answer);
-        if (!cipher) throw outOfReach(answer);
+        if (!cipher) throw keyUnavailable(answer);
         return cipher.open(text, name);
       },
     },
   });
-  const key = once(() => {
-    const chosen = keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeoutMs: timeout });
-    return storeKey(chosen, files.lease, timeout);
-  });
+  const key = (): StoreKey => {
+    const choose = () =>
+      keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeoutMs: timeout });
+    opened ??= storeKey(choose(), files.lease, timeout);
+    return opened;
+  };
 
   return {
     ...files,
@@ -74,19 +77,19 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
       return locationOf(folder, fallback, key().known);
     },
     async reserve(at) {
-      // A keychain that says no is no place for what a token is about to be spent on.
+      // A keychain that denies access must be noticed before a refresh token is spent.
       cipherOf(await key().make());
       return files.reserve(at);
     },
     async list(onUnusable) {
       const grants = await files.list(onUnusable);
-      // A list without those that the keychain keeps shut would look like a list of all.
+      // A list without the grants that cannot be unsealed would look complete.
       const answer = key().known;
       if (answer && "failure" in answer) cipherOf(answer);
       return grants;
     },
     async saveClient(client, form) {
-      // One that cannot be opened throws here, and is not written over.
+      // A client that cannot be unsealed throws here, and is not overwritten.
       await files.readClient(client.issuer, form);
       await files.saveClient(client, form);
     },
@@ -100,9 +103,9 @@ function noKey(sealer: string): CipherError {
   );
 }
 
-function outOfReach(answer: KeyAnswer): Error {
+function keyUnavailable(answer: KeyAnswer): Error {
   const { failure } = answer as Extract<KeyAnswer, { failure: unknown }>;
-  return storeError(`it is sealed, and its key is out of reach: ${failure.message}`, failure, failure.hint);
+  return storeError(`it is sealed, and its key is not available: ${failure.message}`, failure, failure.hint);
 }
 
 function locationOf(folder: string, fallback: "none" | "file", answer: KeyAnswer | undefined): string {
@@ -113,7 +116,7 @@ function locationOf(folder: string, fallback: "none" | "file", answer: KeyAnswer
   return `files under ${folder}, sealed with a key in the OS keychain${orNot}`;
 }
 
-/** The keychain's account for a folder, by whatever path it is reached. */
+/** The keychain's account for a folder, the same for every path that leads to it. */
 export function accountOf(folder: string): string {
   return `store-key ${createHash("sha256")
     .update(realPath(resolve(folder)))
@@ -121,7 +124,7 @@ export function accountOf(folder: string): string {
     .slice(0, 16)}`;
 }
 
-/** The path without links, also of a folder that is not there yet: making it must not change its account. */
+/** The path without links, also of a folder that does not exist yet: creating it must not change its account. */
 function realPath(path: string): string {
   try {
     return realpathSync.native(path);
@@ -130,12 +133,4 @@ function realPath(path: string): string {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || parent === path) return path;
     return join(realPath(parent), basename(path));
   }
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

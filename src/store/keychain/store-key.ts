@@ -1,60 +1,50 @@
 import { randomBytes } from "node:crypto";
 import type { AgentAuthError } from "../../errors.js";
+import { SingleFlight } from "../../http/single-flight.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import { aesGcm, type Cipher, KEY_BYTES } from "../file/cipher.js";
 import { storeError } from "../store-error.js";
 import { type Keychain, keychainError } from "./keychain.js";
 
-/** The cipher of the key that the keychain has, or why it cannot be had. */
+/** The cipher of the key in the keychain, or why there is none. */
 export type KeyAnswer = { cipher: Cipher } | { failure: AgentAuthError };
 
 /** The key that seals the files of one store. */
 export interface StoreKey {
-  /** The key; undefined when the keychain has none. */
+  /** Reads the key; undefined when the keychain has none. */
   find(): Promise<KeyAnswer | undefined>;
-  /** The key, made when the keychain has none. */
+  /** Reads the key, or creates one when the keychain has none. */
   make(): Promise<KeyAnswer>;
-  /** The answer that is settled, without asking anybody. */
+  /** The result so far, without a call to the keychain. */
   readonly known: KeyAnswer | undefined;
 }
 
-/** To look, to write and to look again, and some time to spare. */
+/** To read, to write, to read again, and one to spare. */
 const CALLS = 4;
 
 /**
- * Asks the keychain when the key is first needed, and never again once it has answered: neither a refresh nor a person
- * who said no meets another question. Only "there is none" is asked again, since another process may have made one.
+ * Reads the keychain when the key is first needed, and never again after that, so that the user gets one prompt at most.
+ * Only where there is no key it reads again, because another process may have created one.
  *
  * @param timeout milliseconds that one call to the keychain may take
  */
 export function storeKey(keychain: Keychain, lease: GrantStore["lease"], timeout: number): StoreKey {
   let known: KeyAnswer | undefined;
-  let finding: Promise<KeyAnswer | undefined> | undefined;
-  let making: Promise<KeyAnswer> | undefined;
+  const reads = new SingleFlight<KeyAnswer | undefined>();
+  const writes = new SingleFlight<KeyAnswer>();
 
   const find = async () => {
-    if (known) return known;
-    finding ??= read(keychain).finally(() => {
-      finding = undefined;
-    });
-    known ??= await finding;
+    known ??= await reads.run("", () => read(keychain), undefined);
     return known;
   };
-  const makeOne = async () => {
-    const found = await find();
-    if (found) return found;
+  const create = async () => {
     const work = () => readOrWrite(keychain);
-    known = await lease("the key of the store", work, { duration: CALLS * timeout, once: true });
+    known = (await find()) ?? (await lease("the key of the store", work, { duration: CALLS * timeout, once: true }));
     return known;
   };
   return {
     find,
-    make() {
-      making ??= makeOne().finally(() => {
-        making = undefined;
-      });
-      return making;
-    },
+    make: () => writes.run("", create, undefined),
     get known() {
       return known;
     },
@@ -69,9 +59,9 @@ async function readOrWrite(keychain: Keychain): Promise<KeyAnswer> {
   } catch (cause) {
     return { failure: keychainError(cause) };
   }
-  // What it gives back is what other processes will have, whatever was written.
-  const kept = await read(keychain);
-  return kept ?? { failure: storeError("the keychain took a key and does not give it back", undefined) };
+  // Other processes use the key that the keychain returns, whatever was written.
+  const stored = await read(keychain);
+  return stored ?? { failure: storeError("the keychain accepted a key and does not return it", undefined) };
 }
 
 async function read(keychain: Keychain): Promise<KeyAnswer | undefined> {
@@ -85,5 +75,5 @@ async function read(keychain: Keychain): Promise<KeyAnswer | undefined> {
   const key = Buffer.from(value, "base64url");
   if (key.length === KEY_BYTES && key.toString("base64url") === value) return { cipher: aesGcm(key) };
   const hint = 'remove the entry "store-key …" of agentauth from the keychain, if nothing else needs it';
-  return { failure: storeError("what the keychain has in the place of agentauth's key is no key", undefined, hint) };
+  return { failure: storeError("the keychain's entry for agentauth's key is not a valid key", undefined, hint) };
 }

@@ -7,7 +7,7 @@ import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
 import { bootClock, livenessOf, thisProcess } from "./lock-owner.js";
 import { type LockRecord, lockId } from "./lock-record.js";
 import { withSendDeadline } from "./send-deadline.js";
-import { decideTakeover, isTimeOver } from "./takeover.js";
+import { decideTakeover, hasExpired } from "./takeover.js";
 
 const POLL_MS = { first: 10, most: 100 };
 
@@ -20,22 +20,22 @@ export class FileLeases {
     this.#files = new LockFiles(folder);
   }
 
-  /** As `GrantStore.lease`. Those of one process queue up before they look at the files. */
+  /** As `GrantStore.lease`. The callers in one process queue up before they read the files. */
   run<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T> {
     const key = createHash("sha256").update(name).digest("hex").slice(0, 40);
-    const asked = Date.now();
-    return this.#here.run(key, (waited) => this.#hold({ key, waited, asked }, work, options), options.signal);
+    const requestedAt = Date.now();
+    return this.#here.run(key, (waited) => this.#hold({ key, waited, requestedAt }, work, options), options.signal);
   }
 
   async #hold<T>(
-    { key, waited, asked }: { key: string; waited: boolean; asked: number },
+    { key, waited, requestedAt }: { key: string; waited: boolean; requestedAt: number },
     work: (lease: Lease) => Promise<T>,
     options: LeaseOptions<T>,
   ): Promise<T> {
     const taken = await this.#take(key, options);
     if ("instead" in taken) return taken.instead;
     // Waiting for an attempt that was rolled back is not waiting for the one before it.
-    const isOlder = (taken.before?.endedAt ?? asked) < asked;
+    const isOlder = (taken.before?.endedAt ?? requestedAt) < requestedAt;
     const held = new HeldLease(this.#files, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
     try {
       const result = await (options.extend ? work(held) : withSendDeadline(held, () => work(held)));
@@ -55,18 +55,18 @@ export class FileLeases {
     const watch = new Watch(this.#files, key, options.duration);
     for (let pause = POLL_MS.first; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (options.signal?.aborted) throw abortedError(options.signal);
-      const seen = watch.look();
+      const seen = watch.observe();
       if (seen.free) {
-        const claim = claimFor(options);
-        const attempt = { name: key, number: (seen.latest?.number ?? 0) + 1, id: claim.id };
-        if (this.#files.take(attempt, claim, seen.latest)) return { attempt, claim, before: seen.before, waited };
+        const record = recordFor(options);
+        const attempt = { name: key, number: (seen.latest?.number ?? 0) + 1, id: record.id };
+        if (this.#files.take(attempt, record, seen.latest)) return { attempt, record, before: seen.before, waited };
         continue;
       }
-      if (!waited) options.onWait?.({ pid: seen.claim?.holder.pid, at: seen.claim?.at ?? Date.now() });
+      if (!waited) options.onWait?.({ pid: seen.record?.holder.pid, at: seen.record?.at ?? Date.now() });
       waited = true;
       const instead = await options.until?.();
       if (instead !== undefined) return { instead };
-      if (bootClock() - since > (options.patience ?? Number.POSITIVE_INFINITY)) throw busy(seen.claim);
+      if (bootClock() - since > (options.patience ?? Number.POSITIVE_INFINITY)) throw busy(seen.record);
       // Not all at the same moment.
       await sleep(pause * (0.5 + Math.random()), undefined, options.signal ? { signal: options.signal } : {}).catch(
         () => undefined,
@@ -77,12 +77,12 @@ export class FileLeases {
 
 interface Taken {
   attempt: Attempt;
-  claim: LockRecord;
+  record: LockRecord;
   before: PreviousAttempt | undefined;
   waited: boolean;
 }
 
-function claimFor({ duration, extend = false }: LeaseOptions<unknown>): LockRecord {
+function recordFor({ duration, extend = false }: LeaseOptions<unknown>): LockRecord {
   return { id: lockId(), holder: thisProcess(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
 }
 
@@ -94,41 +94,41 @@ class Watch {
   #seen = "";
   #seenAt = 0;
 
-  /** @param duration milliseconds after which a claim of which nothing can be read is given up */
+  /** @param duration milliseconds after which an unreadable lock expires */
   constructor(files: LockFiles, key: string, duration: number) {
     this.#files = files;
     this.#key = key;
     this.#duration = duration;
   }
 
-  look(): {
+  observe(): {
     free: boolean;
     latest: Latest | undefined;
     before: PreviousAttempt | undefined;
-    claim: LockRecord | undefined;
+    record: LockRecord | undefined;
   } {
-    // The clock before the files: what a holder wrote before its time was over must then be seen.
+    // The clock before the files: what a holder wrote before its lock expired must be seen.
     const now = bootClock();
     const latest = this.#files.latest(this.#key);
-    if (!latest) return { free: true, latest, before: undefined, claim: undefined };
-    const { number, committed, claim, done } = latest;
+    if (!latest) return { free: true, latest, before: undefined, record: undefined };
+    const { number, committed, record, done } = latest;
     const beat = this.#follow(latest, now);
     const watched = now - this.#seenAt;
     const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), beat, watched };
-    // Of a claim that cannot be read nothing is known: it gets the time that one of ours would have.
-    const isOver = claim ? isTimeOver(claim, committed, clocks) : watched > this.#duration;
-    const owner = claim && !done ? livenessOf(claim.holder) : "unknown";
-    const ended = decideTakeover({ done, owner, sent: committed, isOver });
-    if (ended === "wait") return { free: false, latest, before: undefined, claim };
-    const ending = done && claim ? this.#files.ending({ name: this.#key, number, id: claim.id }) : undefined;
-    const before = { at: claim?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
-    return { free: true, latest, before, claim };
+    // An unreadable lock gets the duration of one of this process.
+    const isExpired = record ? hasExpired(record, committed, clocks) : watched > this.#duration;
+    const owner = record && !done ? livenessOf(record.holder) : "unknown";
+    const ended = decideTakeover({ done, owner, sent: committed, isExpired });
+    if (ended === "wait") return { free: false, latest, before: undefined, record };
+    const ending = done && record ? this.#files.ending({ name: this.#key, number, id: record.id }) : undefined;
+    const before = { at: record?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
+    return { free: true, latest, before, record };
   }
 
   /** An attempt is watched from when it is first seen, or from its last heartbeat. */
-  #follow({ number, claim }: Latest, now: number): number | undefined {
+  #follow({ number, record }: Latest, now: number): number | undefined {
     const beat = this.#files.lastBeat(this.#key, number);
-    const seen = `${number} ${claim?.id} ${beat}`;
+    const seen = `${number} ${record?.id} ${beat}`;
     if (seen !== this.#seen) this.#seenAt = now;
     this.#seen = seen;
     return beat;
@@ -145,20 +145,20 @@ class HeldLease implements Lease {
   readonly #duration: number;
   readonly #timer: NodeJS.Timeout | undefined;
   #from: { clock: number; epoch: number };
-  #isWithdrawn = false;
+  #isRolledBack = false;
 
-  constructor(files: LockFiles, { attempt, claim, before, waited }: Taken, options: LeaseOptions<unknown>) {
+  constructor(files: LockFiles, { attempt, record, before, waited }: Taken, options: LeaseOptions<unknown>) {
     this.#files = files;
     this.#attempt = attempt;
     this.#once = options.once === true;
-    this.#duration = claim.duration;
+    this.#duration = record.duration;
     this.before = before;
     this.waited = waited;
-    this.#from = { clock: claim.deadline - claim.duration, epoch: claim.at };
-    if (options.extend) this.#timer = setInterval(() => this.#beat(), claim.duration / 5).unref();
+    this.#from = { clock: record.deadline - record.duration, epoch: record.at };
+    if (options.extend) this.#timer = setInterval(() => this.#beat(), record.duration / 5).unref();
   }
 
-  /** The machine's clock too: one that slept counts no time, while others that share the folder do. */
+  /** The epoch too: the clock of a machine that sleeps stops, while the other machines that share the folder count on. */
   left(): number {
     const gone = Math.max(bootClock() - this.#from.clock, Date.now() - this.#from.epoch);
     return Math.max(0, this.#duration - gone);
@@ -166,12 +166,12 @@ class HeldLease implements Lease {
 
   async commit(): Promise<void> {
     this.#files.commit(this.#attempt);
-    // Only now: a process that takes over later has seen the mark, and one that took over before is seen here.
+    // After the mark: a process that takes over later sees the mark, and one that took over before is seen here.
     if (this.left() === 0 || !this.#files.isNewest(this.#attempt)) throw leaseLost();
   }
 
   rollback(): void {
-    this.#isWithdrawn = true;
+    this.#isRolledBack = true;
   }
 
   succeed(): void {
@@ -180,7 +180,7 @@ class HeldLease implements Lease {
 
   /** The next holder sees only errors of this package. */
   fail(error: unknown): void {
-    if (!this.#isWithdrawn || !this.#removed("rollback")) this.#end(isAgentAuthError(error) ? error : undefined);
+    if (!this.#isRolledBack || !this.#removed("rollback")) this.#end(isAgentAuthError(error) ? error : undefined);
   }
 
   #end(failure: AgentAuthError | undefined): void {
@@ -206,7 +206,7 @@ class HeldLease implements Lease {
   }
 
   #beat(): void {
-    // The clock first: others count from when they see the heartbeat, and must not give this holder up sooner.
+    // The clock first: other processes count from when they see the heartbeat, and must not take over sooner.
     const from = { clock: bootClock(), epoch: Date.now() };
     try {
       if (this.#files.beat(this.#attempt)) this.#from = from;
@@ -217,12 +217,12 @@ class HeldLease implements Lease {
   }
 }
 
-function busy(claim: LockRecord | undefined): AgentAuthError {
-  const who = claim
-    ? `process ${claim.holder.pid}, which began ${new Date(claim.at).toISOString()},`
+function busy(record: LockRecord | undefined): AgentAuthError {
+  const who = record
+    ? `process ${record.holder.pid}, which holds it since ${new Date(record.at).toISOString()},`
     : "another process";
-  return new AgentAuthError("lease_busy", `${who} is at work on this and does not end`, {
+  return new AgentAuthError("lease_busy", `${who} holds the lock and does not release it`, {
     class: "unavailable",
-    hint: claim ? `if it is stopped, let it go on: kill -CONT ${claim.holder.pid}` : undefined,
+    hint: record ? `if it is stopped, resume it: kill -CONT ${record.holder.pid}` : undefined,
   });
 }

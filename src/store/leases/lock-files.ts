@@ -1,9 +1,8 @@
-import { randomBytes } from "node:crypto";
-import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { checkPrivateFolder, makePrivateFolder, noLinks } from "../file/private-file.js";
+import { checkPrivateFolder, listFolder, makePrivateFolder, noLinks, temporaryPath } from "../file/private-file.js";
 import { storeError } from "../store-error.js";
 import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
 
@@ -17,27 +16,27 @@ export interface Attempt {
 /** The newest attempt under a name. */
 export interface Latest {
   readonly number: number;
-  /** What its lock file says; undefined when it was swept in between, or another version wrote it. */
-  readonly claim: LockRecord | undefined;
+  /** The content of its lock file; undefined when it was swept in between, or another version wrote it. */
+  readonly record: LockRecord | undefined;
   readonly committed: boolean;
   readonly done: boolean;
 }
 
-interface Trace {
+interface LeaseFile {
   readonly file: string;
   readonly number: number;
-  /** The claim that a mark belongs to; undefined for the claim itself. */
+  /** The attempt that a mark belongs to, and its kind; undefined for the lock file itself. */
   readonly mark: { readonly id: string; readonly kind: "sent" | "done" } | undefined;
 }
 
 const OLD_MS = 24 * 3600 * 1000;
-const CROWD = 200;
+const SWEEP_THRESHOLD = 200;
 
 /**
- * The lock files of leases in a folder: one an attempt, `<name>.<number>.claim`, with marks beside it,
- * `<name>.<number>.<id>.sent` and `.done`. Only one process gets a number, because a link to a finished file is made whole
- * or not at all. No holder ever loses its lock file; the next attempt has the next number. Numbers begin at 1 again when
- * all files of a name are gone, and so it is the id that says to which attempt a file belongs.
+ * The lock files of leases in a folder: one for each attempt, `<name>.<number>.claim`, with marks beside it,
+ * `<name>.<number>.<id>.sent` and `.done`. Only one process gets a number, because a hard link is created once. No holder
+ * ever loses its lock file; the next attempt has the next number. Numbers start at 1 again when all files of a name are
+ * removed, so the id identifies the attempt that a file belongs to.
  */
 export class LockFiles {
   readonly #folder: string;
@@ -53,44 +52,44 @@ export class LockFiles {
    */
   latest(name: string, below = Number.POSITIVE_INFINITY): Latest | undefined {
     const traces = this.#traces(name).filter((trace) => trace.number < below);
-    const claimed = traces.flatMap(({ number, mark }) => (mark ? [] : [number]));
-    if (claimed.length === 0) return undefined;
-    const number = Math.max(...claimed);
-    const claim = parseLockRecord(this.#json(`${name}.${number}.claim`));
+    const numbers = traces.flatMap(({ number, mark }) => (mark ? [] : [number]));
+    if (numbers.length === 0) return undefined;
+    const number = Math.max(...numbers);
+    const record = parseLockRecord(this.#json(`${name}.${number}.claim`));
     const has = (kind: string) =>
       traces.some(({ number: of, mark }) => {
-        return of === number && mark?.kind === kind && (claim === undefined || mark.id === claim.id);
+        return of === number && mark?.kind === kind && (record === undefined || mark.id === record.id);
       });
-    return { number, claim, committed: has("sent"), done: has("done") };
+    return { number, record, committed: has("sent"), done: has("done") };
   }
 
   /**
-   * Begins an attempt; false when another process has its number, or the newest attempt is no longer the judged one.
+   * Starts an attempt; false when another process has its number, or the newest attempt is no longer the observed one.
    *
-   * @param judged the attempt before, which was found to have ended; undefined when there was none
+   * @param observed the attempt before, from which the caller takes over; undefined when there was none
    */
-  take({ name, number }: Attempt, claim: LockRecord, judged: Latest | undefined): boolean {
+  take({ name, number }: Attempt, record: LockRecord, observed: Latest | undefined): boolean {
     makePrivateFolder(this.#folder);
     checkPrivateFolder(this.#folder);
     const path = this.#path(`${name}.${number}.claim`);
-    const temporary = this.#temporary(name);
+    const temporary = temporaryPath(this.#path(name));
     try {
-      writeFileSync(temporary, JSON.stringify(claim), { mode: 0o600, flag: "wx" });
+      writeFileSync(temporary, JSON.stringify(record), { mode: 0o600, flag: "wx" });
       linkSync(temporary, path);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "EEXIST") return false;
-      throw storeError(`the file ${path} cannot be made`, cause, noLinks((cause as NodeJS.ErrnoException).code));
+      throw storeError(`the file ${path} cannot be created`, cause, noLinks((cause as NodeJS.ErrnoException).code));
     } finally {
       remove(temporary);
     }
     try {
-      // A process that looked long ago may have got a number that is over, or one that is in use again.
+      // A process that read the folder long ago may have got a number that has ended, or one that is in use again.
       const before = this.latest(name, number);
-      const isAsJudged = before?.number === judged?.number && before?.claim?.id === judged?.claim?.id;
-      const isHad = isAsJudged && this.isNewest({ name, number, id: claim.id });
-      if (isHad) this.#sweep(name, number);
+      const isUnchanged = before?.number === observed?.number && before?.record?.id === observed?.record?.id;
+      const isTaken = isUnchanged && this.isNewest({ name, number, id: record.id });
+      if (isTaken) this.#sweep(name, number);
       else remove(path);
-      return isHad;
+      return isTaken;
     } catch (error) {
       remove(path);
       throw error;
@@ -100,10 +99,10 @@ export class LockFiles {
   /** Whether this attempt is the newest. */
   isNewest({ name, number, id }: Attempt): boolean {
     const latest = this.latest(name);
-    return latest?.number === number && latest.claim?.id === id;
+    return latest?.number === number && latest.record?.id === id;
   }
 
-  /** What was written down at the end of an attempt. */
+  /** The recorded end of an attempt. */
   ending({ name, number, id }: Attempt): LeaseOutcome | undefined {
     return parseLeaseOutcome(this.#json(`${name}.${number}.${id}.done`));
   }
@@ -113,7 +112,7 @@ export class LockFiles {
     this.#mark(attempt, "sent", "");
   }
 
-  /** Says that an attempt has ended. */
+  /** Records the end of an attempt. */
   finish(attempt: Attempt, ending: { at: number; failure: AgentAuthErrorJson | undefined }): void {
     this.#mark(attempt, "done", JSON.stringify(ending));
   }
@@ -141,21 +140,21 @@ export class LockFiles {
     return this.#touched(`${name}.${number}.claim`);
   }
 
-  /** Where the lock file is another attempt's by now, the chosen files are too: only marks of our own go then. */
-  #forget(attempt: Attempt, chosen: (trace: Trace) => boolean): boolean {
+  /** Where the lock file belongs to another attempt by now, so do the chosen files: only marks with our id are removed. */
+  #forget(attempt: Attempt, chosen: (trace: LeaseFile) => boolean): boolean {
     const { name, number, id } = attempt;
     const owner = parseLockRecord(this.#json(`${name}.${number}.claim`))?.id;
     if (owner === undefined && this.lastBeat(name, number) !== undefined) return false;
     const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
-    // The claims last: without its marks one is at worst waited for, while a mark without its claim would mean nothing.
-    const claims = traces.filter(({ mark }) => !mark).sort((a, b) => a.number - b.number);
-    const removed = [...traces.filter(({ mark }) => mark), ...claims].map(({ file }) => remove(this.#path(file)));
+    // The lock files last: without its marks a lock file is at worst waited for; a mark without its lock file is useless.
+    const lockFiles = traces.filter(({ mark }) => !mark).sort((a, b) => a.number - b.number);
+    const removed = [...traces.filter(({ mark }) => mark), ...lockFiles].map(({ file }) => remove(this.#path(file)));
     return removed.every(Boolean);
   }
 
   #mark({ name, number, id }: Attempt, kind: "sent" | "done", text: string): void {
     const path = this.#path(`${name}.${number}.${id}.${kind}`);
-    const temporary = this.#temporary(name);
+    const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
       renameSync(temporary, path);
@@ -178,21 +177,8 @@ export class LockFiles {
     return join(this.#folder, file);
   }
 
-  #temporary(name: string): string {
-    return this.#path(`${name}.${randomBytes(6).toString("hex")}.tmp`);
-  }
-
-  #names(): string[] {
-    try {
-      return readdirSync(this.#folder);
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
-      throw storeError(`the folder ${this.#folder} cannot be read`, cause);
-    }
-  }
-
-  #traces(name: string): Trace[] {
-    return this.#names().flatMap((file) => {
+  #traces(name: string): LeaseFile[] {
+    return listFolder(this.#folder).flatMap((file) => {
       if (!file.startsWith(`${name}.`)) return [];
       const parts = /^(\d{1,12})\.(?:claim|([0-9a-f]{12})\.(sent|done))$/.exec(file.slice(name.length + 1));
       if (!parts) return [];
@@ -201,13 +187,13 @@ export class LockFiles {
     });
   }
 
-  /** The attempt before this one may still be read; those before it are of no use. Other names go when they are old. */
+  /** Removes the attempts that no process reads any more, those before the previous one, and old files of other names. */
   #sweep(name: string, number: number): void {
     for (const { file, number: other } of this.#traces(name)) {
       if (other < number - 1) remove(this.#path(file));
     }
-    const all = this.#names();
-    if (all.length < CROWD) return;
+    const all = listFolder(this.#folder);
+    if (all.length < SWEEP_THRESHOLD) return;
     const before = Date.now() - OLD_MS;
     for (const file of all.filter((one) => !one.startsWith(`${name}.`))) {
       if ((this.#touched(file) ?? before) < before) remove(this.#path(file));

@@ -1,25 +1,25 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 
-/** The process that holds a lock file, so described that another process can find out whether it still lives. */
+/** The process that holds a lock file, in terms by which another process can check whether it is alive. */
 export interface LockOwner {
   readonly pid: number;
-  /** The run of the machine; equal only where the clock that never runs backwards is the same. */
+  /** The boot of the machine; equal only where the monotonic clock is the same. */
   readonly boot: string;
   /** The process namespace: a number means the same process only within it. */
   readonly space: string;
   /**
-   * When the process began, which distinguishes it from a later one with its number: by the kernel's count, or in Unix
-   * milliseconds where there is no process table to read.
+   * When the process started, which distinguishes it from a later one with the same number: by the kernel's count, or in
+   * Unix milliseconds where there is no process table.
    */
   readonly started: string;
 }
 
-/** Whether a holder lives; `unknown` where this process cannot see it. */
+/** Whether a holder is alive; `unknown` where this process cannot see it. */
 export type Liveness = "alive" | "dead" | "unknown";
 
-/** A clock that is set while the machine runs moves the start of its run by as much. */
-const SETTING_MS = 120_000;
+/** A change of the clock while the machine runs moves the computed time of its boot by as much. */
+const CLOCK_CHANGE_MS = 120_000;
 
 let self: LockOwner | undefined;
 
@@ -30,17 +30,17 @@ export function thisProcess(): LockOwner {
   return self;
 }
 
-/** Milliseconds that never run backwards and that every process of one boot counts alike. */
+/** Monotonic milliseconds, the same in every process of one boot. */
 export function bootClock(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
-/** Whether a holder lives, as far as it can be proven. */
+/** Whether a holder is alive, as far as it can be proven. */
 export function livenessOf(holder: LockOwner): Liveness {
   const me = thisProcess();
   if (holder.boot !== me.boot || holder.space !== me.space) return "unknown";
   const found = process.platform === "linux" ? startOf(holder.pid) : undefined;
-  if (found === undefined) return signalled(holder);
+  if (found === undefined) return probeBySignal(holder);
   return found.started === holder.started && !found.ended ? "alive" : "dead";
 }
 
@@ -49,12 +49,12 @@ function ownStart(): string {
 }
 
 /**
- * Without a process table to read: a number that is free is proof of death, and so is a start before the machine's. One
- * in use proves nothing more than that.
+ * Without a process table: an unused number proves that the process is dead, and so does a start before the boot. A
+ * number in use proves nothing.
  */
-function signalled({ pid, started }: LockOwner): Liveness {
-  const isOfThisRun = Number(started) > Date.now() - uptime() * 1000 - SETTING_MS;
-  if (process.platform !== "linux" && !isOfThisRun) return "dead";
+function probeBySignal({ pid, started }: LockOwner): Liveness {
+  const isOfThisBoot = Number(started) > Date.now() - uptime() * 1000 - CLOCK_CHANGE_MS;
+  if (process.platform !== "linux" && !isOfThisBoot) return "dead";
   try {
     process.kill(pid, 0);
     return "alive";

@@ -3,7 +3,7 @@ import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import type { LockOwner } from "./lock-owner.js";
 
-/** What a claim says of its holder. It holds no secret. */
+/** The content of a lock file. It contains no secret. */
 export interface LockRecord {
   /** Distinguishes it from another one with its number, when all traces of the name were removed in between. */
   readonly id: string;
@@ -12,23 +12,23 @@ export interface LockRecord {
   readonly at: number;
   /** By the clock of the holder's boot. */
   readonly deadline: number;
-  /** Milliseconds that the claim is good for; with `extend`, after the last sign of life. */
+  /** Milliseconds after which the lock expires; with `extend`, after the last heartbeat. */
   readonly duration: number;
   readonly extend: boolean;
 }
 
-/** What is written down when work under a claim ends. */
+/** What is recorded when the work under a lock ends. */
 export interface LeaseOutcome {
   readonly at: number;
   readonly failure: AgentAuthErrorJson | undefined;
 }
 
-/** A name for a claim that no other one has. */
+/** A unique id for a lock. */
 export function lockId(): string {
   return randomBytes(6).toString("hex");
 }
 
-/** The claim that a file holds; undefined for what this version did not write. */
+/** Parses the content of a lock file; undefined for what this version did not write. */
 export function parseLockRecord(value: Record<string, unknown> | undefined): LockRecord | undefined {
   const { id, holder, at, deadline, duration, extend } = value ?? {};
   if (typeof id !== "string" || !isHolder(holder) || typeof extend !== "boolean") return undefined;
@@ -36,7 +36,7 @@ export function parseLockRecord(value: Record<string, unknown> | undefined): Loc
   return { id, holder, at, deadline, duration, extend };
 }
 
-/** The end of an attempt that a file holds; undefined for what this version did not write. */
+/** Parses the recorded end of an attempt; undefined for what this version did not write. */
 export function parseLeaseOutcome(value: Record<string, unknown> | undefined): LeaseOutcome | undefined {
   const { at, failure } = value ?? {};
   if (!isNumber(at)) return undefined;

@@ -10,9 +10,9 @@ const leaseOf = new WeakMap<object, Timed>();
 let listening = false;
 
 /**
- * Runs work whose requests must not leave after its lease is over. Between the last look at the clock and the first byte
- * lie a name to be resolved, a connection and a handshake, and a process can be stopped in any of them; Node's fetch
- * publishes an event right before it writes, and a connection that is cut then has carried nothing.
+ * Runs work whose requests must not be sent after its lease has expired. Between the last check of the clock and the first
+ * byte, a name is resolved, a connection opened and a handshake made, and the process can be stopped in any of them.
+ * Node's fetch publishes an event right before it writes; a connection that is closed then has sent nothing.
  */
 export function withSendDeadline<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
   listen();

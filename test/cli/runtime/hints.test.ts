@@ -23,7 +23,7 @@ function hintOf(remedy: Remedy | undefined, { code = "x", kind = "auth", hint }:
   return cliHint(new AgentAuthError(code, "m", { class: kind, hint, remedy }), context).hint;
 }
 
-const trusting = (flag: string) => `if you trust this server, ${flag} lifts this rule for it`;
+const trusting = (flag: string) => `if you trust this server, ${flag} disables this check for it`;
 
 const ALLOW: Readonly<Record<PolicyOption, string>> = {
   allowCrossOriginEndpoints: trusting("--allow-cross-origin-endpoints"),
@@ -115,13 +115,13 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     },
   ],
   flow: [
-    { code: "login_required", expected: "run the command in a terminal, or sign in with --flow device" },
+    { code: "login_required", expected: "run the command in a terminal, or log in with --flow device" },
     { code: "no_device_flow", expected: "use --flow browser, or --flow paste where no browser can reach this machine" },
-    { code: "usage", expected: "sign in without a listener: --flow paste or --flow device" },
+    { code: "usage", expected: "log in without a listener: --flow paste or --flow device" },
   ],
   idToken: [
     {
-      hint: "sign in again, and give its new id token",
+      hint: "log in again, and give its new id token",
       expected: "sign in again, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
     },
   ],

@@ -38,7 +38,7 @@ const files: HostileCase[] = [
   ]),
   settings("E5c", "a number for an address", profile({ base_url: 7 }), ["profiles.default.base_url", "not a string"]),
   settings("E5d", "NaN", '{"schema":NaN}', ["is not valid JSON", "line 1"]),
-  settings("E5e", "a key twice", '{"schema":1,\n"profile":"a","profile":"b"}', ['"profile" comes twice', "line 2"]),
+  settings("E5e", "a key twice", '{"schema":1,\n"profile":"a","profile":"b"}', ['"profile" appears twice', "line 2"]),
   settings("E5f", "a comment", '{"schema":1, // x\n}', ["is not valid JSON", "line 1"]),
   settings("E5g", "random bytes", Buffer.from(Array.from({ length: 200 }, (_, nth) => (nth * 7919) % 256)), [
     "is not valid JSON",

@@ -311,14 +311,14 @@ const faults: HostileCase[] = [
     outcome: "unavailable",
     code: "timeout",
     done: "given up after the time that is set",
-    says: ["no complete answer in 8 s"],
+    says: ["no complete response in 8 s"],
   }),
   inPlace("D12b", "silence, and no time set", () => silence, {
     retries: false,
     outcome: "unavailable",
     code: "timeout",
     done: "given up after 15 s",
-    says: ["no complete answer in 15 s"],
+    says: ["no complete response in 15 s"],
     seconds: 25,
   }),
   inPlace(

@@ -68,27 +68,27 @@ export const json: readonly HostileCase[] = [
     "resource metadata",
     "resource twice",
     (text) => text.replace("{", '{"resource":"https://evil.example",'),
-    { says: ['the name "resource" comes twice'] },
+    { says: ['the name "resource" appears twice'] },
   ),
   written(
     "G1b",
     "server metadata",
     "token_endpoint twice",
     (text, { elsewhere }) => text.replace("{", `{"token_endpoint":"${elsewhere.origin}/token",`),
-    { says: ['the name "token_endpoint" comes twice'] },
+    { says: ['the name "token_endpoint" appears twice'] },
   ),
   written("G1c", "a registration", "client_id twice", first('"client_id":"other"'), {
-    says: ['the name "client_id" comes twice'],
+    says: ['the name "client_id" appears twice'],
   }),
   written("G1d", "a token answer", "access_token twice", first('"access_token":"other"'), {
-    says: ['the name "access_token" comes twice'],
+    says: ['the name "access_token" appears twice'],
   }),
   written(
     "G1e",
     "server metadata",
     "token_endpoint twice, once with an escaped letter",
     (text, { elsewhere }) => text.replace("{", `{"\\u0074oken_endpoint":"${elsewhere.origin}/token",`),
-    { says: ["comes twice"] },
+    { says: ["appears twice"] },
   ),
   ...everywhere(
     "G2",

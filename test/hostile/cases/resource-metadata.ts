@@ -282,7 +282,7 @@ const servers: HostileCase[] = [
       for (const path of Object.keys(other.routes)) other.routes[path] = silence;
       metadata["authorization_servers"] = [other.issuer, as.issuer];
     },
-    ["no complete answer"],
+    ["no complete response"],
     {
       done: "an end: the second would be a choice that nobody made",
       outcome: "unavailable",

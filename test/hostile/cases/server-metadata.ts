@@ -59,7 +59,7 @@ function handedOver(begin: string): NonNullable<HostileCase["check"]> {
   };
 }
 
-const LIFTS = "--allow-cross-origin-endpoints lifts this rule";
+const DISABLES = "--allow-cross-origin-endpoints disables this check";
 
 /** Has the code of a login go to another origin, where nothing in the callback would show it. */
 function withoutIss({ as, other }: Kit): void {
@@ -80,7 +80,7 @@ function mixUp(id: string, came: string, over: Partial<HostileCase> = {}): Hosti
       `token_endpoint "${other.issuer}/token"`,
       `must be at ${as.origin}, the origin of its authorization_endpoint, unless`,
       "(RFC 9700 section 4.4)",
-      LIFTS,
+      DISABLES,
     ],
     store: "same",
     requests: KNOWN,
@@ -247,7 +247,7 @@ const endpoints: HostileCase[] = [
   mixUp("M8d", "the same for an AI agent that names a browser", {
     environment: { AGENTAUTH_AGENT: "1" },
     flags: ["--json"],
-    says: ["the origin of its authorization_endpoint, unless", LIFTS],
+    says: ["the origin of its authorization_endpoint, unless", DISABLES],
   }),
   mixUp("M8e", "the same in the first of two steps", { flags: ["--no-wait"] }),
   mixUp("M8f", "the same with --flow paste", { flags: ["--flow", "paste"] }),
@@ -268,14 +268,14 @@ const endpoints: HostileCase[] = [
     arrange: ({ as, other }) => {
       as.metadata["token_endpoint"] = `${other.issuer}/token`;
     },
-    says: ({ as }) => [`must be at ${as.origin}, the origin of its device_authorization_endpoint (RFC 9700`, LIFTS],
+    says: ({ as }) => [`must be at ${as.origin}, the origin of its device_authorization_endpoint (RFC 9700`, DISABLES],
   }),
   mixUp("M8i", "an issuer that names the authorization endpoint of another, and no iss", {
     arrange: ({ as, other }) => {
       as.metadata["authorization_endpoint"] = `${other.issuer}/authorize`;
       delete as.metadata["authorization_response_iss_parameter_supported"];
     },
-    says: ({ as, other }) => [`token_endpoint "${as.issuer}/token"`, `must be at ${other.origin}`, LIFTS],
+    says: ({ as, other }) => [`token_endpoint "${as.issuer}/token"`, `must be at ${other.origin}`, DISABLES],
   }),
   taken(
     "M8j",

@@ -177,7 +177,7 @@ const contents: HostileCase[] = [
       writeFileSync(path, readFileSync(path, "utf8").replace("{", '{"server":"https://evil.example",'), {
         mode: 0o600,
       }),
-    ["comes twice", "mv"],
+    ["appears twice", "mv"],
   ),
   kept(
     "K4g",

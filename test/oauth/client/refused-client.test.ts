@@ -25,7 +25,7 @@ describe("a client that the token endpoint does not take", () => {
     await expect(login(scene)).rejects.toMatchObject({
       code: "invalid_client",
       class: "auth",
-      hint: "sign in again: another client is registered for that",
+      hint: "log in again: another client is registered for that",
     });
     expect(issuer.to(TOKEN)).toHaveLength(1);
     expect(await store.readClient(issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-1", isRefused: true });

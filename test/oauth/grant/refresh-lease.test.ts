@@ -567,7 +567,7 @@ describe("a server that refuses every token", () => {
     await expect(ask(scene)).rejects.toMatchObject({
       code: "renewal_storm",
       class: "auth",
-      hint: "wait a minute, or sign in again",
+      hint: "wait a minute, or log in again",
       remedy: loginAt(scene.mcp.url),
     });
     expect(scene.renewals()).toBe(4);

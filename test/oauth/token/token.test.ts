@@ -72,7 +72,7 @@ describe("the code's token request", () => {
       [silence, "timeout"],
     ] as const) {
       const { issuer, error, store } = await loginWith(reply, { timeoutMs: 100 });
-      expect(error).toMatchObject({ code, class: "auth", hint: "sign in again" });
+      expect(error).toMatchObject({ code, class: "auth", hint: "log in again" });
       expect(issuer.to("/pool/token")).toHaveLength(1);
       expect(await store.list()).toEqual([]);
     }

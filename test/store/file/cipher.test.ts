@@ -128,7 +128,7 @@ describe("the name of the key of a text", () => {
     expect(sealedWith(text)).toBeUndefined();
   });
 
-  it("cannot be told of a text that was sealed and then broken", () => {
+  it("cannot be read from a text that was sealed and then broken", () => {
     expect(() => sealedWith('{"kind": "sealed"}')).toThrow(CipherError);
   });
 });

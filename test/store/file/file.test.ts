@@ -29,7 +29,7 @@ const OTHER = { profile: "default", server: "https://other.example/mcp" };
 const FORM = "http://127.0.0.1/callback";
 const onUnix = describe.skipIf(process.platform === "win32");
 
-interface Kept {
+interface StoredGrant {
   store: GrantStore;
   home: string;
   /** The file of {@link KEY}'s grant. */
@@ -37,7 +37,7 @@ interface Kept {
 }
 
 /** A file store with the grants of {@link KEY} and {@link OTHER} and a client. */
-async function kept(): Promise<Kept> {
+async function storedGrant(): Promise<StoredGrant> {
   const parent = mkdtempSync(join(tmpdir(), "agentauth-store-"));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
   const home = join(parent, "home");
@@ -54,7 +54,7 @@ const filesOf = (home: string) => readdirSync(home, { recursive: true, withFileT
 const mode = (path: string) => statSync(path).mode & 0o777;
 
 /** Reading and saving are refused with this in the message, and the other grant is as it was. */
-async function expectRefused({ store, path }: Kept, message: string | RegExp, hint?: string): Promise<void> {
+async function expectRefused({ store, path }: StoredGrant, message: string | RegExp, hint?: string): Promise<void> {
   const refusal = expect.objectContaining({
     code: "store_failed",
     class: "store",
@@ -74,7 +74,7 @@ onUnix("who can read the files", () => {
   it("[34] is their owner alone: folders 0700, files 0600, whatever the umask (2025-06-18)", async () => {
     const before = process.umask(0);
     onTestFinished(() => void process.umask(before));
-    const { home } = await kept();
+    const { home } = await storedGrant();
     expect(mode(home)).toBe(0o700);
     const entries = filesOf(home);
     expect(entries).toHaveLength(5);
@@ -85,7 +85,7 @@ onUnix("who can read the files", () => {
 
   it("[34] is checked: a file that others can read is refused with the command that mends it (2025-06-18)", async () => {
     for (const loose of [0o604, 0o640, 0o660, 0o644, 0o622]) {
-      const made = await kept();
+      const made = await storedGrant();
       chmodSync(made.path, loose);
       await expectRefused(made, /can be read by others/, `chmod 600 ${made.path}`);
       chmodSync(made.path, 0o600);
@@ -94,7 +94,7 @@ onUnix("who can read the files", () => {
   });
 
   it("is checked for the folder as well", async () => {
-    const { store, home } = await kept();
+    const { store, home } = await storedGrant();
     for (const loose of [0o755, 0o770, 0o707]) {
       for (const name of ["grants", "clients"]) {
         chmodSync(join(home, name), loose);
@@ -106,8 +106,8 @@ onUnix("who can read the files", () => {
     await expect(store.read(KEY)).resolves.toBeDefined();
   });
 
-  it("is nobody's matter in the folder above, as long as nobody else can write there", async () => {
-    const { store, home } = await kept();
+  it("may be readable in the folder above, as long as no other user can write there", async () => {
+    const { store, home } = await storedGrant();
     chmodSync(home, 0o755);
     expect(await store.read(KEY)).toBeDefined();
     for (const loose of [0o775, 0o757, 0o777]) {
@@ -118,7 +118,7 @@ onUnix("who can read the files", () => {
   });
 
   it.skipIf(process.getuid?.() !== 0)("is checked by who owns them (needs the right to give files away)", async () => {
-    const made = await kept();
+    const made = await storedGrant();
     chownSync(made.path, 12_345, 12_345);
     await expectRefused(made, /belongs to another user/, `chown "$USER" ${made.path}`);
     chownSync(made.path, 0, 0);
@@ -126,15 +126,15 @@ onUnix("who can read the files", () => {
     await expect(made.store.read(KEY)).rejects.toMatchObject({ class: "store" });
   });
 
-  it("is told nowhere in the files' names", async () => {
-    const { home } = await kept();
+  it("does not appear in the files' names", async () => {
+    const { home } = await storedGrant();
     for (const { name } of filesOf(home)) expect(name).toMatch(/^(grants|clients|[0-9a-f]{40}(\.\d+)?\.json)$/);
   });
 });
 
 onUnix("files that are not what they seem", () => {
   it("refuses a symbolic link, and leaves what it leads to alone", async () => {
-    const made = await kept();
+    const made = await storedGrant();
     const target = `${made.home}.target`;
     renameSync(made.path, target);
     symlinkSync(target, made.path);
@@ -144,34 +144,34 @@ onUnix("files that are not what they seem", () => {
   });
 
   it("refuses a symbolic link to nothing", async () => {
-    const made = await kept();
+    const made = await storedGrant();
     rmSync(made.path);
     symlinkSync(`${made.home}.nowhere`, made.path);
     await expectRefused(made, /is a symbolic link/);
   });
 
   it("refuses a second name (hard link)", async () => {
-    const made = await kept();
+    const made = await storedGrant();
     linkSync(made.path, `${made.home}.second`);
     await expectRefused(made, /hard link/);
   });
 
-  it("refuses a FIFO without waiting for somebody to write to it", async () => {
-    const made = await kept();
+  it("refuses a FIFO without waiting for a writer", async () => {
+    const made = await storedGrant();
     rmSync(made.path);
     execFileSync("mkfifo", ["-m", "600", made.path]);
     await expectRefused(made, /is not an ordinary file/);
   });
 
   it("refuses a folder in a file's place", async () => {
-    const made = await kept();
+    const made = await storedGrant();
     rmSync(made.path);
     mkdirSync(made.path, { mode: 0o700 });
     await expectRefused(made, /is not an ordinary file/);
   });
 
   it("refuses a folder that is a link", async () => {
-    const { store, home } = await kept();
+    const { store, home } = await storedGrant();
     renameSync(join(home, "grants"), `${home}.elsewhere`);
     symlinkSync(`${home}.elsewhere`, join(home, "grants"));
     await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", message: expect.stringContaining("link") });
@@ -198,7 +198,7 @@ describe("files that are broken", () => {
     ["with a member twice", (text) => text.replace('"kind"', '"schema": 1, "kind"')],
     ["larger than a grant can be", (text) => text + " ".repeat(1024 * 1024)],
   ])("refuses one that is %s, names it, keeps it, and harms no other", async (_what, breakIt) => {
-    const made = await kept();
+    const made = await storedGrant();
     const broken = breakIt(readFileSync(made.path, "utf8"));
     writeFileSync(made.path, broken);
     await expectRefused(made, /cannot be used|is larger than/);
@@ -206,7 +206,7 @@ describe("files that are broken", () => {
   });
 
   it("says how to move it out of the way", async () => {
-    const { store, path } = await kept();
+    const { store, path } = await storedGrant();
     writeFileSync(path, "");
     await expect(store.read(KEY)).rejects.toMatchObject({ hint: `move it away: mv ${path} ${path}.broken` });
     renameSync(path, `${path}.broken`);
@@ -215,7 +215,7 @@ describe("files that are broken", () => {
   });
 
   it("shows nothing of a broken file's content", async () => {
-    const { store, path } = await kept();
+    const { store, path } = await storedGrant();
     const text = readFileSync(path, "utf8");
     for (const broken of [text.slice(0, -20), text.replace('"access-token-1"', '"access-token-1" "x"'), `${text}x`]) {
       writeFileSync(path, broken);
@@ -225,23 +225,23 @@ describe("files that are broken", () => {
   });
 
   it("refuses a broken client file, and gives the grants all the same", async () => {
-    const { store, home } = await kept();
+    const { store, home } = await storedGrant();
     const [name] = readdirSync(join(home, "clients"));
     writeFileSync(join(home, "clients", name ?? ""), "{");
     await expect(store.readClient(madeClient().issuer, FORM)).rejects.toMatchObject({ class: "store" });
     expect(await store.list()).toHaveLength(2);
   });
 
-  it("is told where the status of its server is asked for, and passed over in the status of all", async () => {
-    const { store, path } = await kept();
+  it("is reported in the status of its server, and skipped in the status of all", async () => {
+    const { store, path } = await storedGrant();
     writeFileSync(path, "");
     const agent = new AgentClient({ store });
     await expect(agent.status(KEY.server)).rejects.toMatchObject({ class: "store" });
     expect((await agent.status()).map(({ server }) => server)).toEqual([OTHER.server]);
   });
 
-  it("removes a broken file when asked to", async () => {
-    const { store, path } = await kept();
+  it("removes a broken file on request", async () => {
+    const { store, path } = await storedGrant();
     writeFileSync(path, "");
     await store.remove(KEY);
     expect(await store.read(KEY)).toBeUndefined();
@@ -250,14 +250,14 @@ describe("files that are broken", () => {
 
 describe("saving", () => {
   it("leaves nothing behind but the file", async () => {
-    const { store, home } = await kept();
+    const { store, home } = await storedGrant();
     for (let generation = 1; generation < 5; generation++)
       await store.save(madeGrant({ generation: generation + 1 }), generation);
     expect(readdirSync(join(home, "grants"))).toHaveLength(2);
   });
 
   it("gives a reader the old or the new, never a part", async () => {
-    const { store, path } = await kept();
+    const { store, path } = await storedGrant();
     const open = openSync(path, "r");
     const before = readFileSync(path);
     await store.save(madeGrant({ generation: 2 }), 1);
@@ -267,7 +267,7 @@ describe("saving", () => {
   });
 
   it("ignores what a save that was cut short has left", async () => {
-    const { store, path } = await kept();
+    const { store, path } = await storedGrant();
     writeFileSync(`${path}.abcdef123456.tmp`, '{"schema": 1, "ki', { mode: 0o600 });
     expect(await store.list()).toHaveLength(2);
     expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
@@ -284,8 +284,8 @@ describe("saving", () => {
     expect(await store.list()).toHaveLength(1);
   });
 
-  it("says which folder cannot be made", async () => {
-    const { home } = await kept();
+  it("names the folder that cannot be created", async () => {
+    const { home } = await storedGrant();
     const file = join(home, "a-file");
     writeFileSync(file, "");
     const store = fileStore(join(file, "below"));

@@ -58,7 +58,7 @@ function disk(): Disk {
   };
 }
 
-/** A scene whose grant is kept on a small disk, signed in, its token with `left` ms to live. */
+/** A scene whose grant is stored on a small disk, signed in, its token with `left` ms to live. */
 async function signedIn(left: number) {
   const small = disk();
   const scene = await startScene();
@@ -134,7 +134,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     scene.freeze();
     expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-1");
     await scene.clock.sleep(580_000, SIGNAL);
-    // It is time to renew it, which cannot be kept; it still lives.
+    // It is due for a refresh, which cannot be saved; it is still valid.
     expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-1");
     expect(requests(scene)).toBe(1);
   });
@@ -151,7 +151,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     expect(await scene.store.list()).toHaveLength(1);
   });
 
-  it("that can only be read keeps a person from being asked to sign in for nothing", async () => {
+  it("that can only be read fails before the user has to log in", async () => {
     const small = disk();
     const scene = await startScene();
     const agent = scene.agent({ store: fileStore(small.home) });

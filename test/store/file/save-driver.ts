@@ -20,12 +20,12 @@ const { folder, kind, count = Number.POSITIVE_INFINITY, tag } = JSON.parse(proce
 const store = fileStore(folder);
 const say = (event: string, more: object = {}) => process.send?.({ event, ...more });
 
-let told = 0;
-process.on("message", () => told++);
+let signals = 0;
+process.on("message", () => signals++);
 
-/** Waits until it is told to go on for the n-th time. */
+/** Waits for the n-th signal to continue. */
 async function go(nth: number): Promise<void> {
-  while (told < nth) await sleep(1);
+  while (signals < nth) await sleep(1);
 }
 
 /** A grant whose tokens tell its generation, and are long enough to be written in several parts. */

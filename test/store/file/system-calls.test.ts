@@ -48,7 +48,7 @@ vi.mock("node:fs", async (original) => {
   return { ...real, ...Object.fromEntries(wrapped) };
 });
 
-/** What a path or a descriptor stands for, without what differs from run to run. */
+/** The meaning of a path or a descriptor, without what differs from run to run. */
 function nameOf(argument: unknown): string {
   const path = typeof argument === "number" ? (spy.paths.get(argument) ?? "") : String(argument);
   const file = path.split("/").at(-1) ?? "";
@@ -60,7 +60,7 @@ beforeEach(() => {
 });
 
 /** A store with one grant of generation 1. */
-async function kept(): Promise<{ home: string; store: GrantStore }> {
+async function storeWithGrant(): Promise<{ home: string; store: GrantStore }> {
   const home = folder();
   const store = fileStore(home);
   await store.save(madeGrant(), undefined);
@@ -71,8 +71,8 @@ async function kept(): Promise<{ home: string; store: GrantStore }> {
 const of = (...names: string[]) => spy.calls.filter((call) => names.includes(call.split(" ")[0] ?? ""));
 
 describe("a power cut", () => {
-  it("finds the content of a grant on the disk before its name, and its name before anybody is told", async () => {
-    const { store } = await kept();
+  it("finds the content of a grant on the disk before its name, and its name before the call returns", async () => {
+    const { store } = await storeWithGrant();
     await store.save(madeGrant({ generation: 2 }), 1);
     const order = of("writeSync", "fsyncSync", "linkSync", "rmSync");
     expect(order.slice(0, 7)).toEqual([
@@ -89,8 +89,8 @@ describe("a power cut", () => {
     expect(order.slice(7)).toContain("rmSync id.1.json");
   });
 
-  it("finds the content of a client on the disk before its name, and its name before anybody is told", async () => {
-    const { store } = await kept();
+  it("finds the content of a client on the disk before its name, and its name before the call returns", async () => {
+    const { store } = await storeWithGrant();
     await store.saveClient(madeClient(), FORM);
     expect(of("writeSync", "fsyncSync", "renameSync")).toEqual([
       "writeSync id.json.tmp",
@@ -101,7 +101,7 @@ describe("a power cut", () => {
   });
 
   it("does not bring back what was removed", async () => {
-    const { store } = await kept();
+    const { store } = await storeWithGrant();
     await store.remove(KEY);
     expect(of("rmSync", "fsyncSync")).toEqual(["rmSync id.1.json", "fsyncSync grants"]);
   });
@@ -109,7 +109,7 @@ describe("a power cut", () => {
 
 describe("a system that writes only a part at a time", () => {
   it("gets all of it", async () => {
-    const { store } = await kept();
+    const { store } = await storeWithGrant();
     const write = vi.fn();
     spy.before = ({ name, args }) => {
       if (name !== "writeSync" || Number(args[3]) <= 100) return undefined;
@@ -123,7 +123,7 @@ describe("a system that writes only a part at a time", () => {
   });
 
   it("is found full before anything is said to be reserved", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     let written = 0;
     spy.before = ({ name, args }) => {
       if (name !== "writeSync") return undefined;
@@ -142,7 +142,7 @@ describe("a system that writes only a part at a time", () => {
 
 describe("a look at a folder while it changes", () => {
   it("does not take a record that is being replaced for none", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     let looks = 0;
     spy.before = ({ name, args }) =>
       name === "readdirSync" && args[0] === join(home, "grants") && ++looks < 3 ? [] : undefined;
@@ -151,7 +151,7 @@ describe("a look at a folder while it changes", () => {
   });
 
   it("takes the record that came where the one that it saw has gone", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     let raced = false;
     spy.before = ({ name, args }) => {
       if (name !== "openSync" || raced || !String(args[0]).endsWith(".1.json")) return undefined;
@@ -168,7 +168,7 @@ describe("a look at a folder while it changes", () => {
   });
 
   it("does not take the name of a save that ends just then for a foreign one", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
     const grants = join(home, "grants");
     const [name = ""] = readdirSync(grants);
@@ -197,15 +197,15 @@ describe("a save that is overtaken between its look and its name", () => {
   }
 
   it("comes to nothing where the record was removed", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const { rmSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
     beforeLink((path) => rmSync(path.replace(".2.json", ".1.json")));
     expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(false);
     expect(readdirSync(join(home, "grants"))).toEqual([]);
   });
 
-  it("comes to nothing where somebody else begins anew", async () => {
-    const { home, store } = await kept();
+  it("publishes nothing where another process starts a new record", async () => {
+    const { home, store } = await storeWithGrant();
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
     const [name = ""] = readdirSync(join(home, "grants"));
     const text = readFileSync(join(home, "grants", name), "utf8");
@@ -216,7 +216,7 @@ describe("a save that is overtaken between its look and its name", () => {
   });
 
   it("has succeeded where its own record was renewed before it looked again", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
     const grants = join(home, "grants");
     let linked = "";
@@ -234,9 +234,9 @@ describe("a save that is overtaken between its look and its name", () => {
   });
 });
 
-describe("a claim that is forgotten", () => {
+describe("a lock file that is removed", () => {
   it("loses its marks before itself, so that no mark is ever without it", async () => {
-    const { store } = await kept();
+    const { store } = await storeWithGrant();
     await store.lease("x", (lease) => lease.commit(), { duration: 1000, once: true });
     const marks = of("rmSync").filter((call) => /\.(claim|sent)$/.test(call));
     expect(marks.map((call) => call.replace(/[0-9a-f]{12}/, "mark"))).toEqual([
@@ -272,7 +272,7 @@ describe("a system call that fails, whichever it is", () => {
   }
 
   it("leaves the old grant or the new one, and an error of the store", async () => {
-    const { store } = await kept();
+    const { store } = await storeWithGrant();
     let generation = 1;
     const made = await failEach(async () => {
       const expected = generation;
@@ -290,7 +290,7 @@ describe("a system call that fails, whichever it is", () => {
   });
 
   it("keeps a grant from being read, listed or removed in no other way than with an error of the store", async () => {
-    const { store } = await kept();
+    const { store } = await storeWithGrant();
     expect(await failEach(() => store.read(KEY))).toBeGreaterThan(3);
     expect(await failEach(() => store.list())).toBeGreaterThan(3);
     await failEach(async () => {
@@ -304,7 +304,7 @@ describe("a system call that fails, whichever it is", () => {
   it.each([true, false])(
     "never hides what was done under a lease, nor keeps it from the next (once: %s)",
     async (once) => {
-      const { store } = await kept();
+      const { store } = await storeWithGrant();
       await failEach(async () => {
         let done = false;
         let begun = false;
@@ -324,7 +324,7 @@ describe("a system call that fails, whichever it is", () => {
         spy.before = () => undefined;
         expect(await store.lease("x", async () => "next", { duration: 100, once: true, patience: 5000 })).toBe("next");
         if (outcome instanceof Error) throw outcome;
-        // A claim of one's own that cannot be read is taken for another's, to be safe.
+        // A lock file of our own that cannot be read counts as another's, to be safe.
       }, ["store_failed", "lease_lost"]);
     },
   );

@@ -49,7 +49,7 @@ const fileOfFirst = (home: string) => {
 };
 
 /** A store with one grant of generation 1. */
-async function kept(): Promise<{ home: string; store: GrantStore }> {
+async function storeWithGrant(): Promise<{ home: string; store: GrantStore }> {
   const home = folder();
   const store = fileStore(home);
   await store.save(madeGrant(), undefined);
@@ -65,7 +65,7 @@ function expectWhole(grant: Grant | undefined): number {
 
 describe("processes that save over one generation", () => {
   it("are refused, all but one", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const tags = Array.from({ length: 20 }, (_, nth) => `tag-${nth}`);
     const savers = await Promise.all(tags.map((tag) => saver({ folder: home, kind: "race", tag })));
     for (const one of savers) one.go();
@@ -80,7 +80,7 @@ describe("processes that save over one generation", () => {
 onUnix("a process that is killed while it saves", () => {
   it("leaves the old or the new, whole, a hundred times", { timeout: 120_000 }, async () => {
     const lane = async (nth: number) => {
-      const { home, store } = await kept();
+      const { home, store } = await storeWithGrant();
       await store.remove(KEY);
       let newest = 0;
       for (let kills = 0; kills < 25; kills++) {
@@ -107,7 +107,7 @@ onUnix("a process that is killed while it saves", () => {
 
 describe("what a save that was killed leaves", () => {
   it("is swept when it is ten minutes old, and not before", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     for (const [name, minutes] of [["old", 11] as const, ["young", 9] as const]) {
       const path = join(home, "grants", `${"a".repeat(40)}.${name}.tmp`);
@@ -125,7 +125,7 @@ describe("what a save that was killed leaves", () => {
   });
 
   it("is no hindrance where it is the second name of the file", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     linkSync(fileOf(home), fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"));
     expect((await store.read(KEY))?.generation).toBe(1);
     expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
@@ -133,7 +133,7 @@ describe("what a save that was killed leaves", () => {
   });
 
   it("does not excuse a name that is not of a save", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     linkSync(fileOf(home), fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"));
     linkSync(fileOf(home), join(home, "elsewhere"));
     await expect(store.read(KEY)).rejects.toMatchObject({
@@ -144,14 +144,14 @@ describe("what a save that was killed leaves", () => {
   });
 
   it("does not excuse a name elsewhere where it is another file", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     writeFileSync(fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"), "half", { mode: 0o600 });
     linkSync(fileOf(home), join(home, "elsewhere"));
     await expect(store.read(KEY)).rejects.toMatchObject({ message: expect.stringContaining("hard link") });
   });
 
   it("is the generation before, where it was killed before it took that away: the newest counts", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const first = fileOf(home);
     const copy = `${first}.copy`;
     copyFileSync(first, copy);
@@ -169,7 +169,7 @@ describe("a reader", () => {
   it.each([0, 600])(
     "never finds an error or nothing while another process saves 500 times, beside %i others",
     async (others) => {
-      const { home, store } = await kept();
+      const { home, store } = await storeWithGrant();
       for (let nth = 0; nth < others; nth++) {
         writeFileSync(join(home, "grants", `${nth.toString(16).padStart(40, "0")}.1.json`), "{}", { mode: 0o600 });
       }
@@ -190,7 +190,7 @@ describe("a reader", () => {
 
 describe("removing", () => {
   it("ends what another process is saving: nothing comes back", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     await store.remove(KEY);
     const child = await saver({ folder: home, kind: "chain", tag: "busy" });
     for (let round = 0; round < 100; round++) {
@@ -205,7 +205,7 @@ describe("removing", () => {
   });
 
   it("ends a save that has its room already", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const room = await store.reserve(KEY);
     await store.remove(KEY);
     expect(filesOf(home)).toEqual([]);
@@ -217,7 +217,7 @@ describe("removing", () => {
 
 describe("removing one record", () => {
   it("leaves the room of another alone", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const other = { ...KEY, profile: "other" };
     const room = await store.reserve(other);
     await store.remove(KEY);
@@ -226,7 +226,7 @@ describe("removing one record", () => {
   });
 
   it("removes every generation that is there", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     for (const generation of [2, 3])
       copyFileSync(fileOfFirst(home), fileOfFirst(home).replace(".1.", `.${generation}.`));
     await store.remove(KEY);
@@ -253,7 +253,7 @@ describe("two savers in one process that both found nothing", () => {
 
 describe("a generation", () => {
   it("must be higher than the one that it replaces: a mistake of the program", async () => {
-    const { store } = await kept();
+    const { store } = await storeWithGrant();
     await expect(store.save(madeGrant({ generation: 1 }), 1)).rejects.toThrow(RangeError);
     await expect(store.save(madeGrant({ generation: 0 }), 1)).rejects.toThrow(RangeError);
     expect((await store.read(KEY))?.generation).toBe(1);
@@ -262,15 +262,15 @@ describe("a generation", () => {
 
 describe("room that was reserved", () => {
   it("is given back", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const room = await store.reserve(KEY);
     expect(filesOf(home)).toHaveLength(2);
     await room.release();
     expect(filesOf(home)).toHaveLength(1);
   });
 
-  it("saves also where somebody took it for a leftover meanwhile", async () => {
-    const { home, store } = await kept();
+  it("saves also where another process swept it as a leftover", async () => {
+    const { home, store } = await storeWithGrant();
     const room = await store.reserve(KEY);
     for (const name of filesOf(home)) if (name.endsWith(".tmp")) rmSync(join(home, "grants", name));
     expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(true);
@@ -280,7 +280,7 @@ describe("room that was reserved", () => {
   });
 
   it("takes a grant that is larger than it", async () => {
-    const { store } = await kept();
+    const { store } = await storeWithGrant();
     const room = await store.reserve(KEY);
     const tokens = { ...madeGrant().tokens, accessToken: new Secret("x".repeat(60_000)) };
     expect(await room.save(madeGrant({ generation: 2, tokens }), 1)).toBe(true);
@@ -288,7 +288,7 @@ describe("room that was reserved", () => {
   });
 
   it("is not written to where a link was put in its place", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const room = await store.reserve(KEY);
     const [name] = filesOf(home).filter((one) => one.endsWith(".tmp"));
     const reserved = join(home, "grants", name ?? "");
@@ -303,7 +303,7 @@ describe("room that was reserved", () => {
 
 describe("a file that was renamed or copied by hand", () => {
   it("is refused where its name tells another generation than it does", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     copyFileSync(fileOf(home), fileOf(home).replace(".1.json", ".7.json"));
     await expect(store.read(KEY)).rejects.toMatchObject({
       class: "store",
@@ -313,7 +313,7 @@ describe("a file that was renamed or copied by hand", () => {
   });
 
   it("is refused where it is another login's", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     const other = { ...KEY, server: "https://other.example/mcp" };
     const first = fileOf(home);
     await store.save(madeGrant(other), undefined);
@@ -334,8 +334,8 @@ describe("members that a newer version wrote", () => {
     writeFileSync(path, JSON.stringify({ ...members, tokens, note: { kept: true } }));
   };
 
-  it("are kept when the same login is renewed, at every level", async () => {
-    const { home, store } = await kept();
+  it("are preserved by a refresh of the same login, at every level", async () => {
+    const { home, store } = await storeWithGrant();
     withNews(fileOf(home));
     expect(await store.save(madeGrant({ generation: 2, requestedScope: "more" }), 1)).toBe(true);
     expect(JSON.parse(readFileSync(fileOf(home), "utf8"))).toMatchObject({
@@ -350,7 +350,7 @@ describe("members that a newer version wrote", () => {
     ["another time", { signedInAt: 1_900_000_060_000 }],
     ["another issuer", { issuer: "https://other.example/pool" }],
   ])("are dropped by a new login (%s)", async (_what, over) => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     withNews(fileOf(home));
     expect(await store.save(madeGrant({ generation: 2, ...over }), 1)).toBe(true);
     const text = readFileSync(fileOf(home), "utf8");
@@ -359,7 +359,7 @@ describe("members that a newer version wrote", () => {
   });
 
   it("do not bring back what a renewal leaves out", async () => {
-    const { home, store } = await kept();
+    const { home, store } = await storeWithGrant();
     await store.save(madeGrant({ generation: 2, retired: { at: 1, reason: "over" } }), 1);
     const tokens = { ...madeGrant().tokens, idToken: undefined };
     await store.save(madeGrant({ generation: 3, tokens }), 2);

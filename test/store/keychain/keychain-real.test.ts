@@ -61,7 +61,7 @@ describe.runIf(process.platform === "linux")("the real package", () => {
     });
   });
 
-  it("is given up on a bus that takes calls and never answers", async () => {
+  it("times out on a bus that accepts calls and never answers", async () => {
     const path = join(temporaryFolder(), "bus");
     const bus = createServer((socket) => void socket.on("error", () => undefined).resume());
     await new Promise<void>((resolve) => bus.listen(path, resolve));

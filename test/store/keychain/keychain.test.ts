@@ -54,7 +54,7 @@ describe("the keychain", () => {
     expect(asked).toEqual(["agentauth", "store-key 1", { linux: { store: "secret-service" } }]);
   });
 
-  it("is told the secret in neither arguments nor environment", async () => {
+  it("gets the secret in neither arguments nor environment", async () => {
     const { path, at } = packageWith(IN_A_FILE);
     await osKeychain("store-key 1", { package: path }).set("the-secret-itself");
     expect(readFileSync(join(at, "value"), "utf8")).toBe("the-secret-itself");
@@ -122,12 +122,12 @@ describe("a keychain that cannot be used", () => {
     expect(existsSync(join(at, "asked"))).toBe(false);
   });
 
-  it("says so when the process that asks it ends without a word", async () => {
+  it("says so when its helper process exits without a reply", async () => {
     const { path } = packageWith("getPassword() { process.exit(3); }");
-    expect((await failureOf(osKeychain("store-key 1", { package: path }))).message).toMatch(/the process .* ended$/);
+    expect((await failureOf(osKeychain("store-key 1", { package: path }))).message).toMatch(/helper process exited$/);
   });
 
-  it("is given up when its time is over, also where it holds up the whole process, which is ended", async () => {
+  it("times out, also where it blocks the whole process, which is killed", async () => {
     const { path, at } = packageWith(
       'getPassword() { writeFileSync(at + "/pid", String(process.pid)); for (;;) { /* as the native calls do */ } }',
     );
@@ -142,7 +142,7 @@ describe("a keychain that cannot be used", () => {
 describe("a keychain with no limit of its own", () => {
   const never = () => new Promise<never>(() => undefined);
 
-  it("is given up when its time is over", async () => {
+  it("times out", async () => {
     const limited = limitKeychain({ get: never, set: never }, 20);
     await expect(limited.get()).rejects.toMatchObject({
       code: "store_failed",

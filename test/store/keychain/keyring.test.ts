@@ -125,7 +125,7 @@ describe("the keychain", () => {
     const saving = keyringStore(home, { keychain: forgetful }).save(madeGrant(), undefined);
     await expect(saving).rejects.toMatchObject({
       code: "store_failed",
-      message: "the keychain took a key and does not give it back",
+      message: "the keychain accepted a key and does not return it",
     });
     expect(kept(home).size).toBe(0);
   });
@@ -135,7 +135,10 @@ describe("the keychain", () => {
     async (value) => {
       const keychain = fakeKeychain(value);
       const saving = keyringStore(folder(), { keychain }).save(madeGrant(), undefined);
-      await expect(saving).rejects.toMatchObject({ class: "store", message: expect.stringMatching(/is no key$/) });
+      await expect(saving).rejects.toMatchObject({
+        class: "store",
+        message: expect.stringMatching(/is not a valid key$/),
+      });
       expect(keychain.value).toBe(value);
     },
   );
@@ -183,7 +186,7 @@ describe("a keychain that cannot be used", () => {
     expect(serversOf(await open().list())).toEqual([OTHER.server]);
   });
 
-  it("is given up when it does not answer in time", async () => {
+  it("times out when it does not answer", async () => {
     const { open } = await filled();
     const never = () => new Promise<never>(() => undefined);
     const store = open({ keychain: { get: never, set: never }, timeoutMs: 20 });
@@ -297,7 +300,7 @@ describe("a file that does not open", () => {
     expect(keychain.value).toBeUndefined();
   });
 
-  it("says that it was changed, and keeps nobody from the others", async () => {
+  it("says that it was changed, and leaves the others readable", async () => {
     const made = await filled();
     const sealed = JSON.parse(readFileSync(made.path, "utf8")) as { data: string };
     const data = (sealed.data.startsWith("A") ? "B" : "A") + sealed.data.slice(1);

@@ -43,13 +43,13 @@ function must<T>(value: T | undefined): T {
   return value;
 }
 
-const claimsOf = (home: string) => readdirSync(join(home, "claims")).sort();
+const leaseFilesOf = (home: string) => readdirSync(join(home, "claims")).sort();
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The path of the one claim. */
-function claimOf(home: string): string {
-  const [name, ...more] = claimsOf(home).filter((one) => one.endsWith(".claim"));
-  if (name === undefined || more.length > 0) throw new Error("one claim was expected");
+/** The path of the only lock file. */
+function lockFileOf(home: string): string {
+  const [name, ...more] = leaseFilesOf(home).filter((one) => one.endsWith(".claim"));
+  if (name === undefined || more.length > 0) throw new Error("one lock file was expected");
   return join(home, "claims", name);
 }
 
@@ -73,12 +73,12 @@ describe("many processes", () => {
     const ends = await Promise.all(children.map((child) => child.hears("ended")));
     expect(ends.map(({ overlaps }) => overlaps)).toEqual(Array(20).fill(0));
     // Of 1,000 rounds nothing is left but the last two.
-    expect(claimsOf(home).length).toBeLessThanOrEqual(options.once ? 0 : 4);
+    expect(leaseFilesOf(home).length).toBeLessThanOrEqual(options.once ? 0 : 4);
   });
 });
 
 onUnix("a holder that is killed", () => {
-  it("is followed by who waits, who is told that it died and had not begun", async () => {
+  it("is followed by the waiting process, which learns that it died and had not begun", async () => {
     const home = folder();
     const first = await holder(home, { duration: 600_000 });
     await first.hears("holds");
@@ -127,20 +127,20 @@ onUnix("a holder that is stopped", () => {
     await second.hears("holds");
     second.does({ do: "release" });
     await second.hears("ended");
-    expect(claimsOf(home)).toEqual([]);
+    expect(leaseFilesOf(home)).toEqual([]);
     // Its number is in use again.
     const third = await holder(home, { duration: 60_000, once: true });
     await third.hears("holds");
-    const before = claimsOf(home);
+    const before = leaseFilesOf(home);
     await late.kill("SIGCONT");
     late.does({ do: "release" });
     await late.hears("ended");
-    expect(claimsOf(home)).toEqual(before);
+    expect(leaseFilesOf(home)).toEqual(before);
     const fourth = await holder(home, { duration: 60_000, patience: 300 });
     expect((await fourth.hears("ended")).error).toMatchObject({ code: "lease_busy" });
   });
 
-  it("is waited for, however long, once it has begun; whoever loses patience is told its number", async () => {
+  it("is waited for, however long, once it has begun; a process whose patience ends gets its number", async () => {
     const home = folder();
     const first = await holder(home, { duration: 300 });
     await first.hears("holds");
@@ -193,18 +193,18 @@ describe("a holder that shows that it lives", () => {
 });
 
 describe("a holder that cannot be seen", () => {
-  /** Changes what the one claim says. */
+  /** Changes the content of the only lock file. */
   function change(home: string, over: { holder?: Partial<LockRecord["holder"]>; deadline?: number }): LockRecord {
-    const path = claimOf(home);
+    const path = lockFileOf(home);
     const { mtime } = statSync(path);
-    const claim = JSON.parse(readFileSync(path, "utf8")) as LockRecord;
-    const changed = { ...claim, ...over, holder: { ...claim.holder, ...over.holder } };
+    const record = JSON.parse(readFileSync(path, "utf8")) as LockRecord;
+    const changed = { ...record, ...over, holder: { ...record.holder, ...over.holder } };
     writeFileSync(path, JSON.stringify(changed));
     utimesSync(path, mtime, mtime);
     return changed;
   }
 
-  it("in another namespace is given up when its time is over", async () => {
+  it("in another namespace loses its lease when that expires", async () => {
     const home = folder();
     const first = await holder(home, { duration: 700 });
     await first.hears("holds");
@@ -236,13 +236,13 @@ describe("a holder that cannot be seen", () => {
     expect(before).toMatchObject({ ended: "expired", committed: true });
   });
 
-  it("on another machine is given up when its claim is old, though its clock may be two minutes off", async () => {
+  it("on another machine loses its lease when its lock file is old, though its clock may be two minutes off", async () => {
     const home = folder();
     const first = await holder(home, { duration: 600_000 });
     await first.hears("holds");
     change(home, { holder: { boot: "another machine" } });
     const run = () => leasesOf(home).run(NAME, async ({ before }) => before?.ended, { duration: 1000, patience: 300 });
-    const path = claimOf(home);
+    const path = lockFileOf(home);
     for (const age of [0, 700_000]) {
       utimesSync(path, new Date(Date.now() - age), new Date(Date.now() - age));
       await expect(run()).rejects.toMatchObject({ code: "lease_busy" });
@@ -251,7 +251,7 @@ describe("a holder that cannot be seen", () => {
     expect(await run()).toBe("expired");
   });
 
-  it("of another run of the machine, whose clock was far ahead, is given up after it was watched for its time", async () => {
+  it("of another run of the machine, whose clock was far ahead, loses its lease after it was watched for its duration", async () => {
     const home = folder();
     const first = await holder(home, { duration: 500 });
     await first.hears("holds");
@@ -267,11 +267,11 @@ describe("a holder that another one has taken over from", () => {
     await leasesOf(home).run(
       NAME,
       async (lease) => {
-        const [name = ""] = claimsOf(home);
-        const claims = new LockFiles(join(home, "claims"));
+        const [name = ""] = leaseFilesOf(home);
+        const lockFiles = new LockFiles(join(home, "claims"));
         const key = name.split(".")[0] ?? "";
-        const theirs: LockRecord = { ...must(claims.latest(key)?.claim), id: "0".repeat(12) };
-        expect(claims.take({ name: key, number: 2, id: theirs.id }, theirs, claims.latest(key))).toBe(true);
+        const theirs: LockRecord = { ...must(lockFiles.latest(key)?.record), id: "0".repeat(12) };
+        expect(lockFiles.take({ name: key, number: 2, id: theirs.id }, theirs, lockFiles.latest(key))).toBe(true);
         expect(lease.left()).toBeGreaterThan(0);
         await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
       },
@@ -285,13 +285,13 @@ describe("a holder that has shown that it lives", () => {
     const home = folder();
     await leasesOf(home).run(NAME, async () => undefined, { duration: 50, extend: true });
     const old = new Date(Date.now() - 60_000);
-    utimesSync(claimOf(home), old, old);
+    utimesSync(lockFileOf(home), old, old);
     await pause(100);
-    expect(statSync(claimOf(home)).mtime).toEqual(old);
+    expect(statSync(lockFileOf(home)).mtime).toEqual(old);
   });
 });
 
-describe("whoever waits", () => {
+describe("a process that waits", () => {
   it("takes the result instead of the lease as soon as there is one", async () => {
     const home = folder();
     const first = await holder(home, { duration: 60_000 });
@@ -301,7 +301,7 @@ describe("whoever waits", () => {
     const work = async () => "mine";
     expect(await leasesOf(home).run(NAME, work, { duration: 1000, until })).toBe("theirs");
     expect(asked).toBe(3);
-    expect(claimsOf(home)).toHaveLength(1);
+    expect(leaseFilesOf(home)).toHaveLength(1);
   });
 
   it("hears once whom it waits for", async () => {
@@ -315,7 +315,7 @@ describe("whoever waits", () => {
     expect(heard).toEqual([{ pid: first.pid, at: expect.any(Number) }]);
   });
 
-  it("is told what the holder failed with", async () => {
+  it("gets the failure of the holder", async () => {
     const home = folder();
     const first = await holder(home, { duration: 60_000 });
     await first.hears("holds");
@@ -328,7 +328,7 @@ describe("whoever waits", () => {
     });
   });
 
-  it("is not told that it waited for a failure from before it asked", async () => {
+  it("has not waited for a failure from before its request", async () => {
     const home = folder();
     const leases = leasesOf(home);
     const failing = leases.run(
@@ -348,7 +348,7 @@ describe("whoever waits", () => {
     expect(await second.hears("holds")).toMatchObject({ waited: false, before: { failure: { code: "timeout" } } });
   });
 
-  it("stops at once when its signal fires, and leaves no claim", async () => {
+  it("stops at once when its signal fires, and leaves no lock file", async () => {
     const home = folder();
     const first = await holder(home, { duration: 60_000 });
     await first.hears("holds");
@@ -359,7 +359,7 @@ describe("whoever waits", () => {
       onWait: () => setTimeout(() => controller.abort(), 20),
     });
     await expect(waiting).rejects.toMatchObject({ code: "aborted" });
-    expect(claimsOf(home)).toHaveLength(1);
+    expect(leaseFilesOf(home)).toHaveLength(1);
   });
 });
 
@@ -369,9 +369,9 @@ describe("the trace of a lease", () => {
     const run = (work: (lease: Lease) => Promise<unknown>) =>
       leasesOf(home).run(NAME, work, { duration: 1000, once: true });
     await expect(run(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
-    expect(claimsOf(home)).not.toEqual([]);
+    expect(leaseFilesOf(home)).not.toEqual([]);
     await run((lease) => lease.commit());
-    expect(claimsOf(home)).toEqual([]);
+    expect(leaseFilesOf(home)).toEqual([]);
   });
 
   it("is that of the attempt before where one was withdrawn", async () => {
@@ -410,10 +410,10 @@ describe("the trace of a lease", () => {
     });
   });
 
-  it("names nobody: it holds neither the name nor anything that was done", async () => {
+  it("contains neither the name nor anything that was done", async () => {
     const home = folder();
     await leasesOf(home).run("https://mcp.example secret-name", (lease) => lease.commit(), { duration: 1000 });
-    for (const name of claimsOf(home)) {
+    for (const name of leaseFilesOf(home)) {
       expect(name).toMatch(/^[0-9a-f]{40}\.1\.(claim|[0-9a-f]{12}\.(sent|done))$/);
       expect(readFileSync(join(home, "claims", name), "utf8")).not.toContain("secret-name");
     }
@@ -423,25 +423,25 @@ describe("the trace of a lease", () => {
     const home = folder();
     const leases = leasesOf(home);
     for (let nth = 0; nth < 1000; nth++) await leases.run(NAME, (lease) => lease.commit(), { duration: 1000 });
-    expect(claimsOf(home).length).toBeLessThanOrEqual(6);
+    expect(leaseFilesOf(home).length).toBeLessThanOrEqual(6);
     for (let nth = 0; nth < 80; nth++) await leases.run(`other ${nth}`, (lease) => lease.commit(), { duration: 1000 });
     const old = new Date(Date.now() - 48 * 3600 * 1000);
-    const young = claimsOf(home).filter((_, nth) => nth % 10 === 0);
-    for (const name of claimsOf(home)) if (!young.includes(name)) utimesSync(join(home, "claims", name), old, old);
+    const young = leaseFilesOf(home).filter((_, nth) => nth % 10 === 0);
+    for (const name of leaseFilesOf(home)) if (!young.includes(name)) utimesSync(join(home, "claims", name), old, old);
     await leases.run("one more", (lease) => lease.commit(), { duration: 1000 });
-    expect(claimsOf(home)).toEqual(expect.arrayContaining(young));
-    expect(claimsOf(home)).toHaveLength(young.length + 3);
+    expect(leaseFilesOf(home)).toEqual(expect.arrayContaining(young));
+    expect(leaseFilesOf(home)).toHaveLength(young.length + 3);
   });
 });
 
-describe("claims that are not what they should be", () => {
+describe("lock files with unexpected content", () => {
   it.each([
     ["nothing", ""],
-    ["half of a claim", '{"id":"abc'],
+    ["half of a record", '{"id":"abc'],
     ["a list", "[]"],
     ["another version's", '{"id":"a","holder":{"pid":1},"duration":"long"}'],
     [
-      "a claim without an end",
+      "a record without an end",
       JSON.stringify({
         id: "a",
         holder: { pid: 1, boot: "", space: "", started: "" },
@@ -451,7 +451,7 @@ describe("claims that are not what they should be", () => {
       }),
     ],
     [
-      "a claim of nobody",
+      "a record without a holder",
       JSON.stringify({
         ...{ id: "a", holder: { pid: 0, boot: "", space: "", started: "" } },
         extend: true,
@@ -464,9 +464,9 @@ describe("claims that are not what they should be", () => {
     const home = folder();
     const leases = leasesOf(home);
     await leases.run(NAME, async () => undefined, { duration: 1000 });
-    const claim = claimOf(home);
-    for (const name of claimsOf(home)) rmSync(join(home, "claims", name));
-    writeFileSync(claim, text);
+    const lockFile = lockFileOf(home);
+    for (const name of leaseFilesOf(home)) rmSync(join(home, "claims", name));
+    writeFileSync(lockFile, text);
     const events: string[] = [];
     const run = leases.run(NAME, async ({ before }) => before?.ended, {
       duration: 300,
@@ -480,21 +480,21 @@ describe("claims that are not what they should be", () => {
     const home = folder();
     const leases = leasesOf(home);
     await leases.run(NAME, async () => undefined, { duration: 1000 });
-    const claim = claimOf(home);
-    for (const name of claimsOf(home)) rmSync(join(home, "claims", name));
-    mkdirSync(claim);
-    writeFileSync(claim.replace(/\.1\.claim$/, ".abcdef123456.tmp"), "half");
+    const lockFile = lockFileOf(home);
+    for (const name of leaseFilesOf(home)) rmSync(join(home, "claims", name));
+    mkdirSync(lockFile);
+    writeFileSync(lockFile.replace(/\.1\.claim$/, ".abcdef123456.tmp"), "half");
     for (let nth = 0; nth < 4; nth++) {
       expect(await leases.run(NAME, async () => "done", { duration: 100 })).toBe("done");
     }
   });
 
-  it("do not lend their marks to another claim of their number", async () => {
+  it("do not lend their marks to another lock file with their number", async () => {
     const home = folder();
     const leases = leasesOf(home);
     await leases.run(NAME, (lease) => lease.commit(), { duration: 1000 });
-    rmSync(claimOf(home));
-    expect(claimsOf(home)).toHaveLength(2);
+    rmSync(lockFileOf(home));
+    expect(leaseFilesOf(home)).toHaveLength(2);
     const first = await holder(home, { duration: 60_000 });
     expect((await first.hears("holds")).before).toBeUndefined();
     const second = leases.run(NAME, async () => undefined, { duration: 1000, patience: 300 });
@@ -502,14 +502,14 @@ describe("claims that are not what they should be", () => {
   });
 });
 
-onUnix("a folder of claims that cannot be trusted or used", () => {
+onUnix("a folder of lock files that cannot be trusted or used", () => {
   const take = (home: string) => leasesOf(home).run(NAME, async () => "done", { duration: 100 });
 
   it("is refused where others can read it", async () => {
     const home = folder();
     mkdirSync(join(home, "claims"), { mode: 0o755 });
     await expect(take(home)).rejects.toMatchObject({ class: "store", hint: `chmod 700 ${join(home, "claims")}` });
-    expect(claimsOf(home)).toEqual([]);
+    expect(leaseFilesOf(home)).toEqual([]);
   });
 
   it("is refused where it is a symbolic link", async () => {

@@ -4,7 +4,7 @@ import { AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
 import type { Lease, LeaseOptions } from "../../../src/oauth/grant/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 
-/** Takes one lease, and does within it what it is told. */
+/** Takes one lease, and carries out the commands that it gets. */
 export interface HoldJob {
   kind: "hold";
   folder: string;
@@ -24,7 +24,7 @@ export interface RoundsJob {
   commit: boolean;
 }
 
-/** What a holder can be told. */
+/** The commands for a holder. */
 export type Command = { do: "commit" | "left" | "release" | "withdraw" } | { do: "fail"; code: string };
 
 const job = JSON.parse(process.argv[2] ?? "") as HoldJob | RoundsJob;
@@ -45,12 +45,13 @@ async function obey(lease: Lease): Promise<string> {
   const { before, waited } = lease;
   say("holds", { before, waited });
   for (;;) {
-    const told = await command();
-    if (told.do === "release") return "released";
-    if (told.do === "fail") throw new AgentAuthError(told.code, "the holder failed", { class: "unavailable" });
-    if (told.do === "withdraw") lease.rollback();
-    if (told.do === "left") say("left", { left: lease.left() });
-    if (told.do === "commit") {
+    const instruction = await command();
+    if (instruction.do === "release") return "released";
+    if (instruction.do === "fail")
+      throw new AgentAuthError(instruction.code, "the holder failed", { class: "unavailable" });
+    if (instruction.do === "withdraw") lease.rollback();
+    if (instruction.do === "left") say("left", { left: lease.left() });
+    if (instruction.do === "commit") {
       const lost = await lease.commit().catch((error: unknown) => error);
       say("committed", { lost: isAgentAuthError(lost) ? lost.code : lost });
     }

@@ -158,7 +158,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
     expect(await store.lease("x", async ({ waited }) => waited, BRIEF)).toBe(false);
   });
 
-  it("does not take a failure from before somebody asked for what they waited for", async () => {
+  it("has not waited for a failure from before its request", async () => {
     const store = open();
     await expect(store.lease("x", () => Promise.reject(failed("old")), BRIEF)).rejects.toBeDefined();
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -9,7 +9,7 @@ import { folder } from "../stores.js";
 const NAME = "a".repeat(40);
 
 let count = 0;
-const claim = (): LockRecord => {
+const newRecord = (): LockRecord => {
   const id = (++count).toString(16).padStart(12, "0");
   return { id, holder: thisProcess(), at: Date.now(), deadline: 1e15, duration: 60_000, extend: false };
 };
@@ -23,7 +23,7 @@ function open() {
     files: () => readdirSync(path).sort(),
     /** Takes an attempt as somebody does who has just looked. */
     take(attempt: number): Attempt | undefined {
-      const made = claim();
+      const made = newRecord();
       const one = { name: NAME, number: attempt, id: made.id };
       return lockFiles.take(one, made, lockFiles.latest(NAME, attempt)) ? one : undefined;
     },
@@ -35,7 +35,7 @@ function must<T>(value: T | undefined): T {
   return value;
 }
 
-describe("a claim", () => {
+describe("a lock file", () => {
   it("is had by one", () => {
     const { take, files } = open();
     expect(take(1)).toBeDefined();
@@ -47,7 +47,7 @@ describe("a claim", () => {
     const { lockFiles, take, files } = open();
     for (const attempt of [1, 2, 3]) expect(take(attempt)).toBeDefined();
     expect(files()).toEqual([`${NAME}.2.claim`, `${NAME}.3.claim`]);
-    const late = claim();
+    const late = newRecord();
     expect(lockFiles.take({ name: NAME, number: 1, id: late.id }, late, undefined)).toBe(false);
     expect(files()).toEqual([`${NAME}.2.claim`, `${NAME}.3.claim`]);
   });
@@ -58,7 +58,7 @@ describe("a claim", () => {
     const judged = lockFiles.latest(NAME);
     lockFiles.forget(first);
     const second = must(take(1));
-    const late = claim();
+    const late = newRecord();
     expect(lockFiles.take({ name: NAME, number: 2, id: late.id }, late, judged)).toBe(false);
     expect(lockFiles.isNewest(second)).toBe(true);
     expect(lockFiles.isNewest(first)).toBe(false);
@@ -69,7 +69,7 @@ describe("a claim", () => {
     const first = must(take(1));
     const judged = lockFiles.latest(NAME);
     lockFiles.forget(first);
-    const late = claim();
+    const late = newRecord();
     expect(lockFiles.take({ name: NAME, number: 2, id: late.id }, late, judged)).toBe(false);
     expect(lockFiles.latest(NAME)).toBeUndefined();
   });

@@ -51,7 +51,7 @@ onLinux("a process in the table of processes", () => {
     expect(livenessOf(child.holder)).toBe("alive");
   });
 
-  it("is dead once it is killed, also while nobody has taken note of its end", async () => {
+  it("is dead once it is killed, also before its parent has collected its exit", async () => {
     // The parent becomes a program that never asks for its children.
     const { holder } = await start(["sh", "-c", '"$@" & exec sleep 1000', "sh"]);
     process.kill(holder.pid, "SIGKILL");
@@ -114,7 +114,7 @@ describe("a process where there is no table of processes", () => {
     expect(there.livenessOf({ ...me, pid: child.pid })).toBe("dead");
   });
 
-  it("is dead when it began before the machine did, whoever has its number", async () => {
+  it("is dead when it began before the machine did, whatever process has its number", async () => {
     const there = await elsewhere();
     const started = String(Date.now() - uptime() * 1000 - 3_600_000);
     expect(there.livenessOf({ ...there.thisProcess(), started })).toBe("dead");

@@ -40,7 +40,7 @@ describe("a request under a lease", () => {
     expect(received).toBe(0);
   });
 
-  it("is nobody else's matter", async () => {
+  it("affects no other request", async () => {
     received = 0;
     await withSendDeadline({ left: () => 0 }, async () => undefined);
     expect((await post()).status).toBe(200);

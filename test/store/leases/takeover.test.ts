@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type Clocks, decideTakeover, isTimeOver, type Observation } from "../../../src/store/leases/takeover.js";
+import { type Clocks, decideTakeover, hasExpired, type Observation } from "../../../src/store/leases/takeover.js";
 
 const SIGHTS: Observation[] = [true, false].flatMap((done) =>
   (["alive", "dead", "unknown"] as const).flatMap((owner) =>
-    [true, false].flatMap((sent) => [true, false].map((isOver) => ({ done, owner, sent, isOver }))),
+    [true, false].flatMap((sent) => [true, false].map((isExpired) => ({ done, owner, sent, isExpired }))),
   ),
 );
 
@@ -13,7 +13,7 @@ describe("a lease of another process", () => {
   const seen: Observation[] = [];
 
   it.each([
-    //done  owner    sent   over   decision
+    //done  owner    sent   expired decision
     ["yes", "any    ", "any", "any", "released"],
     ["no ", "dead   ", "any", "any", "died"],
     ["no ", "alive  ", "yes", "any", "wait"],
@@ -21,9 +21,9 @@ describe("a lease of another process", () => {
     ["no ", "alive  ", "no ", "yes", "expired"],
     ["no ", "unknown", "any", "no ", "wait"],
     ["no ", "unknown", "any", "yes", "expired"],
-  ])("with done %s, owner %s, sent %s and time over %s: %s", (done, owner, sent, over, decision) => {
+  ])("with done %s, owner %s, sent %s and expired %s: %s", (done, owner, sent, expired, decision) => {
     const sights = SIGHTS.filter((one) => {
-      return fits(done, one.done) && fits(owner, one.owner) && fits(sent, one.sent) && fits(over, one.isOver);
+      return fits(done, one.done) && fits(owner, one.owner) && fits(sent, one.sent) && fits(expired, one.isExpired);
     });
     expect(sights).not.toEqual([]);
     for (const one of sights) expect({ ...one, decision: decideTakeover(one) }).toEqual({ ...one, decision });
@@ -36,10 +36,10 @@ describe("a lease of another process", () => {
   });
 });
 
-describe("the time of a claim", () => {
+describe("the expiry of a lock", () => {
   const holder = { pid: 1, boot: "this", space: "", started: "" };
-  // It began at 5,000 by the clock of its boot and at 1,000,000 by the epoch, and has 1,000 ms.
-  const claim = { id: "a", holder, at: 1_000_000, deadline: 6_000, duration: 1_000, extend: false };
+  // It started at 5,000 by the clock of its boot and at 1,000,000 by the epoch, and has 1,000 ms.
+  const record = { id: "a", holder, at: 1_000_000, deadline: 6_000, duration: 1_000, extend: false };
   const clocks: Clocks = { boot: "this", now: 5_000, epoch: 1_000_000, beat: undefined, watched: 0 };
 
   it.each<[string, { extend?: true; sent?: true }, Partial<Clocks>, boolean]>([
@@ -62,7 +62,7 @@ describe("the time of a claim", () => {
     ["the epoch, since a heartbeat", {}, { boot: "other", epoch: 1_121_500, beat: 1_000_500 }, false],
     ["the epoch, since a heartbeat", {}, { boot: "other", epoch: 1_121_501, beat: 1_000_500 }, true],
     ["a clock of another boot, far ahead", {}, { boot: "other", now: 1e9 }, false],
-  ])("by %s (%o, %o) is over: %s", (_clock, { extend = false, sent = false }, shown, isOver) => {
-    expect(isTimeOver({ ...claim, extend }, sent, { ...clocks, ...shown })).toBe(isOver);
+  ])("by %s (%o, %o) it has expired: %s", (_clock, { extend = false, sent = false }, shown, isExpired) => {
+    expect(hasExpired({ ...record, extend }, sent, { ...clocks, ...shown })).toBe(isExpired);
   });
 });

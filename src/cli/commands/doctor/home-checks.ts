@@ -14,10 +14,9 @@ import { dirname, isAbsolute, join } from "node:path";
 import { shellWord } from "../../../redact.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
+import type { Env } from "../../io/env.js";
 import type { Sourced } from "../../runtime/settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
 

@@ -5,9 +5,8 @@ import { commandWords } from "../../../login/command-words.js";
 import { detectEnvironment, type LoginEnvironment } from "../../../login/platform.js";
 import { quote } from "../../../redact.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
+import type { Env } from "../../io/env.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The oldest supported Node; a test compares it with package.json. */
 export const NODE_FLOOR = "20.19";

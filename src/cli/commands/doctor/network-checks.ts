@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { MASK, quote } from "../../../redact.js";
 import { certificateFiles, readClientCertificate } from "../../clients/certificate.js";
+import type { Env } from "../../io/env.js";
 import type { Settings, Sourced } from "../../runtime/settings.js";
 import { type Finding, failed, ok, warning } from "./check.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The proxies for requests, and the hosts that bypass them. */
 export interface ProxySettings {

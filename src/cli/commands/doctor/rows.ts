@@ -1,11 +1,10 @@
 import { chosenByEnvironment } from "../../../login/browser.js";
 import { effectiveSettings } from "../../config/effective.js";
+import type { Env } from "../../io/env.js";
 import type { Sourced } from "../../runtime/settings.js";
 import { proxiesOf, shownProxy } from "./network-checks.js";
 import type { DoctorFlags } from "./options.js";
 import type { KnownSettings } from "./settings-checks.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** An effective setting, and the flag, variable or profile that it comes from. `null` if nothing is set. */
 export interface SettingRow {

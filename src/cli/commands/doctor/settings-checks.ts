@@ -4,10 +4,9 @@ import { type Config, checkSetting, configPath, readConfig } from "../../config/
 import { profileOf } from "../../config/profile.js";
 import { resolveSettings } from "../../config/settings.js";
 import type { SettingFlags } from "../../flags/global.js";
+import type { Env } from "../../io/env.js";
 import type { Settings, Sourced } from "../../runtime/settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The settings of this run as far as they can be read, and the problems with the others. */
 export interface KnownSettings {

@@ -1,9 +1,8 @@
 import { quote } from "../../../redact.js";
 import type { Config } from "../../config/file.js";
+import type { Env } from "../../io/env.js";
 import { suggest } from "../../runtime/suggest.js";
 import { type Finding, failed, ok, warning } from "./check.js";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = "AGENTAUTH_";
 

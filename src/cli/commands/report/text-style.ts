@@ -1,3 +1,4 @@
+import type { Env } from "../../io/env.js";
 import type { Colors } from "../../io/stream.js";
 
 /** The style of a report's text. */
@@ -18,7 +19,7 @@ const ASCII_HEIGHTS = [".", ":", "-", "=", "+", "*", "%", "#"];
 const ASCII_SIGNS: Readonly<Record<string, string>> = { "→": "->", "…": "~", "–": "-", "·": "-" };
 
 /** The style for a stream in an environment. */
-export function textStyle(colors: Colors, env: Readonly<Record<string, string | undefined>>): TextStyle {
+export function textStyle(colors: Colors, env: Env): TextStyle {
   const ascii = isAscii(env);
   const heights = ascii ? ASCII_HEIGHTS : HEIGHTS;
   return {
@@ -41,7 +42,7 @@ export function textStyle(colors: Colors, env: Readonly<Record<string, string | 
 }
 
 /** Whether the terminal or the locale supports only ASCII; by default it supports more. */
-function isAscii(env: Readonly<Record<string, string | undefined>>): boolean {
+function isAscii(env: Env): boolean {
   if (env["TERM"] === "dumb") return true;
   const locale = env["LC_ALL"] ?? env["LC_CTYPE"] ?? env["LANG"] ?? "";
   if (/^(?:C|POSIX)$/.test(locale)) return true;
