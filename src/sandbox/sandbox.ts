@@ -70,7 +70,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   faults.add(settings.faults);
   const requests = createRequestLog();
   const sleeps = new Sleeps();
-  const { promise: closed, resolve: markClosed } = deferred();
+  let markClosed = () => {};
+  const closed = new Promise<void>((resolve) => {
+    markClosed = resolve;
+  });
 
   // The parts need the origin, which is known only once the server listens: the handler is set right after.
   let dispatch: RequestHandler = async (_request, response) => void response.destroy();
@@ -166,8 +169,6 @@ function healthPart({ seed, size }: SandboxSettings): Part {
   return {
     owns: (path) => path === "/health",
     faulty: false,
-    unlogged: false,
-    latency: 0,
     handle({ method }) {
       if (method === "GET" || method === "HEAD") return json({ status: "ok", service: "sandbox", seed, size });
       throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
@@ -177,12 +178,4 @@ function healthPart({ seed, size }: SandboxSettings): Part {
 
 function startOfDay(ms: number): number {
   return Math.floor(ms / 86_400_000) * 86_400;
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

@@ -49,8 +49,15 @@ export function createRouter(settings: RouterSettings): RequestHandler {
 }
 
 function roundTripOf(request: IncomingMessage, response: ServerResponse): RoundTrip {
-  const [path, search] = splitOnce(request.url ?? "/", "?");
-  return { method: request.method ?? "GET", path, query: new URLSearchParams(search), due: [], request, response };
+  const [path = "/", ...search] = (request.url ?? "/").split("?");
+  return {
+    method: request.method ?? "GET",
+    path,
+    query: new URLSearchParams(search.join("?")),
+    due: [],
+    request,
+    response,
+  };
 }
 
 async function answerOf(
@@ -63,15 +70,10 @@ async function answerOf(
     if (!part) return failure(404, "not_found", "there is nothing at this path");
     if (part.faulty) roundTrip.due = settings.faults.due({ path: roundTrip.path, ...(await part.target?.(roundTrip)) });
     const replaced = replacement(roundTrip.due);
-    if (part.latency > 0) await settings.sleeps.sleep(part.latency);
+    await settings.sleeps.sleep(part.latency ?? 0);
     return replaced ?? (await part.handle(roundTrip));
   } catch (error) {
     if (error instanceof Refusal) return error.answer;
     return failure(500, "unexpected", `the sandbox failed: ${quote(String(error))}`);
   }
-}
-
-function splitOnce(text: string, separator: string): [string, string] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + separator.length)];
 }

@@ -82,8 +82,6 @@ export function authorizationPart(settings: AuthorizationSettings): Part {
   return {
     owns: (path) => path.startsWith("/pool_"),
     faulty: true,
-    unlogged: false,
-    latency: 0,
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
       const fault = endpointOf(settings, roundTrip.path)?.fault;

@@ -61,16 +61,14 @@ export function configurationOf(settings: ConfigurationSettings): object {
   };
 }
 
+/** The paths that differ from those of oidc-provider. */
 const ROUTES = {
   authorization: "/authorize",
-  token: "/token",
   registration: "/register",
   introspection: "/introspect",
   revocation: "/revoke",
-  jwks: "/jwks",
   end_session: "/end_session",
   device_authorization: "/device_authorization",
-  code_verification: "/device",
 } as const;
 
 function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings) {

@@ -26,11 +26,9 @@ export function identityProviderPart(settings: IdentityProviderSettings): Part {
   return {
     owns: (path) => path === IDP_PATH || path.startsWith(`${IDP_PATH}/`),
     faulty: true,
-    unlogged: false,
-    latency: 0,
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
-      return { endpoint: undefined, operation: undefined };
+      return {};
     },
     handle({ path, method, request, body }) {
       if (path !== TOKEN_PATH) throw new Refusal(404, "not_found", "there is nothing at this path");

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import type { Clock } from "../clock.js";
 import type { SandboxData } from "../data/data.js";
 import type { Answer } from "../http/round-trip.js";
@@ -76,17 +75,11 @@ export class PoolServer {
   async inspect(token: string): Promise<TokenFacts | undefined> {
     const { clock } = this.#settings;
     const facts = readJwt(token, { issuer: this.issuer, key: this.#key, now: clock.now() / 1000 });
-    if (facts) return { ...facts, ...this.#grantOf(facts.id) };
+    const grantId = this.#grants.get(facts?.id ?? "");
+    if (facts) return { ...facts, ...(grantId !== undefined && { grantId }) };
     const { provider } = await this.run();
-    const found = await provider.AccessToken.find(token);
-    if (found) return found.isValid ? opaqueFacts(found, clock.skew) : undefined;
-    const own = await provider.ClientCredentials.find(token);
-    return own?.isValid ? opaqueFacts({ ...fieldsOf(own), accountId: own.clientId }, clock.skew) : undefined;
-  }
-
-  #grantOf(tokenId = ""): { grantId?: string } {
-    const grantId = this.#grants.get(tokenId);
-    return grantId === undefined ? {} : { grantId };
+    const found = (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
+    return found?.isValid ? opaqueFacts(found, clock.skew) : undefined;
   }
 
   async #start(): Promise<Running> {
@@ -152,32 +145,25 @@ export class PoolServer {
   #recordLogin({ req, oidc }: OidcContext): void {
     const accountId = oidc.entities.Account?.accountId;
     if (accountId === undefined) return;
-    const agent = userAgentOf(req);
+    const agent = req.headers["user-agent"] ?? "unknown";
     if (oidc.params["grant_type"] === "refresh_token")
       this.#loginDevices.recordUse(oidc.client.clientId, accountId, agent);
     else this.#loginDevices.recordLogin(oidc.client, accountId, agent);
   }
 }
 
-function userAgentOf(request: IncomingMessage): string {
-  return request.headers["user-agent"] ?? "unknown";
-}
-
-type Fields = Pick<AccessToken, "accountId" | "clientId" | "scope" | "aud" | "exp" | "jti" | "expiration" | "jkt"> &
-  Partial<Pick<AccessToken, "grantId">>;
-
-/** Copies the fields, of which some are getters. */
-function fieldsOf({ clientId, scope, aud, exp, jti, expiration, jkt }: ClientToken): Omit<Fields, "accountId"> {
-  const optional = Object.entries({ scope, aud, jkt }).filter(([, value]) => value !== undefined);
-  return { clientId, exp, jti, expiration, ...Object.fromEntries(optional) };
-}
-
-function opaqueFacts(token: Fields, skew: number): TokenFacts {
-  const { accountId, clientId, scope = "", aud = "", exp, grantId, jti, jkt } = token;
+function opaqueFacts(token: ClientToken & Partial<AccessToken>, skew: number): TokenFacts {
+  const { clientId, accountId = clientId, scope = "", aud = "", exp, grantId, jti, jkt } = token;
   const expiresAt = exp + skew;
-  const issuedAt = expiresAt - token.expiration;
-  const scopes = scope === "" ? [] : scope.split(" ");
-  const grant = grantId === undefined ? {} : { grantId };
-  const binding = jkt === undefined ? {} : { boundTo: jkt };
-  return { subject: accountId, clientId, scopes, audience: aud, issuedAt, expiresAt, id: jti, ...grant, ...binding };
+  return {
+    subject: accountId,
+    clientId,
+    scopes: scope === "" ? [] : scope.split(" "),
+    audience: aud,
+    issuedAt: expiresAt - token.expiration,
+    expiresAt,
+    id: jti,
+    ...(grantId !== undefined && { grantId }),
+    ...(jkt !== undefined && { boundTo: jkt }),
+  };
 }
