@@ -57,7 +57,7 @@ export function failure(
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
   const body: ErrorEnvelope = { status: "error", code, message };
-  return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
+  return { ...json(body, status), headers: { ...JSON_HEADERS, ...headers } };
 }
 
 /** Rejects a request: the router sends its `answer`. */

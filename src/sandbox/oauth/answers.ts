@@ -3,7 +3,8 @@ import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
 import { type Json, SIGNING_ALG } from "./keys.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
-import { introspectionOf, isMachine, type TokenFacts } from "./verify.js";
+import type { PoolServer } from "./pool-server.js";
+import { introspectionOf, isMachine } from "./verify.js";
 
 /** The fields of a registration response that the service documents. */
 const REGISTERED = [
@@ -74,34 +75,32 @@ export function withoutRefreshToken(answer: Answer): Answer {
   return rewrite(answer, rest);
 }
 
-/** The input of an introspection. */
-export interface Introspection {
-  issuer: string;
-  /** The form of the request. */
-  form: URLSearchParams;
-  /** Seconds that the sandbox's clock is ahead. */
-  skew: number;
-  inspect(token: string): Promise<TokenFacts | undefined>;
-  hasGrant(id: string): boolean;
-}
-
-/** An introspection response in the sandbox's time, also for JWTs, which oidc-provider does not introspect. */
-export async function introspectionAnswer(answer: Answer, introspection: Introspection): Promise<Answer> {
+/**
+ * An introspection response in the sandbox's time, also for JWTs, which oidc-provider does not introspect.
+ *
+ * @param skew seconds that the sandbox's clock is ahead
+ */
+export async function introspectionAnswer(
+  answer: Answer,
+  server: PoolServer,
+  form: URLSearchParams,
+  skew: number,
+): Promise<Answer> {
   const body = read(answer);
-  if (body?.["error"] === "unsupported_token_type") return json(await introspectJwt(introspection));
+  if (body?.["error"] === "unsupported_token_type") return json(await introspectJwt(server, form));
   if (body?.["active"] !== true) return answer;
-  const { skew } = introspection;
   return rewrite(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
 }
 
-async function introspectJwt({ issuer, form, inspect, hasGrant }: Introspection): Promise<Json> {
-  const facts = await inspect(form.get("token") ?? "");
-  if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && hasGrant(facts.grantId))))
+async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise<Json> {
+  const facts = await server.inspect(form.get("token") ?? "");
+  const { store } = await server.run();
+  if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && store.hasGrant(facts.grantId))))
     return { active: false };
   // A public client does not authenticate: it may introspect its own tokens only.
   const isPublic = form.has("client_id") && !form.has("client_secret");
   if (isPublic && form.get("client_id") !== facts.clientId) return { active: false };
-  return introspectionOf(issuer, facts);
+  return introspectionOf(server.issuer, facts);
 }
 
 /** An authorization response without the issuer. */

@@ -32,7 +32,7 @@ export interface ConfigurationSettings {
   errors: OidcErrors;
   /** The path that the server is mounted at. */
   path: string;
-  /** The resources of the tokens; the first is the default. */
+  /** The addresses of the MCP servers that the tokens are for; the first is the default. */
   resources: readonly [string, ...string[]];
 }
 

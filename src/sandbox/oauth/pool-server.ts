@@ -1,13 +1,10 @@
-import type { Clock } from "../clock.js";
 import type { SandboxData } from "../data/data.js";
 import type { Answer } from "../http/round-trip.js";
-import { configurationOf, describeResource } from "./configuration.js";
+import { type ConfigurationSettings, configurationOf, describeResource } from "./configuration.js";
 import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
-import type { OAuthSettings } from "./issuer-settings.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
 import { LoginDevices } from "./logins.js";
-import type { Machines } from "./machine.js";
 import {
   type AccessToken,
   type ClientToken,
@@ -22,16 +19,10 @@ import { addTokenExchange } from "./token-exchange.js";
 import { readJwt, type TokenFacts } from "./verify.js";
 
 /** What the authorization server of a pool needs. */
-export interface PoolServerSettings {
+export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" | "clock" | "machines" | "resources"> {
   origin: string;
   poolId: string;
-  /** The addresses of the MCP servers that it protects. */
-  resources: readonly [string, ...string[]];
-  oauth: OAuthSettings;
-  clock: Clock;
   data: SandboxData;
-  /** The machine clients; `undefined` without the option `machineGrants`. */
-  machines: Machines | undefined;
 }
 
 /** The started authorization server. */
@@ -74,7 +65,7 @@ export class PoolServer {
   /** The facts of an access token of this server; `undefined` for any other token and an expired one. */
   async inspect(token: string): Promise<TokenFacts | undefined> {
     const { clock } = this.#settings;
-    const facts = readJwt(token, { issuer: this.issuer, key: this.#key, now: clock.now() / 1000 });
+    const facts = readJwt(token, this.issuer, this.#key, clock.now() / 1000);
     const grantId = this.#grants.get(facts?.id ?? "");
     if (facts) return { ...facts, ...(grantId !== undefined && { grantId }) };
     const { provider } = await this.run();
@@ -83,7 +74,7 @@ export class PoolServer {
   }
 
   async #start(): Promise<Running> {
-    const { oauth, clock, resources, machines } = this.#settings;
+    const { oauth, clock } = this.#settings;
     const { Provider, errors, proofs } = await loadOidc();
     const store = new OAuthStore({
       clock,
@@ -93,14 +84,11 @@ export class PoolServer {
     const provider = new Provider(
       this.issuer,
       configurationOf({
-        oauth,
-        clock,
-        resources,
+        ...this.#settings,
         store,
         errors,
         path: this.path,
         key: this.#key,
-        machines,
         loginDevices: this.#loginDevices,
       }),
     );

@@ -38,16 +38,12 @@ export function isMachine({ subject, clientId }: TokenFacts): boolean {
   return subject === clientId;
 }
 
-/** What a token must match. */
-export interface JwtRules {
-  issuer: string;
-  key: SigningKey;
-  /** Unix seconds. */
-  now: number;
-}
-
-/** The facts of a JWT access token (RFC 9068); `undefined` where it is not of this issuer, or expired. */
-export function readJwt(token: string, { issuer, key, now }: JwtRules): TokenFacts | undefined {
+/**
+ * The facts of a JWT access token (RFC 9068); `undefined` where it is not of this issuer, or expired.
+ *
+ * @param now Unix seconds
+ */
+export function readJwt(token: string, issuer: string, key: SigningKey, now: number): TokenFacts | undefined {
   const { header, claims } = openJwt(token, key) ?? {};
   const { iss, sub, aud, exp, iat, jti, client_id, scope, cnf } = claims ?? {};
   const boundTo = (cnf as { jkt?: unknown } | undefined)?.jkt;
