@@ -97,12 +97,6 @@ function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptio
 function token(name: string, value: string | undefined, prefix: string): string {
   if (value === undefined) return prefix + randomBytes(24).toString("base64url");
   if (/^[\w\-.~+/]+=*$/.test(value)) return value;
-  throw new AgentAuthError(
-    "usage",
-    `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`,
-    {
-      class: "usage",
-      hint: "use letters, digits and - . _ ~ + /",
-    },
-  );
+  const message = `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`;
+  throw new AgentAuthError("usage", message, { class: "usage", hint: "use letters, digits and - . _ ~ + /" });
 }

@@ -28,7 +28,8 @@ function text(expects: string, pattern: RegExp): FaultField {
   };
 }
 
-const json: FaultField = {
+/** Any JSON; what is not JSON reads as `undefined`. */
+export const json: FaultField = {
   expects: "JSON",
   accepts: (value) => value !== undefined,
   read(written) {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { quote } from "../../redact.js";
 import { mix } from "../data/random.js";
 import type { FaultController } from "../faults/controller.js";
@@ -27,15 +27,12 @@ export function createRouter(settings: RouterSettings): RequestHandler {
   return async (request, response) => {
     count += 1;
     response.setHeader("x-request-id", `req_${mix(settings.seed, count).toString(36).padStart(7, "0")}`);
-    const roundTrip = roundTripOf(request, response);
-    const part = settings.parts.find((candidate) => candidate.owns(roundTrip.path));
-    const entry: LoggedRequest = {
-      method: roundTrip.method,
-      path: roundTrip.path,
-      query: loggedQuery(roundTrip.query),
-      at: settings.now(),
-      status: 0,
-    };
+    const { method = "GET", url = "/" } = request;
+    const [path = "/", ...search] = url.split("?");
+    const query = new URLSearchParams(search.join("?"));
+    const roundTrip: RoundTrip = { method, path, query, due: [], request, response };
+    const part = settings.parts.find((candidate) => candidate.owns(path));
+    const entry: LoggedRequest = { method, path, query: loggedQuery(query), at: settings.now(), status: 0 };
     if (!part?.unlogged) settings.log(entry);
     const answer = await answerOf(settings, part, roundTrip);
     if (roundTrip.operation !== undefined) entry.operation = roundTrip.operation;
@@ -45,18 +42,6 @@ export function createRouter(settings: RouterSettings): RequestHandler {
     if (answer) await respond(roundTrip, answer, settings.sleeps);
     // The unread rest of a body must not precede the next request of the connection.
     request.resume();
-  };
-}
-
-function roundTripOf(request: IncomingMessage, response: ServerResponse): RoundTrip {
-  const [path = "/", ...search] = (request.url ?? "/").split("?");
-  return {
-    method: request.method ?? "GET",
-    path,
-    query: new URLSearchParams(search.join("?")),
-    due: [],
-    request,
-    response,
   };
 }
 

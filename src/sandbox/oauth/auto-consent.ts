@@ -45,11 +45,7 @@ export async function autoConsent(
   return { ...answer, headers: { ...headers, ...cookies.toSet } };
 }
 
-interface Step {
-  target: string;
-  method?: string;
-  body?: string;
-}
+type Step = Partial<Record<"method" | "body", string>> & { target: string };
 
 /** The form of a page that would submit itself, or, with automatic login, that only asks for confirmation. */
 function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefined {
