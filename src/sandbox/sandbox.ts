@@ -17,6 +17,8 @@ import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
 
+const DAY_MS = 86_400_000;
+
 /** A running sandbox. */
 export interface Sandbox {
   /** Where it listens, such as `http://127.0.0.1:40123`. */
@@ -65,12 +67,15 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   if (signal?.aborted) throw abortedError(signal);
   const settings = readSettings(options);
   const clock = new Clock(settings.now);
-  const data = new SandboxData(settings.seed, settings.size, startOfDay(clock.now()));
+  const data = new SandboxData(settings.seed, settings.size, Math.floor(clock.now() / DAY_MS) * (DAY_MS / 1000));
   const faults = new FaultController(settings.seed);
   faults.add(settings.faults);
   const requests = createRequestLog();
   const sleeps = new Sleeps();
-  const { promise: closed, resolve: markClosed } = deferred();
+  let markClosed = () => {};
+  const closed = new Promise<void>((resolve) => {
+    markClosed = resolve;
+  });
 
   // The parts need the origin, which is known only once the server listens: the handler is set right after.
   let dispatch: RequestHandler = async (_request, response) => void response.destroy();
@@ -86,79 +91,39 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
     : undefined;
   const servers = new PoolServers({ ...settings, origin, clock, data, machines });
-  const components = { data, faults, clock, servers, machines, origin, requests: requests.log, shutdown: close };
-  dispatch = createRouter({
-    ...settings,
-    parts: partsOf(settings, components),
-    faults,
-    guard: hostGuard(settings.host, server.port),
-    log: requests.add,
-    now: () => clock.now(),
-    sleeps,
-  });
-  if (signal?.aborted) await close();
-  else signal?.addEventListener("abort", close);
-  return publicSandbox(settings, { ...components, closed, close });
-}
-
-/** What a sandbox consists of. */
-interface Components {
-  data: SandboxData;
-  faults: FaultController;
-  clock: Clock;
-  servers: PoolServers;
-  machines: Machines | undefined;
-  origin: string;
-  requests: RequestLog;
-  shutdown: () => void;
-}
-
-function partsOf(settings: SandboxSettings, components: Components): Part[] {
-  const { machines, servers } = components;
-  return [
-    managementPart({ ...settings, ...components }),
-    authorizationPart({ ...settings, ...components }),
+  const components = { ...settings, data, faults, clock, servers, machines, origin, requests: requests.log };
+  const parts = [
+    managementPart(components),
+    authorizationPart(components),
     mcpPart({ ...settings.oauth, ...components }),
-    ...(machines ? [identityProviderPart({ machines, isIssuer: (issuer) => servers.isIssuer(issuer) })] : []),
-    adminApi({ ...settings, ...components }),
+    ...(machines ? [identityProviderPart(machines, servers)] : []),
+    adminApi({ ...components, shutdown: close }),
     healthPart(settings),
   ];
-}
-
-function publicSandbox(settings: SandboxSettings, components: Components & Pick<Sandbox, "closed" | "close">): Sandbox {
+  const guard = hostGuard(settings.host, server.port);
+  dispatch = createRouter({ ...settings, parts, faults, guard, log: requests.add, now: () => clock.now(), sleeps });
+  if (signal?.aborted) await close();
+  else signal?.addEventListener("abort", close);
+  const sandbox: Omit<Sandbox, "apiToken" | "controlToken"> = {
+    origin,
+    baseUrl: origin,
+    mcpUrl: origin + MCP_PATH,
+    authUrl: (poolId: string) => servers.get(poolId).issuer,
+    accounts: data.accounts(),
+    ids: data.first,
+    data,
+    faults,
+    requests: requests.log,
+    machine: machines,
+    clock,
+    closed,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+  // Secrets are not enumerable: printing and serialising leave them out, and `%o` shows their names.
   const { apiToken, controlToken } = settings;
-  const { data, faults, clock, servers, machines, origin, requests, closed, close } = components;
-  return withNonEnumerable(
-    { apiToken, controlToken },
-    {
-      origin,
-      baseUrl: origin,
-      mcpUrl: origin + MCP_PATH,
-      authUrl: (poolId: string) => authUrl(servers, poolId),
-      accounts: data.accounts(),
-      ids: data.first,
-      data,
-      faults,
-      requests,
-      machine: machines,
-      clock,
-      closed,
-      close,
-      [Symbol.asyncDispose]: close,
-    },
-  );
-}
-
-function authUrl(servers: PoolServers, poolId: string): string {
-  const server = servers.find(poolId);
-  if (!server) throw new TypeError(`the sandbox has no pool ${poolId}`);
-  return server.issuer;
-}
-
-/** Adds secrets as non-enumerable properties, which printing and serialising leave out; `%o` shows their names. */
-function withNonEnumerable<H extends object, T extends object>(hidden: H, target: T): T & H {
-  for (const [name, value] of Object.entries(hidden)) Object.defineProperty(target, name, { get: () => value });
-  return target as T & H;
+  Object.defineProperties(sandbox, { apiToken: { get: () => apiToken }, controlToken: { get: () => controlToken } });
+  return sandbox as Sandbox;
 }
 
 /** `GET /health` needs no token: it identifies the service as a sandbox. */
@@ -166,23 +131,9 @@ function healthPart({ seed, size }: SandboxSettings): Part {
   return {
     owns: (path) => path === "/health",
     faulty: false,
-    unlogged: false,
-    latency: 0,
     handle({ method }) {
       if (method === "GET" || method === "HEAD") return json({ status: "ok", service: "sandbox", seed, size });
       throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
     },
   };
-}
-
-function startOfDay(ms: number): number {
-  return Math.floor(ms / 86_400_000) * 86_400;
-}
-
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

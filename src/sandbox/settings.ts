@@ -5,7 +5,7 @@ import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/ids.js";
 import type { Fault } from "./faults/faults.js";
 import { isLoopback } from "./http/request-guard.js";
-import { type OAuthOptions, type OAuthSettings, readOAuthSettings } from "./oauth/issuer-settings.js";
+import { integer, type OAuthOptions, type OAuthSettings, readOAuthSettings, wrong } from "./oauth/issuer-settings.js";
 
 /** The options of {@link startSandbox}. */
 export interface SandboxOptions extends OAuthOptions {
@@ -47,18 +47,9 @@ export interface SandboxOptions extends OAuthOptions {
 }
 
 /** {@link SandboxOptions}, validated and with defaults. */
-export interface SandboxSettings {
-  seed: number;
-  host: string;
-  port: number;
+export interface SandboxSettings
+  extends Required<Omit<SandboxOptions, keyof OAuthOptions | keyof DataSize | "allowNonLoopback" | "signal">> {
   size: DataSize;
-  latency: number;
-  pageSize: number;
-  maxPageSize: number;
-  apiToken: string;
-  controlToken: string;
-  faults: readonly Fault[];
-  now: () => number;
   oauth: OAuthSettings;
 }
 
@@ -104,26 +95,9 @@ function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptio
   });
 }
 
-function integer(name: string, value: number | undefined, preset: number, min: number, max: number): number {
-  if (value === undefined) return preset;
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw wrong(name, value, `an integer from ${min} to ${max}`);
-}
-
 function token(name: string, value: string | undefined, prefix: string): string {
   if (value === undefined) return prefix + randomBytes(24).toString("base64url");
   if (/^[\w\-.~+/]+=*$/.test(value)) return value;
-  throw new AgentAuthError(
-    "usage",
-    `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`,
-    {
-      class: "usage",
-      hint: "use letters, digits and - . _ ~ + /",
-    },
-  );
-}
-
-function wrong(name: string, value: number, expected: string): AgentAuthError {
-  const message = `sandbox: ${name} must be ${expected}, ${quote(String(value))} is not`;
-  return new AgentAuthError("usage", message, { class: "usage", hint: `give ${name} as ${expected}` });
+  const message = `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`;
+  throw new AgentAuthError("usage", message, { class: "usage", hint: "use letters, digits and - . _ ~ + /" });
 }

@@ -1,25 +1,10 @@
 import { createServer } from "node:http";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { createService } from "./introspection-service.js";
 import { listening } from "./listening.js";
-import {
-  ASKED,
-  assemble,
-  INTROSPECTION,
-  makeKey,
-  outcome,
-  REFUSED,
-  type Server,
-  type Signer,
-  startSigner,
-} from "./support.js";
+import { ASKED, assemble, it as base, INTROSPECTION, makeKey, outcome, REFUSED } from "./support.js";
 
-let signer: Signer;
-let server: Server;
-beforeEach(async () => {
-  signer = await startSigner();
-  server = signer.server({ introspection: INTROSPECTION });
-});
+const it = base.extend({ options: { introspection: INTROSPECTION } });
 
 describe("the challenge (V13)", () => {
   const SPOOFED = {
@@ -31,7 +16,7 @@ describe("the challenge (V13)", () => {
     origin: "https://evil.example",
   };
 
-  it("names the configured resource, whatever a request says of hosts", async () => {
+  it("names the configured resource, whatever a request says of hosts", async ({ server }) => {
     const handler = server.protect(() => new Response("in"));
     const response = await handler(new Request("https://evil.example/mcp", { headers: SPOOFED }));
     expect(outcome(response)).toEqual([401, ASKED]);
@@ -39,7 +24,7 @@ describe("the challenge (V13)", () => {
     expect(await document.text()).not.toContain("evil");
   });
 
-  it("does so too from Node's http", async () => {
+  it("does so too from Node's http", async ({ server }) => {
     const guard = server.middleware();
     const origin = await listening(createServer((request, response) => guard(request, response, () => response.end())));
     const { hostname, port } = new URL(origin);
@@ -56,7 +41,10 @@ describe("the challenge (V13)", () => {
 });
 
 describe("a refusal (V14)", () => {
-  it("is the same to the letter whichever rule a token breaks, and the log tells them apart without the token", async () => {
+  it("is the same to the letter whichever rule a token breaks, and the log tells them apart without the token", async ({
+    server,
+    signer,
+  }) => {
     const other = await makeKey();
     createService(signer, { "opaque-canary-0001": signer.claims({ aud: "other" }) });
     const tokens = [
@@ -88,7 +76,7 @@ describe("a refusal (V14)", () => {
     expect(log).not.toMatch(/eyJ|canary/);
   });
 
-  it("is the same error for a program too", async () => {
+  it("is the same error for a program too", async ({ server, signer }) => {
     const errors = await Promise.all(
       [await signer.sign({ aud: "other" }), await signer.sign({ exp: 1 }), "x"].map((token) =>
         server.verify(token).catch((error: unknown) => JSON.stringify([error, String(error)])),
@@ -98,7 +86,7 @@ describe("a refusal (V14)", () => {
     expect(errors[0]).toContain("the access token was not accepted");
   });
 
-  it("logs what a token says with nothing in it that acts on a terminal", async () => {
+  it("logs what a token says with nothing in it that acts on a terminal", async ({ server, signer }) => {
     await server.ask(await signer.sign({ aud: "\u001b[31m\nother\u202e" }));
     expect(server.log[0]).toMatchObject({ detail: expect.stringContaining("\\e[31m\\nother\\u{202e}") });
   });

@@ -1,26 +1,12 @@
-import { beforeEach, describe, expect, it } from "vitest";
-import {
-  ASKED,
-  type HeadersLike,
-  INTROSPECTION,
-  outcome,
-  REFUSED,
-  type Server,
-  type Signer,
-  startSigner,
-} from "./support.js";
+import { describe, expect } from "vitest";
+import { ASKED, it as base, type HeadersLike, INTROSPECTION, outcome, REFUSED } from "./support.js";
 
-let signer: Signer;
-let server: Server;
-let good: string;
-beforeEach(async () => {
-  signer = await startSigner();
-  server = signer.server();
-  good = await signer.sign();
+const it = base.extend<{ good: string }>({
+  good: async ({ signer }, use) => use(await signer.sign()),
 });
 
 describe("requests without a token (V1)", () => {
-  it.each<[string, HeadersLike]>([
+  it.for<[string, HeadersLike]>([
     ["no header", {}],
     ["an empty header", { authorization: "" }],
     ["a blank one", { authorization: "  " }],
@@ -29,20 +15,20 @@ describe("requests without a token (V1)", () => {
     ["another scheme", { authorization: "Basic YTpi" }],
     ["the scheme of bound tokens alone", { authorization: "DPoP" }],
     ["a scheme that only begins like it", { authorization: "BearerX abc" }],
-  ])("are asked for one and told no error: %s", async (_what, headers) => {
+  ])("are asked for one and told no error: %s", async ([_what, headers], { server }) => {
     const response = await server.ask(headers);
     expect(outcome(response)).toEqual([401, ASKED]);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(await response.json()).toEqual({ error: "unauthorized" });
   });
 
-  it("are told the scopes that every request needs", async () => {
+  it("are told the scopes that every request needs", async ({ signer }) => {
     const response = await signer.server({ requiredScopes: ["mcp", "files"] }).ask();
     const asked = ASKED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');
     expect(outcome(response)).toEqual([401, asked]);
   });
 
-  it("have none in the query or the body", async () => {
+  it("have none in the query or the body", async ({ server, signer, good }) => {
     const handler = server.protect(() => new Response("in"));
     const body = new URLSearchParams({ access_token: good });
     for (const request of [
@@ -56,40 +42,43 @@ describe("requests without a token (V1)", () => {
 });
 
 describe("requests whose credentials are not one token (V1)", () => {
-  it.each<[string, (token: string) => [string, string][]]>([
+  it.for<[string, (token: string) => [string, string][]]>([
     ["two headers", (token) => [1, 2].map(() => ["authorization", `Bearer ${token}`])],
     ["two tokens in one", (token) => [["authorization", `Bearer ${token} ${token}`]]],
     ["characters that no token has", (token) => [["authorization", `Bearer "${token}"`]]],
     ["two schemes", (token) => [["authorization", `Bearer ${token}, Basic YTpi`]]],
-  ])("are refused: %s", async (_what, headers) => {
+  ])("are refused: %s", async ([_what, headers], { server, good }) => {
     expect(outcome(await server.ask(headers(good)))).toEqual([401, REFUSED]);
     expect(server.reasons()).toEqual(["malformed"]);
   });
 });
 
 describe("verify without a token (V1)", () => {
-  it.each([undefined, null, "", "  ", 5, {}, ["token"]])("refuses %j as none, and asks nobody", async (given) => {
-    const asking = signer.server({ introspection: INTROSPECTION, tokens: "introspection" });
-    for (const one of [server, asking]) {
-      const presented = { scheme: "DPoP", method: "POST", url: "/mcp" } as const;
-      for (const options of [{}, { presented }]) {
-        const error: unknown = await one.verify(given as string, options).catch((thrown: unknown) => thrown);
-        expect(error).toMatchObject({ code: "not_authenticated", class: "auth", status: 401 });
+  it.for([undefined, null, "", "  ", 5, {}, ["token"]])(
+    "refuses %j as none, and asks nobody",
+    async (given, { server, signer }) => {
+      const asking = signer.server({ introspection: INTROSPECTION, tokens: "introspection" });
+      for (const one of [server, asking]) {
+        const presented = { scheme: "DPoP", method: "POST", url: "/mcp" } as const;
+        for (const options of [{}, { presented }]) {
+          const error: unknown = await one.verify(given as string, options).catch((thrown: unknown) => thrown);
+          expect(error).toMatchObject({ code: "not_authenticated", class: "auth", status: 401 });
+        }
+        const event = { type: "refused", reason: "missing", detail: "no token" };
+        expect(one.log).toEqual([event, event]);
       }
-      const event = { type: "refused", reason: "missing", detail: "no token" };
-      expect(one.log).toEqual([event, event]);
-    }
-    expect(signer.issuer.requests).toEqual([]);
-  });
+      expect(signer.issuer.requests).toEqual([]);
+    },
+  );
 });
 
-it("the scheme is read in any case", async () => {
+it("the scheme is read in any case", async ({ server, good }) => {
   for (const scheme of ["Bearer", "bearer", "BEARER"]) {
     expect((await server.ask({ authorization: `${scheme} ${good}` })).status).toBe(200);
   }
 });
 
-it("a good token is told to the handler, without the token", async () => {
+it("a good token is told to the handler, without the token", async ({ server, signer, good }) => {
   const shown = (await (await server.ask(good)).json()) as Record<string, unknown>;
   expect(shown).toMatchObject({
     subject: "alice",

@@ -2,15 +2,10 @@ import { createServer, type IncomingMessage, type RequestListener, request as se
 import { createRequire } from "node:module";
 import { inspect } from "node:util";
 import { Hono, type MiddlewareHandler } from "hono";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
 import { listening } from "./listening.js";
-import { ASKED, METADATA_URL, outcome, REFUSED, RESOURCE, type Signer, startSigner } from "./support.js";
-
-let signer: Signer;
-beforeEach(async () => {
-  signer = await startSigner();
-});
+import { ASKED, it, METADATA_URL, outcome, REFUSED, RESOURCE, type Signer } from "./support.js";
 
 type Authenticated = IncomingMessage & { auth?: AuthInfo; body?: { admin?: boolean } };
 
@@ -23,7 +18,10 @@ const express = createRequire(import.meta.url)("express") as {
 };
 
 describe("the middleware on Node's http", () => {
-  async function start(options?: Parameters<ReturnType<Signer["server"]>["middleware"]>[0]): Promise<string> {
+  async function start(
+    signer: Signer,
+    options?: Parameters<ReturnType<Signer["server"]>["middleware"]>[0],
+  ): Promise<string> {
     const guard = signer.server().middleware(options);
     return listening(
       createServer((request: Authenticated, response) =>
@@ -35,9 +33,9 @@ describe("the middleware on Node's http", () => {
     );
   }
 
-  it("lets a good token through and tells who is asking, in the form of the MCP SDK", async () => {
+  it("lets a good token through and tells who is asking, in the form of the MCP SDK", async ({ signer }) => {
     const token = await signer.sign();
-    const response = await fetch(`${await start()}/mcp`, { headers: { authorization: `Bearer ${token}` } });
+    const response = await fetch(`${await start(signer)}/mcp`, { headers: { authorization: `Bearer ${token}` } });
     const [auth, revealed, inspected] = (await response.json()) as [Record<string, unknown>, string, string];
     expect(auth).toEqual({
       clientId: "agent",
@@ -50,8 +48,8 @@ describe("the middleware on Node's http", () => {
     expect(inspected).not.toContain(token);
   });
 
-  it("answers by itself where there is none, and where it is not good", async () => {
-    const origin = await start();
+  it("answers by itself where there is none, and where it is not good", async ({ signer }) => {
+    const origin = await start(signer);
     expect(outcome(await fetch(`${origin}/mcp`))).toEqual([401, ASKED]);
     const bad = await fetch(`${origin}/mcp`, { headers: { authorization: "Bearer bad" } });
     expect(outcome(bad)).toEqual([401, REFUSED]);
@@ -61,9 +59,9 @@ describe("the middleware on Node's http", () => {
     });
   });
 
-  it("sees two headers as two, of which Node shows one (V1)", async () => {
+  it("sees two headers as two, of which Node shows one (V1)", async ({ signer }) => {
     const token = await signer.sign();
-    const { hostname, port } = new URL(await start());
+    const { hostname, port } = new URL(await start(signer));
     const headers = ["Host", "mcp.example", "Authorization", `Bearer ${token}`, "authorization", "Bearer other"];
     const status = await new Promise((resolve, reject) => {
       const sent = send({ hostname, port, path: "/mcp", headers }, (answer) => {
@@ -75,7 +73,7 @@ describe("the middleware on Node's http", () => {
     expect(status).toEqual([401, REFUSED]);
   });
 
-  it("goes by the header fields where there are no raw ones", async () => {
+  it("goes by the header fields where there are no raw ones", async ({ signer }) => {
     const authorization = `Bearer ${await signer.sign()}`;
     const request: { headers: Record<string, string>; auth?: unknown } = { headers: { authorization } };
     const response = { statusCode: 0, setHeader: () => undefined, end: () => undefined };
@@ -86,13 +84,13 @@ describe("the middleware on Node's http", () => {
     expect(response.statusCode).toBe(401);
   });
 
-  it("gives the metadata", async () => {
-    const response = await fetch(`${await start()}/.well-known/oauth-protected-resource/mcp?a=b`);
+  it("gives the metadata", async ({ signer }) => {
+    const response = await fetch(`${await start(signer)}/.well-known/oauth-protected-resource/mcp?a=b`);
     expect(await response.json()).toEqual(signer.server().metadata());
   });
 
-  it("hands over what a program gets wrong while it names scopes", async () => {
-    const origin = await start({
+  it("hands over what a program gets wrong while it names scopes", async ({ signer }) => {
+    const origin = await start(signer, {
       scopes: () => {
         throw new Error("a bug");
       },
@@ -103,7 +101,7 @@ describe("the middleware on Node's http", () => {
 });
 
 describe("the middleware on Express", () => {
-  it("protects what comes after it, below a path too, with scopes that depend on the body", async () => {
+  it("protects what comes after it, below a path too, with scopes that depend on the body", async ({ signer }) => {
     const server = signer.server();
     const app = express();
     const scopes = ({ body }: Authenticated) => (body?.admin ? ["admin"] : []);
@@ -124,7 +122,7 @@ describe("the middleware on Express", () => {
 });
 
 describe("Hono", () => {
-  it("takes the middleware as one of its own", async () => {
+  it("takes the middleware as one of its own", async ({ signer }) => {
     const app = new Hono<{ Variables: { auth: Admission } }>();
     const guard: MiddlewareHandler<{ Variables: { auth: Admission } }> = signer.server().hono({ scopes: ["mcp"] });
     app.use("/mcp", guard);
@@ -138,7 +136,7 @@ describe("Hono", () => {
     expect(await (await app.request(METADATA_URL)).json()).toMatchObject({ resource: RESOURCE });
   });
 
-  it("takes the protected handler as well", async () => {
+  it("takes the protected handler as well", async ({ signer }) => {
     const app = new Hono();
     const handler = signer.server().protect((_, { authInfo }) => Response.json(authInfo.clientId));
     app.mount("/", handler);

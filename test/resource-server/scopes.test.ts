@@ -1,16 +1,11 @@
-import { beforeEach, describe, expect, it } from "vitest";
-import { METADATA_URL, outcome, type Signer, startSigner } from "./support.js";
-
-let signer: Signer;
-beforeEach(async () => {
-  signer = await startSigner();
-});
+import { describe, expect } from "vitest";
+import { it, METADATA_URL, outcome } from "./support.js";
 
 const refusal = (scope: string) =>
   `Bearer error="insufficient_scope", scope="${scope}", resource_metadata="${METADATA_URL}"`;
 
 describe("scopes (V11)", () => {
-  it.each<[string, Record<string, unknown>, string[]]>([
+  it.for<[string, Record<string, unknown>, string[]]>([
     ["a text", { scope: "mcp files:read" }, ["mcp", "files:read"]],
     ["doubles and many blanks", { scope: " mcp  mcp mcp " }, ["mcp"]],
     ["tabs and line breaks, which separate nothing", { scope: "mcp\tfiles:read\nadmin" }, []],
@@ -24,11 +19,11 @@ describe("scopes (V11)", () => {
     ["an empty text", { scope: "" }, []],
     ["none", { scope: undefined }, []],
     ["an object", { scope: { mcp: true } }, []],
-  ])("are read from %s", async (_what, claims, scopes) => {
+  ])("are read from %s", async ([_what, claims, scopes], { signer }) => {
     expect((await signer.server().verify(await signer.sign(claims))).scopes).toEqual(scopes);
   });
 
-  it("are all named where one is missing", async () => {
+  it("are all named where one is missing", async ({ signer }) => {
     const server = signer.server({ requiredScopes: ["mcp"] });
     const token = await signer.sign({ scope: "mcp files:read" });
     const options = { scopes: ["files:read", "files:write"] };
@@ -39,14 +34,14 @@ describe("scopes (V11)", () => {
     expect((await server.ask(token, { scopes: ["files:read"] })).status).toBe(200);
   });
 
-  it("are compared whole: no prefix, no other case, no wildcard", async () => {
+  it("are compared whole: no prefix, no other case, no wildcard", async ({ signer }) => {
     const server = signer.server({ requiredScopes: ["files:read"] });
     for (const scope of ["files", "files:", "files:*", "*", "FILES:READ", "files:read:all", "xfiles:read", "mcp"]) {
       expect((await server.ask(await signer.sign({ scope }))).status).toBe(403);
     }
   });
 
-  it("can depend on the request, and are asked for after its token was found good", async () => {
+  it("can depend on the request, and are asked for after its token was found good", async ({ signer }) => {
     const server = signer.server();
     const seen: string[] = [];
     const scopes = async (request: Request) => {
@@ -61,7 +56,7 @@ describe("scopes (V11)", () => {
     expect(seen).toEqual(["POST", "POST"]);
   });
 
-  it("are an error of their own for a program that verifies by itself", async () => {
+  it("are an error of their own for a program that verifies by itself", async ({ signer }) => {
     const server = signer.server({ requiredScopes: ["mcp"] });
     await expect(server.verify(await signer.sign(), { scopes: ["admin"] })).rejects.toMatchObject({
       code: "insufficient_scope",
@@ -71,7 +66,7 @@ describe("scopes (V11)", () => {
     });
   });
 
-  it("must be scopes when a program gives them", async () => {
+  it("must be scopes when a program gives them", async ({ signer }) => {
     expect(() => signer.server({ requiredScopes: ["two words"] })).toThrow(TypeError);
     expect(() => signer.server({ scopesSupported: ['a"b'] })).toThrow(TypeError);
     await expect(signer.server().verify(await signer.sign(), { scopes: ["a\nb"] })).rejects.toThrow(TypeError);

@@ -6,6 +6,7 @@ import {
   type JWTHeaderParameters,
   SignJWT,
 } from "jose";
+import { it as base } from "vitest";
 import type { ResourceServerEvent } from "../../src/resource-server/events.js";
 import { createResourceServer, type ResourceServer } from "../../src/resource-server/index.js";
 import type { ResourceServerOptions } from "../../src/resource-server/options.js";
@@ -83,6 +84,15 @@ export async function startSigner(name = "as", path = "/pool"): Promise<Signer> 
   issuer.routes[`${path}/jwks`] = () => ({ json: { keys: signer.keys } });
   return signer;
 }
+
+/** Tests with a signer and a resource server that takes its tokens. */
+export const it = base.extend<{ options: Partial<ResourceServerOptions>; signer: Signer; server: Server }>({
+  /** The options of the server. */
+  options: {},
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of the fixtures that one needs from its parameter.
+  signer: async ({}, use) => use(await startSigner()),
+  server: async ({ options, signer }, use) => use(signer.server(options)),
+});
 
 function startServerOf(options: Partial<ResourceServerOptions> & { authorizationServers: readonly string[] }): Server {
   const log: ResourceServerEvent[] = [];

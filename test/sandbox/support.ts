@@ -1,7 +1,17 @@
 import { connect } from "node:net";
-import type { Fault } from "../../src/sandbox/index.js";
-import type { Sandbox } from "../../src/sandbox/sandbox.js";
+import { it as base } from "vitest";
+import { type Fault, type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import type { Device, ErrorEnvelope, ListEnvelope } from "../../src/sandbox/wire-types.js";
+
+/** Tests with a sandbox each. */
+export const it = base.extend<{ options: SandboxOptions; sandbox: Sandbox }>({
+  /** The options of the sandbox. */
+  options: {},
+  sandbox: async ({ options }, use) => {
+    await using sandbox = await startSandbox(options);
+    await use(sandbox);
+  },
+});
 
 export interface ListParams {
   offset?: number | string;

@@ -28,66 +28,75 @@ export interface Account {
 
 /** The sandbox's accounts, domains, pools and devices: plain objects that depend on the seed alone. */
 export class SandboxData {
-  readonly #seed: number;
-  readonly #anchor: number;
-  readonly #devicesPerPool: number;
+  /** The first account, domain and pool. */
+  readonly first: { account: string; domain: string; pool: string };
   readonly #accounts: Account[];
-  readonly #domainsByAccount = new Map<string, Domain[]>();
-  readonly #poolsByDomain = new Map<string, Pool[]>();
-  readonly #poolsById = new Map<string, { pool: Pool; n: number }>();
-  /** The devices of the pools that were read. */
-  readonly #devices = new Map<string, PoolDevices>();
+  readonly #domains = new Map<string, Domain[]>();
+  readonly #pools = new Map<string, Pool[]>();
+  /** The devices of each pool; a function generates those of a pool that was not read yet. */
+  readonly #devices = new Map<string, PoolDevices | (() => PoolDevices)>();
 
   /** @param anchor the moment before which all interactions lie, Unix seconds */
   constructor(seed: number, size: DataSize, anchor: number) {
-    this.#seed = seed;
-    this.#anchor = anchor;
-    this.#devicesPerPool = size.devices;
-    this.#accounts = range(0, size.accounts).map((n) => ({ id: idOf(seed, "account", n), title: `Account ${n + 1}` }));
+    this.first = { account: idOf(seed, "account", 0), domain: idOf(seed, "domain", 0), pool: idOf(seed, "pool", 0) };
+    this.#accounts = children(0, size.accounts).map((n) => ({
+      id: idOf(seed, "account", n),
+      title: `Account ${n + 1}`,
+    }));
     for (const [account, { id: account_id }] of this.#accounts.entries()) {
-      const domains = range(account * size.domains, size.domains);
-      this.#domainsByAccount.set(
+      const domains = children(account, size.domains);
+      this.#domains.set(
         account_id,
         domains.map((n) => ({ account_id, ...summary(seed, "domain", n, DOMAIN_TITLES) })),
       );
-      for (const domain of domains) this.#addPools(account_id, domain, size.pools);
+      for (const domain of domains) {
+        const domain_id = idOf(seed, "domain", domain);
+        const authentication_ruleset_nid = idOf(seed, "ruleset", domain);
+        const pools = children(domain, size.pools);
+        this.#pools.set(
+          domain_id,
+          pools.map((n) => ({
+            account_id,
+            authentication_ruleset_nid,
+            domain_id,
+            ...summary(seed, "pool", n, POOL_TITLES),
+          })),
+        );
+        for (const n of pools) {
+          const pool_id = idOf(seed, "pool", n);
+          const idPrefix = deviceIdPrefix(seed, n);
+          const context = { seed: mix(mix(seed, 1), n), anchor, idPrefix, account_id, domain_id, pool_id };
+          this.#devices.set(pool_id, () => new PoolDevices(context, size.devices));
+        }
+      }
     }
   }
 
   /** Every account, in the order of creation. */
   accounts(): Account[] {
-    return this.#accounts.map((account) => ({ ...account }));
-  }
-
-  /** The first account, domain and pool. */
-  get first(): { account: string; domain: string; pool: string } {
-    const idOfFirst = (kind: "account" | "domain" | "pool") => idOf(this.#seed, kind, 0);
-    return { account: idOfFirst("account"), domain: idOfFirst("domain"), pool: idOfFirst("pool") };
+    return structuredClone(this.#accounts);
   }
 
   /** The domains of an account, in the order of creation; `undefined` where there is no such account. */
   findDomains(accountId: string): Domain[] | undefined {
-    return this.#domainsByAccount.get(accountId)?.map((domain) => ({ ...domain }));
+    return this.#domains.get(accountId)?.map((domain) => ({ ...domain }));
   }
 
   /** The pools of a domain, in the order of creation; `undefined` where there is no such domain. */
   findPools(domainId: string): Pool[] | undefined {
-    return this.#poolsByDomain.get(domainId)?.map((pool) => ({ ...pool }));
+    return this.#pools.get(domainId)?.map((pool) => ({ ...pool }));
   }
 
   /** Whether there is a pool. */
   hasPool(poolId: string): boolean {
-    return this.#poolsById.has(poolId);
+    return this.#devices.has(poolId);
   }
 
   /** The devices of a pool, generated on first use; `undefined` where there is no such pool. */
   findDevices(poolId: string): PoolDevices | undefined {
-    const { pool, n } = this.#poolsById.get(poolId) ?? {};
-    if (!pool || n === undefined) return undefined;
-    const { account_id, domain_id } = pool;
-    const context = { seed: mix(mix(this.#seed, 1), n), anchor: this.#anchor, account_id, domain_id, pool_id: poolId };
-    const devices =
-      this.#devices.get(poolId) ?? new PoolDevices(context, deviceIdPrefix(this.#seed, n), this.#devicesPerPool);
+    const found = this.#devices.get(poolId);
+    if (typeof found !== "function") return found;
+    const devices = found();
     this.#devices.set(poolId, devices);
     return devices;
   }
@@ -148,33 +157,19 @@ export class SandboxData {
   #pool(poolId: string): PoolDevices {
     return this.findDevices(poolId) ?? missing("pool", poolId);
   }
-
-  #addPools(account_id: string, domain: number, count: number): void {
-    const domain_id = idOf(this.#seed, "domain", domain);
-    const authentication_ruleset_nid = idOf(this.#seed, "ruleset", domain);
-    const pools = range(domain * count, count).map((n) => {
-      const parents = { account_id, authentication_ruleset_nid, domain_id };
-      return { pool: { ...parents, ...summary(this.#seed, "pool", n, POOL_TITLES) }, n };
-    });
-    for (const entry of pools) this.#poolsById.set(entry.pool.id, entry);
-    this.#poolsByDomain.set(
-      domain_id,
-      pools.map(({ pool }) => pool),
-    );
-  }
 }
 
 /** The fields that domains and pools share. The first of each kind is active, so that there is always one to try. */
 function summary<K extends "domain" | "pool">(seed: number, type: K, n: number, titles: readonly string[]) {
-  const id = idOf(seed, type, n);
   const round = Math.floor(n / titles.length);
   const title = (titles[n % titles.length] ?? "") + (round === 0 ? "" : ` ${round + 1}`);
   const status = n === 0 ? "active" : (STATUSES[mix(seed, n) % STATUSES.length] ?? "");
-  return { id, status, title, type };
+  return { id: idOf(seed, type, n), status, title, type };
 }
 
-function range(start: number, length: number): number[] {
-  return Array.from({ length }, (_, index) => start + index);
+/** The numbers of the children of the n-th object of a kind. */
+function children(parent: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => parent * count + index);
 }
 
 function missing(kind: string, id: string): never {

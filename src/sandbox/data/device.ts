@@ -15,6 +15,8 @@ export interface DeviceContext {
   seed: number;
   /** The moment before which all interactions lie, Unix seconds. */
   anchor: number;
+  /** What the ids of the devices begin with. */
+  idPrefix: string;
   account_id: string;
   domain_id: string;
   pool_id: string;

@@ -28,7 +28,8 @@ function text(expects: string, pattern: RegExp): FaultField {
   };
 }
 
-const json: FaultField = {
+/** Any JSON; what is not JSON reads as `undefined`. */
+export const json: FaultField = {
   expects: "JSON",
   accepts: (value) => value !== undefined,
   read(written) {
@@ -71,7 +72,8 @@ export interface FaultShape {
 
 const drift: FaultShape = { fields: { count: number(1, 100_000), position: count }, main: "count" };
 
-const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
+/** The kinds that have fields besides the selectors. */
+const EFFECT_SHAPES: { readonly [K in FaultKind]?: FaultShape } = {
   status: {
     fields: {
       status: number(200, 599),
@@ -81,22 +83,12 @@ const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
     main: "status",
     required: ["status"],
   },
-  "reset-before": { fields: {} },
-  "reset-mid-body": { fields: {} },
-  "reset-after": { fields: {} },
-  "truncated-json": { fields: {} },
-  html: { fields: {} },
   "slow-headers": { fields: { ms: number(0, MAX_MS) }, main: "ms", required: ["ms"] },
   "slow-body": { fields: { bytes: number(1, 1_000_000), ms: number(0, MAX_MS) }, main: "bytes" },
-  "stuck-offset": { fields: {} },
-  "cycling-offset": { fields: {} },
   "bad-offset": { fields: { value: json }, main: "value", required: ["value"] },
-  "omit-pagination": { fields: {} },
   insert: drift,
   delete: drift,
   "page-size": { fields: { size: number(1, 1_000_000) }, main: "size", required: ["size"] },
-  "unknown-enum": { fields: {} },
-  "extra-fields": { fields: {} },
   "missing-fields": { fields: { fields: names }, main: "fields" },
   "wrong-envelope": { fields: { body: json }, main: "body", required: ["body"] },
   redirect: {
@@ -106,9 +98,6 @@ const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
   },
   "empty-page": { fields: { pages: number(1, 10_000) }, main: "pages" },
   "hostile-text": { fields: { text: text("text", /^/) }, main: "text" },
-  "prune-clients": { fields: {} },
-  "refuse-refresh": { fields: {} },
-  "omit-refresh-token": { fields: {} },
   // RFC 6749, section 3.3.
   "step-up": {
     fields: { scope: text("a scope", /^[\x21\x23-\x5b\x5d-\x7e]+$/) },
@@ -119,9 +108,9 @@ const EFFECT_SHAPES: Readonly<Record<FaultKind, FaultShape>> = {
 
 /** The fields of a kind, the selectors included. @throws AgentAuthError `usage` where there is no such kind */
 export function shapeOf(kind: unknown): FaultShape {
-  if (typeof kind === "string" && Object.hasOwn(EFFECT_SHAPES, kind)) {
+  if (typeof kind === "string" && Object.hasOwn(FAULT_KINDS, kind)) {
     const shape = EFFECT_SHAPES[kind as FaultKind];
-    return { ...shape, fields: { ...SELECTOR_FIELDS, ...shape.fields } };
+    return { ...shape, fields: { ...SELECTOR_FIELDS, ...shape?.fields } };
   }
   throw faultError("kind", kind, "a kind of fault", `use one of: ${Object.keys(FAULT_KINDS).join(", ")}`);
 }

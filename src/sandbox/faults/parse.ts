@@ -1,4 +1,4 @@
-import { checkFault, type FaultShape, faultError, shapeOf, unknownField } from "./check.js";
+import { checkFault, type FaultShape, faultError, json, shapeOf, unknownField } from "./check.js";
 import type { Fault } from "./faults.js";
 
 // A value may hold colons and commas (an address, JSON); only those before "name=" separate.
@@ -14,7 +14,11 @@ const EXAMPLE = "write it like 503, status=429:times=3,retry-after=2 or reset-mi
  */
 export function parseFault(text: string): Fault {
   const trimmed = text.trim();
-  if (trimmed.startsWith("{")) return checkFault(parseJson(trimmed));
+  if (trimmed.startsWith("{")) {
+    const fault = json.read(trimmed);
+    if (fault === undefined) throw faultError("fault", trimmed, "JSON", EXAMPLE);
+    return checkFault(fault);
+  }
   const [, head = "", value, rest] = HEAD.exec(trimmed) ?? [];
   if (head === "") throw faultError("fault", text, "a kind, then its fields", EXAMPLE);
   const kind = /^\d/.test(head) ? "status" : head;
@@ -37,12 +41,4 @@ function setField(fault: Record<string, unknown>, shape: FaultShape, written: st
   // The check of an unreadable value quotes the text as written.
   if (!field.accepts(read)) throw faultError(written, value, field.expects, `give ${written} as ${field.expects}`);
   fault[name] = read;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw faultError("fault", text, "JSON", EXAMPLE);
-  }
 }

@@ -26,6 +26,8 @@ const HOSTILE_TITLES: readonly string[] = [
 
 const DEFAULT_MISSING = ["title", "last_seen", "dynamic_client_details"];
 
+type Edit = (body: LooseEnvelope, fault: Fault) => void;
+
 const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kind: K }) => void } = {
   "stuck-offset": ({ pagination }) => {
     pagination["next_page_offset"] = pagination.page_offset;
@@ -62,9 +64,5 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
 
 /** Changes a list response in place as the due faults require. */
 export function reshape(envelope: object, due: Due): void {
-  for (const fault of due) edit(envelope as LooseEnvelope, fault);
-}
-
-function edit<K extends Fault["kind"]>(body: LooseEnvelope, fault: Fault & { kind: K }): void {
-  EDITS[fault.kind]?.(body, fault);
+  for (const fault of due) (EDITS[fault.kind] as Edit | undefined)?.(envelope as LooseEnvelope, fault);
 }

@@ -61,7 +61,6 @@ export function adminApi(settings: AdminApiSettings): Part {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
     faulty: false,
     unlogged: true,
-    latency: 0,
     handle(roundTrip) {
       authenticate(roundTrip.request);
       const { method, path } = roundTrip;

@@ -32,10 +32,10 @@ export interface Part {
   owns(path: string): boolean;
   /** Whether faults may strike it. */
   faulty: boolean;
-  /** Whether the request log leaves its requests out. */
-  unlogged: boolean;
+  /** The request log leaves its requests out. */
+  unlogged?: true;
   /** Milliseconds to wait before each of its responses. */
-  latency: number;
+  latency?: number;
   /** The properties beside the path by which faults select the request. It may read the body and set `body` and `operation`. */
   target?(roundTrip: RoundTrip): Omit<FaultTarget, "path"> | Promise<Omit<FaultTarget, "path">>;
   /** Returns the response, or `undefined` when it has sent one on `roundTrip.response` itself. */
@@ -57,7 +57,7 @@ export function failure(
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
   const body: ErrorEnvelope = { status: "error", code, message };
-  return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
+  return { ...json(body, status), headers: { ...JSON_HEADERS, ...headers } };
 }
 
 /** Rejects a request: the router sends its `answer`. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { quote } from "../../redact.js";
 import { mix } from "../data/random.js";
 import type { FaultController } from "../faults/controller.js";
@@ -27,15 +27,12 @@ export function createRouter(settings: RouterSettings): RequestHandler {
   return async (request, response) => {
     count += 1;
     response.setHeader("x-request-id", `req_${mix(settings.seed, count).toString(36).padStart(7, "0")}`);
-    const roundTrip = roundTripOf(request, response);
-    const part = settings.parts.find((candidate) => candidate.owns(roundTrip.path));
-    const entry: LoggedRequest = {
-      method: roundTrip.method,
-      path: roundTrip.path,
-      query: loggedQuery(roundTrip.query),
-      at: settings.now(),
-      status: 0,
-    };
+    const { method = "GET", url = "/" } = request;
+    const [path = "/", ...search] = url.split("?");
+    const query = new URLSearchParams(search.join("?"));
+    const roundTrip: RoundTrip = { method, path, query, due: [], request, response };
+    const part = settings.parts.find((candidate) => candidate.owns(path));
+    const entry: LoggedRequest = { method, path, query: loggedQuery(query), at: settings.now(), status: 0 };
     if (!part?.unlogged) settings.log(entry);
     const answer = await answerOf(settings, part, roundTrip);
     if (roundTrip.operation !== undefined) entry.operation = roundTrip.operation;
@@ -48,11 +45,6 @@ export function createRouter(settings: RouterSettings): RequestHandler {
   };
 }
 
-function roundTripOf(request: IncomingMessage, response: ServerResponse): RoundTrip {
-  const [path, search] = splitOnce(request.url ?? "/", "?");
-  return { method: request.method ?? "GET", path, query: new URLSearchParams(search), due: [], request, response };
-}
-
 async function answerOf(
   settings: RouterSettings,
   part: Part | undefined,
@@ -63,15 +55,10 @@ async function answerOf(
     if (!part) return failure(404, "not_found", "there is nothing at this path");
     if (part.faulty) roundTrip.due = settings.faults.due({ path: roundTrip.path, ...(await part.target?.(roundTrip)) });
     const replaced = replacement(roundTrip.due);
-    if (part.latency > 0) await settings.sleeps.sleep(part.latency);
+    await settings.sleeps.sleep(part.latency ?? 0);
     return replaced ?? (await part.handle(roundTrip));
   } catch (error) {
     if (error instanceof Refusal) return error.answer;
     return failure(500, "unexpected", `the sandbox failed: ${quote(String(error))}`);
   }
-}
-
-function splitOnce(text: string, separator: string): [string, string] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + separator.length)];
 }

@@ -29,7 +29,6 @@ export async function listen(host: string, port: number, handle: RequestHandler)
     response.on("error", () => {});
     handle(request, response).catch(() => response.destroy());
   });
-  const sockets = trackSockets(server);
   server.on("clientError", refuseMalformed);
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => reject(listenError(host, port, cause)));
@@ -40,25 +39,14 @@ export async function listen(host: string, port: number, handle: RequestHandler)
   return {
     origin: `http://${name}${address.port === 80 ? "" : `:${address.port}`}`,
     port: address.port,
-    close: () => closeServer(server, sockets),
+    close: () => closeServer(server),
   };
 }
 
-function trackSockets(server: Server): Set<Socket> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
-  return sockets;
-}
-
-async function closeServer(server: Server, sockets: Set<Socket>): Promise<void> {
+async function closeServer(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
-  const timer = setTimeout(() => {
-    for (const socket of sockets) socket.destroy();
-  }, CLOSE_GRACE_MS);
+  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
   await closed;
   clearTimeout(timer);
 }

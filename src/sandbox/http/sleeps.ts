@@ -1,27 +1,22 @@
+import { setMaxListeners } from "node:events";
+import { setTimeout } from "node:timers/promises";
+
 /** Cancellable sleeps: all of them end when the sandbox closes, so that no slow response delays it. */
 export class Sleeps {
-  readonly #pending = new Map<NodeJS.Timeout, () => void>();
-  #ended = false;
+  readonly #ended = new AbortController();
+
+  constructor() {
+    // One listener for each sleep: many slow responses are no leak.
+    setMaxListeners(0, this.#ended.signal);
+  }
 
   /** Sleeps; returns at once after {@link Sleeps.end}. */
-  sleep(ms: number): Promise<void> {
-    if (ms <= 0 || this.#ended) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#pending.delete(timer);
-        resolve();
-      }, ms);
-      this.#pending.set(timer, resolve);
-    });
+  async sleep(ms: number): Promise<void> {
+    if (ms > 0) await setTimeout(ms, undefined, { signal: this.#ended.signal }).catch(() => {});
   }
 
   /** Ends every sleep, including later ones. */
   end(): void {
-    this.#ended = true;
-    for (const [timer, resolve] of this.#pending) {
-      clearTimeout(timer);
-      resolve();
-    }
-    this.#pending.clear();
+    this.#ended.abort();
   }
 }

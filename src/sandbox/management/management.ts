@@ -1,16 +1,16 @@
 import type { SandboxData } from "../data/data.js";
-import { idPrefix } from "../data/ids.js";
-import { DEVICE_FIELDS, type DeviceField, type PoolDevices } from "../data/pool-devices.js";
+import { ID_PREFIXES } from "../data/ids.js";
+import { PoolDevices } from "../data/pool-devices.js";
+import { DEVICE_FIELDS, SortedList, SUMMARY_FIELDS, type Summary } from "../data/sorted-list.js";
 import { type Due, dueOf, type FaultController } from "../faults/controller.js";
 import { reshape } from "../faults/reshape.js";
 import { tokenGuard } from "../http/request-guard.js";
 import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
-import type { Device, Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../wire-types.js";
-import { type ListingQuery, peekOffset, readListingQuery } from "./listing-query.js";
+import type { Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../wire-types.js";
+import { peekOffset, readListingQuery } from "./listing-query.js";
 import { type PageWindow, paginationOf } from "./pagination.js";
 
 const PREFIX = "/api/v1";
-const SUMMARY_FIELDS = ["id", "status", "title"] as const;
 
 /** What the management API needs. */
 export interface ManagementSettings {
@@ -22,50 +22,39 @@ export interface ManagementSettings {
   maxPageSize: number;
 }
 
-/** A list that can be read in slices. */
-interface Listing {
-  count: number;
-  slice(sorting: Sorting, start: number, end: number): Summary[];
-}
-
-type Summary = Pool | Domain | Device;
-
 /** How a kind of list differs from its siblings. */
 interface Resource {
   scope: string;
   prefix: string;
   fields: readonly string[];
-  find(data: SandboxData, scope: string): Listing | undefined;
-  /** Inserts or deletes items as the due faults require, before the list is read. */
-  drift?(data: SandboxData, query: ListingQuery, due: Due): void;
+  find(data: SandboxData, scope: string): SortedList<Summary> | undefined;
 }
 
 const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
   pool: {
     scope: "domain_id",
-    prefix: idPrefix("domain"),
+    prefix: ID_PREFIXES.domain,
     fields: SUMMARY_FIELDS,
-    find: (data, scope) => listingOf(data.findPools(scope)),
+    find: (data, scope) => listOf(data.findPools(scope)),
   },
   domain: {
     scope: "account_id",
-    prefix: idPrefix("account"),
+    prefix: ID_PREFIXES.account,
     fields: SUMMARY_FIELDS,
-    find: (data, scope) => listingOf(data.findDomains(scope)),
+    find: (data, scope) => listOf(data.findDomains(scope)),
   },
   device: {
     scope: "pool_id",
-    prefix: idPrefix("pool"),
+    prefix: ID_PREFIXES.pool,
     fields: DEVICE_FIELDS,
-    find(data, scope) {
-      const devices = data.findDevices(scope);
-      return (
-        devices && { count: devices.count, slice: (sorting, ...page) => devices.slice(deviceOrder(sorting), ...page) }
-      );
-    },
-    drift: (data, { scope, sorting }, due) => driftDevices(data.findDevices(scope), sorting, due),
+    find: (data, scope) => data.findDevices(scope),
   },
 };
+
+/** Domains and pools: few enough to sort on every request. */
+function listOf(items: (Pool | Domain)[] | undefined): SortedList<Pool | Domain> | undefined {
+  return items && new SortedList(items);
+}
 
 /** Which list a path names, if any. */
 function resourceOf(path: string): ResourceName | undefined {
@@ -79,7 +68,6 @@ export function managementPart(settings: ManagementSettings): Part {
   return {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
     faulty: true,
-    unlogged: false,
     latency: settings.latency,
     target({ path, query }) {
       const resource = resourceOf(path);
@@ -100,23 +88,21 @@ export function managementPart(settings: ManagementSettings): Part {
 function answerList(settings: ManagementSettings, name: ResourceName, { query, due }: RoundTrip): Answer {
   const resource = RESOURCES[name];
   const listQuery = readListingQuery(query, { ...settings, ...resource });
-  const notFound = () => new Refusal(404, "not_found", `there is no such ${resource.scope}`);
-  if (!resource.find(settings.data, listQuery.scope)) throw notFound();
-  resource.drift?.(settings.data, listQuery, due);
-  const listing = resource.find(settings.data, listQuery.scope);
-  if (!listing) throw notFound();
+  const list = resource.find(settings.data, listQuery.scope);
+  if (!list) throw new Refusal(404, "not_found", `there is no such ${resource.scope}`);
+  if (list instanceof PoolDevices) drift(list, listQuery.sorting, due);
   const size = dueOf(due, "page-size")?.size ?? listQuery.size;
   const window = windowOf(
     settings.faults,
     `${name} ${listQuery.scope}`,
-    { ...listQuery, size, count: listing.count },
+    { ...listQuery, size, count: list.count },
     due,
   );
   const envelope: ListEnvelope<Summary> = {
     status: "success",
     pagination: paginationOf(window),
     sorting: listQuery.sorting,
-    summaries: listing.slice(listQuery.sorting, window.start, window.end),
+    summaries: list.slice(listQuery.sorting, window.start, window.end),
   };
   reshape(envelope, due);
   return json(envelope);
@@ -141,30 +127,8 @@ function windowOf(
   return { offset, size, count, start, end, last: emptyPages.end(list, count) };
 }
 
-/** Domains and pools: few enough to sort on every request. */
-function listingOf(items: (Pool | Domain)[] | undefined): Listing | undefined {
-  return (
-    items && {
-      count: items.length,
-      slice({ field, direction }, start, end) {
-        const key = (item: Pool | Domain) => item[field as (typeof SUMMARY_FIELDS)[number]];
-        const sorted = items.toSorted((a, b) =>
-          key(a) === key(b) ? (a.id < b.id ? -1 : 1) : key(a) < key(b) ? -1 : 1,
-        );
-        if (direction === "desc") sorted.reverse();
-        return sorted.slice(start, end);
-      },
-    }
-  );
-}
-
-function deviceOrder({ field, direction }: Sorting) {
-  return { field: field as DeviceField, direction };
-}
-
-function driftDevices(devices: PoolDevices | undefined, sorting: Sorting, due: Due): void {
-  if (!devices) return;
-  const order = deviceOrder(sorting);
+/** Inserts and deletes devices as the due faults require. */
+function drift(devices: PoolDevices, order: Sorting, due: Due): void {
   for (const fault of due) {
     if (fault.kind !== "insert" && fault.kind !== "delete") continue;
     const { count = 1, position = 0 } = fault;

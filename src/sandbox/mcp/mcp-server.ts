@@ -30,8 +30,6 @@ export function mcpPart(settings: McpSettings): Part {
   return {
     owns: (path) => isMcp(path) || (path.startsWith(METADATA) && isMcp(path.slice(METADATA.length))),
     faulty: true,
-    unlogged: false,
-    latency: 0,
     async target(roundTrip) {
       if (roundTrip.path.startsWith(METADATA)) return { endpoint: "prm" };
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);

@@ -3,7 +3,8 @@ import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
 import { type Json, SIGNING_ALG } from "./keys.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
-import { bindingClaims, isMachine, type TokenFacts } from "./verify.js";
+import type { PoolServer } from "./pool-server.js";
+import { introspectionOf, isMachine } from "./verify.js";
 
 /** The fields of a registration response that the service documents. */
 const REGISTERED = [
@@ -16,6 +17,20 @@ const REGISTERED = [
   "client_name",
   "token_endpoint_auth_method",
 ] as const;
+
+/** The fields of the metadata that the service documents as they are. */
+const METADATA = [
+  "issuer",
+  "authorization_endpoint",
+  "token_endpoint",
+  "registration_endpoint",
+  "introspection_endpoint",
+  "end_session_endpoint",
+  "jwks_uri",
+  "code_challenge_methods_supported",
+  "response_types_supported",
+  "subject_types_supported",
+];
 
 const GRANT_TYPES = [
   "authorization_code",
@@ -32,28 +47,17 @@ export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
   if (!metadata) return answer;
   const enabled = metadata["grant_types_supported"] as string[];
   return json({
-    issuer: metadata["issuer"],
-    authorization_endpoint: metadata["authorization_endpoint"],
-    token_endpoint: metadata["token_endpoint"],
-    registration_endpoint: metadata["registration_endpoint"],
-    introspection_endpoint: metadata["introspection_endpoint"],
-    end_session_endpoint: metadata["end_session_endpoint"],
-    jwks_uri: metadata["jwks_uri"],
-    code_challenge_methods_supported: metadata["code_challenge_methods_supported"],
+    ...pick(metadata, METADATA),
     grant_types_supported: GRANT_TYPES.filter((type) => enabled.includes(type)),
-    response_types_supported: metadata["response_types_supported"],
     scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
-    subject_types_supported: metadata["subject_types_supported"],
-    ...(oauth.revocation && { revocation_endpoint: metadata["revocation_endpoint"] }),
-    ...(oauth.deviceFlow && { device_authorization_endpoint: metadata["device_authorization_endpoint"] }),
+    ...(oauth.revocation && pick(metadata, ["revocation_endpoint"])),
+    ...(oauth.deviceFlow && pick(metadata, ["device_authorization_endpoint"])),
     ...(oauth.iss && { authorization_response_iss_parameter_supported: true }),
     ...(oauth.machineGrants && {
       token_endpoint_auth_methods_supported: MACHINE_AUTH_METHODS,
       token_endpoint_auth_signing_alg_values_supported: [SIGNING_ALG],
     }),
-    ...(oauth.dpop !== "off" && {
-      dpop_signing_alg_values_supported: metadata["dpop_signing_alg_values_supported"],
-    }),
+    ...(oauth.dpop !== "off" && pick(metadata, ["dpop_signing_alg_values_supported"])),
   });
 }
 
@@ -61,9 +65,8 @@ export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
 export function registrationAnswer(answer: Answer, skew: number): Answer {
   const body = read(answer);
   if (body?.["client_id"] === undefined) return answer;
-  const shifted: Json = { ...body, client_id_issued_at: Number(body["client_id_issued_at"]) + skew };
-  const shown = REGISTERED.filter((name) => shifted[name] !== undefined).map((name) => [name, shifted[name]]);
-  return rewrite(answer, Object.fromEntries(shown) as Json);
+  const client_id_issued_at = Number(body["client_id_issued_at"]) + skew;
+  return rewrite(answer, pick({ ...body, client_id_issued_at }, REGISTERED));
 }
 
 /** A token response without its refresh token. */
@@ -72,45 +75,32 @@ export function withoutRefreshToken(answer: Answer): Answer {
   return rewrite(answer, rest);
 }
 
-/** The input of an introspection. */
-export interface Introspection {
-  issuer: string;
-  /** The form of the request. */
-  form: URLSearchParams;
-  /** Seconds that the sandbox's clock is ahead. */
-  skew: number;
-  inspect(token: string): Promise<TokenFacts | undefined>;
-  hasGrant(id: string): boolean;
-}
-
-/** An introspection response in the sandbox's time, also for JWTs, which oidc-provider does not introspect. */
-export async function introspectionAnswer(answer: Answer, introspection: Introspection): Promise<Answer> {
+/**
+ * An introspection response in the sandbox's time, also for JWTs, which oidc-provider does not introspect.
+ *
+ * @param skew seconds that the sandbox's clock is ahead
+ */
+export async function introspectionAnswer(
+  answer: Answer,
+  server: PoolServer,
+  form: URLSearchParams,
+  skew: number,
+): Promise<Answer> {
   const body = read(answer);
-  if (body?.["error"] === "unsupported_token_type") return json(await introspectJwt(introspection));
+  if (body?.["error"] === "unsupported_token_type") return json(await introspectJwt(server, form));
   if (body?.["active"] !== true) return answer;
-  const { skew } = introspection;
   return rewrite(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
 }
 
-async function introspectJwt({ issuer, form, inspect, hasGrant }: Introspection): Promise<Json> {
-  const facts = await inspect(form.get("token") ?? "");
-  if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && hasGrant(facts.grantId))))
+async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise<Json> {
+  const facts = await server.inspect(form.get("token") ?? "");
+  const { store } = await server.run();
+  if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && store.hasGrant(facts.grantId))))
     return { active: false };
   // A public client does not authenticate: it may introspect its own tokens only.
   const isPublic = form.has("client_id") && !form.has("client_secret");
   if (isPublic && form.get("client_id") !== facts.clientId) return { active: false };
-  return {
-    active: true,
-    sub: facts.subject,
-    client_id: facts.clientId,
-    exp: facts.expiresAt,
-    iat: facts.issuedAt,
-    iss: issuer,
-    jti: facts.id,
-    aud: facts.audience,
-    ...(facts.scopes.length > 0 && { scope: facts.scopes.join(" ") }),
-    ...bindingClaims(facts),
-  };
+  return introspectionOf(server.issuer, facts);
 }
 
 /** An authorization response without the issuer. */
@@ -125,6 +115,10 @@ export function withoutIssuer(answer: Answer, issuer: string): Answer {
     target.hash = fragment.toString();
   } else return answer;
   return { ...answer, headers: { ...answer.headers, location: target.href } };
+}
+
+function pick(fields: Json, names: readonly string[]): Json {
+  return Object.fromEntries(names.filter((name) => fields[name] !== undefined).map((name) => [name, fields[name]]));
 }
 
 function read({ headers, body }: Answer): Json | undefined {

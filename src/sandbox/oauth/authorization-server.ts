@@ -65,7 +65,12 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     fault: "register",
     answer: async (call) => registrationAnswer(await plain(call), call.settings.clock.skew),
   },
-  "/introspect": { methods: POST, fault: "introspect", answer: answerIntrospection },
+  "/introspect": {
+    methods: POST,
+    fault: "introspect",
+    answer: async (call) =>
+      introspectionAnswer(await plain(call), call.server, formOf(call.roundTrip), call.settings.clock.skew),
+  },
   "/revoke": { methods: POST, option: "revocation", answer: plain },
   "/jwks": { methods: GET, fault: "jwks", answer: plain },
   "/end_session": { methods: GET, fault: "end_session", answer: browse },
@@ -82,8 +87,6 @@ export function authorizationPart(settings: AuthorizationSettings): Part {
   return {
     owns: (path) => path.startsWith("/pool_"),
     faulty: true,
-    unlogged: false,
-    latency: 0,
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
       const fault = endpointOf(settings, roundTrip.path)?.fault;
@@ -142,21 +145,10 @@ async function answerToken(call: Call): Promise<Answer> {
   return dueOf(due, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
 }
 
-async function answerIntrospection(call: Call): Promise<Answer> {
-  const { server, running, settings, roundTrip } = call;
-  return introspectionAnswer(await plain(call), {
-    issuer: server.issuer,
-    form: formOf(roundTrip),
-    skew: settings.clock.skew,
-    inspect: (token) => server.inspect(token),
-    hasGrant: (id) => running.store.hasGrant(id),
-  });
-}
-
 /** Answers a request of a browser. */
 async function browse({ settings, server, running, request }: Call): Promise<Answer> {
   const { oauth } = settings;
-  const answer = await autoConsent({ running, issuer: new URL(server.issuer), account: oauth.autoApprove }, request);
+  const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
   const response = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
   const isOwnPage =
     String(response.headers["content-type"]).startsWith("text/html") && !response.body.includes("<script");
@@ -164,11 +156,9 @@ async function browse({ settings, server, running, request }: Call): Promise<Ans
 }
 
 function answerInteraction({ running, roundTrip, request }: Call): Promise<Answer> {
-  return inProcessRequest(
-    (inner, response) => handleInteraction(running.provider, inner, response, formOf(roundTrip)),
-    {
-      ...request,
-      originalUrl: roundTrip.path,
-    },
-  );
+  const form = formOf(roundTrip);
+  return inProcessRequest((inner, response) => handleInteraction(running.provider, inner, response, form), {
+    ...request,
+    originalUrl: roundTrip.path,
+  });
 }

@@ -6,24 +6,19 @@ import type { Running } from "./pool-server.js";
 
 type Request = Omit<InnerRequest, "originalUrl">;
 
-/** What automatic consent needs. */
-export interface AutoConsentSettings {
-  running: Running;
-  /** The issuer: the base URL of the server. */
-  issuer: URL;
-  /** The account that is logged in automatically; `undefined` shows the pages to the user. */
-  account: string | undefined;
-}
-
 const MAX_STEPS = 8;
 
 /**
  * Answers a request of a browser and takes the steps that need no user: it posts forms that would submit themselves by
  * script, since the pages run no scripts, and with an account it completes the login and consent pages too. The browser
  * receives the last response.
+ *
+ * @param account the account that is logged in automatically; `undefined` shows the pages to the user
  */
 export async function autoConsent(
-  { running, issuer, account }: AutoConsentSettings,
+  running: Running,
+  issuer: URL,
+  account: string | undefined,
   request: Request,
 ): Promise<Answer> {
   // Automatic login starts without cookies each time: an earlier login must not matter.
@@ -50,11 +45,7 @@ export async function autoConsent(
   return { ...answer, headers: { ...headers, ...cookies.toSet } };
 }
 
-interface Step {
-  target: string;
-  method?: string;
-  body?: string;
-}
+type Step = Partial<Record<"method" | "body", string>> & { target: string };
 
 /** The form of a page that would submit itself, or, with automatic login, that only asks for confirmation. */
 function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefined {

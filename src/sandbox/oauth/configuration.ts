@@ -33,7 +33,7 @@ export interface ConfigurationSettings {
   errors: OidcErrors;
   /** The path that the server is mounted at. */
   path: string;
-  /** The resources of the tokens; the first is the default. */
+  /** The addresses of the MCP servers that the tokens are for; the first is the default. */
   resources: readonly [string, ...string[]];
 }
 
@@ -62,16 +62,14 @@ export function configurationOf(settings: ConfigurationSettings): object {
   };
 }
 
+/** The paths that differ from those of oidc-provider. */
 const ROUTES = {
   authorization: "/authorize",
-  token: "/token",
   registration: "/register",
   introspection: "/introspect",
   revocation: "/revoke",
-  jwks: "/jwks",
   end_session: "/end_session",
   device_authorization: "/device_authorization",
-  code_verification: "/device",
 } as const;
 
 function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings) {

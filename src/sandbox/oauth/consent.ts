@@ -54,7 +54,10 @@ export function loginPage(users: readonly User[], request: AccessRequest): strin
 export function consentPage(user: string, { clientName, redirectUri, resource, scopes }: AccessRequest): string {
   const rows = [
     row("It wants to use", resource === undefined ? "" : `<code>${safe(resource)}</code>`),
-    row("With the scopes", scopes.length === 0 ? "" : `<ul>${scopes.map(scopeItem).join("")}</ul>`),
+    row(
+      "With the scopes",
+      scopes.length === 0 ? "" : `<ul>${scopes.map((scope) => `<li><code>${safe(scope)}</code></li>`).join("")}</ul>`,
+    ),
     row("You will be sent to", redirectUri === undefined ? "" : `<code>${safe(hostOf(redirectUri))}</code>`),
   ];
   return page(
@@ -135,10 +138,6 @@ function pathOf(action: string): string {
 
 function row(term: string, description: string): string {
   return description === "" ? "" : `<div><dt>${term}</dt><dd>${description}</dd></div>`;
-}
-
-function scopeItem(scope: string): string {
-  return `<li><code>${safe(scope)}</code></li>`;
 }
 
 /** Untrusted text: control characters made visible, shortened, HTML escaped. */

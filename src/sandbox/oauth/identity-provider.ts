@@ -3,6 +3,7 @@ import { type Answer, json, type Part, Refusal } from "../http/round-trip.js";
 import { ID_JAG_TYP } from "./jwt-bearer.js";
 import { openJwt, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
+import type { PoolServers } from "./pool-servers.js";
 import { TOKEN_EXCHANGE } from "./token-exchange.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
@@ -11,36 +12,27 @@ const TOKEN_PATH = `${IDP_PATH}/token`;
 const MAX_BODY = 64 * 1024;
 const LIFE_S = 300;
 
-/** What the identity provider needs. */
-export interface IdentityProviderSettings {
-  machines: Machines;
-  /** Whether an issuer is an authorization server of the sandbox. */
-  isIssuer(issuer: string): boolean;
-}
-
 /**
  * The identity provider: one token endpoint, which exchanges an id token of its own for an identity assertion (ID-JAG)
  * for an authorization server of the sandbox (RFC 8693, identity assertion authorization grant).
  */
-export function identityProviderPart(settings: IdentityProviderSettings): Part {
+export function identityProviderPart(machines: Machines, servers: PoolServers): Part {
   return {
     owns: (path) => path === IDP_PATH || path.startsWith(`${IDP_PATH}/`),
     faulty: true,
-    unlogged: false,
-    latency: 0,
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
-      return { endpoint: undefined, operation: undefined };
+      return {};
     },
     handle({ path, method, request, body }) {
       if (path !== TOKEN_PATH) throw new Refusal(404, "not_found", "there is nothing at this path");
       if (method !== "POST") throw new Refusal(405, "invalid_action", "use POST", { allow: "POST" });
-      return issueIdJag(settings, new URLSearchParams(body?.toString("utf8")), request.headers.authorization);
+      return issueIdJag(machines, servers, new URLSearchParams(body?.toString("utf8")), request.headers.authorization);
     },
   };
 }
 
-function issueIdJag({ machines, isIssuer }: IdentityProviderSettings, form: URLSearchParams, header = ""): Answer {
+function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchParams, header = ""): Answer {
   if (!isClient(machines, form, header)) return oauthError("invalid_client", "unknown client", 401);
   if (form.get("grant_type") !== TOKEN_EXCHANGE)
     return oauthError("unsupported_grant_type", "only token exchange is supported");
@@ -51,7 +43,7 @@ function issueIdJag({ machines, isIssuer }: IdentityProviderSettings, form: URLS
   if (!isIdToken || Number(claims["exp"]) <= machines.now())
     return oauthError("invalid_grant", "the id token is expired, or not for this client");
   const [audience, resource] = [form.get("audience") ?? "", form.get("resource")];
-  if (!isIssuer(audience)) return oauthError("invalid_target", "the audience is not an issuer of this sandbox");
+  if (!servers.isIssuer(audience)) return oauthError("invalid_target", "the audience is not an issuer of this sandbox");
   const scope = form.get("scope");
   const assertion = {
     iss: machines.idp.issuer,

@@ -1,6 +1,6 @@
 import type { Issuer } from "../../resource-server/issuer.js";
 import type { PoolServer } from "./pool-server.js";
-import { bindingClaims } from "./verify.js";
+import { introspectionOf } from "./verify.js";
 
 /**
  * The authorization server of a pool as its MCP servers see it. They call it inside the process: no fault strikes these
@@ -16,18 +16,7 @@ export function innerIssuer(server: PoolServer): Issuer {
     },
     async introspect(token) {
       const facts = await server.inspect(token);
-      if (!facts) return { active: false };
-      return {
-        active: true,
-        iss: server.issuer,
-        sub: facts.subject,
-        client_id: facts.clientId,
-        aud: facts.audience,
-        exp: facts.expiresAt,
-        iat: facts.issuedAt,
-        scope: facts.scopes.join(" "),
-        ...bindingClaims(facts),
-      };
+      return facts ? introspectionOf(server.issuer, facts) : { active: false };
     },
   };
 }

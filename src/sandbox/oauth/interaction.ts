@@ -3,7 +3,7 @@ import { splitScope } from "../../oauth/token/scope.js";
 import { findUser, USERS } from "./accounts.js";
 import { STATIC_SCOPES } from "./configuration.js";
 import { consentPage, errorPage, loginPage, pageHeaders } from "./consent.js";
-import type { Interaction, InteractionResult, OidcParams, OidcProvider } from "./oidc.js";
+import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, paramOf } from "./oidc.js";
 
 /** The login and consent pages of an authorization request. */
 export async function handleInteraction(
@@ -30,7 +30,7 @@ export async function handleInteraction(
 export async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
   const { params, grantId } = interaction;
   const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId);
-  const grant = existing ?? new provider.Grant({ accountId, clientId: text(params, "client_id") ?? "" });
+  const grant = existing ?? new provider.Grant({ accountId, clientId: paramOf(params, "client_id") ?? "" });
   const scopes = scopesOf(params);
   const isStatic = (scope: string) => (STATIC_SCOPES as readonly string[]).includes(scope);
   const [statics, others] = [scopes.filter(isStatic), scopes.filter((scope) => !isStatic(scope))];
@@ -43,9 +43,9 @@ async function pageOf(
   provider: OidcProvider,
   { params, prompt, session }: Interaction,
 ): Promise<[string, string | undefined]> {
-  const clientId = text(params, "client_id") ?? "";
+  const clientId = paramOf(params, "client_id") ?? "";
   const client = await provider.Client.find(clientId);
-  const redirectUri = text(params, "redirect_uri");
+  const redirectUri = paramOf(params, "redirect_uri");
   const request = {
     clientName: client?.clientName ?? clientId,
     redirectUri,
@@ -80,14 +80,9 @@ function show(response: ServerResponse, status: number, page: string, redirectUr
 }
 
 function scopesOf(params: OidcParams): string[] {
-  return splitScope(text(params, "scope"));
+  return splitScope(paramOf(params, "scope"));
 }
 
 function resourcesOf({ resource }: OidcParams): string[] {
   return resource === undefined ? [] : [resource].flat();
-}
-
-function text(params: OidcParams, name: string): string | undefined {
-  const value = params[name];
-  return typeof value === "string" ? value : undefined;
 }

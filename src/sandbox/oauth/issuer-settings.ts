@@ -51,44 +51,35 @@ export interface OAuthOptions {
 }
 
 /** {@link OAuthOptions}, validated and with defaults. */
-export interface OAuthSettings {
+export interface OAuthSettings
+  extends Required<Omit<OAuthOptions, "autoApprove" | "scopesSupported" | "exchangeAudiences">> {
   /** The account that is logged in at once. */
   autoApprove: string | undefined;
-  iss: boolean;
-  deviceFlow: boolean;
-  revocation: boolean;
-  opaque: boolean;
-  accessTokenTtl: number;
-  refreshTokenTtl: number;
-  refreshReuseGrace: number;
-  requireOfflineAccess: boolean;
   scopesSupported: readonly string[] | undefined;
-  machineGrants: boolean;
   exchangeAudiences: readonly string[] | undefined;
-  dpop: "off" | "supported" | "required";
-  dpopNonces: boolean;
 }
 
 const MAX_SECONDS = 315_360_000;
 
 /** Validates the options and applies the defaults. @throws AgentAuthError `usage` */
 export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
-  const { iss, deviceFlow, revocation, opaque, requireOfflineAccess, machineGrants, exchangeAudiences } = options;
+  const { iss = false, deviceFlow = false, revocation = false, opaque = false, dpopNonces = false } = options;
+  const { requireOfflineAccess = false, machineGrants = false, exchangeAudiences } = options;
   return {
     autoApprove: readAccount(options.autoApprove),
-    iss: iss ?? false,
-    deviceFlow: deviceFlow ?? false,
-    revocation: revocation ?? false,
-    opaque: opaque ?? false,
+    iss,
+    deviceFlow,
+    revocation,
+    opaque,
     accessTokenTtl: seconds("accessTokenTtl", options.accessTokenTtl, 3600, 1),
     refreshTokenTtl: seconds("refreshTokenTtl", options.refreshTokenTtl, 2_592_000, 1),
     refreshReuseGrace: seconds("refreshReuseGrace", options.refreshReuseGrace, 0, 0),
-    requireOfflineAccess: requireOfflineAccess ?? false,
+    requireOfflineAccess,
     scopesSupported: readScopes(options.scopesSupported),
-    machineGrants: machineGrants ?? false,
+    machineGrants,
     exchangeAudiences: exchangeAudiences && [...exchangeAudiences],
     dpop: readDpop(options),
-    dpopNonces: options.dpopNonces ?? false,
+    dpopNonces,
   };
 }
 
@@ -112,12 +103,25 @@ function readScopes(value: readonly string[] | undefined): readonly string[] | u
 }
 
 function seconds(name: string, value: number | undefined, preset: number, min: number): number {
-  if (value === undefined) return preset;
-  if (Number.isInteger(value) && value >= min && value <= MAX_SECONDS) return value;
-  throw wrong(name, value, `whole seconds from ${min} to ${MAX_SECONDS}`);
+  return integer(name, value, preset, min, MAX_SECONDS, "whole seconds");
 }
 
-function wrong(name: string, value: unknown, expected: string): AgentAuthError {
+/** A whole number in a range, or its default. @throws AgentAuthError `usage` */
+export function integer(
+  name: string,
+  value: number | undefined,
+  preset: number,
+  min: number,
+  max: number,
+  kind = "an integer",
+): number {
+  if (value === undefined) return preset;
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw wrong(name, value, `${kind} from ${min} to ${max}`);
+}
+
+/** The error for an invalid option. */
+export function wrong(name: string, value: unknown, expected: string): AgentAuthError {
   const message = `sandbox: ${name} must be ${expected}, ${quote(String(value))} is not`;
   return new AgentAuthError("usage", message, { class: "usage", hint: `give ${name} as ${expected}` });
 }

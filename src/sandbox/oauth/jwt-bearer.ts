@@ -1,7 +1,14 @@
 import { splitScope } from "../../oauth/token/scope.js";
 import { openJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
-import type { OidcContext, OidcErrors, OidcProofs, OidcProvider, ResourceServerInfo } from "./oidc.js";
+import {
+  type OidcContext,
+  type OidcErrors,
+  type OidcProofs,
+  type OidcProvider,
+  paramOf,
+  type ResourceServerInfo,
+} from "./oidc.js";
 
 /** RFC 7523, section 2.1. */
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -50,25 +57,18 @@ export function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings
 }
 
 function readResource(ctx: OidcContext, { resources, errors }: JwtBearerSettings): string {
-  const resource = text(ctx, "resource") ?? resources[0];
+  const resource = paramOf(ctx.oidc.params, "resource") ?? resources[0];
   if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is not one of this server");
   return resource;
 }
 
-/** The subject of a valid assertion. */
-interface AssertionSubject {
-  accountId: string;
-  /** The scopes that the assertion allows; `undefined` is no limit. */
-  allowed?: string;
-}
-
-/** Validates the assertion by the rules of RFC 7523 section 3. */
+/** Validates the assertion by the rules of RFC 7523 section 3; without `allowed` it allows every scope. */
 function readAssertion(
   ctx: OidcContext,
   resource: string,
   { errors, machines, issuer }: JwtBearerSettings,
-): AssertionSubject {
-  const assertion = text(ctx, "assertion");
+): { accountId: string; allowed?: string } {
+  const assertion = paramOf(ctx.oidc.params, "assertion");
   if (assertion === undefined) throw new errors.InvalidRequest("assertion is required");
   const refuse = (why: string) => new errors.InvalidGrant(why);
   const ofPlatform = openJwt(assertion, machines.key("platform"));
@@ -90,14 +90,9 @@ function readAssertion(
 }
 
 function readScope(ctx: OidcContext, allowed: string | undefined, errors: OidcErrors): string {
-  const requested = text(ctx, "scope") ?? "";
+  const requested = paramOf(ctx.oidc.params, "scope") ?? "";
   if (allowed === undefined) return requested;
   const extra = splitScope(requested).filter((scope) => !splitScope(allowed).includes(scope));
   if (extra.length > 0) throw new errors.InvalidScope("the ID-JAG does not allow this scope", extra.join(" "));
   return requested === "" ? allowed : requested;
-}
-
-function text(ctx: OidcContext, name: string): string | undefined {
-  const value = ctx.oidc.params[name];
-  return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -32,7 +32,6 @@ export class LoginDevices {
 
   /** Records a login: inserts a device, or updates `last_seen` of the one that there is. */
   recordLogin(client: OidcClient, accountId: string, userAgent: string): void {
-    const key = keyOf(client.clientId, accountId);
     if (this.isActive(client.clientId, accountId) && this.recordUse(client.clientId, accountId, userAgent)) return;
     const title = client.clientName ?? client.clientId;
     const details = this.#interaction(userAgent);
@@ -50,7 +49,7 @@ export class LoginDevices {
       status: "active",
       title,
     });
-    this.#devices.set(key, device.id);
+    this.#devices.set(keyOf(client.clientId, accountId), device.id);
     if (this.#devices.size > MAX_KNOWN)
       for (const oldest of this.#devices.keys()) return void this.#devices.delete(oldest);
   }

@@ -50,21 +50,23 @@ export interface OidcClient {
 /** Parameters of a request; a repeated parameter is a list. */
 export type OidcParams = Record<string, string | string[] | undefined>;
 
+/** A parameter; `undefined` where it is empty or repeated. */
+export function paramOf(params: OidcParams, name: string): string | undefined {
+  const value = params[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
 /** One request inside the authorization server. */
 export interface OidcContext {
   req: IncomingMessage;
-  status: number;
   type: string;
   body: unknown;
   oidc: {
     route: string;
     params: OidcParams;
     client: OidcClient;
-    provider: OidcProvider;
     entities: {
       Grant?: Grant;
-      AccessToken?: AccessToken;
-      RefreshToken?: { accountId: string };
       Account?: { accountId: string };
     };
     entity(name: string, value: object): void;
@@ -82,9 +84,6 @@ export interface ResourceServerInfo {
 
 /** What a user allowed a client to do. */
 export interface Grant {
-  accountId: string;
-  clientId: string;
-  isExpired: boolean;
   addOIDCScope(scope: string): void;
   addResourceScope(resource: string, scope: string): void;
   getResourceScope(resource: string): string;
@@ -130,7 +129,6 @@ export type ClientToken = Omit<AccessToken, "accountId" | "grantId">;
 
 /** A user at the login and consent pages. */
 export interface Interaction {
-  uid: string;
   /** Unix seconds by the machine's clock. */
   exp: number;
   returnTo: string;

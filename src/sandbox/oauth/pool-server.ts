@@ -1,15 +1,11 @@
-import type { IncomingMessage } from "node:http";
 import { splitScope } from "../../oauth/token/scope.js";
-import type { Clock } from "../clock.js";
 import type { SandboxData } from "../data/data.js";
 import type { Answer } from "../http/round-trip.js";
-import { configurationOf, describeResource } from "./configuration.js";
+import { type ConfigurationSettings, configurationOf, describeResource } from "./configuration.js";
 import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
-import type { OAuthSettings } from "./issuer-settings.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
 import { LoginDevices } from "./logins.js";
-import type { Machines } from "./machine.js";
 import {
   type AccessToken,
   type ClientToken,
@@ -24,16 +20,10 @@ import { addTokenExchange } from "./token-exchange.js";
 import { readJwt, type TokenFacts } from "./verify.js";
 
 /** What the authorization server of a pool needs. */
-export interface PoolServerSettings {
+export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" | "clock" | "machines" | "resources"> {
   origin: string;
   poolId: string;
-  /** The addresses of the MCP servers that it protects. */
-  resources: readonly [string, ...string[]];
-  oauth: OAuthSettings;
-  clock: Clock;
   data: SandboxData;
-  /** The machine clients; `undefined` without the option `machineGrants`. */
-  machines: Machines | undefined;
 }
 
 /** The started authorization server. */
@@ -76,22 +66,16 @@ export class PoolServer {
   /** The facts of an access token of this server; `undefined` for any other token and an expired one. */
   async inspect(token: string): Promise<TokenFacts | undefined> {
     const { clock } = this.#settings;
-    const facts = readJwt(token, { issuer: this.issuer, key: this.#key, now: clock.now() / 1000 });
-    if (facts) return { ...facts, ...this.#grantOf(facts.id) };
+    const facts = readJwt(token, this.issuer, this.#key, clock.now() / 1000);
+    const grantId = this.#grants.get(facts?.id ?? "");
+    if (facts) return { ...facts, ...(grantId !== undefined && { grantId }) };
     const { provider } = await this.run();
-    const found = await provider.AccessToken.find(token);
-    if (found) return found.isValid ? opaqueFacts(found, clock.skew) : undefined;
-    const own = await provider.ClientCredentials.find(token);
-    return own?.isValid ? opaqueFacts({ ...fieldsOf(own), accountId: own.clientId }, clock.skew) : undefined;
-  }
-
-  #grantOf(tokenId = ""): { grantId?: string } {
-    const grantId = this.#grants.get(tokenId);
-    return grantId === undefined ? {} : { grantId };
+    const found = (await provider.AccessToken.find(token)) ?? (await provider.ClientCredentials.find(token));
+    return found?.isValid ? opaqueFacts(found, clock.skew) : undefined;
   }
 
   async #start(): Promise<Running> {
-    const { oauth, clock, resources, machines } = this.#settings;
+    const { oauth, clock } = this.#settings;
     const { Provider, errors, proofs } = await loadOidc();
     const store = new OAuthStore({
       clock,
@@ -101,14 +85,11 @@ export class PoolServer {
     const provider = new Provider(
       this.issuer,
       configurationOf({
-        oauth,
-        clock,
-        resources,
+        ...this.#settings,
         store,
         errors,
         path: this.path,
         key: this.#key,
-        machines,
         loginDevices: this.#loginDevices,
       }),
     );
@@ -153,41 +134,25 @@ export class PoolServer {
   #recordLogin({ req, oidc }: OidcContext): void {
     const accountId = oidc.entities.Account?.accountId;
     if (accountId === undefined) return;
-    const agent = userAgentOf(req);
+    const agent = req.headers["user-agent"] ?? "unknown";
     if (oidc.params["grant_type"] === "refresh_token")
       this.#loginDevices.recordUse(oidc.client.clientId, accountId, agent);
     else this.#loginDevices.recordLogin(oidc.client, accountId, agent);
   }
 }
 
-function userAgentOf(request: IncomingMessage): string {
-  return request.headers["user-agent"] ?? "unknown";
-}
-
-type Fields = Pick<AccessToken, "accountId" | "clientId" | "scope" | "aud" | "exp" | "jti" | "expiration" | "jkt"> &
-  Partial<Pick<AccessToken, "grantId">>;
-
-/** Copies the fields, of which some are getters. */
-function fieldsOf({ clientId, scope, aud, exp, jti, expiration, jkt }: ClientToken): Omit<Fields, "accountId"> {
-  const optional = Object.entries({ scope, aud, jkt }).filter(([, value]) => value !== undefined);
-  return { clientId, exp, jti, expiration, ...Object.fromEntries(optional) };
-}
-
-function opaqueFacts(token: Fields, skew: number): TokenFacts {
-  const { accountId, clientId, scope, aud = "", exp, grantId, jti, jkt } = token;
+function opaqueFacts(token: ClientToken & Partial<AccessToken>, skew: number): TokenFacts {
+  const { clientId, accountId = clientId, scope, aud = "", exp, grantId, jti, jkt } = token;
   const expiresAt = exp + skew;
-  const issuedAt = expiresAt - token.expiration;
-  const grant = grantId === undefined ? {} : { grantId };
-  const binding = jkt === undefined ? {} : { boundTo: jkt };
   return {
     subject: accountId,
     clientId,
     scopes: splitScope(scope),
     audience: aud,
-    issuedAt,
+    issuedAt: expiresAt - token.expiration,
     expiresAt,
     id: jti,
-    ...grant,
-    ...binding,
+    ...(grantId !== undefined && { grantId }),
+    ...(jkt !== undefined && { boundTo: jkt }),
   };
 }

@@ -1,18 +1,7 @@
-import type { Clock } from "../clock.js";
-import type { SandboxData } from "../data/data.js";
-import type { OAuthSettings } from "./issuer-settings.js";
-import type { Machines } from "./machine.js";
-import { PoolServer } from "./pool-server.js";
+import { PoolServer, type PoolServerSettings } from "./pool-server.js";
 
 /** What the authorization servers need. */
-export interface PoolServersSettings {
-  origin: string;
-  oauth: OAuthSettings;
-  clock: Clock;
-  data: SandboxData;
-  /** The machine clients; `undefined` without the option `machineGrants`. */
-  machines: Machines | undefined;
-}
+export type PoolServersSettings = Omit<PoolServerSettings, "poolId" | "resources">;
 
 /** The path of the first pool's MCP server. */
 export const MCP_PATH = "/mcp";
@@ -38,6 +27,13 @@ export class PoolServers {
       resources: poolId === data.first.pool ? [origin + MCP_PATH, own] : [own],
     });
     this.#servers.set(poolId, server);
+    return server;
+  }
+
+  /** Like {@link find}. @throws TypeError where there is no such pool */
+  get(poolId: string): PoolServer {
+    const server = this.find(poolId);
+    if (!server) throw new TypeError(`the sandbox has no pool ${poolId}`);
     return server;
   }
 

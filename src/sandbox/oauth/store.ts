@@ -10,17 +10,6 @@ interface Entry {
   consumedAt?: number;
 }
 
-/** The storage of oidc-provider for one kind of object. */
-export interface Adapter {
-  upsert(id: string, payload: Payload): Promise<void>;
-  find(id: string | undefined): Promise<Payload | undefined>;
-  findByUid(uid: string): Promise<Payload | undefined>;
-  findByUserCode(code: string): Promise<Payload | undefined>;
-  consume(id: string): Promise<void>;
-  destroy(id: string): Promise<void>;
-  revokeByGrantId(grantId: string): Promise<void>;
-}
-
 /** What a store needs. */
 export interface StoreSettings {
   clock: Clock;
@@ -49,30 +38,30 @@ export class OAuthStore {
     this.#settings = settings;
   }
 
-  /** The adapter for a kind of object. */
-  adapter(kind: string): Adapter {
+  /** The storage of oidc-provider for a kind of object. */
+  adapter(kind: string) {
     const entries = this.#entries(kind);
     const findBy = async (field: string, value: string) => {
       for (const entry of entries.values()) if (entry.payload[field] === value) return this.#read(kind, entry);
       return undefined;
     };
     return {
-      upsert: async (id, payload) => {
+      upsert: async (id: string, payload: Payload) => {
         const consumedAt = entries.get(id)?.consumedAt;
         entries.delete(id);
         const { skew } = this.#settings.clock;
         entries.set(id, { payload: structuredClone(payload), skew, ...(consumedAt !== undefined && { consumedAt }) });
         if (entries.size > MAX_ENTRIES) for (const oldest of entries.keys()) return void entries.delete(oldest);
       },
-      find: async (id) => {
+      find: async (id: string | undefined) => {
         const entry = id === undefined ? undefined : entries.get(id);
         return entry && this.#read(kind, entry);
       },
-      findByUid: (uid) => findBy("uid", uid),
-      findByUserCode: (code) => findBy("userCode", code),
-      consume: async (id) => this.#consume(kind, entries.get(id)),
-      destroy: async (id) => void entries.delete(id),
-      revokeByGrantId: async (grantId) => this.#revoke(entries, grantId),
+      findByUid: (uid: string) => findBy("uid", uid),
+      findByUserCode: (code: string) => findBy("userCode", code),
+      consume: async (id: string) => this.#consume(kind, entries.get(id)),
+      destroy: async (id: string) => void entries.delete(id),
+      revokeByGrantId: async (grantId: string) => this.#revoke(entries, grantId),
     };
   }
 

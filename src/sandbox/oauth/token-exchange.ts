@@ -1,4 +1,11 @@
-import type { OidcContext, OidcErrors, OidcProofs, OidcProvider, ResourceServerInfo } from "./oidc.js";
+import {
+  type OidcContext,
+  type OidcErrors,
+  type OidcProofs,
+  type OidcProvider,
+  paramOf,
+  type ResourceServerInfo,
+} from "./oidc.js";
 import { isMachine, type TokenFacts } from "./verify.js";
 
 /** RFC 8693, section 2.1. */
@@ -32,7 +39,7 @@ export function addTokenExchange(provider: OidcProvider, settings: ExchangeSetti
       const proof = await proofs.read(provider, ctx);
       const subject = await readSubject(ctx, settings);
       const audience = readAudience(ctx, settings);
-      const scope = narrow(subject.scopes, text(ctx, "scope"), errors);
+      const scope = narrow(subject.scopes, paramOf(ctx.oidc.params, "scope"), errors);
       const { client } = ctx.oidc;
       const { grantId, subject: accountId } = subject;
       const token =
@@ -56,12 +63,12 @@ export function addTokenExchange(provider: OidcProvider, settings: ExchangeSetti
 }
 
 async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: ExchangeSettings) {
-  const token = text(ctx, "subject_token");
+  const token = paramOf(ctx.oidc.params, "subject_token");
   if (token === undefined) throw new errors.InvalidRequest("subject_token is required");
-  if (!SUBJECT_TYPES.includes(text(ctx, "subject_token_type"))) {
+  if (!SUBJECT_TYPES.includes(paramOf(ctx.oidc.params, "subject_token_type"))) {
     throw new errors.InvalidRequest(`subject_token_type must be ${ACCESS_TOKEN_TYPE}`);
   }
-  const requested = text(ctx, "requested_token_type");
+  const requested = paramOf(ctx.oidc.params, "requested_token_type");
   if (requested !== undefined && requested !== ACCESS_TOKEN_TYPE) {
     throw new errors.InvalidRequest(`requested_token_type must be ${ACCESS_TOKEN_TYPE}`);
   }
@@ -74,7 +81,7 @@ async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: Exch
 }
 
 function readAudience(ctx: OidcContext, { errors, audiences }: ExchangeSettings): string {
-  const [audience, resource] = [text(ctx, "audience"), text(ctx, "resource")];
+  const [audience, resource] = [paramOf(ctx.oidc.params, "audience"), paramOf(ctx.oidc.params, "resource")];
   if (audience !== undefined && resource !== undefined && audience !== resource) {
     throw new errors.InvalidTarget("audience and resource must name the same target");
   }
@@ -92,9 +99,4 @@ function narrow(granted: readonly string[], requested: string | undefined, error
   const extra = requested.split(" ").filter((scope) => !granted.includes(scope));
   if (extra.length > 0) throw new errors.InvalidScope("the subject token does not have this scope", extra.join(" "));
   return requested;
-}
-
-function text(ctx: OidcContext, name: string): string | undefined {
-  const value = ctx.oidc.params[name];
-  return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -18,9 +18,20 @@ export interface TokenFacts {
   boundTo?: string;
 }
 
-/** The claims of an introspection about the binding of a token (RFC 9449 section 6.2). */
-export function bindingClaims({ boundTo }: Pick<TokenFacts, "boundTo">): Record<string, unknown> {
-  return boundTo === undefined ? { token_type: "Bearer" } : { token_type: "DPoP", cnf: { jkt: boundTo } };
+/** The introspection of a valid token (RFC 7662), with its binding (RFC 9449 section 6.2). */
+export function introspectionOf(issuer: string, { scopes, boundTo, ...facts }: TokenFacts): Record<string, unknown> {
+  return {
+    active: true,
+    iss: issuer,
+    sub: facts.subject,
+    client_id: facts.clientId,
+    aud: facts.audience,
+    exp: facts.expiresAt,
+    iat: facts.issuedAt,
+    jti: facts.id,
+    ...(scopes.length > 0 && { scope: scopes.join(" ") }),
+    ...(boundTo === undefined ? { token_type: "Bearer" } : { token_type: "DPoP", cnf: { jkt: boundTo } }),
+  };
 }
 
 /** Whether a token is a client's own, without the grant of a user. */
@@ -28,16 +39,12 @@ export function isMachine({ subject, clientId }: TokenFacts): boolean {
   return subject === clientId;
 }
 
-/** What a token must match. */
-export interface JwtRules {
-  issuer: string;
-  key: SigningKey;
-  /** Unix seconds. */
-  now: number;
-}
-
-/** The facts of a JWT access token (RFC 9068); `undefined` where it is not of this issuer, or expired. */
-export function readJwt(token: string, { issuer, key, now }: JwtRules): TokenFacts | undefined {
+/**
+ * The facts of a JWT access token (RFC 9068); `undefined` where it is not of this issuer, or expired.
+ *
+ * @param now Unix seconds
+ */
+export function readJwt(token: string, issuer: string, key: SigningKey, now: number): TokenFacts | undefined {
   const { header, claims } = openJwt(token, key) ?? {};
   const { iss, sub, aud, exp, iat, jti, client_id, scope, cnf } = claims ?? {};
   const boundTo = (cnf as { jkt?: unknown } | undefined)?.jkt;

@@ -90,7 +90,7 @@ describe("the command that signs in, after a command with flags", () => {
       `log in to be asked again: ${LOGIN} --client-id abc`,
     );
     expect(hintAfter(["--profile", "work"], login({ option: "clientId" }))).toBe(
-      `name one with --client-id, or sign in first: ${LOGIN} --profile work`,
+      `name one with --client-id, or log in first: ${LOGIN} --profile work`,
     );
   });
 

@@ -122,7 +122,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   idToken: [
     {
       hint: "log in again, and give its new id token",
-      expected: "sign in again, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
+      expected: "log in again, and give its new id token in AGENTAUTH_ID_TOKEN or --id-token-file",
     },
   ],
   idpTokenEndpoint: [{ code: "usage", expected: "--idp-token-endpoint <url>" }],

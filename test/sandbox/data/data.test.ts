@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { CLIENTS } from "../../../src/sandbox/data/clients.js";
 import { SandboxData } from "../../../src/sandbox/data/data.js";
 import { PLACES } from "../../../src/sandbox/data/places.js";
-import { DEVICE_FIELDS } from "../../../src/sandbox/data/pool-devices.js";
 import { mix } from "../../../src/sandbox/data/random.js";
+import { DEVICE_FIELDS } from "../../../src/sandbox/data/sorted-list.js";
 import type { Device, Direction } from "../../../src/sandbox/wire-types.js";
 import { fc } from "../../helpers/properties.js";
 

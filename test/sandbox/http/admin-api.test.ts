@@ -1,28 +1,21 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Sandbox, startSandbox } from "../../../src/sandbox/index.js";
-import { ask, devicesUrl, failureOf } from "../support.js";
+import { describe, expect } from "vitest";
+import type { Sandbox } from "../../../src/sandbox/index.js";
+import { ask, it as base, devicesUrl, failureOf } from "../support.js";
 
-let sandbox: Sandbox;
-beforeEach(async () => {
-  sandbox = await startSandbox({ devices: 20 });
+const controlOf =
+  ({ origin, controlToken }: Sandbox) =>
+  (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${origin}/_sandbox${path}`, {
+      method,
+      headers: { authorization: `Bearer ${controlToken}`, "content-type": "application/json", ...headers },
+      ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+const it = base.extend({ options: { devices: 20 } }).extend<{ control: ReturnType<typeof controlOf> }>({
+  control: async ({ sandbox }, use) => use(controlOf(sandbox)),
 });
-afterEach(() => sandbox.close());
-
-function control(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return fetch(`${sandbox.origin}/_sandbox${path}`, {
-    method,
-    headers: { authorization: `Bearer ${sandbox.controlToken}`, "content-type": "application/json", ...headers },
-    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
-  });
-}
 
 describe("control endpoints", () => {
-  it("add, list and clear faults", async () => {
+  it("add, list and clear faults", async ({ sandbox, control }) => {
     const added = await control("POST", "/faults", { kind: "status", status: 503 });
     expect(added.status).toBe(201);
     expect((await control("POST", "/faults", [{ kind: "html" }, { kind: "extra-fields" }])).status).toBe(201);
@@ -36,7 +29,7 @@ describe("control endpoints", () => {
     expect((await ask(sandbox, devicesUrl(sandbox))).status).toBe(200);
   });
 
-  it("list the requests", async () => {
+  it("list the requests", async ({ sandbox, control }) => {
     await ask(sandbox, devicesUrl(sandbox, { offset: 7 }));
     const body = await (await control("GET", "/requests")).json();
     expect(body).toMatchObject({
@@ -46,7 +39,7 @@ describe("control endpoints", () => {
     expect(sandbox.requests.total).toBe(1);
   });
 
-  it("shut the sandbox down, after the answer", async () => {
+  it("shut the sandbox down, after the answer", async ({ sandbox, control }) => {
     const response = await control("POST", "/shutdown");
     expect(response.status).toBe(202);
     expect(await response.json()).toEqual({ status: "success" });
@@ -54,21 +47,24 @@ describe("control endpoints", () => {
     await expect(fetch(`${sandbox.origin}/health`)).rejects.toThrow();
   });
 
-  it.each(["/faults", "/requests", "/shutdown", "/nothing"])("want the control token at %s", async (path) => {
-    const method = path === "/shutdown" ? "POST" : "GET";
-    const none = await fetch(`${sandbox.origin}/_sandbox${path}`, { method });
-    expect(await failureOf(none)).toEqual([401, "not_authenticated"]);
-    const api = await control(method, path, undefined, { authorization: `Bearer ${sandbox.apiToken}` });
-    expect(await failureOf(api)).toEqual([401, "bad_authtoken"]);
-    expect((await fetch(`${sandbox.origin}/health`)).status).toBe(200);
-  });
+  it.for(["/faults", "/requests", "/shutdown", "/nothing"])(
+    "want the control token at %s",
+    async (path, { sandbox, control }) => {
+      const method = path === "/shutdown" ? "POST" : "GET";
+      const none = await fetch(`${sandbox.origin}/_sandbox${path}`, { method });
+      expect(await failureOf(none)).toEqual([401, "not_authenticated"]);
+      const api = await control(method, path, undefined, { authorization: `Bearer ${sandbox.apiToken}` });
+      expect(await failureOf(api)).toEqual([401, "bad_authtoken"]);
+      expect((await fetch(`${sandbox.origin}/health`)).status).toBe(200);
+    },
+  );
 
-  it("are not the API token's key to the management interface either", async () => {
+  it("are not the API token's key to the management interface either", async ({ sandbox }) => {
     const headers = { authorization: `Bearer ${sandbox.controlToken}` };
     expect(await failureOf(await fetch(devicesUrl(sandbox), { headers }))).toEqual([401, "bad_authtoken"]);
   });
 
-  it("refuse what a web page could send", async () => {
+  it("refuse what a web page could send", async ({ sandbox, control }) => {
     const origin = await control("POST", "/faults", { kind: "html" }, { origin: "https://evil.example" });
     expect(origin.status).toBe(403);
     const form = await control("POST", "/faults", '{"kind":"html"}', { "content-type": "text/plain" });
@@ -76,7 +72,7 @@ describe("control endpoints", () => {
     expect(sandbox.faults.list()).toEqual([]);
   });
 
-  it("refuse bodies that are too large, no JSON or no fault", async () => {
+  it("refuse bodies that are too large, no JSON or no fault", async ({ sandbox, control }) => {
     expect((await control("POST", "/faults", `"${"x".repeat(64 * 1024)}"`)).status).toBe(413);
     expect((await control("POST", "/faults", "{")).status).toBe(400);
     const wrong = await control("POST", "/faults", { kind: "page-size", size: 0 });
@@ -85,7 +81,7 @@ describe("control endpoints", () => {
     expect(sandbox.faults.list()).toEqual([]);
   });
 
-  it("say which methods and paths there are", async () => {
+  it("say which methods and paths there are", async ({ control }) => {
     const response = await control("PUT", "/faults");
     expect(response.headers.get("allow")).toBe("GET, POST, DELETE");
     expect(await failureOf(response)).toEqual([405, "invalid_action"]);

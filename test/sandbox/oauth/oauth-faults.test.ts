@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Fault, type FaultEndpoint, parseFault, type Sandbox, startSandbox } from "../../../src/sandbox/index.js";
+import { describe, expect } from "vitest";
+import { type Fault, type FaultEndpoint, parseFault, type Sandbox } from "../../../src/sandbox/index.js";
+import { it as base } from "../support.js";
 import {
   begin,
   callTool,
@@ -13,17 +14,12 @@ import {
   signIn,
 } from "./support.js";
 
-let sandbox: Sandbox;
-beforeEach(async () => {
-  sandbox = await startSandbox({ devices: 5, autoApprove: true });
-});
-afterEach(() => sandbox.close());
-
+const it = base.extend({ options: { devices: 5, autoApprove: true } });
 const reset = { cause: { code: "ECONNRESET" } };
 
 /** A request to each endpoint. */
 const requests: Readonly<
-  Record<Exclude<FaultEndpoint, "device_authorization">, (session: SignedIn) => Promise<Response>>
+  Record<Exclude<FaultEndpoint, "device_authorization">, (session: SignedIn, sandbox: Sandbox) => Promise<Response>>
 > = {
   metadata: ({ as }) => fetch(`${as.issuer}/.well-known/oauth-authorization-server`),
   authorize: async ({ as, client }) => fetch((await begin(as, client)).url, { redirect: "manual" }),
@@ -32,33 +28,33 @@ const requests: Readonly<
   introspect: (session) => post(session, session.as.introspection_endpoint, { token: "x" }),
   jwks: ({ as }) => fetch(as.jwks_uri ?? ""),
   end_session: ({ as }) => fetch(as.end_session_endpoint ?? ""),
-  prm: () => fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`),
-  mcp: ({ tokens }) => rpc(sandbox.mcpUrl, tokens.access_token, "tools/list"),
+  prm: (_session, sandbox) => fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`),
+  mcp: ({ tokens }, sandbox) => rpc(sandbox.mcpUrl, tokens.access_token, "tools/list"),
 };
 
 describe.each(Object.entries(requests))("at %s", (path, ask) => {
-  it("a status, and no answer at all", async () => {
+  it("a status, and no answer at all", async ({ sandbox }) => {
     const session = await signIn(sandbox);
     sandbox.faults.add([
       { kind: "status", status: 503, path },
       { kind: "reset-before", path },
     ]);
     for (const [other, asked] of Object.entries(requests)) {
-      if (other !== path && other !== "token") expect((await asked(session)).status).not.toBe(503);
+      if (other !== path && other !== "token") expect((await asked(session, sandbox)).status).not.toBe(503);
     }
-    expect((await ask(session)).status).toBe(503);
-    await expect(ask(session)).rejects.toMatchObject(reset);
-    expect((await ask(session)).status).not.toBe(503);
+    expect((await ask(session, sandbox)).status).toBe(503);
+    await expect(ask(session, sandbox)).rejects.toMatchObject(reset);
+    expect((await ask(session, sandbox)).status).not.toBe(503);
     expect(sandbox.faults.list().map(({ fired }) => fired)).toEqual([1, 1]);
   });
 
-  it("half an answer, a lost one, a late one", async () => {
+  it("half an answer, a lost one, a late one", async ({ sandbox }) => {
     const session = await signIn(sandbox);
     sandbox.faults.add({ kind: "reset-after", path });
-    await expect(ask(session)).rejects.toMatchObject(reset);
+    await expect(ask(session, sandbox)).rejects.toMatchObject(reset);
     if (path === "token") return;
     sandbox.faults.add({ kind: "slow-headers", ms: 3_600_000, path });
-    const late = ask(session).catch(() => "closed");
+    const late = ask(session, sandbox).catch(() => "closed");
     const first = await Promise.race([late, fetch(`${sandbox.origin}/health`)]);
     expect(first).toMatchObject({ url: `${sandbox.origin}/health` });
     await sandbox.close();
@@ -67,11 +63,11 @@ describe.each(Object.entries(requests))("at %s", (path, ask) => {
 });
 
 describe("at the token endpoint", () => {
-  it.each<Fault>([
+  it.for<Fault>([
     { kind: "reset-after", path: "token" },
     { kind: "reset-mid-body", path: "token" },
     { kind: "truncated-json", path: "token" },
-  ])("%j: the token was rotated, and the answer is lost", async (fault) => {
+  ])("%j: the token was rotated, and the answer is lost", async (fault, { sandbox }) => {
     const session = await signIn(sandbox);
     sandbox.faults.add(fault);
     await expect(refreshed(session)).rejects.toThrow();
@@ -82,18 +78,18 @@ describe("at the token endpoint", () => {
     ]);
   });
 
-  it.each<Fault>([
+  it.for<Fault>([
     { kind: "reset-before", path: "token" },
     { kind: "status", status: 503, path: "token" },
     { kind: "html", path: "token" },
-  ])("%j: nothing was done, and the token is still good", async (fault) => {
+  ])("%j: nothing was done, and the token is still good", async (fault, { sandbox }) => {
     const session = await signIn(sandbox);
     sandbox.faults.add(fault);
     await expect(refreshed(session)).rejects.toThrow();
     expect(await refreshed(session)).toMatchObject({ refresh_token: expect.any(String) });
   });
 
-  it("refuse-refresh: invalid_grant, for refreshes only", async () => {
+  it("refuse-refresh: invalid_grant, for refreshes only", async ({ sandbox }) => {
     sandbox.faults.add({ kind: "refuse-refresh" });
     const session = await signIn(sandbox);
     const refused = await refresh(session);
@@ -101,7 +97,7 @@ describe("at the token endpoint", () => {
     expect((await refresh(session)).status).toBe(200);
   });
 
-  it("omit-refresh-token: the answer has none, and the old one stays good", async () => {
+  it("omit-refresh-token: the answer has none, and the old one stays good", async ({ sandbox }) => {
     sandbox.faults.add({ kind: "omit-refresh-token" });
     const session = await signIn(sandbox);
     const first = await refreshed(session);
@@ -112,7 +108,7 @@ describe("at the token endpoint", () => {
 });
 
 describe("prune-clients", () => {
-  it("forgets every client at a token request", async () => {
+  it("forgets every client at a token request", async ({ sandbox }) => {
     const session = await signIn(sandbox);
     sandbox.faults.add({ kind: "prune-clients", path: "token" });
     const refused = await refresh(session);
@@ -121,7 +117,7 @@ describe("prune-clients", () => {
     expect((await signIn(sandbox)).tokens.access_token).toBeDefined();
   });
 
-  it("forgets them at an authorization request too, and not before", async () => {
+  it("forgets them at an authorization request too, and not before", async ({ sandbox }) => {
     sandbox.faults.add({ kind: "prune-clients" });
     const as = await discover(sandbox);
     const client = await register(as);
@@ -131,7 +127,7 @@ describe("prune-clients", () => {
 });
 
 describe("step-up", () => {
-  it("refuses tool calls until the token has the scope, and nothing else", async () => {
+  it("refuses tool calls until the token has the scope, and nothing else", async ({ sandbox }) => {
     sandbox.faults.add(parseFault("step-up=files:write"));
     const { tokens } = await signIn(sandbox);
     for (let i = 0; i < 3; i++) {
@@ -149,13 +145,13 @@ describe("step-up", () => {
   });
 });
 
-it("faults of lists leave the other endpoints alone", async () => {
+it("faults of lists leave the other endpoints alone", async ({ sandbox }) => {
   sandbox.faults.add([{ kind: "extra-fields" }, { kind: "empty-page" }]);
   await signIn(sandbox);
   expect(sandbox.faults.list().map(({ matched }) => matched)).toEqual([0, 0]);
 });
 
-it("refuses bodies that are too large", async () => {
+it("refuses bodies that are too large", async ({ sandbox }) => {
   const { as, tokens } = await signIn(sandbox);
   const body = "x".repeat(1024 * 1024 + 1);
   expect((await fetch(as.token_endpoint ?? "", { method: "POST", body })).status).toBe(413);

@@ -1,0 +1,47 @@
+// Lists the ten test files that took longest in the last run of vitest, with seconds, tests and why each is slow.
+// Reads coverage/test-report.json, which every run writes; `node scripts/slow-tests.mjs <report>` reads another one.
+import { readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const SHOWN = 10;
+/** Why files or folders are slow: the longest path that a file begins with applies. */
+const REASONS = {
+  "test/api/contract.test.ts": "runs the code generators",
+  "test/api/drift-tracker-listing.test.ts": "reads hundreds of random lists that change",
+  "test/api/listing-faults.test.ts": "reads hundreds of lists over real sockets, under random faults",
+  "test/api/listing.test.ts": "reads hundreds of random lists",
+  "test/docs": "runs the commands of the documentation",
+  "test/e2e/": "starts the program, often several times a test",
+  "test/examples.test.ts": "runs every example as a process",
+  "test/flow/": "starts the program, often several times a test, and a browser",
+  "test/fuzz/": "tries thousands of random inputs",
+  "test/generated-pages.test.ts": "runs the generators of the documentation",
+  "test/hostile/": "runs the program against a hostile server, once a row",
+  "test/oauth/grant/refresh-lease.test.ts": "starts processes that compete for one refresh",
+  "test/oauth/login/shared-login.test.ts": "starts processes that wait for one login",
+  "test/oauth/": "speaks to real loopback servers",
+  "test/resource-server/dpop-proof.test.ts": "generates RSA keys of up to 4,097 bits",
+  "test/resource-server/examples.test.ts": "runs every example as a process",
+  "test/resource-server/": "generates keys and speaks to real loopback servers",
+  "test/sandbox/": "starts a sandbox with an authorization server for each test",
+  "test/store/": "writes files with fsync, from several processes",
+};
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const report = JSON.parse(readFileSync(process.argv[2] ?? join(root, "coverage", "test-report.json"), "utf8"));
+const files = report.testResults
+  .map(({ name, startTime, endTime, assertionResults }) => ({
+    path: relative(root, name),
+    seconds: (endTime - startTime) / 1000,
+    tests: assertionResults.length,
+  }))
+  .sort((a, b) => b.seconds - a.seconds);
+
+for (const { path, seconds, tests } of files.slice(0, SHOWN)) {
+  const [, reason = "no reason is listed in scripts/slow-tests.mjs"] =
+    Object.entries(REASONS)
+      .filter(([begin]) => path.startsWith(begin))
+      .sort(([a], [b]) => b.length - a.length)[0] ?? [];
+  console.log(`${seconds.toFixed(1).padStart(6)} s ${String(tests).padStart(4)} tests  ${path}: ${reason}`);
+}
