@@ -9,6 +9,7 @@ import { FORMATS } from "../src/cli/flags/formats.js";
 import { createMemoryIo } from "../src/cli/io/io.js";
 import { buildProgram } from "../src/cli/program.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime/exit-codes.js";
+import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
 import { SERVICE_ERROR_CODES } from "../src/errors.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
@@ -135,6 +136,7 @@ const run = {
   signal: new AbortController().signal,
   argv: [],
   redactor: new Redactor(),
+  pendingSaves: createPendingSaves(),
   now: Date.now,
   lend: () => {
     throw new Error("nothing is run here");

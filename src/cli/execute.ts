@@ -9,7 +9,7 @@ import type { RunContext } from "./runtime/context.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { cliHint } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
-import { pendingSaves } from "./runtime/pending-saves.js";
+import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, type SignalHandling } from "./runtime/signals.js";
 import { type ParserError, usageError } from "./runtime/usage-error.js";
@@ -37,6 +37,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     // A browser or another program that we start must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }
+  const pendingSaves = createPendingSaves();
   const signals = listenForSignals(host, {
     pendingSaves,
     onDelay: () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…"),
@@ -46,6 +47,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     signal: signals.signal,
     argv,
     redactor,
+    pendingSaves,
     now: Date.now,
     lend: signals.lend,
   };

@@ -1,6 +1,7 @@
 import { createCommandContext } from "../../src/cli/clients/context.js";
 import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
 import type { CommandContext, RunContext } from "../../src/cli/runtime/context.js";
+import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
 import { Redactor } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/folder.js";
 
@@ -16,6 +17,7 @@ export function startRun(
     signal: new AbortController().signal,
     argv: [],
     redactor: new Redactor(),
+    pendingSaves: createPendingSaves(),
     now: Date.now,
     lend: () => {
       throw new Error("nothing is started here");

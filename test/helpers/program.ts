@@ -1,5 +1,6 @@
 import { createMemoryIo } from "../../src/cli/io/io.js";
 import { buildProgram } from "../../src/cli/program.js";
+import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
 import { Redactor } from "../../src/redact.js";
 
 /** The command tree as the program declares it, for a command line; nothing in it is run. */
@@ -9,6 +10,7 @@ export function declaredProgram(argv: readonly string[] = []) {
     signal: new AbortController().signal,
     argv,
     redactor: new Redactor(),
+    pendingSaves: createPendingSaves(),
     now: Date.now,
     lend: () => {
       throw new Error("nothing is run here");

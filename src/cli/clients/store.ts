@@ -5,14 +5,13 @@ import { memoryStore } from "../../store/memory.js";
 import { type StoreChoice, storeChoiceOf } from "../config/store.js";
 import type { Io } from "../io/io.js";
 import type { CommandContext } from "../runtime/context.js";
-import { pendingSaves } from "../runtime/pending-saves.js";
 
 /**
  * The store of the profile, as settings and environment choose it.
  *
  * @throws `AgentAuthError` `usage` for a choice that is none
  */
-export function openProfileStore({ io, home, settings }: CommandContext): GrantStore {
+export function openProfileStore({ io, home, settings, pendingSaves }: CommandContext): GrantStore {
   const choice = storeChoiceOf(settings().profile.value, io.env, home());
   return pendingSaves.watch(openStore(choice, home(), io));
 }

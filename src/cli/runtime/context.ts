@@ -8,6 +8,7 @@ import type { Redactor } from "../../redact.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { Io } from "../io/io.js";
+import type { PendingSaves } from "./pending-saves.js";
 import type { Settings } from "./settings.js";
 
 /** Our own process, lent to a command that runs another program in its place. */
@@ -32,6 +33,8 @@ export interface RunContext {
   /** The command line as it was typed, without the program's name. */
   readonly argv: readonly string[];
   readonly redactor: Redactor;
+  /** What has to be saved before a signal may end the process. */
+  readonly pendingSaves: PendingSaves;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** The error with the flags of this command line in its hint, where that is the command that logs in. */

@@ -3,6 +3,7 @@ import { parse } from "yaml";
 import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { buildProgram } from "../../../../src/cli/program.js";
+import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
 import { usageError } from "../../../../src/cli/runtime/usage-error.js";
 import { isAgentAuthError } from "../../../../src/errors.js";
 import { Redactor } from "../../../../src/redact.js";
@@ -18,6 +19,7 @@ async function config(args: readonly string[], env: Record<string, string> = {})
     signal: new AbortController().signal,
     argv: ["mcp", "config", ...args],
     redactor: new Redactor(),
+    pendingSaves: createPendingSaves(),
     now: Date.now,
     lend: () => {
       throw new Error("nothing is started here");
