@@ -11,7 +11,7 @@ import { cliHint } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
-import { listenForSignals, type SignalHandling } from "./runtime/signals.js";
+import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
 import { type ParserError, usageError } from "./runtime/usage-error.js";
 
 const SECRET_VARIABLES = [
@@ -45,6 +45,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   const context: RunContext = {
     io,
     signal: signals.signal,
+    signals: processSignals(host),
     argv,
     redactor,
     pendingSaves,

@@ -1,6 +1,7 @@
 import { createMemoryIo } from "../../src/cli/io/io.js";
 import { buildProgram } from "../../src/cli/program.js";
 import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../../src/cli/runtime/signals.js";
 import { Redactor } from "../../src/redact.js";
 
 /** The command tree as the program declares it, for a command line; nothing in it is run. */
@@ -8,6 +9,7 @@ export function declaredProgram(argv: readonly string[] = []) {
   const run = {
     io: createMemoryIo(),
     signal: new AbortController().signal,
+    signals: processSignals(process),
     argv,
     redactor: new Redactor(),
     pendingSaves: createPendingSaves(),

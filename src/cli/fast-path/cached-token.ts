@@ -123,6 +123,7 @@ async function reportFailure(error: unknown, argv: readonly string[], host: Host
     env: host.env,
     on: host.on.bind(host),
     off: host.off.bind(host),
+    emit: host.emit.bind(host),
     exit: (code) => host.exit(code),
   });
 }

@@ -5,7 +5,7 @@ import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { LongOutput } from "../io/paged-stream.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
-import type { CommandContext, LentProcess } from "../runtime/context.js";
+import type { CommandContext, LentProcess, ProcessSignals } from "../runtime/context.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -23,7 +23,7 @@ export async function startPager(context: CommandContext, stop: AbortController)
   try {
     const words = pagerWords(own.env, context.io);
     const child = words.length === 0 ? undefined : await launch(words, own.env, context.io);
-    if (child) return attend(child, words[0] ?? "", { own, stop, io: context.io });
+    if (child) return attend(child, words[0] ?? "", { own, stop, context });
   } catch (error) {
     own.giveBack();
     throw error;
@@ -73,13 +73,13 @@ function withoutOurs(env: Env): NodeJS.ProcessEnv {
 interface PagerContext {
   own: LentProcess;
   stop: AbortController;
-  io: Io;
+  context: Pick<CommandContext, "io" | "signals">;
 }
 
-function attend(child: ChildProcess, program: string, { own, stop, io }: PagerContext): LongOutput {
+function attend(child: ChildProcess, program: string, { own, stop, context }: PagerContext): LongOutput {
   const { stdin } = child;
   let hasAll = false;
-  const release = listen(child, (name) => {
+  const release = listen(child, context.signals, (name) => {
     // Once the pager has everything, Ctrl-C is for the pager only.
     if (hasAll && name === "SIGINT") return false;
     stop.abort(new AgentAuthError("aborted", `ended by ${name}`, { class: "aborted" }));
@@ -99,9 +99,10 @@ function attend(child: ChildProcess, program: string, { own, stop, io }: PagerCo
       const code = await gone;
       const received = release();
       own.giveBack();
-      if (code) io.warn(`the pager ${quote(program)} ended with exit code ${code}; --no-pager prints without one`);
+      if (code)
+        context.io.warn(`the pager ${quote(program)} ended with exit code ${code}; --no-pager prints without one`);
       // The signal handler of the run decides the exit code.
-      if (received) process.emit(received, received);
+      if (received) context.signals.raise(received);
     },
   };
 }
@@ -111,7 +112,7 @@ function attend(child: ChildProcess, program: string, { own, stop, io }: PagerCo
  *
  * @returns a function that removes the listeners, and returns the signal that ends this run
  */
-function listen(child: ChildProcess, onSignal: (name: "SIGINT" | "SIGTERM") => boolean) {
+function listen(child: ChildProcess, signals: ProcessSignals, onSignal: (name: "SIGINT" | "SIGTERM") => boolean) {
   let received: "SIGINT" | "SIGTERM" | undefined;
   const onInt = () => {
     if (onSignal("SIGINT")) received ??= "SIGINT";
@@ -121,11 +122,9 @@ function listen(child: ChildProcess, onSignal: (name: "SIGINT" | "SIGTERM") => b
     received = "SIGTERM";
     child.kill("SIGTERM");
   };
-  process.on("SIGINT", onInt);
-  process.on("SIGTERM", onTerm);
+  const releases = [signals.on("SIGINT", onInt), signals.on("SIGTERM", onTerm)];
   return () => {
-    process.off("SIGINT", onInt);
-    process.off("SIGTERM", onTerm);
+    for (const release of releases) release();
     return received;
   };
 }

@@ -25,11 +25,20 @@ export interface LentProcess {
   exit(code: number): never;
 }
 
+/** The signals of the process that a run is in. */
+export interface ProcessSignals {
+  /** Listens for a signal, beside the run itself. @returns a function that removes the listener */
+  on(name: NodeJS.Signals, listener: () => void): () => void;
+  /** Runs the listeners as if the signal had arrived. */
+  raise(name: NodeJS.Signals): void;
+}
+
 /** What a run works with before its command line is parsed. */
 export interface RunContext {
   readonly io: Io;
   /** Fires on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
+  readonly signals: ProcessSignals;
   /** The command line as it was typed, without the program's name. */
   readonly argv: readonly string[];
   readonly redactor: Redactor;

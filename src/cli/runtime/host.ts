@@ -2,8 +2,9 @@ import type { ProcessLike } from "../io/io.js";
 
 /** What {@link main} needs of the process that it runs in. */
 export interface Host extends ProcessLike {
-  on(event: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): unknown;
+  on(event: NodeJS.Signals, listener: () => void): unknown;
   on(event: "uncaughtException", listener: (error: Error) => void): unknown;
-  off(event: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): unknown;
+  off(event: NodeJS.Signals, listener: () => void): unknown;
+  emit(event: NodeJS.Signals, signal: NodeJS.Signals): boolean;
   exit(code: number): never;
 }

@@ -67,6 +67,7 @@ async function runWith(first: Token, getToken: (signal: AbortSignal) => Promise<
       onSignalFailure: ({ code, message }) =>
         context.io.warn(`the command could not be sent a signal: ${code ?? message}`),
       own,
+      signals: context.signals,
     });
   } catch (error) {
     if (!isStartFailure(error)) throw error;

@@ -4,6 +4,7 @@ import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { buildProgram } from "../../../../src/cli/program.js";
 import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { usageError } from "../../../../src/cli/runtime/usage-error.js";
 import { isAgentAuthError } from "../../../../src/errors.js";
 import { Redactor } from "../../../../src/redact.js";
@@ -17,6 +18,7 @@ async function config(args: readonly string[], env: Record<string, string> = {})
   const run = {
     io,
     signal: new AbortController().signal,
+    signals: processSignals(process),
     argv: ["mcp", "config", ...args],
     redactor: new Redactor(),
     pendingSaves: createPendingSaves(),

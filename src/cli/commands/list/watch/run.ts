@@ -51,7 +51,7 @@ function openView(
   kind: ListKind,
   options: WatchedFlags,
   format: WatchFormat,
-  { io, now }: CommandContext,
+  { io, now, signals }: CommandContext,
 ): { view: View; close(): void } {
   const set = COLUMNS[kind.noun];
   if (format === "ndjson") {
@@ -63,7 +63,7 @@ function openView(
   const output = { ...set, ...writerOptions(options, { now }) };
   // Reports an unknown column before the first poll.
   if (options.columns !== undefined) selectColumns(options.columns, set);
-  const view = screenView(io, { format, output, noun: kind.noun, every: durationText(options.watch), now });
+  const view = screenView(io, { format, output, noun: kind.noun, every: durationText(options.watch), now, signals });
   return { view, close: view.close };
 }
 
