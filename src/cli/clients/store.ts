@@ -17,7 +17,7 @@ export function openProfileStore({ io, home, settings, pendingSaves }: CommandCo
 }
 
 /** The store itself; a fallback to another kind of store is reported once on `io`. */
-export function openStore({ value, fallback }: StoreChoice, folder: string, io: Pick<Io, "warn">): GrantStore {
+export function openStore({ value, fallback }: StoreChoice, folder: string, io: Pick<Io, "warn" | "env">): GrantStore {
   switch (value) {
     case "memory":
       return memoryStore();
@@ -26,6 +26,8 @@ export function openStore({ value, fallback }: StoreChoice, folder: string, io: 
     case "keyring":
       return keyringStore(folder, {
         fallback,
+        // No other program may find our settings in its environment.
+        env: Object.fromEntries(Object.entries(io.env).filter(([name]) => !name.startsWith("AGENTAUTH_"))),
         onFallback: (reason) =>
           io.warn(
             `${reason}; as store_fallback says, logins are stored unsealed in files under ${folder}, and ` +

@@ -20,6 +20,8 @@ export interface KeyringStoreOptions {
   fallback?: "none" | "file" | undefined;
   /** Milliseconds that one call to the keychain may take, a question to the person included. Default: 10,000. */
   timeoutMs?: number | undefined;
+  /** The environment in which the keychain is looked for. Default: that of this process. */
+  env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Hears once, before anything is written, why files are not sealed. */
   onFallback?: ((reason: string) => void) | undefined;
 }
@@ -35,7 +37,7 @@ export interface KeyringStoreOptions {
  *   nothing. `login_required`: a file was sealed with another key, or changed since; it is kept
  */
 export function keyringStore(folder: string, options: KeyringStoreOptions = {}): GrantStore {
-  const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, onFallback } = options;
+  const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, env, onFallback } = options;
   let toldOf = false;
 
   /** The cipher; undefined where files are written as they are instead. */
@@ -64,7 +66,9 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
     },
   });
   const key = once(() => {
-    const chosen = keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeoutMs: timeout });
+    const chosen = keychain
+      ? limitKeychain(keychain, timeout)
+      : osKeychain(accountOf(folder), { timeoutMs: timeout, env });
     return storeKey(chosen, files.lease, timeout);
   });
 
