@@ -12,6 +12,7 @@ import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime
 import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../src/cli/runtime/signals.js";
 import { SERVICE_ERROR_CODES } from "../src/errors.js";
+import { systemClock } from "../src/http/deadline.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
 
@@ -139,6 +140,7 @@ const run = {
   argv: [],
   redactor: new Redactor(),
   pendingSaves: createPendingSaves(),
+  clock: systemClock,
   now: Date.now,
   lend: () => {
     throw new Error("nothing is run here");

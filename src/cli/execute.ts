@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
+import { systemClock } from "../http/deadline.js";
 import { Redactor } from "../redact.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
@@ -42,6 +43,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     pendingSaves,
     onDelay: () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…"),
   });
+  const { clock = systemClock } = host;
   const context: RunContext = {
     io,
     signal: signals.signal,
@@ -49,7 +51,8 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     argv,
     redactor,
     pendingSaves,
-    now: Date.now,
+    clock,
+    now: () => clock.epoch(),
     lend: signals.lend,
   };
   const printed: { text: string; error: string } = { text: "", error: "" };

@@ -3,6 +3,7 @@ import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../src/c
 import type { CommandContext, RunContext } from "../../src/cli/runtime/context.js";
 import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../../src/cli/runtime/signals.js";
+import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/folder.js";
 
@@ -20,6 +21,7 @@ export function startRun(
     argv: [],
     redactor: new Redactor(),
     pendingSaves: createPendingSaves(),
+    clock: systemClock,
     now: Date.now,
     lend: () => {
       throw new Error("nothing is started here");

@@ -2,6 +2,7 @@ import { createMemoryIo } from "../../src/cli/io/io.js";
 import { buildProgram } from "../../src/cli/program.js";
 import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../../src/cli/runtime/signals.js";
+import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";
 
 /** The command tree as the program declares it, for a command line; nothing in it is run. */
@@ -13,6 +14,7 @@ export function declaredProgram(argv: readonly string[] = []) {
     argv,
     redactor: new Redactor(),
     pendingSaves: createPendingSaves(),
+    clock: systemClock,
     now: Date.now,
     lend: () => {
       throw new Error("nothing is run here");

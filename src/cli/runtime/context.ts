@@ -1,6 +1,7 @@
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { ManagementClient } from "../../api/client.js";
 import type { AgentAuthError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
 import type { Network } from "../../http/network.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
@@ -13,6 +14,7 @@ import type { Settings } from "./settings.js";
 
 /** Our own process, lent to a command that runs another program in its place. */
 export interface LentProcess {
+  readonly stdin: Readable;
   /** For bytes that are passed on as they are. */
   readonly stdout: Writable;
   /** For bytes that are passed on as they are. */
@@ -44,7 +46,8 @@ export interface RunContext {
   readonly redactor: Redactor;
   /** What has to be saved before a signal may end the process. */
   readonly pendingSaves: PendingSaves;
-  /** Milliseconds since the epoch. */
+  readonly clock: Clock;
+  /** Milliseconds since the epoch, by the clock. */
   readonly now: () => number;
   /** The error with the flags of this command line in its hint, where that is the command that logs in. */
   readonly withGivenFlags?: (error: AgentAuthError) => AgentAuthError;

@@ -1,3 +1,4 @@
+import type { Clock } from "../../http/deadline.js";
 import type { ProcessLike } from "../io/io.js";
 
 /** What {@link main} needs of the process that it runs in. */
@@ -7,4 +8,6 @@ export interface Host extends ProcessLike {
   off(event: NodeJS.Signals, listener: () => void): unknown;
   emit(event: NodeJS.Signals, signal: NodeJS.Signals): boolean;
   exit(code: number): never;
+  /** Default: that of the machine. */
+  readonly clock?: Clock;
 }

@@ -15,7 +15,7 @@ const ENDINGS = {
 type EndingSignal = keyof typeof ENDINGS;
 
 /** What is needed of the process. */
-export interface SignalHost extends Pick<ProcessLike, "stdout" | "stderr" | "env"> {
+export interface SignalHost extends ProcessLike {
   on(event: NodeJS.Signals, listener: () => void): unknown;
   off(event: NodeJS.Signals, listener: () => void): unknown;
   exit(code: number): never;
@@ -102,7 +102,14 @@ export function listenForSignals(host: SignalHost, { pendingSaves, onDelay }: Si
         if (isLent) host.on("SIGHUP", onHangUp);
         isLent = false;
       };
-      return { stdout, stderr, env, giveBack, exit: (exitCode) => host.exit(exitCode) };
+      return {
+        // Node opens standard input on the first access.
+        get stdin() {
+          return host.stdin;
+        },
+        ...{ stdout, stderr, env, giveBack },
+        exit: (exitCode) => host.exit(exitCode),
+      };
     },
     exitCode: () => code,
     leave,

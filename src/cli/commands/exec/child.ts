@@ -47,7 +47,7 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     onTerminate: readerTimeout.signalled,
     signals: options.signals,
   });
-  const childStdio = createChildStdio(options.masked);
+  const childStdio = createChildStdio(options.masked, own);
   try {
     try {
       child = start(options, childStdio.stdio);
@@ -55,10 +55,10 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
       childStdio.handOver();
     }
     const ending = endOf(child, options.onSignalFailure);
-    const { out, err } = childStdio.sources(child);
+    const { out, err } = childStdio.connect(child);
     const passing = [
-      out && pipeOutput(out, own.stdout, options.secrets),
-      err && pipeOutput(err, own.stderr, options.secrets),
+      out && pipeOutput(out, own.stdout, options.masked.stdout ? options.secrets : () => []),
+      err && pipeOutput(err, own.stderr, options.masked.stderr ? options.secrets : () => []),
     ];
     const passed = Promise.all(passing);
     const exitCode = await ending;

@@ -17,11 +17,11 @@ if (!isRoot) process.stderr.write("SKIPPED: a command of another user needs root
 afterEach(() => vi.restoreAllMocks());
 
 function options(command: readonly string[], more: Partial<ChildOptions> = {}) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const exit = (code: number): never => {
     throw new Error(`ended with ${code}`);
   };
-  const own: LentProcess = { stdout, stderr, env: process.env, giveBack() {}, exit };
+  const own: LentProcess = { stdin, stdout, stderr, env: process.env, giveBack() {}, exit };
   const masked = { stdout: true, stderr: true };
   const rest = {
     env: () => process.env,

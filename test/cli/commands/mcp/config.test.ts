@@ -7,6 +7,7 @@ import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { usageError } from "../../../../src/cli/runtime/usage-error.js";
 import { isAgentAuthError } from "../../../../src/errors.js";
+import { systemClock } from "../../../../src/http/deadline.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 
@@ -22,6 +23,7 @@ async function config(args: readonly string[], env: Record<string, string> = {})
     argv: ["mcp", "config", ...args],
     redactor: new Redactor(),
     pendingSaves: createPendingSaves(),
+    clock: systemClock,
     now: Date.now,
     lend: () => {
       throw new Error("nothing is started here");

@@ -1,6 +1,6 @@
 import type { ManagementClient } from "../../../../api/client.js";
 import { AgentAuthError, isAgentAuthError } from "../../../../errors.js";
-import { follow, systemClock } from "../../../../http/deadline.js";
+import { follow } from "../../../../http/deadline.js";
 import type { ListFlags } from "../../../flags/list.js";
 import { buildFilter } from "../../../listing/filters.js";
 import type { ListKind } from "../../../listing/kinds.js";
@@ -104,7 +104,10 @@ interface Watching {
   read(): Promise<Poll>;
 }
 
-async function watch({ options, view, until, read }: Watching, { io, signal, now }: CommandContext): Promise<void> {
+async function watch(
+  { options, view, until, read }: Watching,
+  { io, signal, clock, now }: CommandContext,
+): Promise<void> {
   let failures: number | undefined;
   for (;;) {
     const outcome = await settled(read());
@@ -123,7 +126,7 @@ async function watch({ options, view, until, read }: Watching, { io, signal, now
       if (failures === 1) io.warn(`the list cannot be read: ${error.message}; next attempt in ${durationText(wait)}`);
       await view.flushMessages();
     }
-    await systemClock.sleep(wait, signal);
+    await clock.sleep(wait, signal);
   }
 }
 
