@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { finished } from "node:stream/promises";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { commandWords } from "../../login/command-words.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import type { LongOutput } from "../io/paged-stream.js";
+import { fileOf } from "../io/stream.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { CommandContext, LentProcess, ProcessSignals } from "../runtime/context.js";
 
@@ -22,7 +24,7 @@ export async function startPager(context: CommandContext, stop: AbortController)
   const own = context.lend();
   try {
     const words = pagerWords(own.env, context.io);
-    const child = words.length === 0 ? undefined : await launch(words, own.env, context.io);
+    const child = words.length === 0 ? undefined : await launch(words, own, context.io);
     if (child) return attend(child, words[0] ?? "", { own, stop, context });
   } catch (error) {
     own.giveBack();
@@ -47,15 +49,17 @@ function pagerWords(env: Env, io: Io): string[] {
 }
 
 /** The running pager; undefined, with a message, if it cannot be started. */
-async function launch([program = "", ...args]: string[], env: Env, io: Io): Promise<ChildProcess | undefined> {
+async function launch([program = "", ...args]: string[], own: LentProcess, io: Io): Promise<ChildProcess | undefined> {
   const child = spawn(program, args, {
-    stdio: ["pipe", "inherit", "inherit"],
+    stdio: ["pipe", fileOf(own.stdout) ?? "pipe", fileOf(own.stderr) ?? "pipe"],
     // Our output is UTF-8 in every locale.
-    env: { LESS: "FRX", LESSCHARSET: "utf-8", ...withoutOurs(env) },
+    env: { LESS: "FRX", LESSCHARSET: "utf-8", ...withoutOurs(own.env) },
     shell: false,
   });
   // A pager that quits early breaks the pipe; the failed write reports that.
   child.stdin?.on("error", () => {});
+  child.stdout?.pipe(own.stdout, { end: false });
+  child.stderr?.pipe(own.stderr, { end: false });
   return new Promise((resolve) => {
     child.once("spawn", () => resolve(child));
     child.once("error", (error: NodeJS.ErrnoException) => {
@@ -97,6 +101,7 @@ function attend(child: ChildProcess, program: string, { own, stop, context }: Pa
       hasAll = true;
       stdin?.end();
       const code = await gone;
+      if (child.stdout) await finished(child.stdout);
       const received = release();
       own.giveBack();
       if (code)

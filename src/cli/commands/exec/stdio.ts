@@ -1,6 +1,7 @@
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { fstatSync } from "node:fs";
 import type { Readable } from "node:stream";
+import { fileOf } from "../../io/stream.js";
 import type { LentProcess } from "../../runtime/context.js";
 import { closeWriteEnd, makePipe, type OutputPipe } from "./pipe.js";
 
@@ -47,11 +48,6 @@ export function createChildStdio(masked: Masked, { stdin, stdout, stderr }: Stre
       for (const source of [...pipes.map((pipe) => pipe.readEnd), ...fallback]) source?.destroy();
     },
   };
-}
-
-/** The file descriptor behind a stream, if there is one. */
-function fileOf(stream: object): number | undefined {
-  return "fd" in stream && typeof stream.fd === "number" ? stream.fd : undefined;
 }
 
 function isSameFile(outFile: number | undefined, errFile: number | undefined): boolean {
