@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
+import { type Bench, linesOf, runCli, startBench, startProcesses } from "../helpers/cli.js";
+
+startProcesses();
 
 let bench: Bench;
 

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, startBench } from "../helpers/cli.js";
+import { allIds, type Bench, linesOf, startBench, startProcesses } from "../helpers/cli.js";
+
+startProcesses();
 
 let bench: Bench;
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCli } from "../helpers/cli.js";
+import { runCli, startProcesses } from "../helpers/cli.js";
 import { until } from "../helpers/server.js";
 import { type Desk, startDesk } from "./support.js";
+
+startProcesses();
 
 const onUnix = describe.skipIf(process.platform === "win32");
 
