@@ -2,7 +2,16 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Desk, startDesk } from "../flow/support.js";
 import { shownSecrets } from "../helpers/canaries.js";
-import { collect, runCli, runProcess, startCli, temporaryFolder, traceCli, until } from "../helpers/cli.js";
+import {
+  collect,
+  runCli,
+  runProcess,
+  startCli,
+  startProcess,
+  temporaryFolder,
+  traceCli,
+  until,
+} from "../helpers/cli.js";
 
 let desk: Desk;
 beforeAll(async () => {
@@ -75,6 +84,20 @@ describe("a run in this process", () => {
     const script = "cat; echo said >&2; exit 7";
     const run = await me.run(["exec", desk.url, "--", "sh", "-c", script], { stdin: "typed\n" });
     expect(run).toEqual({ code: 7, signal: null, stdout: "typed\n", stderr: "said\n" });
+  });
+
+  it("ends on a signal as a process does", async () => {
+    const endings = [startCli, startProcess].map(async (start) => {
+      const child = start([...desk.devices, "--watch=60", "-o", "ndjson"], { env: setUp() });
+      const out = collect(child.stdout);
+      await until(() => out().split("\n").length > 3);
+      child.kill("SIGHUP");
+      return once(child, "close");
+    });
+    expect(await Promise.all(endings)).toEqual([
+      [129, null],
+      [129, null],
+    ]);
   });
 
   it("is ended by its own signal, and no other run is", async () => {

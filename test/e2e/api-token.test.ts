@@ -4,9 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, type RunOptions, runCli, startBench, startProcesses, temporaryFolder } from "../helpers/cli.js";
-
-startProcesses();
+import { type Bench, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
 
 const windows = process.platform === "win32";
 const TOKEN = "tok_0123456789abcdef";

@@ -4,9 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
-import { runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
-
-startProcesses();
+import { runCli, temporaryFolder } from "../helpers/cli.js";
 
 const openssl = hasOpenssl("the tests of client certificates");
 

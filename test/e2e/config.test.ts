@@ -2,17 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import {
-  type Bench,
-  linesOf,
-  type RunOptions,
-  runCli,
-  startBench,
-  startProcesses,
-  temporaryFolder,
-} from "../helpers/cli.js";
-
-startProcesses();
+import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
 
 const windows = process.platform === "win32";
 let bench: Bench;

@@ -3,17 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Report } from "../../src/cli/commands/doctor/report.js";
 import { FORMATS } from "../../src/cli/flags/formats.js";
-import {
-  type Bench,
-  type RunOptions,
-  runCli,
-  startBench,
-  startProcesses,
-  temporaryFolder,
-  unsafeIn,
-} from "../helpers/cli.js";
-
-startProcesses();
+import { type Bench, type RunOptions, runCli, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
 
 const windows = process.platform === "win32";
 let home: string;

@@ -4,13 +4,11 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { shellWord } from "../../src/redact.js";
 import { parseCsv } from "../cli/output/printing.js";
-import { BIN, cleanEnv, collect, linesOf, runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, linesOf, runCli, temporaryFolder } from "../helpers/cli.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { sendJson, startServer, type TestServer } from "../helpers/server.js";
 import { MadeService } from "../helpers/service.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
-
-startProcesses();
 
 const ESC = "\u001b";
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;

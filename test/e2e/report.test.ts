@@ -2,9 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Report } from "../../src/cli/commands/report/model.js";
-import { type Bench, linesOf, runHint, startBench, startProcesses, temporaryFolder, unsafeIn } from "../helpers/cli.js";
-
-startProcesses();
+import { type Bench, linesOf, runHint, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
 
 let bench: Bench;
 let report: string[];

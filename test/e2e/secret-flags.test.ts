@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, runCli, startBench, startProcesses } from "../helpers/cli.js";
-
-startProcesses();
+import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
 
 let bench: Bench;
 

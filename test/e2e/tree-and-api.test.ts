@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, startBench, startProcesses } from "../helpers/cli.js";
-
-startProcesses();
+import { allIds, type Bench, linesOf, startBench } from "../helpers/cli.js";
 
 let bench: Bench;
 

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCli, startProcesses } from "../helpers/cli.js";
+import { runCli } from "../helpers/cli.js";
 import { until } from "../helpers/server.js";
 import { type Desk, startDesk } from "./support.js";
-
-startProcesses();
 
 const onUnix = describe.skipIf(process.platform === "win32");
 

@@ -3,10 +3,8 @@ import { fileURLToPath } from "node:url";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type BrowserLog, CHROMIUM, startChromium, tabTo } from "../helpers/chromium.js";
-import { startProcesses, until } from "../helpers/cli.js";
+import { until } from "../helpers/cli.js";
 import { type Desk, type Newcomer, signInUrl, startDesk } from "./support.js";
-
-startProcesses();
 
 describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboard alone", () => {
   let desk: Desk;

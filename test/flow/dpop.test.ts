@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startProcesses } from "../helpers/cli.js";
 import { callbackOf, type Desk, filesBelow, type Newcomer, SIGN_IN, startDesk } from "./support.js";
-
-startProcesses();
 
 const JSON_FORMAT = ["--format", "json"];
 const tokenRequests = (me: Newcomer) => me.asked().filter((line) => line.includes("/token "));

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { linesOf, startProcesses } from "../helpers/cli.js";
+import { linesOf } from "../helpers/cli.js";
 import { type Desk, type Newcomer, startDesk } from "./support.js";
-
-startProcesses();
 
 let desk: Desk;
 let me: Newcomer;

@@ -2,10 +2,8 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startProcesses, until } from "../helpers/cli.js";
+import { until } from "../helpers/cli.js";
 import { type Desk, type Newcomer, signInUrl, startDesk } from "./support.js";
-
-startProcesses();
 
 let desk: Desk;
 let me: Newcomer;

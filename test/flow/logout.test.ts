@@ -1,8 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { linesOf, startProcesses } from "../helpers/cli.js";
+import { linesOf } from "../helpers/cli.js";
 import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
-
-startProcesses();
 
 let desk: Desk;
 let me: Newcomer;

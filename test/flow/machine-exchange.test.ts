@@ -4,10 +4,8 @@ import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SandboxMachine } from "../../src/sandbox/index.js";
 import { plant } from "../helpers/canaries.js";
-import { startProcesses, temporaryFolder } from "../helpers/cli.js";
+import { temporaryFolder } from "../helpers/cli.js";
 import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
-
-startProcesses();
 
 const API = "https://api.example";
 let desk: Desk;

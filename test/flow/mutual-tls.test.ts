@@ -9,9 +9,7 @@ import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import { fileStore } from "../../src/store/file/file.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
-import { runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
-
-startProcesses();
+import { runCli, temporaryFolder } from "../helpers/cli.js";
 
 const openssl = hasOpenssl("the tests of addresses for clients with a certificate");
 

@@ -1,11 +1,9 @@
 import { Ajv2020, type AnySchemaObject } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { linesOf, runCli, startCliSandbox, startProcesses } from "../helpers/cli.js";
+import { linesOf, runCli, startCliSandbox } from "../helpers/cli.js";
 import { discover, register, TOKEN_EXCHANGE } from "../sandbox/oauth/support.js";
 import { type Desk, FETCH_BROWSER, type Newcomer, startDesk } from "./support.js";
-
-startProcesses();
 
 let desk: Desk;
 let me: Newcomer;

@@ -4,11 +4,9 @@ import { terminalLogin } from "../../src/login/terminal.js";
 import { openMcp } from "../../src/mcp/client.js";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import { memoryStore } from "../../src/store/memory.js";
-import { runCli, startProcesses, temporaryFolder, until } from "../helpers/cli.js";
+import { runCli, temporaryFolder, until } from "../helpers/cli.js";
 import { DEMO_SCOPE, type DemoRequest, type DemoServers, startDemoProvider } from "../helpers/demo-provider.js";
 import { freePort } from "../login/support.js";
-
-startProcesses();
 
 let demo: DemoServers;
 /** What the person's browser ended up with. */
