@@ -9,7 +9,10 @@ import { FORMATS } from "../src/cli/flags/formats.js";
 import { createMemoryIo } from "../src/cli/io/io.js";
 import { buildProgram } from "../src/cli/program.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime/exit-codes.js";
+import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../src/cli/runtime/signals.js";
 import { SERVICE_ERROR_CODES } from "../src/errors.js";
+import { systemClock } from "../src/http/deadline.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
 
@@ -133,8 +136,11 @@ describe.each(PAGES)("%s", (page) => {
 const run = {
   io: createMemoryIo(),
   signal: new AbortController().signal,
+  signals: processSignals(process),
   argv: [],
   redactor: new Redactor(),
+  pendingSaves: createPendingSaves(),
+  clock: systemClock,
   now: Date.now,
   lend: () => {
     throw new Error("nothing is run here");

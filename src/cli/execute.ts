@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
+import { systemClock } from "../http/deadline.js";
 import { Redactor } from "../redact.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
@@ -9,9 +10,9 @@ import type { RunContext } from "./runtime/context.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { diagnosed } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
-import { pendingSaves } from "./runtime/pending-saves.js";
+import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
-import { listenForSignals, type SignalHandling } from "./runtime/signals.js";
+import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
 import { type ParserError, usageError } from "./runtime/usage-error.js";
 
 const SECRET_VARIABLES = [
@@ -37,16 +38,21 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     // A browser or another program that we start must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }
+  const pendingSaves = createPendingSaves();
   const signals = listenForSignals(host, {
     pendingSaves,
     onDelay: () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…"),
   });
+  const { clock = systemClock } = host;
   const context: RunContext = {
     io,
     signal: signals.signal,
+    signals: processSignals(host),
     argv,
     redactor,
-    now: Date.now,
+    pendingSaves,
+    clock,
+    now: () => clock.epoch(),
     lend: signals.lend,
   };
   const printed: { text: string; error: string } = { text: "", error: "" };

@@ -1,6 +1,9 @@
 import { createCommandContext } from "../../src/cli/clients/context.js";
 import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
 import type { CommandContext, RunContext } from "../../src/cli/runtime/context.js";
+import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../../src/cli/runtime/signals.js";
+import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/folder.js";
 
@@ -14,8 +17,11 @@ export function startRun(
   const run: RunContext = {
     io,
     signal: new AbortController().signal,
+    signals: processSignals(process),
     argv: [],
     redactor: new Redactor(),
+    pendingSaves: createPendingSaves(),
+    clock: systemClock,
     now: Date.now,
     lend: () => {
       throw new Error("nothing is started here");

@@ -5,8 +5,19 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Secret } from "../../src/redact.js";
 import { fileStore } from "../../src/store/file/file.js";
-import { BIN, type CliResult, cleanEnv, collect, runCli, startCli, temporaryFolder } from "../helpers/cli.js";
+import {
+  BIN,
+  type CliResult,
+  cleanEnv,
+  collect,
+  runCli,
+  startCli,
+  startProcesses,
+  temporaryFolder,
+} from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
+
+startProcesses();
 
 const MCP = "https://mcp.example/mcp";
 const DIST = new URL("../../dist/cli/", import.meta.url);

@@ -4,9 +4,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { plant, shownSecrets, watch } from "../helpers/canaries.js";
-import { type Bench, collect, linesOf, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+import { type Bench, collect, linesOf, runCli, startBench, startProcesses, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
+
+startProcesses();
 
 let bench: Bench;
 

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
 import { fileStore } from "../../src/store/file/file.js";
-import { BIN, cleanEnv, collect, linesOf, runCli, temporaryFolder } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, linesOf, runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
+
+startProcesses();
 
 const home = temporaryFolder();
 const programs = join(home, "bin");

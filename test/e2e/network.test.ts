@@ -4,7 +4,9 @@ import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
-import { runCli } from "../helpers/cli.js";
+import { runCli, startProcesses } from "../helpers/cli.js";
+
+startProcesses();
 
 const openssl = hasOpenssl("the tests of proxies and TLS");
 

@@ -2,7 +2,9 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { BIN, cleanEnv, runCli, temporaryFolder } from "../helpers/cli.js";
+import { BIN, cleanEnv, runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
+
+startProcesses();
 
 const dist = join(dirname(dirname(BIN)), "dist");
 /** Whoever has set something up is told no first steps. */

@@ -2,7 +2,9 @@ import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FAULT_KINDS } from "../../src/sandbox/index.js";
-import { linesOf, runCli, startCliSandbox, temporaryFolder } from "../helpers/cli.js";
+import { linesOf, runCli, startCliSandbox, startProcesses, temporaryFolder } from "../helpers/cli.js";
+
+startProcesses();
 
 type CliSandbox = Awaited<ReturnType<typeof startCliSandbox>>;
 

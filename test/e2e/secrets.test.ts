@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, startBench, unsafeIn } from "../helpers/cli.js";
+import { type Bench, linesOf, startBench, startProcesses, unsafeIn } from "../helpers/cli.js";
+
+startProcesses();
 
 let bench: Bench;
 

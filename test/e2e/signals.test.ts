@@ -1,7 +1,20 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, BIN, cleanEnv, collect, linesOf, runHint, startBench, until } from "../helpers/cli.js";
+import {
+  allIds,
+  type Bench,
+  BIN,
+  cleanEnv,
+  collect,
+  linesOf,
+  runHint,
+  startBench,
+  startProcesses,
+  until,
+} from "../helpers/cli.js";
+
+startProcesses();
 
 let bench: Bench;
 

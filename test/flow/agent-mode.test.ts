@@ -1,8 +1,10 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { until } from "../helpers/cli.js";
+import { startProcesses, until } from "../helpers/cli.js";
 import { type Desk, FETCH_BROWSER, signInUrl, startDesk } from "./support.js";
+
+startProcesses();
 
 const CLAUDE = { CLAUDECODE: "1" };
 

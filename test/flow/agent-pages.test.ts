@@ -3,8 +3,10 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import { BIN, cleanEnv, collect, linesOf, until } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, linesOf, startProcesses, until } from "../helpers/cli.js";
 import { type Desk, startDesk } from "./support.js";
+
+startProcesses();
 
 const PAGES = ["AGENTS.md", "skills/agentauth/SKILL.md"];
 

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startProcesses } from "../helpers/cli.js";
 import { HAS_SECRET_SERVICE, type SecretService, startSecretService } from "../helpers/secret-service.js";
 import { type Desk, filesBelow, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+
+startProcesses();
 
 const NO_KEYCHAIN = { AGENTAUTH_STORE: "keyring", DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" };
 

@@ -4,8 +4,10 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { fileStore } from "../../src/store/file/file.js";
-import { type CliResult, collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
+import { type CliResult, collect, runCli, startCli, startProcesses, temporaryFolder, until } from "../helpers/cli.js";
 import { callbackOf, type Desk, filesBelow, signInUrl, startDesk } from "./support.js";
+
+startProcesses();
 
 let desk: Desk;
 /** The person's own folder, in which the program makes one. */

@@ -2,8 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import { BIN, cleanEnv, collect, temporaryFolder } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, startProcesses, temporaryFolder } from "../helpers/cli.js";
 import { type Desk, type Newcomer, startDesk } from "./support.js";
+
+startProcesses();
 
 let desk: Desk;
 let me: Newcomer;

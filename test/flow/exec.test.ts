@@ -19,8 +19,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MASK, shellWord } from "../../src/redact.js";
-import { BIN, cleanEnv, collect, startCli, temporaryFolder, until } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, startCli, startProcesses, temporaryFolder, until } from "../helpers/cli.js";
 import { type Desk, type Newcomer, startDesk } from "./support.js";
+
+startProcesses();
 
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: the tests of exec on a terminal need the program script of util-linux\n");

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { hasTerminal, startOnTerminal } from "../e2e/terminal-support.js";
-import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
 import { startScene } from "../helpers/issuer.js";
+
+startProcesses();
 
 const QUESTION = "[y/N]";
 

@@ -1,14 +1,16 @@
-import { type ChildProcess, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Client, specTypeSchemas } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { fileStore } from "../../src/store/file/file.js";
-import { BIN, cleanEnv, linesOf } from "../helpers/cli.js";
+import { BIN, cleanEnv, linesOf, type Started, startProcesses } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 import { startServer, until } from "../helpers/server.js";
 import { type SessionServer, startSessionServer } from "../mcp/session-server.js";
 import { type Desk, FETCH_BROWSER, type Newcomer, startDesk } from "./support.js";
+
+startProcesses();
 
 let desk: Desk;
 let me: Newcomer;
@@ -333,7 +335,7 @@ describe("agentauth mcp proxy to a server with sessions", () => {
   });
 });
 
-function say(child: ChildProcess, message: object): void {
+function say(child: Pick<Started, "stdin">, message: object): void {
   child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 }
 

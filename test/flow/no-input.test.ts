@@ -2,8 +2,10 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { until } from "../helpers/cli.js";
+import { startProcesses, until } from "../helpers/cli.js";
 import { callbackOf, type Desk, type Newcomer, signInUrl, startDesk } from "./support.js";
+
+startProcesses();
 
 let desk: Desk;
 let me: Newcomer;

@@ -2,8 +2,10 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import { BIN, cleanEnv, collect, until } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, startProcesses, until } from "../helpers/cli.js";
 import { type Desk, startDesk } from "./support.js";
+
+startProcesses();
 
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: a terminal that is closed needs the program script of util-linux\n");

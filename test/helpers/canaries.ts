@@ -50,7 +50,11 @@ const SECRET_VARIABLES = [
 let runs: Run[] = [];
 
 /** Watches a child process, without reading what it says in anybody's place. */
-export function watch(child: ChildProcess, args: readonly string[], env: Readonly<Record<string, string>>): void {
+export function watch(
+  child: Pick<ChildProcess, "stdout" | "stderr">,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): void {
   for (const name of SECRET_VARIABLES) plant(name, env[name]);
   const run: Run = { args, home: env["AGENTAUTH_HOME"], stdout: [], stderr: [] };
   tap(child.stdout, run.stdout);

@@ -1,12 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
+import { type EventEmitter, once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 import { ManagementClient } from "../../src/index.js";
 import { type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import { plant, watch } from "./canaries.js";
+import { type HostOptions, RunInProcess, type SentRequest, type StartedChild } from "./in-process.js";
 
 /** The program as a user starts it. */
 export const BIN = fileURLToPath(new URL("../../bin/agentauth.js", import.meta.url));
@@ -15,20 +17,32 @@ if (!existsSync(new URL("../../dist/cli/main.js", import.meta.url))) {
   throw new Error("these tests run the built program: npm run build");
 }
 
-export interface RunOptions {
+export interface RunOptions extends Omit<HostOptions, "env"> {
   /** Added to an environment that has nothing but PATH, HOME and AGENTAUTH_HOME. */
   env?: Record<string, string | undefined>;
   stdin?: string;
+  /** The working folder, which only a process of its own can have: the run gets one. */
   cwd?: string;
   /** Sends a signal once stdout has this many characters. */
   signalAfter?: { characters: number; signal: NodeJS.Signals };
+  /** Sends SIGINT when it fires. */
+  signal?: AbortSignal;
 }
+
+/** Options of a run in a process of its own. */
+export type ProcessOptions = Pick<RunOptions, "env" | "stdin" | "cwd" | "signalAfter">;
 
 export interface CliResult {
   code: number | null;
   signal: NodeJS.Signals | null;
   stdout: string;
   stderr: string;
+}
+
+/** A run in this process, and what it did. */
+export interface CliRun extends CliResult {
+  children: readonly StartedChild[];
+  requests: readonly SentRequest[];
 }
 
 let root: string | undefined;
@@ -52,8 +66,49 @@ export function cleanEnv(extra: Record<string, string | undefined> = {}): Record
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** Starts the program; its stdout and stderr are pipes that nobody reads yet. */
-export function startCli(args: readonly string[], options: RunOptions = {}): ChildProcess {
+/** A run that is under way: in this process, or in one of its own. */
+export type Started = EventEmitter &
+  Pick<ChildProcess, "stdin" | "stdout" | "stderr" | "exitCode" | "signalCode"> & {
+    readonly pid?: number | undefined;
+    kill(signal?: NodeJS.Signals): boolean;
+  };
+
+let startsProcesses = false;
+
+/** Makes {@link runCli} and {@link startCli} start processes, for a test file that is not written for runs in its own. */
+export function startProcesses(): void {
+  startsProcesses = true;
+  afterAll(() => {
+    startsProcesses = false;
+  });
+}
+
+/** Starts the program in this process; its stdout and stderr are pipes without a reader yet. */
+export function startCli(args: readonly string[], options: RunOptions = {}): Started {
+  return startsProcesses || options.cwd !== undefined ? startProcess(args, options) : startRun(args, options);
+}
+
+function startRun(args: readonly string[], options: RunOptions): RunInProcess {
+  const env = cleanEnv(options.env);
+  const run = new RunInProcess(args, { ...options, env });
+  watch(run, args, env);
+  options.signal?.addEventListener("abort", () => run.kill("SIGINT"), { once: true });
+  return run;
+}
+
+/** Runs the program to its end, in this process. */
+export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
+  return ended(startCli(args, options), options);
+}
+
+/** Runs the program to its end in this process, and returns what it did as well. */
+export async function traceCli(args: readonly string[], options: Omit<RunOptions, "cwd"> = {}): Promise<CliRun> {
+  const run = startRun(args, options);
+  return { ...(await ended(run, options)), children: run.children, requests: run.requests };
+}
+
+/** Starts the program in a process of its own; its stdout and stderr are pipes without a reader yet. */
+export function startProcess(args: readonly string[], options: ProcessOptions = {}): ChildProcess {
   const env = cleanEnv(options.env);
   const child = spawn(process.execPath, [BIN, ...args], { cwd: options.cwd, env, stdio: "pipe" });
   watch(child, args, env);
@@ -68,10 +123,15 @@ process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Runs the program to its end. */
-export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
-  const child = startCli(args, options);
-  const { signalAfter } = options;
+/** Runs the program to its end, in a process of its own: where the process is the point. */
+export async function runProcess(args: readonly string[], options: ProcessOptions = {}): Promise<CliResult> {
+  return ended(startProcess(args, options), options);
+}
+
+async function ended(
+  child: Started,
+  { stdin, signalAfter }: Pick<RunOptions, "stdin" | "signalAfter">,
+): Promise<CliResult> {
   let sent = false;
   const out = collect(child.stdout, (length) => {
     if (signalAfter === undefined || sent || length < signalAfter.characters) return;
@@ -80,7 +140,7 @@ export async function runCli(args: readonly string[], options: RunOptions = {}):
   });
   const err = collect(child.stderr);
   child.stdin?.on("error", () => {});
-  child.stdin?.end(options.stdin ?? "");
+  child.stdin?.end(stdin ?? "");
   const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
   return { code, signal, stdout: out(), stderr: err() };
 }
@@ -169,7 +229,7 @@ export interface ReadyLine {
 /** `agentauth sandbox start -o json` as a process of its own. */
 export async function startCliSandbox(args: readonly string[] = [], home = temporaryFolder()) {
   const env = { AGENTAUTH_HOME: home };
-  const child = startCli(["sandbox", "start", "-o", "json", ...args], { env });
+  const child = startProcess(["sandbox", "start", "-o", "json", ...args], { env });
   const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
   const err = collect(child.stderr);
   const out = collect(child.stdout);

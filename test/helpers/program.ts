@@ -1,5 +1,8 @@
 import { createMemoryIo } from "../../src/cli/io/io.js";
 import { buildProgram } from "../../src/cli/program.js";
+import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../../src/cli/runtime/signals.js";
+import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";
 
 /** The command tree as the program declares it, for a command line; nothing in it is run. */
@@ -7,8 +10,11 @@ export function declaredProgram(argv: readonly string[] = []) {
   const run = {
     io: createMemoryIo(),
     signal: new AbortController().signal,
+    signals: processSignals(process),
     argv,
     redactor: new Redactor(),
+    pendingSaves: createPendingSaves(),
+    clock: systemClock,
     now: Date.now,
     lend: () => {
       throw new Error("nothing is run here");

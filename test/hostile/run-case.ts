@@ -19,9 +19,13 @@ export interface ListingSummary {
   megabytes: number;
 }
 
-/** Runs a case against the built command line. */
-export async function runCase(one: HostileCase): Promise<ListingSummary> {
-  const kit = await startKit(one.world ?? "loopback");
+/**
+ * Runs a case against the command line.
+ *
+ * @param startsProcesses whether each run is a process of its own
+ */
+export async function runCase(one: HostileCase, startsProcesses: boolean): Promise<ListingSummary> {
+  const kit = await startKit(one.world ?? "loopback", startsProcesses);
   try {
     await one.arrange?.(kit);
     const before = storeOf(kit, one);

@@ -1,6 +1,9 @@
-import { describe, test } from "vitest";
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { temporaryFolder } from "../helpers/folder.js";
 import type { HostileCase } from "./case.js";
 import { withoutPublicWorld } from "./kit/public-world.js";
+import { PROCESS_CASES } from "./processes.js";
 import { isForLibrary, runCase, runInLibrary } from "./run-case.js";
 
 declare module "vitest" {
@@ -17,9 +20,13 @@ declare module "vitest" {
 const LIMIT_S = 120;
 const options = ({ limit = LIMIT_S }: HostileCase) => ({ timeout: limit * 1000 });
 
-/** Puts every case of a table to the built command line, and to the library where that can be. */
+/**
+ * Puts every case of a table to the command line, and to the library where that can be. The first case runs the built
+ * program, in a process of its own.
+ */
 export function hostile(name: string, cases: readonly HostileCase[]): void {
   const ofCommand = cases.filter(({ call }) => call === undefined);
+  workInEmptyFolder();
   describe.concurrent(`${name}, command line`, () => {
     for (const one of ofCommand) {
       test(titleOf(one), options(one), async ({ task, expect, skip }) => {
@@ -27,7 +34,12 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
         skip(impossible !== undefined, impossible);
         const { id, came, done } = one;
         task.meta.hostile = { id, came, done };
-        const { problems, exit = null, seconds, megabytes } = await runCase(one);
+        const {
+          problems,
+          exit = null,
+          seconds,
+          megabytes,
+        } = await runCase(one, one === ofCommand[0] || PROCESS_CASES.has(id));
         task.meta.hostile = { id, came, done, exit, seconds, megabytes };
         expect(problems, problems.join("\n")).toEqual([]);
       });
@@ -44,6 +56,17 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
         expect(problems, problems.join("\n")).toEqual([]);
       });
     }
+  });
+}
+
+/** A run in this process works in the folder of this process, where it must not write either. */
+function workInEmptyFolder(): void {
+  const before = process.cwd();
+  const folder = temporaryFolder();
+  beforeAll(() => process.chdir(folder));
+  afterAll(() => {
+    process.chdir(before);
+    expect(readdirSync(folder)).toEqual([]);
   });
 }
 

@@ -45,6 +45,7 @@ export async function createAgentClient(
     ...(client && grant === undefined && mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),
     mutualTls: options.clientCertificate !== undefined,
     network,
+    clock: context.clock,
     clientMetadataUrl: flags.clientMetadataUrl,
     resource: flags.resource,
     dpop: flags.dpop,

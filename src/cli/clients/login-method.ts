@@ -10,7 +10,10 @@ import { confirm } from "./confirm.js";
  * How the user logs in, by the flags. Where no prompt is allowed, the URL is printed all the same and the callback
  * waited for: the reader may open it elsewhere.
  */
-export function loginMethod(flags: Omit<ContextFlags, "output">, { io }: Pick<RunContext, "io">): LoginMethod {
+export function loginMethod(
+  flags: Omit<ContextFlags, "output">,
+  { io, signals }: Pick<RunContext, "io" | "signals">,
+): LoginMethod {
   const isAsked = mayAsk(flags, io);
   return terminalLogin({
     // Without the URL there is no login, also with --quiet.
@@ -23,6 +26,7 @@ export function loginMethod(flags: Omit<ContextFlags, "output">, { io }: Pick<Ru
     redirectPort: flags.redirectPort,
     loginTimeoutSeconds: flags.loginTimeout,
     confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, question, signal) : undefined,
+    onInterrupt: () => signals.raise("SIGINT"),
     input: isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
   });
 }

@@ -5,20 +5,19 @@ import { memoryStore } from "../../store/memory.js";
 import { type StoreChoice, storeChoiceOf } from "../config/store.js";
 import type { Io } from "../io/io.js";
 import type { CommandContext } from "../runtime/context.js";
-import { pendingSaves } from "../runtime/pending-saves.js";
 
 /**
  * The store of the profile, as settings and environment choose it.
  *
  * @throws `AgentAuthError` `usage` for a choice that is none
  */
-export function openProfileStore({ io, home, settings }: CommandContext): GrantStore {
+export function openProfileStore({ io, home, settings, pendingSaves }: CommandContext): GrantStore {
   const choice = storeChoiceOf(settings().profile.value, io.env, home());
   return pendingSaves.watch(openStore(choice, home(), io));
 }
 
 /** The store itself; a fallback to another kind of store is reported once on `io`. */
-export function openStore({ value, fallback }: StoreChoice, folder: string, io: Pick<Io, "warn">): GrantStore {
+export function openStore({ value, fallback }: StoreChoice, folder: string, io: Pick<Io, "warn" | "env">): GrantStore {
   switch (value) {
     case "memory":
       return memoryStore();
@@ -27,6 +26,8 @@ export function openStore({ value, fallback }: StoreChoice, folder: string, io: 
     case "keyring":
       return keyringStore(folder, {
         fallback,
+        // No other program may find our settings in its environment.
+        env: Object.fromEntries(Object.entries(io.env).filter(([name]) => !name.startsWith("AGENTAUTH_"))),
         onFallback: (reason) =>
           io.warn(
             `${reason}; as store_fallback says, logins are stored unsealed in files under ${folder}, and ` +

@@ -19,7 +19,7 @@ import type { Host } from "../runtime/host.js";
  * @returns the exit code; undefined where nothing was printed and the whole program has to decide
  */
 export async function printCachedToken(argv: readonly string[], host: Host): Promise<number | undefined> {
-  const text = await cachedToken(argv, host.env);
+  const text = await cachedToken(argv, host.env, host.clock?.epoch());
   if (text === undefined) return undefined;
   // A failed write also emits "error", which would end the process.
   host.stdout.on("error", () => {});
@@ -37,13 +37,17 @@ export async function printCachedToken(argv: readonly string[], host: Host): Pro
  * Every rule about settings, files and tokens is the program's own. What one of them rejects is left to the whole
  * program, which meets it again and reports it.
  *
+ * @param now Unix milliseconds
  * @returns undefined where the arguments, the settings or the stored token are not as simple as that
  */
-export async function cachedToken(argv: readonly string[], env: Host["env"]): Promise<string | undefined> {
+export async function cachedToken(
+  argv: readonly string[],
+  env: Host["env"],
+  now = Date.now(),
+): Promise<string | undefined> {
   const given = readArguments(argv);
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
   if (given === undefined) return undefined;
-  const now = Date.now();
   try {
     const home = homeFolder(set);
     const config = readConfig(home);
@@ -123,6 +127,8 @@ async function reportFailure(error: unknown, argv: readonly string[], host: Host
     env: host.env,
     on: host.on.bind(host),
     off: host.off.bind(host),
+    emit: host.emit.bind(host),
     exit: (code) => host.exit(code),
+    ...(host.clock && { clock: host.clock }),
   });
 }

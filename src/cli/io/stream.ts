@@ -32,6 +32,11 @@ export interface OutStream {
 /** A `Writable` that may be a terminal, such as `process.stdout`. */
 export type TerminalStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
+/** The file descriptor behind a stream, which a child process can inherit; undefined if there is none. */
+export function fileOf(stream: object): number | undefined {
+  return "fd" in stream && typeof stream.fd === "number" ? stream.fd : undefined;
+}
+
 /** Settings of a stream. */
 export interface StreamSettings {
   env: Env;

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { finished } from "node:stream/promises";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { commandWords } from "../../login/command-words.js";
 import { quote } from "../../redact.js";
 import type { Env } from "../io/env.js";
 import type { Io } from "../io/io.js";
+import { fileOf } from "../io/stream.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
-import type { CommandContext, LentProcess } from "../runtime/context.js";
+import type { CommandContext, LentProcess, ProcessSignals } from "../runtime/context.js";
 
 /** A running pager. */
 export interface Pager {
@@ -27,8 +29,8 @@ export async function startPager(context: CommandContext, stop: AbortController)
   const own = context.lend();
   try {
     const words = pagerWords(own.env, context.io);
-    const child = words.length === 0 ? undefined : await launch(words, own.env, context.io);
-    if (child) return attend(child, words[0] ?? "", { own, stop, io: context.io });
+    const child = words.length === 0 ? undefined : await launch(words, own, context.io);
+    if (child) return attend(child, words[0] ?? "", { own, stop, context });
   } catch (error) {
     own.giveBack();
     throw error;
@@ -52,15 +54,17 @@ function pagerWords(env: Env, io: Io): string[] {
 }
 
 /** The running pager; undefined, with a message, if it cannot be started. */
-async function launch([program = "", ...args]: string[], env: Env, io: Io): Promise<ChildProcess | undefined> {
+async function launch([program = "", ...args]: string[], own: LentProcess, io: Io): Promise<ChildProcess | undefined> {
   const child = spawn(program, args, {
-    stdio: ["pipe", "inherit", "inherit"],
+    stdio: ["pipe", fileOf(own.stdout) ?? "pipe", fileOf(own.stderr) ?? "pipe"],
     // Our output is UTF-8 in every locale.
-    env: { LESS: "FRX", LESSCHARSET: "utf-8", ...withoutOurs(env) },
+    env: { LESS: "FRX", LESSCHARSET: "utf-8", ...withoutOurs(own.env) },
     shell: false,
   });
   // A pager that quits early breaks the pipe; the failed write reports that.
   child.stdin?.on("error", () => {});
+  child.stdout?.pipe(own.stdout, { end: false });
+  child.stderr?.pipe(own.stderr, { end: false });
   return new Promise((resolve) => {
     child.once("spawn", () => resolve(child));
     child.once("error", (error: NodeJS.ErrnoException) => {
@@ -78,13 +82,13 @@ function withoutOurs(env: Env): NodeJS.ProcessEnv {
 interface PagerContext {
   own: LentProcess;
   stop: AbortController;
-  io: Io;
+  context: Pick<CommandContext, "io" | "signals">;
 }
 
-function attend(child: ChildProcess, program: string, { own, stop, io }: PagerContext): Pager {
+function attend(child: ChildProcess, program: string, { own, stop, context }: PagerContext): Pager {
   const { stdin } = child;
   let hasAll = false;
-  const release = listen(child, (name) => {
+  const release = listen(child, context.signals, (name) => {
     // Once the pager has everything, Ctrl-C is for the pager only.
     if (hasAll && name === "SIGINT") return false;
     stop.abort(new AgentAuthError("aborted", `ended by ${name}`, { class: "aborted" }));
@@ -102,11 +106,13 @@ function attend(child: ChildProcess, program: string, { own, stop, io }: PagerCo
       hasAll = true;
       stdin?.end();
       const code = await gone;
+      if (child.stdout) await finished(child.stdout);
       const received = release();
       own.giveBack();
-      if (code) io.warn(`the pager ${quote(program)} ended with exit code ${code}; --no-pager prints without one`);
+      if (code)
+        context.io.warn(`the pager ${quote(program)} ended with exit code ${code}; --no-pager prints without one`);
       // The signal handler of the run decides the exit code.
-      if (received) process.emit(received, received);
+      if (received) context.signals.raise(received);
     },
   };
 }
@@ -116,7 +122,7 @@ function attend(child: ChildProcess, program: string, { own, stop, io }: PagerCo
  *
  * @returns a function that removes the listeners, and returns the signal that ends this run
  */
-function listen(child: ChildProcess, onSignal: (name: "SIGINT" | "SIGTERM") => boolean) {
+function listen(child: ChildProcess, signals: ProcessSignals, onSignal: (name: "SIGINT" | "SIGTERM") => boolean) {
   let received: "SIGINT" | "SIGTERM" | undefined;
   const onInt = () => {
     if (onSignal("SIGINT")) received ??= "SIGINT";
@@ -126,11 +132,9 @@ function listen(child: ChildProcess, onSignal: (name: "SIGINT" | "SIGTERM") => b
     received = "SIGTERM";
     child.kill("SIGTERM");
   };
-  process.on("SIGINT", onInt);
-  process.on("SIGTERM", onTerm);
+  const releases = [signals.on("SIGINT", onInt), signals.on("SIGTERM", onTerm)];
   return () => {
-    process.off("SIGINT", onInt);
-    process.off("SIGTERM", onTerm);
+    for (const release of releases) release();
     return received;
   };
 }

@@ -1,4 +1,3 @@
-import { detectAgent } from "std-env";
 import type { Io } from "../io/io.js";
 
 /** An AI agent that runs us, and what that changes where nothing was said. */
@@ -7,8 +6,27 @@ export interface AgentMode {
   announce(io: Io): void;
 }
 
+/**
+ * The agents by the variables that they set, as std-env lists them, which reads them of the process alone. With a pattern, a
+ * value that fits is one of the agent.
+ */
+const AGENTS: readonly (readonly [name: string, variables: readonly string[], pattern?: RegExp])[] = [
+  ["claude", ["CLAUDECODE", "CLAUDE_CODE"]],
+  ["replit", ["REPL_ID"]],
+  ["gemini", ["GEMINI_CLI"]],
+  ["codex", ["CODEX_SANDBOX", "CODEX_THREAD_ID"]],
+  ["opencode", ["OPENCODE"]],
+  ["pi", ["PATH"], /\.pi[\\/]agent/],
+  ["auggie", ["AUGMENT_AGENT"]],
+  ["goose", ["GOOSE_PROVIDER"]],
+  ["junie", ["JUNIE_DATA", "JUNIE_SHIM_PATH"]],
+  ["copilot", ["COPILOT_AGENT", "COPILOT_CLI"]],
+  ["devin", ["EDITOR"], /devin/],
+  ["cursor", ["CURSOR_AGENT"]],
+  ["kiro", ["TERM_PROGRAM"], /kiro/],
+];
 /** The variables of these agents are also set where a user works at a terminal without them. */
-const ALSO_OF_USERS = ["goose", "replit", "pi", "devin"];
+const ALSO_OF_USERS = ["goose", "replit", "pi", "devin", "kiro"];
 const OFF = /^(?:0|false|no|off)$/i;
 
 /**
@@ -19,7 +37,7 @@ const OFF = /^(?:0|false|no|off)$/i;
 export function agentMode(env: Io["env"], stdout: Pick<Io["stdout"], "isTTY">): AgentMode | undefined {
   const forced = env["AGENTAUTH_AGENT"];
   if (forced && OFF.test(forced)) return undefined;
-  const name = forced ? "AGENTAUTH_AGENT is set" : nameOfAgent(stdout.isTTY);
+  const name = forced ? "AGENTAUTH_AGENT is set" : nameOfAgent(env, stdout.isTTY);
   if (name === undefined) return undefined;
   let isAnnounced = false;
   return {
@@ -31,7 +49,9 @@ export function agentMode(env: Io["env"], stdout: Pick<Io["stdout"], "isTTY">): 
   };
 }
 
-function nameOfAgent(onTerminal: boolean): string | undefined {
-  const { name } = detectAgent();
+function nameOfAgent(env: Io["env"], onTerminal: boolean): string | undefined {
+  const named = env["AI_AGENT"]?.toLowerCase();
+  const found = AGENTS.find(([, variables, pattern = /./s]) => variables.some((one) => pattern.test(env[one] ?? "")));
+  const name = named && /^github_copilot_(?:vscode|cloud)_agent$/.test(named) ? "copilot" : (named ?? found?.[0]);
   return name === undefined || (onTerminal && ALSO_OF_USERS.includes(name)) ? undefined : name;
 }

@@ -1,6 +1,7 @@
-import type { Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { ManagementClient } from "../../api/client.js";
 import type { AgentAuthError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
 import type { Network } from "../../http/network.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
@@ -10,10 +11,12 @@ import type { GlobalFlags } from "../flags/global.js";
 import type { Env } from "../io/env.js";
 import type { Io } from "../io/io.js";
 import type { HintContext } from "./hints.js";
+import type { PendingSaves } from "./pending-saves.js";
 import type { Settings } from "./settings.js";
 
 /** Our own process, lent to a command that runs another program in its place. */
 export interface LentProcess {
+  readonly stdin: Readable;
   /** For bytes that are passed on as they are. */
   readonly stdout: Writable;
   /** For bytes that are passed on as they are. */
@@ -26,15 +29,27 @@ export interface LentProcess {
   exit(code: number): never;
 }
 
+/** The signals of the process that a run is in. */
+export interface ProcessSignals {
+  /** Listens for a signal, beside the run itself. @returns a function that removes the listener */
+  on(name: NodeJS.Signals, listener: () => void): () => void;
+  /** Runs the listeners as if the signal had arrived. */
+  raise(name: NodeJS.Signals): void;
+}
+
 /** What a run works with before its command line is parsed. */
 export interface RunContext {
   readonly io: Io;
   /** Fires on SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
+  readonly signals: ProcessSignals;
   /** The command line as it was typed, without the program's name. */
   readonly argv: readonly string[];
   readonly redactor: Redactor;
-  /** Milliseconds since the epoch. */
+  /** What has to be saved before a signal may end the process. */
+  readonly pendingSaves: PendingSaves;
+  readonly clock: Clock;
+  /** Milliseconds since the epoch, by the clock. */
   readonly now: () => number;
   /** The error with a hint for the command line, with the flags that were given in a command that logs in. */
   readonly withHint?: (error: AgentAuthError, about?: HintContext) => AgentAuthError;

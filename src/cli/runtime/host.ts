@@ -1,9 +1,13 @@
+import type { Clock } from "../../http/deadline.js";
 import type { ProcessLike } from "../io/io.js";
 
 /** What {@link main} needs of the process that it runs in. */
 export interface Host extends ProcessLike {
-  on(event: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): unknown;
+  on(event: NodeJS.Signals, listener: () => void): unknown;
   on(event: "uncaughtException", listener: (error: Error) => void): unknown;
-  off(event: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): unknown;
+  off(event: NodeJS.Signals, listener: () => void): unknown;
+  emit(event: NodeJS.Signals, signal: NodeJS.Signals): boolean;
   exit(code: number): never;
+  /** Default: that of the machine. */
+  readonly clock?: Clock;
 }

@@ -1,7 +1,7 @@
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import type { Lease } from "../../oauth/grant/lease.js";
 
-/** Work in this process that must not happen twice, such as the refresh of a token, and is not saved yet. */
+/** Work of one run that must not happen twice, such as the refresh of a token, and is not saved yet. */
 export interface PendingSaves {
   /** The same store, whose leases are counted here from their commit until their work has ended. */
   watch(store: GrantStore): GrantStore;
@@ -49,9 +49,6 @@ export function createPendingSaves(): PendingSaves {
     settled: () => (committed.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
 }
-
-/** The pending saves of this process: a signal ends the process as a whole. */
-export const pendingSaves = createPendingSaves();
 
 function marking(lease: Lease, mark: () => void): Lease {
   return {

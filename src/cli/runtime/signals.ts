@@ -1,7 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
 import type { ProcessLike } from "../io/io.js";
-import type { LentProcess } from "./context.js";
+import type { LentProcess, ProcessSignals } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
+import type { Host } from "./host.js";
 import type { PendingSaves } from "./pending-saves.js";
 
 /** The signals that end a run: the keyboard, `kill`, and a closed terminal or a broken connection. */
@@ -14,9 +15,9 @@ const ENDINGS = {
 type EndingSignal = keyof typeof ENDINGS;
 
 /** What is needed of the process. */
-export interface SignalHost extends Pick<ProcessLike, "stdout" | "stderr" | "env"> {
-  on(event: EndingSignal, listener: () => void): unknown;
-  off(event: EndingSignal, listener: () => void): unknown;
+export interface SignalHost extends ProcessLike {
+  on(event: NodeJS.Signals, listener: () => void): unknown;
+  off(event: NodeJS.Signals, listener: () => void): unknown;
   exit(code: number): never;
 }
 
@@ -39,6 +40,17 @@ export interface SignalOptions {
   pendingSaves: Pick<PendingSaves, "isUnderWay" | "settled">;
   /** Called once when a signal does not end the process at once, because a refresh has to be saved first. */
   onDelay(): void;
+}
+
+/** The signals of a process, for commands that act on them. */
+export function processSignals(host: Pick<Host, "on" | "off" | "emit">): ProcessSignals {
+  return {
+    on(name, listener) {
+      host.on(name, listener);
+      return () => void host.off(name, listener);
+    },
+    raise: (name) => void host.emit(name, name),
+  };
 }
 
 /** How long a reader that has stopped reading may delay the end of a run. */
@@ -90,7 +102,14 @@ export function listenForSignals(host: SignalHost, { pendingSaves, onDelay }: Si
         if (isLent) host.on("SIGHUP", onHangUp);
         isLent = false;
       };
-      return { stdout, stderr, env, giveBack, exit: (exitCode) => host.exit(exitCode) };
+      return {
+        // Node opens standard input on the first access.
+        get stdin() {
+          return host.stdin;
+        },
+        ...{ stdout, stderr, env, giveBack },
+        exit: (exitCode) => host.exit(exitCode),
+      };
     },
     exitCode: () => code,
     leave,

@@ -20,6 +20,8 @@ export interface KeyringStoreOptions {
   fallback?: "none" | "file" | undefined;
   /** Milliseconds that one call to the keychain may take, including a prompt to the user. Default: 10,000. */
   timeoutMs?: number | undefined;
+  /** The environment in which the keychain is looked up. Default: that of this process. */
+  env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Called once, before the first write, with the reason why files are not sealed. */
   onFallback?: ((reason: string) => void) | undefined;
 }
@@ -35,7 +37,7 @@ export interface KeyringStoreOptions {
  *   respond. `login_required`: a file was sealed with another key, or changed since; it is not removed
  */
 export function keyringStore(folder: string, options: KeyringStoreOptions = {}): GrantStore {
-  const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, onFallback } = options;
+  const { keychain, fallback = "none", timeoutMs: timeout = KEYCHAIN_TIMEOUT, env, onFallback } = options;
   let isReported = false;
   let opened: StoreKey | undefined;
 
@@ -66,7 +68,7 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
   });
   const key = (): StoreKey => {
     const choose = () =>
-      keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeoutMs: timeout });
+      keychain ? limitKeychain(keychain, timeout) : osKeychain(accountOf(folder), { timeoutMs: timeout, env });
     opened ??= storeKey(choose(), files.lease, timeout);
     return opened;
   };

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../../src/cli/clients/store.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS } from "../../../src/cli/config/file.js";
 import { chooseStore, type StoreChoice } from "../../../src/cli/config/store.js";
@@ -88,10 +88,10 @@ describe("a store that is opened", () => {
   }
 
   it("is the one that was chosen", () => {
-    const { warn } = createMemoryIo();
-    expect(openStore(choice("memory"), "/h", { warn }).location).toBe("memory");
-    expect(openStore(choice("file"), "/h", { warn }).location).toBe("/h");
-    expect(openStore(choice("keyring"), "/h", { warn }).location).toBe(
+    const io = createMemoryIo();
+    expect(openStore(choice("memory"), "/h", io).location).toBe("memory");
+    expect(openStore(choice("file"), "/h", io).location).toBe("/h");
+    expect(openStore(choice("keyring"), "/h", io).location).toBe(
       "files under /h, sealed with a key in the OS keychain",
     );
   });
@@ -105,12 +105,11 @@ describe("a store that is opened", () => {
 
   // Elsewhere there always is a keychain, which these tests leave alone.
   const onLinux = it.runIf(process.platform === "linux");
-  beforeEach(() => void vi.stubEnv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere"));
-  afterEach(() => void vi.unstubAllEnvs());
+  const env = { DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" };
 
   onLinux("fails where it is the keyring and there is none", async () => {
     const folder = home();
-    const io = createMemoryIo();
+    const io = createMemoryIo({ env });
     const saving = openStore(choice("keyring"), folder, io).save(madeGrant(), undefined);
     await expect(saving).rejects.toMatchObject({
       code: "store_failed",
@@ -122,7 +121,7 @@ describe("a store that is opened", () => {
 
   onLinux("warns once, and keeps files, where the settings say so", async () => {
     const folder = home();
-    const io = createMemoryIo({ quiet: true });
+    const io = createMemoryIo({ quiet: true, env });
     const store = openStore(choice("keyring", "file"), folder, io);
     await store.save(madeGrant(), undefined);
     await store.save(madeGrant({ generation: 2 }), 1);

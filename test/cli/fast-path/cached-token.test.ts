@@ -66,6 +66,7 @@ async function outcome(way: (argv: string[], host: Host) => Promise<number>, arg
     env: { AGENTAUTH_HOME: home, ...env },
     on: () => {},
     off: () => {},
+    emit: () => false,
     exit: () => {
       throw new Error("the process was ended");
     },

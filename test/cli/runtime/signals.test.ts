@@ -10,6 +10,7 @@ function setup() {
   const exits: number[] = [];
   const told: string[] = [];
   const host = Object.assign(new EventEmitter(), {
+    stdin: new PassThrough(),
     stdout: new PassThrough(),
     stderr: new PassThrough(),
     env: {},

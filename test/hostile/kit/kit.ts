@@ -16,7 +16,7 @@ import { type Run, startWatched, type Watched } from "./watched.js";
 /** Where the servers of a case are: on this machine, or out in the open behind a proxy. */
 export type World = "loopback" | "public";
 
-/** What a run of the program is told beside its arguments. */
+/** What a run of the program gets beside its arguments. */
 export interface RunOptions {
   env?: Record<string, string | undefined>;
   stdin?: string | undefined;
@@ -24,7 +24,6 @@ export interface RunOptions {
   keepsInput?: boolean;
   /** A program that starts it, such as `sh -c`; gets the command behind its words. */
   wrapper?: readonly string[];
-  cwd?: string;
   person?: Person | undefined;
 }
 
@@ -50,7 +49,7 @@ export interface Kit {
   readonly home: string;
   /** What leads the program to servers that are not here. */
   readonly flags: string[];
-  /** Runs the built program to its end. */
+  /** Runs the program to its end. */
   run(args: readonly string[], options?: RunOptions): Promise<Run>;
   /** Starts it. */
   start(args: readonly string[], options?: RunOptions): Watched;
@@ -61,8 +60,12 @@ export interface Kit {
   close(): Promise<void>;
 }
 
-/** Builds the servers and the folder of one case. */
-export async function startKit(world: World): Promise<Kit> {
+/**
+ * Builds the servers and the folder of one case.
+ *
+ * @param startsProcesses whether each run is a process of its own
+ */
+export async function startKit(world: World, startsProcesses = false): Promise<Kit> {
   const log: Seen[] = [];
   const canaries = new Canaries();
   const folder = temporaryFolder();
@@ -86,12 +89,12 @@ export async function startKit(world: World): Promise<Kit> {
     close: async () => void (await Promise.all([...peers, ...(open ? [open] : [])].map((peer) => peer.close()))),
   };
   mkdirSync(join(folder, "work"));
-  return { ...kit, ...acting(kit) };
+  return { ...kit, ...acting(kit, startsProcesses) };
 }
 
 type Surroundings = Omit<Kit, "run" | "start" | "said" | "keep">;
 
-function acting(kit: Surroundings): Omit<Kit, keyof Surroundings> {
+function acting(kit: Surroundings, startsProcesses: boolean): Omit<Kit, keyof Surroundings> {
   const start = (args: readonly string[], options: RunOptions = {}): Watched => {
     const { home, folder, canaries, service } = kit;
     const env = cleanEnv({
@@ -102,7 +105,7 @@ function acting(kit: Surroundings): Omit<Kit, keyof Surroundings> {
       AGENTAUTH_CLIENT_SECRET: canaries.get("client-secret"),
       ...options.env,
     });
-    const cwd = options.cwd ?? join(folder, "work");
+    const cwd = startsProcesses || options.wrapper ? join(folder, "work") : undefined;
     const { stdin, keepsInput, wrapper } = options;
     const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin, keepsInput, wrapper });
     const ended = watched.ended.then((run) => {

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { BIN, collect } from "../../helpers/cli.js";
+import { BIN, collect, type Started } from "../../helpers/cli.js";
+import { RunInProcess } from "../../helpers/in-process.js";
 
-/** A run of the built program that is over, and what was seen of it from outside. */
+/** A finished run of the program, and what was seen of it from outside. */
 export interface Run {
   readonly args: readonly string[];
   readonly code: number | null;
@@ -12,7 +13,7 @@ export interface Run {
   readonly stderr: string;
   /** How long it took, less the time that it, or the servers that it talked to, waited for a processor. */
   readonly seconds: number;
-  /** The most memory that the process ever held, in MB; undefined where the system does not tell. */
+  /** The most memory that its process ever held, in MB; undefined without a process of its own, or where the system has no /proc. */
   readonly megabytes: number | undefined;
   /** Every command line that it and its children were seen with. */
   readonly commandLines: readonly string[];
@@ -20,7 +21,7 @@ export interface Run {
 
 /** A run that is under way. */
 export interface Watched {
-  readonly child: ChildProcess;
+  readonly child: Started;
   /** What it has said so far. */
   stdout(): string;
   stderr(): string;
@@ -30,11 +31,11 @@ export interface Watched {
 /** How the program is started. */
 export interface WatchedOptions {
   env: Record<string, string>;
-  cwd: string;
+  cwd?: string | undefined;
   stdin?: string | undefined;
   /** Leaves the input open. */
   keepsInput?: boolean | undefined;
-  /** The words before the command. */
+  /** The words before the command; with them, or with a folder to work in, the run is a process of its own. */
   wrapper?: readonly string[] | undefined;
 }
 
@@ -46,8 +47,26 @@ process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts the built program and looks at its memory and its command lines until it ends. */
+/** Starts the program: in this process, or in one of its own, whose memory and command lines are watched until it ends. */
 export function startWatched(args: readonly string[], options: WatchedOptions): Watched {
+  return options.wrapper || options.cwd !== undefined ? startProcess(args, options) : startHere(args, options);
+}
+
+function startHere(args: readonly string[], { env, stdin, keepsInput }: WatchedOptions): Watched {
+  const startedAt = performance.now();
+  const delayedBefore = delayOf("self");
+  const child = new RunInProcess(args, { env });
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  if (!keepsInput) child.stdin.end(stdin ?? "");
+  const ended = once(child, "close").then(([code, signal]): Run => {
+    const seconds = Math.max(0, (performance.now() - startedAt) / 1000 - (delayOf("self") - delayedBefore));
+    const commandLines = [args, ...child.children.map((one) => one.args)].map((words) => words.join(" "));
+    return { args, code, signal, stdout: stdout(), stderr: stderr(), seconds, megabytes: undefined, commandLines };
+  });
+  return { child, stdout, stderr, ended };
+}
+
+function startProcess(args: readonly string[], options: WatchedOptions): Watched {
   const { env, cwd, stdin, keepsInput, wrapper = [] } = options;
   const startedAt = performance.now();
   const delayedBefore = delayOf("self");

@@ -1,7 +1,7 @@
-import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { Profile } from "../../config/file.js";
+import { userFolder } from "../../config/home.js";
 import { storeToken } from "../../config/token-file.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { ConfigOptions } from "./options.js";
@@ -17,11 +17,11 @@ export async function valueToStore(
 ): Promise<string> {
   const { value } = options;
   if (key === "api_token") return tokenReference(profile, options, context);
-  return FILES.has(key) && value !== "" ? absolutePath(value) : value;
+  return FILES.has(key) && value !== "" ? absolutePath(value, context) : value;
 }
 
-function absolutePath(path: string): string {
-  return resolve(path.replace(/^~(?=\/)/, homedir()));
+function absolutePath(path: string, { io }: CommandContext): string {
+  return resolve(path.replace(/^~(?=\/)/, () => userFolder(io.env)));
 }
 
 /** The reference to store for the API token. A token from stdin is written to a file first. */
@@ -32,7 +32,7 @@ async function tokenReference(
 ): Promise<string> {
   if (value.startsWith("file:")) {
     const path = value.slice("file:".length);
-    return path === "" ? value : `file:${absolutePath(path)}`;
+    return path === "" ? value : `file:${absolutePath(path, context)}`;
   }
   if (value !== "-") return value;
   return storeToken(context.home(), profile, await readToken(input !== false, context));

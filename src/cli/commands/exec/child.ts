@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import type { LentProcess } from "../../runtime/context.js";
+import type { LentProcess, ProcessSignals } from "../../runtime/context.js";
 import { forwardSignals, signalExitCode } from "./forward-signals.js";
 import { pipeOutput } from "./pipe-output.js";
 import { createChildStdio, type Masked } from "./stdio.js";
@@ -17,6 +17,7 @@ export interface ChildOptions {
   /** Called when a signal could not be sent to the child, which continues to run. */
   onSignalFailure(error: NodeJS.ErrnoException): void;
   own: LentProcess;
+  signals: ProcessSignals;
 }
 
 /** The result of a run. */
@@ -44,8 +45,9 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     onTerminal: options.onTerminal,
     passOn: (signal) => child?.kill(signal),
     onTerminate: readerTimeout.signalled,
+    signals: options.signals,
   });
-  const childStdio = createChildStdio(options.masked);
+  const childStdio = createChildStdio(options.masked, own);
   try {
     try {
       child = start(options, childStdio.stdio);
@@ -53,10 +55,10 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
       childStdio.handOver();
     }
     const ending = endOf(child, options.onSignalFailure);
-    const { out, err } = childStdio.sources(child);
+    const { out, err } = childStdio.connect(child);
     const passing = [
-      out && pipeOutput(out, own.stdout, options.secrets),
-      err && pipeOutput(err, own.stderr, options.secrets),
+      out && pipeOutput(out, own.stdout, options.masked.stdout ? options.secrets : () => []),
+      err && pipeOutput(err, own.stderr, options.masked.stderr ? options.secrets : () => []),
     ];
     const passed = Promise.all(passing);
     const exitCode = await ending;

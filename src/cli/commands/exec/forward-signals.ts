@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import type { ProcessSignals } from "../../runtime/context.js";
 
 /** The signals that ask a program to end. */
 const TERMINATING: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"]);
@@ -16,27 +17,22 @@ export interface SignalForwarding {
   passOn(signal: NodeJS.Signals): void;
   /** Called for each terminating signal, passed on or not. */
   onTerminate(): void;
+  signals: ProcessSignals;
 }
 
 /** Forwards signals instead of acting on them. @returns a function that removes the listeners */
-export function forwardSignals({ onTerminal, passOn, onTerminate }: SignalForwarding): () => void {
-  const listeners: [NodeJS.Signals, () => void][] = known([...KEYBOARD, ...OTHERS, ...(onTerminal ? [] : JOB)]).map(
-    (signal) => {
-      const reached = onTerminal && KEYBOARD.includes(signal);
-      return [
-        signal,
-        () => {
-          if (!reached) passOn(signal);
-          if (TERMINATING.has(signal)) onTerminate();
-          // The stop signal is for the whole job.
-          if (signal === "SIGTSTP") process.kill(process.pid, "SIGSTOP");
-        },
-      ];
-    },
-  );
-  for (const [signal, listener] of listeners) process.on(signal, listener);
+export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: SignalForwarding): () => void {
+  const releases = known([...KEYBOARD, ...OTHERS, ...(onTerminal ? [] : JOB)]).map((signal) => {
+    const reached = onTerminal && KEYBOARD.includes(signal);
+    return signals.on(signal, () => {
+      if (!reached) passOn(signal);
+      if (TERMINATING.has(signal)) onTerminate();
+      // The stop signal is for the whole job.
+      if (signal === "SIGTSTP") process.kill(process.pid, "SIGSTOP");
+    });
+  });
   return () => {
-    for (const [signal, listener] of listeners) process.off(signal, listener);
+    for (const release of releases) release();
   };
 }
 

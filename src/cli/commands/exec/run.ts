@@ -4,7 +4,6 @@ import type { AgentClient } from "../../../oauth/agent.js";
 import { checkHandOver } from "../../clients/bound-token.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { CommandContext, LentProcess } from "../../runtime/context.js";
-import { pendingSaves } from "../../runtime/pending-saves.js";
 import { type ChildResult, runChild } from "./child.js";
 import { commandOf } from "./command-words.js";
 import { type TokenEncodings, tokenEncodings } from "./encodings.js";
@@ -68,6 +67,7 @@ async function runWith(first: Token, getToken: (signal: AbortSignal) => Promise<
       onSignalFailure: ({ code, message }) =>
         context.io.warn(`the command could not be sent a signal: ${code ?? message}`),
       own,
+      signals: context.signals,
     });
   } catch (error) {
     if (!isStartFailure(error)) throw error;
@@ -77,7 +77,7 @@ async function runWith(first: Token, getToken: (signal: AbortSignal) => Promise<
   }
   const { exitCode, lost, isStuck } = result;
   if (isStuck) {
-    await pendingSaves.settled();
+    await context.pendingSaves.settled();
     own.exit(exitCode);
   }
   if (lost && exitCode === 0) {

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { type ChildOptions, runChild } from "../../../../src/cli/commands/exec/child.js";
 import { isStartFailure } from "../../../../src/cli/commands/exec/start-failure.js";
 import type { LentProcess } from "../../../../src/cli/runtime/context.js";
+import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
 
 // Root without the right to signal others is what any user is to the programs of another user.
@@ -16,13 +17,21 @@ if (!isRoot) process.stderr.write("SKIPPED: a command of another user needs root
 afterEach(() => vi.restoreAllMocks());
 
 function options(command: readonly string[], more: Partial<ChildOptions> = {}) {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const exit = (code: number): never => {
     throw new Error(`ended with ${code}`);
   };
-  const own: LentProcess = { stdout, stderr, env: process.env, giveBack() {}, exit };
+  const own: LentProcess = { stdin, stdout, stderr, env: process.env, giveBack() {}, exit };
   const masked = { stdout: true, stderr: true };
-  const rest = { env: () => process.env, masked, secrets: () => [], onTerminal: false, onSignalFailure() {}, own };
+  const rest = {
+    env: () => process.env,
+    signals: processSignals(process),
+    masked,
+    secrets: () => [],
+    onTerminal: false,
+    onSignalFailure() {},
+    own,
+  };
   return { out: collect(stdout), options: { command, ...rest, ...more } };
 }
 

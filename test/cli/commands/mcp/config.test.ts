@@ -3,8 +3,11 @@ import { parse } from "yaml";
 import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { buildProgram } from "../../../../src/cli/program.js";
+import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { usageError } from "../../../../src/cli/runtime/usage-error.js";
 import { isAgentAuthError } from "../../../../src/errors.js";
+import { systemClock } from "../../../../src/http/deadline.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 
@@ -16,8 +19,11 @@ async function config(args: readonly string[], env: Record<string, string> = {})
   const run = {
     io,
     signal: new AbortController().signal,
+    signals: processSignals(process),
     argv: ["mcp", "config", ...args],
     redactor: new Redactor(),
+    pendingSaves: createPendingSaves(),
+    clock: systemClock,
     now: Date.now,
     lend: () => {
       throw new Error("nothing is started here");

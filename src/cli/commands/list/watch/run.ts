@@ -1,6 +1,6 @@
 import type { ManagementClient } from "../../../../api/client.js";
 import { AgentAuthError, isAgentAuthError } from "../../../../errors.js";
-import { follow, systemClock } from "../../../../http/deadline.js";
+import { follow } from "../../../../http/deadline.js";
 import type { ListFlags } from "../../../flags/list.js";
 import { buildFilter } from "../../../listing/filters.js";
 import type { ListKind } from "../../../listing/kinds.js";
@@ -51,7 +51,7 @@ function openView(
   kind: ListKind,
   options: WatchedFlags,
   format: WatchFormat,
-  { io, now }: CommandContext,
+  { io, now, signals }: CommandContext,
 ): { view: View; close(): void } {
   const set = COLUMNS[kind.noun];
   if (format === "ndjson") {
@@ -63,7 +63,7 @@ function openView(
   const output = { ...set, ...writerOptions(options, { now }) };
   // Reports an unknown column before the first poll.
   if (options.columns !== undefined) selectColumns(options.columns, set);
-  const view = screenView(io, { format, output, noun: kind.noun, every: durationText(options.watch), now });
+  const view = screenView(io, { format, output, noun: kind.noun, every: durationText(options.watch), now, signals });
   return { view, close: view.close };
 }
 
@@ -104,7 +104,10 @@ interface Watching {
   read(): Promise<Poll>;
 }
 
-async function watch({ options, view, until, read }: Watching, { io, signal, now }: CommandContext): Promise<void> {
+async function watch(
+  { options, view, until, read }: Watching,
+  { io, signal, clock, now }: CommandContext,
+): Promise<void> {
   let failures: number | undefined;
   for (;;) {
     const outcome = await settled(read());
@@ -123,7 +126,7 @@ async function watch({ options, view, until, read }: Watching, { io, signal, now
       if (failures === 1) io.warn(`the list cannot be read: ${error.message}; next attempt in ${durationText(wait)}`);
       await view.flushMessages();
     }
-    await systemClock.sleep(wait, signal);
+    await clock.sleep(wait, signal);
   }
 }
 

@@ -4,6 +4,7 @@ import { heldMessages } from "../../../io/held-messages.js";
 import type { Io, OutStream } from "../../../io/io.js";
 import { cutText } from "../../../io/width.js";
 import { createWriter, type OutputOptions } from "../../../output/writer.js";
+import type { ProcessSignals } from "../../../runtime/context.js";
 import type { WatchFormat } from "./options.js";
 import type { Poll } from "./poll.js";
 import { createScreen, createScroll } from "./screen.js";
@@ -19,6 +20,7 @@ export interface ScreenOptions {
   every: string;
   /** Milliseconds since the epoch. */
   now: () => number;
+  signals: ProcessSignals;
 }
 
 /** Draws a table with as many rows as fit on the screen, and a status line. */
@@ -34,8 +36,7 @@ export function screenView(io: Io, options: ScreenOptions): View & { close(): vo
     messages.hold();
   };
   // The shell has written below the table while the program was stopped.
-  const onContinue = () => screen.leave();
-  if (process.platform !== "win32") process.on("SIGCONT", onContinue);
+  const release = process.platform === "win32" ? () => {} : options.signals.on("SIGCONT", () => screen.leave());
   return {
     io: messages.io,
     async show(poll) {
@@ -47,7 +48,7 @@ export function screenView(io: Io, options: ScreenOptions): View & { close(): vo
     },
     close() {
       messages.release();
-      if (process.platform !== "win32") process.off("SIGCONT", onContinue);
+      release();
     },
   };
 }

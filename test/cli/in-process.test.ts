@@ -1,0 +1,165 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Desk, startDesk } from "../flow/support.js";
+import { shownSecrets } from "../helpers/canaries.js";
+import {
+  collect,
+  runCli,
+  runProcess,
+  startCli,
+  startProcess,
+  temporaryFolder,
+  traceCli,
+  until,
+} from "../helpers/cli.js";
+
+let desk: Desk;
+beforeAll(async () => {
+  desk = await startDesk({ devices: 3 });
+});
+afterAll(() => desk.close());
+
+const setUp = () => ({
+  AGENTAUTH_BASE_URL: desk.sandbox.baseUrl,
+  AGENTAUTH_API_TOKEN: desk.sandbox.apiToken,
+  AGENTAUTH_HOME: temporaryFolder(),
+});
+
+describe("a run in this process", () => {
+  it.each<[string, () => string[]]>([
+    ["the version", () => ["--version"]],
+    ["the help of the program", () => ["--help"]],
+    ["the help of a command", () => ["devices", "list", "--help"]],
+    ["a wrong flag", () => ["devices", "list", "--lmit", "3"]],
+    ["a list as JSON", () => [...desk.devices, "-o", "json"]],
+    ["a list as a table", () => [...desk.devices, "-o", "table"]],
+    ["a list through jq", () => [...desk.devices, "--jq", ".[0].id"]],
+    ["a token without a login", () => ["token", desk.url, "--no-input"]],
+    ["the settings", () => ["config", "list"]],
+    ["the first steps", () => []],
+  ])("prints and returns what a process does: %s", async (_what, args) => {
+    const env = setUp();
+    expect(await runCli(args(), { env })).toEqual(await runProcess(args(), { env }));
+  });
+
+  it("prints for the terminal that it has", async () => {
+    const tty = { stdout: true };
+    const env = { ...setUp(), NO_COLOR: "1", AGENTAUTH_PAGER: "" };
+    const runs = [30, 200].map((columns) => runCli(desk.devices, { env, tty, columns }));
+    const [narrow, wide] = await Promise.all(runs);
+    const longest = (text = "") => Math.max(...text.split("\n").map((line) => line.length));
+    expect(longest(narrow?.stdout)).toBeLessThan(60);
+    expect(longest(wide?.stdout)).toBeGreaterThan(60);
+  });
+
+  it("passes on what the pager prints", async () => {
+    const env = { ...setUp(), AGENTAUTH_PAGER: "tac" };
+    const list = [...desk.devices, "-o", "id"];
+    const { stdout } = await runCli(list, { env });
+    const paged = await runCli(list, { env: { ...env, LINES: "2" }, tty: { stdout: true } });
+    expect(paged.stdout.split("\n").reverse().join("\n").trim()).toBe(stdout.trim());
+  });
+
+  it("returns the programs that it started and the requests that it sent", async () => {
+    const me = desk.newcomer();
+    await me.signIn();
+    const env = setUp();
+    const words = [process.execPath, "-p", "process.env.A_TOKEN.length > 8"];
+    const run = await traceCli(["exec", desk.url, "--as", "env:A_TOKEN", "--", ...words], {
+      env: { ...env, AGENTAUTH_HOME: me.home },
+    });
+    expect(run).toMatchObject({ code: 0, stdout: "true\n", stderr: "" });
+    const child = run.children.find(({ args }) => args[0] === process.execPath);
+    expect(child).toMatchObject({ args: words, env: { A_TOKEN: expect.any(String) } });
+    expect(child?.env).not.toHaveProperty("AGENTAUTH_API_TOKEN");
+    const list = await traceCli(desk.devices, { env });
+    expect(list.requests.map(({ method, url }) => [method, new URL(url).pathname])).toEqual([
+      ["GET", "/api/v1/device"],
+    ]);
+  });
+
+  it("passes standard input on to the command of exec, and ends with its exit code", async () => {
+    const me = desk.newcomer();
+    await me.signIn();
+    const script = "cat; echo said >&2; exit 7";
+    const run = await me.run(["exec", desk.url, "--", "sh", "-c", script], { stdin: "typed\n" });
+    expect(run).toEqual({ code: 7, signal: null, stdout: "typed\n", stderr: "said\n" });
+  });
+
+  it("ends on a signal as a process does", async () => {
+    const endings = [startCli, startProcess].map(async (start) => {
+      const child = start([...desk.devices, "--watch=60", "-o", "ndjson"], { env: setUp() });
+      const out = collect(child.stdout);
+      await until(() => out().split("\n").length > 3);
+      child.kill("SIGHUP");
+      return once(child, "close");
+    });
+    expect(await Promise.all(endings)).toEqual([
+      [129, null],
+      [129, null],
+    ]);
+  });
+
+  it("is ended by its own signal, and no other run is", async () => {
+    const watch = [...desk.devices, "--watch=60", "-o", "ndjson"];
+    const [first, second] = [startCli(watch, { env: setUp() }), startCli(watch, { env: setUp() })];
+    const outs = [collect(first.stdout), collect(second.stdout)];
+    await until(() => outs.every((out) => out().split("\n").length > 3));
+    first.kill("SIGTERM");
+    expect(await once(first, "close")).toEqual([143, null]);
+    expect([second.exitCode, second.signalCode]).toEqual([null, null]);
+    second.kill("SIGINT");
+    expect(await once(second, "close")).toEqual([130, null]);
+  });
+});
+
+describe("of one run in this process nothing is left for the next", () => {
+  const state = () => ({
+    env: { ...process.env },
+    exitCode: process.exitCode,
+    title: process.title,
+    folder: process.cwd(),
+    listeners: process.eventNames().map((name) => `${String(name)} ${process.listenerCount(name)}`),
+  });
+
+  it("in the process: environment, exit code, listeners", async () => {
+    const before = state();
+    for (const args of [[...desk.devices, "--lmit"], desk.devices, ["--help"], ["doctor"]]) {
+      await Promise.all([runCli(args, { env: setUp() }), runCli(args, { env: setUp() })]);
+      expect(state()).toEqual(before);
+    }
+  });
+
+  it.each(["one after the other", "at once"])("in what is masked: %s", async (how) => {
+    const shown = (word: string) => `--limit "${word}" must be`;
+    const [mine, yours] = ["secret-word-of-one", "secret-word-of-two"];
+    const run = (own: string, typed: string) => () =>
+      runCli([...desk.devices, "--limit", typed], { env: { ...setUp(), AGENTAUTH_API_TOKEN: own } });
+    const runs = [run(mine, mine), run(yours, mine), run(mine, yours), run(yours, yours)];
+    const results = [];
+    if (how === "at once") results.push(...(await Promise.all(runs.map((one) => one()))));
+    else for (const one of runs) results.push(await one());
+    const texts = results.map(({ stderr }) => stderr);
+    expect([texts[0]?.includes(mine), texts[3]?.includes(yours)]).toEqual([false, false]);
+    expect(texts[1]).toContain(shown(mine));
+    expect(texts[2]).toContain(shown(yours));
+    // Each is a secret of one of the runs, and printed by the other one.
+    expect(shownSecrets()).toHaveLength(2);
+  });
+});
+
+it("two runs at once in this process refresh a token once", async () => {
+  const me = desk.newcomer();
+  await me.signIn();
+  await me.age(-10);
+  const before = me.asked().length;
+  const runs = await Promise.all([me.run(["token", desk.url]), me.run(["token", desk.url])]);
+  expect(new Set(runs.map(({ stdout }) => stdout)).size).toBe(1);
+  expect(runs.map(({ code }) => code)).toEqual([0, 0]);
+  expect(
+    me
+      .asked()
+      .slice(before)
+      .filter((request) => request.startsWith("POST")),
+  ).toHaveLength(1);
+});
