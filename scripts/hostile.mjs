@@ -75,7 +75,7 @@ function writeTable() {
   const after = rest?.split(END)[1];
   if (after === undefined) throw new Error(`${path} has no place for the table`);
   const lines = rows.map(({ id, came, done, exit }) => `| ${id} | ${cell(came)} | ${cell(done)} | ${exit ?? "–"} |`);
-  const table = ["| row | what came in | what was done | exit |", "| --- | --- | --- | --- |", ...lines].join("\n");
+  const table = ["| row | input | result | exit |", "| --- | --- | --- | --- |", ...lines].join("\n");
   const day = new Date().toISOString().slice(0, 10);
   writeFileSync(path, `${before}${BEGIN}\n\n${day}. ${summary()}.\n\n${table}\n\n${END}${after}`);
 }

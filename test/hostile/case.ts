@@ -69,7 +69,7 @@ export interface HostileCase {
 
 const WELL_KNOWN = "mcp GET /.well-known/oauth-protected-resource";
 
-/** The requests of a sign-in, up to each of its steps. */
+/** The requests of a login, up to each of its steps. */
 export const ASKED = ["mcp POST /mcp"];
 export const DESCRIBED = [...ASKED, `${WELL_KNOWN}/mcp`];
 export const SEARCHED = [...DESCRIBED, WELL_KNOWN];
@@ -86,7 +86,7 @@ export const UNKNOWN = [
 export const REGISTERED = [...KNOWN, "as POST /pool/register"];
 export const SENT_OFF = [...REGISTERED, "as GET /pool/authorize"];
 export const EXCHANGED = [...SENT_OFF, "as POST /pool/token"];
-/** The one request of a renewal. */
+/** The one request of a refresh. */
 export const RENEWED = ["as POST /pool/token"];
 /** The one kind of request of a list. */
 export const LISTED = ["service GET /api/v1/device"];

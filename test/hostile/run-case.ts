@@ -132,7 +132,7 @@ async function callLibrary({ command, options, timeout, retries }: HostileCase, 
   return command === "token" ? agent.token(kit.mcp.url, { login: false }) : agent.login(kit.mcp.url);
 }
 
-/** A person who signs in at once. */
+/** A user who signs in at once. */
 const personAtHand: LoginMethod = {
   open: async () => ({
     redirectUri: "http://127.0.0.1:49152/callback",

@@ -9,7 +9,7 @@ function near(id: string, host: string, over: Partial<HostileCase> = {}): Hostil
   return {
     id,
     came: `a public MCP server that names an issuer at ${host}`,
-    done: "refused before anything is connected to; the refusal names the flag that lifts it",
+    done: "refused before a connection; the error names the flag that allows it",
     outcome: "refused",
     code: "bad_address",
     world: "public",
@@ -69,14 +69,14 @@ const literals: HostileCase[] = [
   ...METADATA.map((host, nth) =>
     near(`D6-${nth + 1}`, host, {
       came: `a public MCP server that names an issuer at ${host}, with --allow-private-network`,
-      done: "refused all the same, before anything is connected to",
+      done: "refused even so, before a connection",
       flags: ["--allow-private-network"],
       says: ["authorization_servers", RULE],
     }),
   ),
-  near("D5-lifted", "10.0.0.1", {
+  near("D5-allowed", "10.0.0.1", {
     came: "a public MCP server that names an issuer at 10.0.0.1, with --allow-private-network",
-    done: "asked for, as the person said",
+    done: "requested, as the flag allows",
     flags: ["--allow-private-network"],
     outcome: "unavailable",
     code: undefined,
@@ -102,7 +102,7 @@ const open: HostileCase[] = [
     (name): HostileCase => ({
       id: `D5-${name}`,
       came: `a public issuer whose ${name} is at 192.168.0.1`,
-      done: "refused at once, before anything is registered",
+      done: "refused before a registration",
       outcome: "refused",
       code: "bad_address",
       world: "public",
@@ -115,8 +115,8 @@ const open: HostileCase[] = [
   ),
   {
     id: "D10",
-    came: "a public MCP server with a public issuer, by a proxy and an authority of one's own",
-    done: "signed in",
+    came: "a public MCP server with a public issuer, through a proxy and a private certificate authority",
+    done: "logged in",
     outcome: "ok",
     world: "public",
     person: async (url, kit) => {
@@ -157,7 +157,7 @@ const open: HostileCase[] = [
   {
     id: "D3c",
     came: "resource_metadata at 10.0.0.1, with --allow-cross-origin-metadata",
-    done: "refused: the one flag does not lift the other rule",
+    done: "refused: the flag does not disable the other check",
     outcome: "refused",
     code: "bad_address",
     world: "public",
@@ -170,8 +170,8 @@ const open: HostileCase[] = [
   },
   {
     id: "D16a",
-    came: "a certificate of an authority that nobody trusts",
-    done: "refused before anything is sent",
+    came: "a certificate of an untrusted authority",
+    done: "refused before a request",
     outcome: "unavailable",
     code: "tls_failed",
     world: "public",
@@ -182,7 +182,7 @@ const open: HostileCase[] = [
   {
     id: "D16b",
     came: "the same with NODE_TLS_REJECT_UNAUTHORIZED=0",
-    done: "refused all the same",
+    done: "refused even so",
     outcome: "refused",
     world: "public",
     retries: false,
@@ -193,8 +193,8 @@ const open: HostileCase[] = [
   },
   {
     id: "D16c",
-    came: "an issuer whose certificate is of another host",
-    done: "refused before anything is sent to it",
+    came: "an issuer with the certificate of another host",
+    done: "refused before a request to it",
     outcome: "unavailable",
     code: "tls_failed",
     world: "public",
@@ -207,7 +207,7 @@ const open: HostileCase[] = [
   {
     id: "E3c",
     came: "a proxy that answers 407",
-    done: "an end that says so; nothing got through",
+    done: "an error that names the status; no request reaches a server",
     outcome: "unavailable",
     world: "public",
     retries: false,
@@ -220,8 +220,8 @@ const open: HostileCase[] = [
   },
   {
     id: "D6-typed",
-    came: "a person who types a metadata address",
-    done: "refused, nothing sent",
+    came: "a user who types a metadata address",
+    done: "refused before a request",
     outcome: "refused",
     command: () => ["login", "https://169.254.169.254/mcp"],
     cliOnly: true,
@@ -234,7 +234,7 @@ const names: HostileCase[] = [
   {
     id: "D7a",
     came: "a name with a public address and one of this machine",
-    done: "refused, nothing connected to",
+    done: "refused before a connection",
     outcome: "refused",
     code: "bad_address",
     call: ({ elsewhere }) => {
@@ -251,8 +251,8 @@ const names: HostileCase[] = [
   },
   {
     id: "D7b",
-    came: "a name that is public when it is judged, and this machine when it is connected to (DNS rebinding)",
-    done: "refused, nothing connected to",
+    came: "a name that is public when it is checked, and this machine when it is connected to (DNS rebinding)",
+    done: "refused before a connection",
     outcome: "refused",
     code: "bad_address",
     async call({ elsewhere }) {
@@ -267,8 +267,8 @@ const names: HostileCase[] = [
   },
   {
     id: "D7c",
-    came: "an issuer's name that leads to a metadata address",
-    done: "refused, nothing connected to",
+    came: "the name of an issuer that resolves to a metadata address",
+    done: "refused before a connection",
     outcome: "refused",
     code: "bad_address",
     async call() {
@@ -280,8 +280,8 @@ const names: HostileCase[] = [
   },
   {
     id: "D7d",
-    came: "localhost that leads to a public address",
-    done: "refused: the name means this machine",
+    came: "localhost that resolves to a public address",
+    done: "refused: the name is reserved for this machine",
     outcome: "refused",
     code: "bad_address",
     async call() {
@@ -293,8 +293,8 @@ const names: HostileCase[] = [
   },
   {
     id: "F2",
-    came: "100 callers in one process that want a new token at the same time",
-    done: "one request; all have the same token",
+    came: "100 callers in one process that request a new token at the same time",
+    done: "one token request; all callers get the same token",
     outcome: "ok",
     async call(kit) {
       const { AgentClient } = await import("../../../src/oauth/agent.js");

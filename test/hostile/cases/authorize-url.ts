@@ -10,7 +10,7 @@ function refused(id: string, came: string, endpoint: string, says: readonly (str
   return {
     id,
     came: `an authorization endpoint ${came}`,
-    done: "refused, no browser started, nothing further sent",
+    done: "refused; no browser starts, no further request",
     outcome: "refused",
     arrange({ as }) {
       as.metadata["authorization_endpoint"] = endpoint;
@@ -37,7 +37,7 @@ const addresses: HostileCase[] = [
   refused("U4", "with vscode:", "vscode://evil.ext/run", ["must be an https address"]),
   refused("U5a", "that begins with --", "--renderer-cmd-prefix=/bin/sh", ["must be an absolute URL"]),
   refused("U5b", "that begins with -", "-u https://as.example", ["must be an absolute URL"]),
-  refused("U6", "with http: off this machine", "http://as.example/authorize", ["OAuth 2.1 section 1.5"]),
+  refused("U6", "with http: to another machine", "http://as.example/authorize", ["OAuth 2.1 section 1.5"]),
   refused("U7", "with another host's name before an @", "https://login.microsoft.com@evil.example/", [
     "user name or password",
   ]),
@@ -90,7 +90,7 @@ const browsers: HostileCase[] = [
   {
     id: "U1a",
     came: "an authorization endpoint full of shell metacharacters, and a browser given with --browser",
-    done: "one argument, written anew, no shell; the sign-in goes on",
+    done: "passed as one normalized argument, without a shell; the login continues",
     outcome: "ok",
     arrange({ as }) {
       as.metadata["authorization_endpoint"] = `${as.issuer}/authorize?x=${META}`;
@@ -112,7 +112,7 @@ const browsers: HostileCase[] = [
   {
     id: "U11a",
     came: "BROWSER empty, and no display",
-    done: "the address is shown; the sign-in goes on",
+    done: "the address is shown; the login continues",
     outcome: "ok",
     drive: (kit) => kit.run(["token", kit.mcp.url, "--login"], { env: { BROWSER: "" } }),
     prints: ["access-token"],
@@ -121,7 +121,7 @@ const browsers: HostileCase[] = [
   {
     id: "U11b",
     came: "a BROWSER that asks for a shell",
-    done: "started as its words say, the address as one word behind them",
+    done: "started as configured, with the address as one last argument",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url], { env: { BROWSER: `sh -c 'printf %s "$0" > "$HOME/word"'` } }),
     requests: EXCHANGED,
@@ -134,8 +134,8 @@ const browsers: HostileCase[] = [
   },
   {
     id: "U11c",
-    came: "a browser that ends with 3",
-    done: "said, and waited on",
+    came: "a browser that exits with 3",
+    done: "reported; the login continues",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit, { code: 3, goes: false })]),
     says: ["To log in to"],
@@ -144,7 +144,7 @@ const browsers: HostileCase[] = [
   {
     id: "U11d",
     came: "a browser that hangs",
-    done: "not waited for",
+    done: "the login does not wait for it",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit, { goes: false, hangs: true })]),
     requests: EXCHANGED,
@@ -152,7 +152,7 @@ const browsers: HostileCase[] = [
   {
     id: "U11e",
     came: "a browser that does not exist",
-    done: "said, and waited on",
+    done: "reported; the login continues",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", "/does/not/exist"]),
     says: ["To log in to"],
@@ -160,8 +160,8 @@ const browsers: HostileCase[] = [
   },
   {
     id: "U12",
-    came: "a token wanted where nobody is there, with BROWSER set",
-    done: "no browser, no request; the command to run is named",
+    came: "the command token without a terminal, with BROWSER set",
+    done: "no browser, no request; the hint is the command to run",
     outcome: "auth",
     code: "login_required",
     drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: spy(kit) } }),
@@ -171,8 +171,8 @@ const browsers: HostileCase[] = [
   },
   {
     id: "U13",
-    came: "a renewal that the issuer refuses, with BROWSER set",
-    done: "no browser; the command to run is named",
+    came: "a refresh that the issuer refuses, with BROWSER set",
+    done: "no browser; the hint is the command to run",
     outcome: "auth",
     async arrange(kit) {
       await kit.keep({}, { expiresAt: Date.now() - 1000 });
@@ -187,8 +187,8 @@ const browsers: HostileCase[] = [
   },
   {
     id: "U15",
-    came: "a device login whose verification address is no https address",
-    done: "refused, not shown as one to visit",
+    came: "a device login whose verification URI is not https",
+    done: "refused, and not shown as a link to visit",
     outcome: "refused",
     code: "bad_address",
     flags: ["--flow", "device"],
@@ -214,8 +214,8 @@ const browsers: HostileCase[] = [
   },
   {
     id: "U17",
-    came: "a device login whose code is good for ever, to be asked about a million times a second, and --login-timeout 3",
-    done: "given up after 3 s, having asked once a second",
+    came: "a device login whose code never expires, with a polling interval of a microsecond, and --login-timeout 3",
+    done: "an error after 3 s, with one request per second",
     outcome: "auth",
     code: "timeout",
     flags: ["--flow", "device", "--login-timeout", "3"],
@@ -233,5 +233,5 @@ const browsers: HostileCase[] = [
   },
 ];
 
-/** Where a person's browser is sent, and how. */
+/** Where a user's browser is sent, and how. */
 export const authorizeUrl: readonly HostileCase[] = [...addresses, ...browsers];

@@ -7,7 +7,7 @@ import { readPage, staysAway } from "../kit/person.js";
 
 const SIGNED_IN = /^200 [\s\S]*You are logged in/;
 
-/** A request to the listener that changes nothing: the sign-in goes on and succeeds. */
+/** A request to the listener that changes nothing: the login goes on and succeeds. */
 function ignored(
   id: string,
   came: string,
@@ -18,7 +18,7 @@ function ignored(
   return {
     id,
     came: `a request to the listener ${came}`,
-    done: "turned away; the sign-in goes on",
+    done: "rejected; the login continues",
     outcome: "ok",
     cliOnly: true,
     person: forged(attempts),
@@ -32,7 +32,7 @@ function ignored(
           (status) => statuses.includes(status),
         ),
         "nothing of it is in a page": !attacks.some((page) => /forged|\bevil\b/.test(page)),
-        "the person is signed in": SIGNED_IN.test(pages.at(-1) ?? ""),
+        "the user is signed in": SIGNED_IN.test(pages.at(-1) ?? ""),
       });
     },
     ...over,
@@ -50,7 +50,7 @@ const byMethod = (method: string) => (target: Target) => [
 
 const strangers: HostileCase[] = [
   ignored("C3", "without a state", [400], toPath("/callback?code=forged")),
-  ignored("C4a", "with a wrong state, before the person comes", [400], toPath("/callback?code=forged&state=wrong")),
+  ignored("C4a", "with a wrong state, before the user logs in", [400], toPath("/callback?code=forged&state=wrong")),
   ignored(
     "C4b",
     "with a wrong state, 60 times",
@@ -60,7 +60,7 @@ const strangers: HostileCase[] = [
       says: ["probing port", "50 wrong callbacks were rejected"],
     },
   ),
-  ignored("C4c", "with the state cut short, in another case, and with a blank", [400], (target) =>
+  ignored("C4c", "with the state truncated, in another case, and with a space", [400], (target) =>
     [target.state.slice(0, -1), target.state.toUpperCase(), `${target.state}%20`].map((state) =>
       request(target, `/callback?code=forged&state=${state}`),
     ),
@@ -77,7 +77,7 @@ const strangers: HostileCase[] = [
   ]),
   ignored("C9b", "from a web page (Origin)", [403], withHeaders("Origin: https://evil.example")),
   ignored("C9c", "for an image (Sec-Fetch-Dest)", [403], withHeaders("Sec-Fetch-Dest: image")),
-  ignored("C9d", "to load a page ahead of time (Sec-Purpose)", [403], withHeaders("Sec-Purpose: prefetch")),
+  ignored("C9d", "for a prefetch (Sec-Purpose)", [403], withHeaders("Sec-Purpose: prefetch")),
   ignored("C9e", "by POST, HEAD, OPTIONS, PUT and TRACE", [405], (target) =>
     ["POST", "HEAD", "OPTIONS", "PUT", "TRACE"].flatMap((method) => byMethod(method)(target)),
   ),
@@ -104,7 +104,7 @@ const strangers: HostileCase[] = [
     withHeaders("Content-Length: 5", "Transfer-Encoding: chunked"),
   ),
   ignored("C15d", "that is not HTTP", [400], () => ["\u0016\u0003\u0001\u0002\u0000 hello\r\n\r\n"]),
-  ignored("C15e", "with a second one behind it on the same connection", [400], (target) => [
+  ignored("C15e", "with a second request on the same connection", [400], (target) => [
     request(target, "/callback?state=x") + request(target, right(target)),
   ]),
   ignored(
@@ -145,7 +145,7 @@ function refused(
   return {
     id,
     came: `a callback ${came}`,
-    done: "refused, the code sent nowhere, nothing kept",
+    done: "refused; the code is not sent, nothing is stored",
     outcome: "refused",
     arrange(kit) {
       kit.as.callback = callback;
@@ -183,7 +183,7 @@ const answers: HostileCase[] = [
     {
       outcome: "auth",
       code: "access_denied",
-      done: "an end that shows it escaped; the page does not",
+      done: "an error that shows it escaped; the page does not show it",
       check: async (kit) => [
         ...(await noGrant(kit)),
         ...unless({ "the page has nothing of it": !kit.pages.join("").includes("script>alert") }),
@@ -192,7 +192,7 @@ const answers: HostileCase[] = [
   ),
   refused("C8b", "with an error of 10 KB", { code: null, error: "e".repeat(7000) }, ["…"], {
     outcome: "auth",
-    done: "an end that shows it cut",
+    done: "an error that shows it truncated",
     check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 4000 }),
   }),
   refused(
@@ -215,8 +215,8 @@ const answers: HostileCase[] = [
       ],
     },
   ),
-  refused("C11", "without the iss that was promised", { iss: null }, ["iss is missing and", "RFC 9207"], ISS),
-  refused("C12", "with another iss, though none was promised", { iss: "https://evil.example" }, ["RFC 9207"], {
+  refused("C11", "without the announced iss", { iss: null }, ["iss is missing and", "RFC 9207"], ISS),
+  refused("C12", "with another iss, although none was announced", { iss: "https://evil.example" }, ["RFC 9207"], {
     ...ISS,
     arrange({ as }) {
       as.metadata[UNANNOUNCED.as] = false;
@@ -224,7 +224,7 @@ const answers: HostileCase[] = [
     },
   }),
   ...(["/", "?", "#"] as const).map((end, nth) =>
-    refused(`C13${"abc"[nth]}`, `whose iss has a ${end} more`, {}, ["RFC 9207"], {
+    refused(`C13${"abc"[nth]}`, `whose iss has ${end} appended`, {}, ["RFC 9207"], {
       ...ISS,
       arrange({ as }) {
         as.callback = { iss: `${as.issuer}${end}` };
@@ -243,7 +243,7 @@ const answers: HostileCase[] = [
     "with a token in it, as of the implicit flow",
     { access_token: "forged", token_type: "Bearer", code: null },
     undefined,
-    { done: "refused, the token not used" },
+    { done: "refused; the token is not used" },
   ),
   refused(
     "C24",
@@ -256,8 +256,8 @@ const answers: HostileCase[] = [
 const courses: HostileCase[] = [
   {
     id: "C1",
-    came: "anybody on the network, and whoever comes late",
-    done: "the listener is on 127.0.0.1 alone, as the redirect address says, and gone after the sign-in",
+    came: "requests from the network, and after the login",
+    done: "the listener is on 127.0.0.1 only, as in the redirect URI, and closed after the login",
     outcome: "ok",
     cliOnly: true,
     async person(url, kit) {
@@ -276,8 +276,8 @@ const courses: HostileCase[] = [
   },
   {
     id: "C2",
-    came: "a fixed port that somebody else has",
-    done: "an end that names the port; no other one is taken",
+    came: "a fixed port that another program uses",
+    done: "an error that names the port; no other port is used",
     outcome: "usage",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", "none", "--redirect-port", String(kit.other.port)]),
     says: ({ other }) => [String(other.port)],
@@ -286,7 +286,7 @@ const courses: HostileCase[] = [
   {
     id: "C14",
     came: "the right callback twice",
-    done: "the second is told so, or finds nobody; one token request",
+    done: "the second one gets an error or a closed port; one token request",
     outcome: "ok",
     cliOnly: true,
     async person(url, kit) {
@@ -304,8 +304,8 @@ const courses: HostileCase[] = [
   },
   {
     id: "C17",
-    came: "a person who never comes",
-    done: "an end after the time that is set; the listener is gone",
+    came: "a user who never logs in",
+    done: "an error after the configured timeout; the listener is closed",
     outcome: "auth",
     code: "timeout",
     flags: ["--login-timeout", "2"],
@@ -316,8 +316,8 @@ const courses: HostileCase[] = [
   },
   {
     id: "C18",
-    came: "two sign-ins at the same server at once",
-    done: "one after the other or together, both end well",
+    came: "two logins at the same server at once",
+    done: "both succeed, one after the other or together",
     outcome: "ok",
     drive: async (kit) => {
       const login = () => kit.run(["login", kit.mcp.url, "--browser", "none"]);
@@ -328,8 +328,8 @@ const courses: HostileCase[] = [
   },
   {
     id: "C19",
-    came: "a browser that keeps what it sees",
-    done: "the page is ours alone: no script, no store, no referrer, the code out of the address bar",
+    came: "a browser that stores pages",
+    done: "the page has no script, is not cached, sends no referrer, and has no code in its address",
     outcome: "ok",
     cliOnly: true,
     async person(url, kit) {
@@ -346,13 +346,13 @@ const courses: HostileCase[] = [
         "the browser is sent on": /^HTTP\/1\.1 303/.test(first) && /^location: \/done\//im.test(first),
         "nothing may run": /^content-security-policy: default-src 'none'/im.test(last),
         "nothing is kept": /^cache-control: no-store/im.test(last) && /^referrer-policy: no-referrer/im.test(last),
-        "the person is signed in": last.includes("You are logged in"),
+        "the user is signed in": last.includes("You are logged in"),
       }),
   },
   {
     id: "C20",
     came: "a token endpoint that refuses the code after the callback",
-    done: "the page waits, and says that it was refused",
+    done: "the page waits, and reports the failure",
     outcome: "auth",
     code: "invalid_grant",
     arrange({ as }) {
@@ -374,7 +374,7 @@ const courses: HostileCase[] = [
   ...pasted(),
 ];
 
-/** What a person pastes in place of a callback. */
+/** What a user pastes in place of a callback. */
 function pasted(): HostileCase[] {
   const paste = (
     id: string,
@@ -384,7 +384,7 @@ function pasted(): HostileCase[] {
   ): HostileCase => ({
     id,
     came: `pasted: ${came}`,
-    done: "turned down, with the reason",
+    done: "rejected, with the reason",
     outcome: "auth",
     store: "logins",
     async drive(kit) {
@@ -413,7 +413,7 @@ function pasted(): HostileCase[] {
       (url, { as }) => callback(url, { state: "wrong", iss: as.issuer }),
       {},
     ),
-    paste("C16b", "a bare code, where the issuer promises iss", () => "forged-code", {}),
+    paste("C16b", "a bare code, with an issuer that announces iss", () => "forged-code", {}),
     paste("C16c", "an address of another issuer", (url) => callback(url, { iss: "https://evil.example" }), {
       outcome: "refused",
     }),
@@ -423,10 +423,10 @@ function pasted(): HostileCase[] {
       (url, { as }) => callback(url, { iss: as.issuer }).replace("127.0.0.1", "evil.example"),
       {},
     ),
-    paste("C16e", "the sign-in address itself", (url) => url.href, {}),
+    paste("C16e", "the login URL itself", (url) => url.href, {}),
     paste("C16f", "escape sequences", () => "\u001b[2J\u001b]52;c;eA==\u0007", {}),
   ];
 }
 
-/** What arrives at the listener that waits for a sign-in to end (RFC 8252, RFC 9207). */
+/** What arrives at the listener that waits for a login to end (RFC 8252, RFC 9207). */
 export const callback: readonly HostileCase[] = [...strangers, ...answers, ...courses];

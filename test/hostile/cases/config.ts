@@ -15,7 +15,7 @@ function settings(
   return {
     id,
     came: `a settings file with ${came}`,
-    done: "refused with the place; nothing is guessed, nothing sent",
+    done: "refused with the position; nothing is guessed or sent",
     outcome: "usage",
     command: "devices",
     cliOnly: true,
@@ -38,21 +38,21 @@ const files: HostileCase[] = [
   ]),
   settings("E5c", "a number for an address", profile({ base_url: 7 }), ["profiles.default.base_url", "not a string"]),
   settings("E5d", "NaN", '{"schema":NaN}', ["is not valid JSON", "line 1"]),
-  settings("E5e", "a key twice", '{"schema":1,\n"profile":"a","profile":"b"}', ['"profile" comes twice', "line 2"]),
+  settings("E5e", "a duplicate key", '{"schema":1,\n"profile":"a","profile":"b"}', ['"profile" comes twice', "line 2"]),
   settings("E5f", "a comment", '{"schema":1, // x\n}', ["is not valid JSON", "line 1"]),
   settings("E5g", "random bytes", Buffer.from(Array.from({ length: 200 }, (_, nth) => (nth * 7919) % 256)), [
     "is not valid JSON",
   ]),
-  settings("E5h", "nothing in it", "", ["is not valid JSON"]),
+  settings("E5h", "no content", "", ["is not valid JSON"]),
   settings("E5i", "a newer schema", '{"schema":2}', ["this version reads 1"]),
-  settings("E5j", "an address with http: off this machine", profile({ base_url: "http://evil.example" }), [
+  settings("E5j", "an address with http: to another machine", profile({ base_url: "http://evil.example" }), [
     "profiles.default.base_url",
     "https://",
   ]),
   settings("E5k", "a user name and password in the address", profile({ base_url: "https://a:b@evil.example" }), [
     "user name or password",
   ]),
-  settings("E5l", "the API token itself in place of its place", profile({ api_token: "sk-live-0123456789" }), [
+  settings("E5l", "the API token instead of its location", profile({ api_token: "sk-live-0123456789" }), [
     "env:NAME or file:PATH",
     /^(?![\s\S]*sk-live)/,
   ]),
@@ -78,7 +78,7 @@ function secretFile(
   return {
     id,
     came: `an API token in ${came}`,
-    done: "refused, with the command that repairs it; nothing sent",
+    done: "refused before a request; the hint is the command that repairs it",
     outcome: "store",
     command: "devices",
     cliOnly: true,
@@ -128,7 +128,7 @@ const secrets: HostileCase[] = [
     "a file with a line break at its end",
     (path, kit) => writeFileSync(path, `${token(kit)}\n`, { mode: 0o600 }),
     {
-      done: "read; the line break is left out",
+      done: "read without the line break",
       outcome: "ok",
       requests: LISTED,
       check: (kit) =>
@@ -141,14 +141,14 @@ const secrets: HostileCase[] = [
     "E2g",
     "a file with a line break in its middle",
     (path, kit) => writeFileSync(path, `${token(kit)}\r\nX-Evil: 1`, { mode: 0o600 }),
-    { done: "an end; no header is smuggled", outcome: "usage" },
+    { done: "an error; no header is injected", outcome: "usage" },
   ),
   {
     ...secretFile(
       "E4b",
-      "a file, and a --base-url that leads somewhere else",
+      "a file, and a --base-url with another origin",
       (path, kit) => writeFileSync(path, token(kit), { mode: 0o600 }),
-      { done: "refused: the token belongs to the profile's own address", outcome: "usage" },
+      { done: "refused: the token belongs to the profile's base_url", outcome: "usage" },
     ),
     command: ({ elsewhere }) => ["devices", "list", "--pool", "p", "--base-url", elsewhere.origin],
     says: ["belongs to"],
@@ -183,8 +183,8 @@ const ids = ["../../v1/pool", "a?b=c", "a#b", "a&pool_id=other", "%2e%2e/x", "..
 const rest: HostileCase[] = [
   {
     id: "E4a",
-    came: "a project that brings settings, .env and .npmrc of its own",
-    done: "not read; the request goes where the person said",
+    came: "a project with its own settings, .env and .npmrc",
+    done: "ignored; the request goes to the configured address",
     outcome: "ok",
     command: "devices",
     cliOnly: true,
@@ -198,7 +198,7 @@ const rest: HostileCase[] = [
     (id, nth): HostileCase => ({
       id: `E6${"abcdefgh"[nth]}`,
       came: `the pool id ${JSON.stringify(id)}`,
-      done: "sent as one value, to the one path",
+      done: "sent as one value, to the same path",
       outcome: "ok",
       command: () => ["devices", "list", "--pool", id],
       cliOnly: true,
@@ -213,7 +213,7 @@ const rest: HostileCase[] = [
   {
     id: "E6i",
     came: "a pool id with a line break",
-    done: "refused, nothing sent",
+    done: "refused before a request",
     outcome: "usage",
     command: () => ["devices", "list", "--pool", "a\r\nX-Evil: 1"],
     cliOnly: true,
@@ -241,7 +241,7 @@ const rest: HostileCase[] = [
   },
   {
     id: "E6l",
-    came: "an MCP server's address with http: off this machine",
+    came: "an MCP server's address with http: to another machine",
     done: "refused",
     outcome: "usage",
     command: () => ["login", "http://mcp.example/mcp"],
@@ -252,7 +252,7 @@ const rest: HostileCase[] = [
   {
     id: "E7a",
     came: "variables that are set and empty",
-    done: "taken as unset",
+    done: "treated as unset",
     outcome: "ok",
     command: ({ service }) => ["devices", "list", "--pool", "p", "--base-url", service.origin],
     cliOnly: true,
@@ -269,7 +269,7 @@ const rest: HostileCase[] = [
   {
     id: "E3a",
     came: "HTTP_PROXY and HTTPS_PROXY set, and a service on this machine",
-    done: "asked directly: what is on this machine goes through no proxy",
+    done: "requested directly: loopback addresses use no proxy",
     outcome: "ok",
     command: "devices",
     cliOnly: true,
@@ -283,7 +283,7 @@ const rest: HostileCase[] = [
   },
   {
     id: "E3b",
-    came: "a proxy with a password that is no address",
+    came: "a proxy with a password that is not a valid URL",
     done: "refused; the password is not repeated",
     outcome: "usage",
     command: "devices",

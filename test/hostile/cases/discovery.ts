@@ -16,7 +16,7 @@ function namedBadly(id: string, came: string, address: string, rule: string): Ho
   return {
     id,
     came,
-    done: "refused, nothing sent there",
+    done: "refused before a request to it",
     outcome: "refused",
     code: "bad_address",
     arrange: challenge(() => `Bearer resource_metadata="${address}"`),
@@ -29,7 +29,7 @@ const challenges: HostileCase[] = [
   {
     id: "D1",
     came: "401 without WWW-Authenticate, and no resource metadata anywhere",
-    done: "both well-known addresses asked, then an end that names --legacy-discovery; no issuer is guessed",
+    done: "both well-known addresses are requested, then an error that names --legacy-discovery; no issuer is guessed",
     outcome: "refused",
     code: "no_resource_metadata",
     arrange({ mcp }) {
@@ -42,7 +42,7 @@ const challenges: HostileCase[] = [
   {
     id: "D1b",
     came: "401 without WWW-Authenticate, and resource metadata at the well-known address",
-    done: "found there",
+    done: "the document is found there",
     outcome: "ok",
     arrange({ mcp }) {
       mcp.challenge = undefined;
@@ -52,7 +52,7 @@ const challenges: HostileCase[] = [
   {
     id: "D2a",
     came: "a Basic challenge before the Bearer challenge, in one field",
-    done: "both read, the right one used",
+    done: "both are parsed, and the Bearer challenge is used",
     outcome: "ok",
     arrange: challenge((right) => `Basic realm="a, b", Bearer realm="x" , resource_metadata = "${right}"`),
     requests: EXCHANGED,
@@ -60,7 +60,7 @@ const challenges: HostileCase[] = [
   {
     id: "D2b",
     came: "an address and a scope inside a quoted error_description",
-    done: "read as text; nothing is sent there, nothing asked for",
+    done: "parsed as text: no request to the address, the scope is not requested",
     outcome: "ok",
     arrange: challenge(
       (right, { elsewhere }) =>
@@ -72,7 +72,7 @@ const challenges: HostileCase[] = [
   {
     id: "D2c",
     came: "a WWW-Authenticate of 64 KB",
-    done: "not read: the answer is refused as too large for an HTTP head",
+    done: "the response is refused: its head is too large",
     outcome: "unavailable",
     retries: false,
     arrange: challenge((right) => `Bearer realm="${"a".repeat(64 * 1024)}", resource_metadata="${right}"`),
@@ -81,7 +81,7 @@ const challenges: HostileCase[] = [
   {
     id: "D2d",
     came: "resource_metadata twice, the first address empty",
-    done: "tried in order, the second used",
+    done: "both are requested in order, and the second is used",
     outcome: "ok",
     arrange: challenge(
       (right, { mcp }) => `Bearer resource_metadata="${mcp.origin}/none", resource_metadata="${right}"`,
@@ -91,7 +91,7 @@ const challenges: HostileCase[] = [
   {
     id: "D2e",
     came: "resource_metadata without quotes",
-    done: "read",
+    done: "accepted",
     outcome: "ok",
     arrange: challenge((right) => `Bearer resource_metadata=${right}, error=invalid_token`),
     requests: EXCHANGED,
@@ -99,7 +99,7 @@ const challenges: HostileCase[] = [
   {
     id: "D2f",
     came: "a quote that never ends",
-    done: "passed over; the well-known address is asked",
+    done: "ignored; the well-known address is requested",
     outcome: "ok",
     arrange: challenge((right) => `Bearer resource_metadata="${right}`),
     requests: EXCHANGED,
@@ -107,7 +107,7 @@ const challenges: HostileCase[] = [
   {
     id: "D2g",
     came: "200 addresses in one challenge",
-    done: "the first ones tried, no more",
+    done: "only the first ones are requested",
     outcome: "refused",
     code: "no_resource_metadata",
     arrange(kit) {
@@ -122,7 +122,7 @@ const challenges: HostileCase[] = [
   {
     id: "D3",
     came: "resource_metadata on another origin",
-    done: "refused, nothing sent there; the refusal names the flag that lifts it",
+    done: "refused before a request to it; the error names the flag that allows it",
     outcome: "refused",
     code: "bad_address",
     arrange: challenge((_, { elsewhere }) => `Bearer resource_metadata="${elsewhere.origin}${PRM}"`),
@@ -137,7 +137,7 @@ const challenges: HostileCase[] = [
   {
     id: "D3b",
     came: "the right address and, in the same challenge, one on another origin",
-    done: "refused: a challenge that was tampered with is not half believed",
+    done: "refused: no part of such a challenge is used",
     outcome: "refused",
     code: "bad_address",
     arrange: challenge(
@@ -145,7 +145,7 @@ const challenges: HostileCase[] = [
     ),
     requests: ASKED,
   },
-  namedBadly("D4a", "resource_metadata with http: off this machine", "http://mcp.example/x", "OAuth 2.1 section 1.5"),
+  namedBadly("D4a", "resource_metadata with http: to another machine", "http://mcp.example/x", "OAuth 2.1 section 1.5"),
   namedBadly("D4b", "resource_metadata with ftp:", "ftp://127.0.0.1/x", "must be an https address"),
   namedBadly("D4c", "resource_metadata with file:", "file:///etc/passwd", "must be an https address"),
   namedBadly("D4d", "resource_metadata with data:", "data:application/json,{}", "must be an https address"),
@@ -156,7 +156,7 @@ const challenges: HostileCase[] = [
   {
     id: "D18",
     came: "a challenge that asks for 10,000 characters of scopes",
-    done: "refused by the grammar and the cap of scopes",
+    done: "refused: too many scopes",
     outcome: "refused",
     code: "bad_scope",
     arrange: challenge((right) => `Bearer resource_metadata="${right}", scope="${"s1 s2 ".repeat(1000)}"`),
@@ -169,7 +169,7 @@ const redirects: HostileCase[] = [
     (status): HostileCase => ({
       id: `D8-${status}`,
       came: `resource metadata that answers ${status} to another origin`,
-      done: "not followed; the refusal names both origins",
+      done: "not followed; the error names both origins",
       outcome: "refused",
       code: "redirect_refused",
       arrange({ mcp, elsewhere }) {
@@ -182,7 +182,7 @@ const redirects: HostileCase[] = [
   {
     id: "D8a",
     came: "resource metadata that redirects to itself",
-    done: "three hops, then refused",
+    done: "refused after three redirects",
     outcome: "refused",
     code: "redirect_refused",
     arrange({ mcp }) {
@@ -217,8 +217,8 @@ const redirects: HostileCase[] = [
   },
   {
     id: "D8d",
-    came: "a redirect to an address that is none, with escape sequences in it",
-    done: "refused, shown escaped",
+    came: "a redirect to an invalid address with escape sequences",
+    done: "refused; the error shows it escaped",
     outcome: "refused",
     code: "redirect_refused",
     arrange({ mcp }) {
@@ -230,7 +230,7 @@ const redirects: HostileCase[] = [
   {
     id: "D9",
     came: "server metadata that redirects to another origin",
-    done: "not followed; no endpoint is guessed in its place",
+    done: "not followed; no endpoint is guessed",
     outcome: "refused",
     code: "redirect_refused",
     arrange({ as, elsewhere }) {
@@ -250,7 +250,7 @@ const redirects: HostileCase[] = [
   {
     id: "D19",
     came: "an MCP server that answers the first request with a redirect to another origin",
-    done: "not followed; its own well-known address is asked",
+    done: "not followed; the well-known address of the server is requested",
     outcome: "ok",
     arrange({ mcp, elsewhere }) {
       mcp.routes["/mcp"] = { status: 307, headers: { location: `${elsewhere.origin}/mcp` } };
@@ -284,7 +284,7 @@ const faults: HostileCase[] = [
   inPlace("D11a", "resource metadata that answers 500", () => ({ status: 500 }), {
     outcome: "unavailable",
     code: "server_error",
-    done: "repeated, then an end; the next rule of trust is not tried",
+    done: "retried, then an error; no fallback to the next discovery step",
     times: { [`mcp GET ${PRM}`]: 3 },
     says: ["HTTP 500"],
   }),
@@ -295,7 +295,7 @@ const faults: HostileCase[] = [
     {
       outcome: "unavailable",
       code: "rate_limited",
-      done: "an end at once that names the wait",
+      done: "an error at once, with the waiting time",
       times: { [`mcp GET ${PRM}`]: 1 },
       says: ["86400 s"],
     },
@@ -303,21 +303,21 @@ const faults: HostileCase[] = [
   inPlace("D11c", "resource metadata whose connection is reset", () => reset, {
     outcome: "unavailable",
     code: "connection_reset",
-    done: "repeated, then an end",
+    done: "retried, then an error",
     times: { [`mcp GET ${PRM}`]: 3 },
   }),
   inPlace("D12a", "silence in place of resource metadata", () => silence, {
     ...QUICK,
     outcome: "unavailable",
     code: "timeout",
-    done: "given up after the time that is set",
+    done: "an error after the configured timeout",
     says: ["no complete answer in 8 s"],
   }),
-  inPlace("D12b", "silence, and no time set", () => silence, {
+  inPlace("D12b", "silence, with the default timeout", () => silence, {
     retries: false,
     outcome: "unavailable",
     code: "timeout",
-    done: "given up after 15 s",
+    done: "an error after 15 s",
     says: ["no complete answer in 15 s"],
     seconds: 25,
   }),
@@ -329,33 +329,33 @@ const faults: HostileCase[] = [
       ...QUICK,
       outcome: "unavailable",
       code: "timeout",
-      done: "given up after the time that is set",
+      done: "an error after the configured timeout",
     },
   ),
   inPlace(
     "D12f",
-    "a body of 4 bytes a second, and no time set",
+    "a body of 4 bytes a second, with the default timeout",
     () => endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{", "    ", 1000),
     {
       outcome: "unavailable",
       code: "timeout",
-      done: "given up after 15 s, attempts included",
+      done: "an error after 15 s, retries included",
       seconds: 25,
     },
   ),
   inPlace("D12d", "headers that never end", () => endless("HTTP/1.1 200 OK\r\n", "x-a: b\r\n", 50), {
     ...QUICK,
     outcome: "unavailable",
-    done: "given up",
+    done: "an error",
   }),
   inPlace(
     "D12e",
-    "informational answers (103) without end",
+    "informational responses (103) without end",
     () => endless("", "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n", 20),
     {
       ...QUICK,
       outcome: "unavailable",
-      done: "given up after the time that is set",
+      done: "an error after the configured timeout",
     },
   ),
   inPlace("D13a", "a body of 600 MB", () => flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", 600e6), {
@@ -381,7 +381,7 @@ const faults: HostileCase[] = [
     {
       retries: false,
       outcome: "unavailable",
-      done: "taken for a broken connection; nothing of it used",
+      done: "treated as a broken connection; the body is not used",
     },
   ),
   inPlace(
@@ -392,7 +392,7 @@ const faults: HostileCase[] = [
       retries: false,
       outcome: "refused",
       code: "bad_json",
-      done: "refused: what was cut is no JSON",
+      done: "refused: the truncated body is not JSON",
     },
   ),
   inPlace(
@@ -405,22 +405,22 @@ const faults: HostileCase[] = [
     {
       retries: false,
       outcome: "unavailable",
-      done: "taken for a broken connection",
+      done: "treated as a broken connection",
     },
   ),
-  inPlace("D13f", "an answer that is not HTTP", () => rawBytes("\u001b[31mhello\r\n\r\n"), {
+  inPlace("D13f", "a response that is not HTTP", () => rawBytes("\u001b[31mhello\r\n\r\n"), {
     retries: false,
     outcome: "unavailable",
-    done: "taken for a broken connection; nothing of it shown",
+    done: "treated as a broken connection; the body is not shown",
   }),
   inPlace("D14a", "a gzip bomb of 400 MB in 0.4 MB", () => rawJson(bomb(), 200, { "content-encoding": "gzip" }), {
     ...REFUSED,
     code: "body_too_large",
-    done: "unpacked up to 256 KB, then refused",
+    done: "decompressed up to 256 KB, then refused",
   }),
   inPlace(
     "D14b",
-    "resource metadata compressed although that was not asked for",
+    "resource metadata that is compressed unasked",
     (kit) => rawJson(gzipSync(right(kit)), 200, { "content-encoding": "gzip" }),
     {
       ...REFUSED,
@@ -431,7 +431,7 @@ const faults: HostileCase[] = [
   inPlace("D14c", "gzip three times over", () => rawJson("x", 200, { "content-encoding": "gzip, gzip, gzip" }), {
     ...REFUSED,
     code: "bad_content_type",
-    done: "refused, not unpacked",
+    done: "refused without decompression",
   }),
   inPlace(
     "D14e",
@@ -440,7 +440,7 @@ const faults: HostileCase[] = [
     {
       retries: false,
       outcome: "unavailable",
-      done: "given up, not unpacked",
+      done: "an error without decompression",
     },
   ),
   inPlace(
@@ -493,12 +493,12 @@ const faults: HostileCase[] = [
   }),
   inPlace("D20a", "a JSON array in place of an object", () => ({ json: [] }), { ...REFUSED, code: "bad_envelope" }),
   inPlace("D20b", "JSON null", () => rawJson("null"), { ...REFUSED, code: "bad_envelope" }),
-  inPlace("D20c", "an empty answer", () => rawJson(""), { retries: false, ...REFUSED, code: "bad_json" }),
+  inPlace("D20c", "an empty response", () => rawJson(""), { retries: false, ...REFUSED, code: "bad_json" }),
   inPlace("D20d", "204 without content", () => ({ status: 204 }), { ...REFUSED, code: "bad_content_type" }),
   {
     id: "D21",
-    came: "an MCP server that greets with an endless event stream",
-    done: "only its head is looked at; the well-known address is asked",
+    came: "an MCP server that answers with an endless event stream",
+    done: "only the head is read; the well-known address is requested",
     outcome: "ok",
     arrange({ mcp }) {
       mcp.routes["/mcp"] = endless("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n", "data: x\n\n", 10);
@@ -508,7 +508,7 @@ const faults: HostileCase[] = [
   {
     id: "D22",
     came: "an MCP server that does not answer",
-    done: "given up after the time that is set",
+    done: "an error after the configured timeout",
     outcome: "unavailable",
     code: "timeout",
     ...QUICK,
@@ -520,7 +520,7 @@ const faults: HostileCase[] = [
   {
     id: "D23",
     came: "a cookie with the challenge, and with the metadata",
-    done: "not kept, not sent back",
+    done: "neither stored nor sent back",
     outcome: "ok",
     arrange({ mcp }) {
       mcp.routes[PRM] = () => ({ headers: { "set-cookie": "a=b; Path=/" }, json: mcp.metadata });
@@ -539,5 +539,5 @@ function bomb(): Buffer {
   return Buffer.concat(Array<Buffer>(400).fill(gzipSync(Buffer.alloc(1e6, 0x20))));
 }
 
-/** Challenges, redirects and transport of the documents that a sign-in begins with. */
+/** Challenges, redirects and transport of the documents that a login begins with. */
 export const discovery: readonly HostileCase[] = [...challenges, ...redirects, ...faults];

@@ -49,26 +49,26 @@ function unproven(
 }
 
 const nonces: HostileCase[] = [
-  unproven("B1a", "another nonce that is wanted in the proof, every time", (_request, nth) => askForNonce(`n-${nth}`), {
-    done: "asked twice, then an end",
+  unproven("B1a", "another nonce required in the proof, every time", (_request, nth) => askForNonce(`n-${nth}`), {
+    done: "two requests, then an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 2 },
   }),
-  unproven("B1b", "a nonce that is wanted, and none that is given", askForNonceWithout(), {
-    done: "asked once, then an end",
+  unproven("B1b", "a nonce that is required, and no DPoP-Nonce header", askForNonceWithout(), {
+    done: "one request, then an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 1 },
   }),
   unproven("B1c", "a nonce of 6,000 characters", askForNonce("n".repeat(6000)), {
-    done: "not put into a proof; an end",
+    done: "not used in a proof; an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 1 },
   }),
   unproven("B1d", "a nonce with quotes and backslashes", askForNonce('a","ath":"\\'), {
-    done: "not put into a proof; an end",
+    done: "not used in a proof; an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 1 },
@@ -82,8 +82,8 @@ function askForNonceWithout(): Reply {
 const answers: HostileCase[] = [
   {
     id: "B2a",
-    came: "a bearer token in answer to a proof",
-    done: "refused: whoever finds it could use it",
+    came: "a bearer token in response to a proof",
+    done: "refused: the token is not bound to the key",
     outcome: "refused",
     code: "bad_token_answer",
     says: ["token_type", "DPoP"],
@@ -96,8 +96,8 @@ const answers: HostileCase[] = [
   },
   {
     id: "B2b",
-    came: "a bearer token where --dpop required is said and the server takes both",
-    done: "refused: nothing that is less than was asked for",
+    came: "a bearer token with --dpop required, and a server that accepts both",
+    done: "refused: the token must be bound",
     outcome: "refused",
     code: "bad_token_answer",
     says: ["token_type", "DPoP"],
@@ -110,13 +110,13 @@ const answers: HostileCase[] = [
     store: "logins",
   },
   ...[
-    { id: "B2c", came: "no word", names: undefined },
+    { id: "B2c", came: "missing", names: undefined },
     { id: "B2d", came: '"none" and "HS256"', names: ["none", "HS256"] },
   ].map(
     ({ id, came, names }): HostileCase => ({
       id,
-      came: `${came} on how proofs are signed, where --dpop required is said`,
-      done: "refused, nobody asked to sign in",
+      came: `proof algorithms ${came}, with --dpop required`,
+      done: "refused before a login",
       outcome: "refused",
       code: "dpop_unsupported",
       says: ["dpop_signing_alg_values_supported", "ES256", "--dpop auto"],
@@ -130,7 +130,7 @@ const answers: HostileCase[] = [
   ),
   {
     id: "B2e",
-    came: 'a "dpop_signing_alg_values_supported" that is no list',
+    came: 'a "dpop_signing_alg_values_supported" that is not a list',
     done: "refused",
     outcome: "refused",
     code: "bad_server_metadata",
@@ -142,8 +142,8 @@ const answers: HostileCase[] = [
   },
   {
     id: "B2f",
-    came: "an authorization endpoint that brings a dpop_jkt of its own",
-    done: "refused: the code could be bound to another's key",
+    came: "an authorization endpoint that contains a dpop_jkt",
+    done: "refused: the code could be bound to another key",
     outcome: "refused",
     says: ["dpop_jkt"],
     arrange(kit) {
@@ -154,11 +154,11 @@ const answers: HostileCase[] = [
   },
 ];
 
-const renewals: HostileCase[] = [
+const refreshes: HostileCase[] = [
   {
     id: "B3a",
-    came: "a renewal answered with another nonce every time",
-    done: "asked twice; nobody is signed out",
+    came: "a refresh answered with another nonce every time",
+    done: "two requests, then an error; the login stays",
     outcome: "remote",
     command: "token",
     arrange: async (kit) => {
@@ -172,8 +172,8 @@ const renewals: HostileCase[] = [
   },
   {
     id: "B3b",
-    came: "a renewal answered with invalid_dpop_proof",
-    done: "an end; nobody is signed out",
+    came: "a refresh answered with invalid_dpop_proof",
+    done: "an error; the login stays",
     outcome: "remote",
     command: "token",
     says: ["invalid_dpop_proof"],
@@ -193,7 +193,7 @@ const sent: HostileCase[] = [
   {
     id: "B4a",
     came: "a redirect of a request with a bound token to another server",
-    done: "refused: neither token nor proof goes there",
+    done: "refused: neither token nor proof is sent there",
     outcome: "refused",
     code: "redirect_refused",
     says: ({ elsewhere }) => [elsewhere.origin],
@@ -208,8 +208,8 @@ const sent: HostileCase[] = [
   },
   {
     id: "B4b",
-    came: "a nonce that is wanted in every request with a bound token, another each time",
-    done: "asked twice, once more after a renewal, then an end",
+    came: "another nonce required in every request with a bound token",
+    done: "two requests, two more after a refresh, then an error",
     outcome: "auth",
     arrange: async (kit) => {
       await livingLogin(kit);
@@ -230,8 +230,8 @@ const sent: HostileCase[] = [
   },
   {
     id: "B4c",
-    came: "a bound token that is asked for as it is",
-    done: "refused, stdout empty: without its key it is good for nothing",
+    came: "the command token, with a bound token",
+    done: "refused with empty stdout: the token is useless without its key",
     outcome: "usage",
     says: ["DPoP", "agentauth request"],
     arrange: livingLogin,
@@ -251,4 +251,4 @@ async function livingLogin(kit: Kit): Promise<void> {
   await fileStore(kit.home).save({ ...grant, tokens, generation: grant.generation + 1 }, grant.generation);
 }
 
-export const dpop: readonly HostileCase[] = [...nonces, ...answers, ...renewals, ...sent];
+export const dpop: readonly HostileCase[] = [...nonces, ...answers, ...refreshes, ...sent];

@@ -47,7 +47,7 @@ function exchanged(
   return {
     id,
     came: `an exchange answered with ${came}`,
-    done: "refused, nothing printed",
+    done: "refused; nothing is printed",
     outcome: "refused",
     requests: ASKED_ONCE,
     times: ONCE,
@@ -64,11 +64,11 @@ function exchanged(
 }
 
 const exchanges: HostileCase[] = [
-  exchanged("T12", "what was asked for", {}, { outcome: "ok", done: "printed, and kept nowhere" }),
+  exchanged("T12", "the requested token", {}, { outcome: "ok", done: "printed, and not stored" }),
   exchanged("T12a", "no issued_token_type", { issued_token_type: undefined }, { says: ["issued_token_type"] }),
   exchanged(
     "T12b",
-    "another type than was asked for",
+    "another type than requested",
     { issued_token_type: `${TYPE}refresh_token` },
     {
       says: ["issued_token_type", "refresh_token", "RFC 8693 section 2.2.1"],
@@ -96,17 +96,17 @@ const exchanges: HostileCase[] = [
   exchanged("T12f", "a token with a line break", { access_token: "canary\r\nX-Evil: 1" }, { says: ["(not shown)"] }),
   exchanged("T12g", "a redirect to another origin", elsewhere, {
     code: "redirect_refused",
-    done: "not followed: the token goes to one address",
+    done: "not followed: the token is sent to one address only",
   }),
   exchanged("T12h", "an error that repeats the token and the client's secret", () => echo("invalid_target"), {
     outcome: "remote",
     code: "invalid_target",
-    done: "shown with both masked, and with what helps",
+    done: "shown with both masked, and with a hint",
     says: ["********", "audience or a resource"],
   }),
-  exchanged("T12i", "nothing, and the connection cut", () => reset, {
+  exchanged("T12i", "a broken connection", () => reset, {
     outcome: "unavailable",
-    done: "an end; not sent twice",
+    done: "an error; not sent twice",
   }),
 ];
 
@@ -147,7 +147,7 @@ const services: HostileCase[] = [
     },
     {
       outcome: "ok",
-      done: "neither is kept, nor the client's secret",
+      done: "neither is stored, nor the client secret",
       prints: ["access-token"],
       check: async (kit) => {
         const [grant] = await grantsOf(kit);
@@ -167,25 +167,25 @@ const services: HostileCase[] = [
     {
       outcome: "refused",
       code: "redirect_refused",
-      done: "not followed: the secret goes to one address",
+      done: "not followed: the secret is sent to one address only",
     },
   ),
   machine("T17c", "invalid_client with the machine's secret repeated", answering(echo("invalid_client", 401)), {
     outcome: "auth",
     code: "invalid_client",
-    done: "shown masked, with what to check; not asked again, and by no other grant",
+    done: "shown masked, with a hint; no second request, no other grant",
     says: ["********", '--client-id "machine"', "AGENTAUTH_CLIENT_SECRET"],
   }),
   machine(
     "T17d",
-    "an issuer that lists other ways for a client to prove itself",
+    "an issuer that lists other client authentication methods",
     ({ as }) => {
       as.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt\u001b[2J"];
     },
     {
       outcome: "auth",
       code: "client_auth_unsupported",
-      done: "nothing is sent; the list is named",
+      done: "no token request; the error names the list",
       requests: KNOWN,
       times: {},
       says: ["client_secret_basic", "private_key_jwt\\e[2J"],
@@ -193,14 +193,14 @@ const services: HostileCase[] = [
   ),
   machine(
     "T17e",
-    "a token endpoint in the clear for a machine",
+    "a token endpoint without TLS for a machine",
     ({ as }) => {
       as.metadata["token_endpoint"] = "http://as.example/token";
     },
     {
       outcome: "refused",
       code: "bad_address",
-      done: "nothing is sent",
+      done: "no token request",
       requests: [
         ...KNOWN,
         "as GET /.well-known/openid-configuration/pool?",
@@ -211,13 +211,13 @@ const services: HostileCase[] = [
   ),
   machine(
     "T17f",
-    "an issuer without a sign-in for people",
+    "an issuer without logins for users",
     ({ as }) => {
       for (const name of ["authorization_endpoint", "code_challenge_methods_supported"]) delete as.metadata[name];
     },
-    { outcome: "ok", done: "enough for a machine", prints: ["access-token"] },
+    { outcome: "ok", done: "accepted for a machine grant", prints: ["access-token"] },
   ),
-  machine("T17g", "an issuer that is another than the machine's client belongs to", () => undefined, {
+  machine("T17g", "an issuer other than the one of the machine's client", () => undefined, {
     outcome: "auth",
     code: "issuer_changed",
     done: "the secret is not sent there",
@@ -244,16 +244,16 @@ const workloads: HostileCase[] = [
   machine("T18a", "an error that repeats the assertion", answering(echo("invalid_grant")), {
     outcome: "auth",
     code: "invalid_grant",
-    done: "shown masked, with what helps; not asked again, and by no other grant",
+    done: "shown masked, with a hint; no second request, no other grant",
     says: ["********", "--assertion-file"],
     command: (kit) => [
       ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
       ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", aud: kit.as.issuer }))],
     ],
   }),
-  machine("T18b", "an assertion file with something else in it", () => undefined, {
+  machine("T18b", "an assertion file with other content", () => undefined, {
     outcome: "usage",
-    done: "nothing is sent, and nothing of it shown",
+    done: "no token request, and the content is not shown",
     says: ["is no JWT"],
     requests: KNOWN,
     times: {},
@@ -302,33 +302,33 @@ const word = (
 const TYP = { typ: "oauth-id-jag+jwt" };
 
 const people: HostileCase[] = [
-  vouched("T19a", "an identity provider's word for another issuer", () => word({ aud: "https://evil.example" }, TYP), {
+  vouched("T19a", "an ID-JAG for another issuer", () => word({ aud: "https://evil.example" }, TYP), {
     outcome: "refused",
     code: "bad_token_answer",
-    done: "not taken to the issuer",
+    done: "not sent to the issuer",
     says: ["aud of the token", "https://evil.example"],
   }),
-  vouched("T19b", "an identity provider's word that is another JWT", ({ as }) => word({ aud: as.issuer }, {}), {
+  vouched("T19b", "another JWT in place of an ID-JAG", ({ as }) => word({ aud: as.issuer }, {}), {
     outcome: "refused",
     code: "bad_token_answer",
-    done: "not taken to the issuer",
+    done: "not sent to the issuer",
     says: ["typ of the ID-JAG"],
   }),
   vouched(
     "T19c",
-    "an identity provider's word of another type",
+    "an ID-JAG of another type",
     ({ as }) => word({ aud: as.issuer }, TYP, { issued_token_type: ACCESS }),
-    { outcome: "refused", code: "bad_token_answer", done: "not taken to the issuer", says: ["issued_token_type"] },
+    { outcome: "refused", code: "bad_token_answer", done: "not sent to the issuer", says: ["issued_token_type"] },
   ),
   vouched("T19d", "an identity provider that redirects to another origin", elsewhere, {
     outcome: "refused",
     code: "redirect_refused",
-    done: "not followed: the id token goes to one address",
+    done: "not followed: the ID token is sent to one address only",
   }),
   vouched("T19e", "an identity provider that repeats the id token", () => echo("invalid_grant"), {
     outcome: "auth",
     code: "invalid_grant",
-    done: "shown masked, with what helps; the issuer is not asked",
+    done: "shown masked, with a hint; no request to the issuer",
     says: ["********", "AGENTAUTH_ID_TOKEN"],
   }),
 ];

@@ -4,11 +4,11 @@ import type { Kit } from "../kit/kit.js";
 import { type Person, signsIn } from "../kit/person.js";
 import type { Run } from "../kit/watched.js";
 
-/** Sign-ins to be tried; `npm run hostile -- --long` asks for 1,000. */
+/** Logins to be tried; `npm run hostile -- --long` asks for 1,000. */
 const LOGINS = Number(process.env["HOSTILE_LOGINS"] ?? 20);
-/** Sign-ins at the same time. */
+/** Logins at the same time. */
 const WIDTH = 4;
-/** Forged callbacks that have come before the person does; the flood goes on until the end. */
+/** Forged callbacks that have come before the user does; the flood goes on until the end. */
 const FORGED = 60;
 const EVERY_MS = 10;
 
@@ -41,12 +41,12 @@ async function signInAgainAndAgain(kit: Kit): Promise<Run> {
   return runs.find(({ code }) => code !== 0) ?? (runs[0] as Run);
 }
 
-/** A flood of forged callbacks does not end a sign-in. */
+/** A flood of forged callbacks does not end a login. */
 export const flood: readonly HostileCase[] = [
   {
     id: "C26",
-    came: "100 forged callbacks a second, during each of 20 sign-ins (1,000 with --long)",
-    done: "turned away, and said; every sign-in succeeds",
+    came: "100 forged callbacks a second, during each of 20 logins (1,000 with --long)",
+    done: "rejected and reported; every login succeeds",
     outcome: "ok",
     drive: signInAgainAndAgain,
     requests: EXCHANGED,
@@ -56,7 +56,7 @@ export const flood: readonly HostileCase[] = [
     limit: 120 + 3 * LOGINS,
     check: ({ runs }) =>
       unless({
-        [`all ${LOGINS} sign-ins succeed`]: runs.length === LOGINS && runs.every(({ code }) => code === 0),
+        [`all ${LOGINS} logins succeed`]: runs.length === LOGINS && runs.every(({ code }) => code === 0),
         "each is told of it once": runs.every(({ stderr }) => stderr.split("is probing port").length === 2),
       }),
   },

@@ -79,7 +79,7 @@ const offersPost = ({ as }: Kit) => {
 const UNBOUND = {
   outcome: "refused",
   code: "issuer_unbound",
-  done: "nothing is sent; the issuer and the flag to paste are named",
+  done: "no token request; the error names the issuer, the hint the flag to paste",
   requests: KNOWN,
   says: (kit: Kit) => [`"${kit.as.issuer}"`, `--issuer ${shellWord(kit.as.issuer)}`, "--trust-named-issuer"],
 } as const satisfies Partial<HostileCase>;
@@ -89,20 +89,20 @@ const firstUses: HostileCase[] = MACHINES.flatMap((machine) => [
   {
     ...UNBOUND,
     id: `Z1${machine.id}-home`,
-    came: `${machine.name}, and an issuer that the server alone names, in a fresh home`,
+    came: `${machine.name}, and an issuer that only the server names, with an empty home`,
     command: (kit) => token(kit, machine),
   },
   {
     ...UNBOUND,
     id: `Z1${machine.id}-memory`,
-    came: `${machine.name}, and an issuer that the server alone names, with a memory store`,
+    came: `${machine.name}, and an issuer that only the server names, with a memory store`,
     environment: { AGENTAUTH_STORE: "memory" },
     command: (kit) => token(kit, machine),
   },
   {
     ...UNBOUND,
     id: `Z1${machine.id}-post`,
-    came: `${machine.name}, and an issuer that the server alone names and that offers client_secret_post alone`,
+    came: `${machine.name}, and an issuer that only the server names and that offers only client_secret_post`,
     arrange: offersPost,
     command: (kit) => token(kit, machine),
   },
@@ -112,8 +112,8 @@ const firstUses: HostileCase[] = MACHINES.flatMap((machine) => [
 const changes: HostileCase[] = MACHINES.flatMap((machine) => [
   {
     id: `Z1${machine.id}-logout`,
-    came: `${machine.name}, bound to an issuer, and after logout --all a server that names another one`,
-    done: "logout has not forgotten the issuer: nothing is sent to the other one",
+    came: `${machine.name}, bound to an issuer; after logout --all the server names another one`,
+    done: "logout keeps the binding: nothing is sent to the other issuer",
     outcome: "auth",
     code: "issuer_changed",
     store: "any",
@@ -130,7 +130,7 @@ const changes: HostileCase[] = MACHINES.flatMap((machine) => [
   {
     id: `Z2${machine.id}`,
     came: `${machine.name}, with --issuer, and a server that names another one`,
-    done: "nothing is sent; the other one is not even asked for its metadata",
+    done: "no token request, and no metadata request to the other issuer",
     outcome: "refused",
     code: "issuer_mismatch",
     arrange: namesOther,
@@ -167,8 +167,8 @@ const trusted: HostileCase[] = BY_SECRET
   ? [
       {
         id: "Z1-trusted",
-        came: "a client that --trust-named-issuer has bound, with the flag given again, and a server that names another issuer",
-        done: "the flag counts once: nothing is sent to the other one",
+        came: "a client that --trust-named-issuer has bound, with the flag again, and a server that names another issuer",
+        done: "the flag binds once: nothing is sent to the other issuer",
         outcome: "auth",
         code: "issuer_changed",
         store: "any",
@@ -184,8 +184,8 @@ const trusted: HostileCase[] = BY_SECRET
       },
       {
         id: "Z1-use",
-        came: "a client without a secret that was used at an issuer, and then with a secret",
-        done: "a login without a secret says nothing of where a secret may go",
+        came: "a client that was used without a secret at an issuer, and then with a secret",
+        done: "refused: a login without a secret does not bind a client with a secret",
         outcome: "refused",
         code: "issuer_unbound",
         store: "any",
@@ -206,7 +206,7 @@ function assertionFor(id: string, came: string, aud: (kit: Kit) => unknown): Hos
   return {
     id,
     came: `an assertion ${came}, and --issuer`,
-    done: "not sent; its audience and the issuer are named",
+    done: "not sent; the error names its audience and the issuer",
     outcome: "refused",
     code: "wrong_audience",
     requests: KNOWN,
@@ -223,14 +223,14 @@ const assertions: HostileCase[] = [
   assertionFor("Z3a", "for another issuer", ({ other }) => other.issuer),
   assertionFor("Z3b", "for the token endpoint of another issuer", ({ other }) => `${other.issuer}/token`),
   assertionFor("Z3c", "for several others", ({ other }) => [other.issuer, "https://honest.example"]),
-  assertionFor("Z3d", "for nobody in particular", () => undefined),
+  assertionFor("Z3d", "without an audience", () => undefined),
 ];
 
 const methods: HostileCase[] = [
   {
     id: "Z4",
-    came: "a client with a private key that is bound to an issuer, which then offers client_secret_post alone",
-    done: "the key or nothing: nothing is sent, though a secret is there",
+    came: "a client with a private key that is bound to an issuer, which then offers only client_secret_post",
+    done: "no token request: the available secret does not replace the key",
     outcome: "auth",
     code: "client_auth_unsupported",
     arrange: offersPost,
@@ -249,14 +249,14 @@ const people: HostileCase[] = [
     (proof, which): HostileCase => ({
       ...UNBOUND,
       id: `Z5${"ab"[which]}`,
-      came: `a person's login by a client with ${proof.name}, and an issuer that the server alone names, without a terminal`,
+      came: `a user's login by a client with ${proof.name}, and an issuer that only the server names, without a terminal`,
       person: staysAway,
       command: (kit) => ["login", kit.mcp.url, "--browser", "none", ...proof.flags(kit)],
     }),
   ),
   {
     id: "Z7",
-    came: "a client without a secret that was used at an issuer, and after a logout a server that names another one",
+    came: "a client without a secret that was used at an issuer; after a logout the server names another one",
     done: "not used there",
     outcome: "auth",
     code: "issuer_changed",

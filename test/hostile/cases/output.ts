@@ -80,7 +80,7 @@ const formats: HostileCase[] = [
     titled(
       `O1${"abcd"[nth]}`,
       `titles and states full of escape sequences, bidirectional, invisible and combining characters, as ${format}`,
-      "printed as visible escapes, a line an item",
+      "printed as visible escapes, one line per item",
       texts,
       ["-o", format],
       (run) =>
@@ -94,36 +94,30 @@ const formats: HostileCase[] = [
   titled(
     "O4a",
     "the same as JSON",
-    "escaped inside of it; it reads back as it came",
+    "escaped; it parses back unchanged",
     texts,
     ["-o", "json", "--columns", "title"],
     (run) => whole(titlesOf(JSON.parse(run.stdout))),
   ),
-  titled(
-    "O4b",
-    "the same as NDJSON",
-    "escaped inside of it; it reads back as it came",
-    texts,
-    ["-o", "ndjson"],
-    (run) =>
-      whole(
-        titlesOf(
-          run.stdout
-            .trimEnd()
-            .split("\n")
-            .map((line) => JSON.parse(line) as unknown),
-        ),
+  titled("O4b", "the same as NDJSON", "escaped; it parses back unchanged", texts, ["-o", "ndjson"], (run) =>
+    whole(
+      titlesOf(
+        run.stdout
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line) as unknown),
       ),
+    ),
   ),
-  titled("O4c", "the same as YAML", "escaped inside of it; it reads back as it came", written, ["-o", "yaml"], (run) =>
+  titled("O4c", "the same as YAML", "escaped; it parses back unchanged", written, ["-o", "yaml"], (run) =>
     unless({
       "what is read back is what came": JSON.stringify(titlesOf(parse(run.stdout))) === JSON.stringify(written),
     }),
   ),
   titled(
     "O5a",
-    "titles that a spreadsheet takes for formulas, as CSV",
-    "each with a ' before it",
+    "titles that a spreadsheet runs as formulas, as CSV",
+    "each has a ' before it",
     FORMULAS,
     ["-o", "csv", "--columns", "title"],
     (run) =>
@@ -135,7 +129,7 @@ const formats: HostileCase[] = [
   titled(
     "O6",
     "titles with quotes, commas and line breaks, as CSV",
-    "RFC 4180: they read back as they came",
+    "quoted by RFC 4180; they parse back unchanged",
     ['a"b', "a,b", "a\r\nb", "a\nb", '","'],
     ["-o", "csv", "--columns", "title,id"],
     (run) => {
@@ -154,19 +148,14 @@ const formats: HostileCase[] = [
   titled(
     "O12b",
     "COLUMNS=99999999999 and FORCE_COLOR=3 with hostile titles",
-    "printed; no colour but our own",
+    "printed; no colours except those of agentauth",
     ["plain"],
     ["-o", "table", "--no-color"],
     undefined,
     { environment: { COLUMNS: "99999999999", FORCE_COLOR: "3" } },
   ),
-  titled(
-    "O12c",
-    "--jq that asks for hostile text",
-    "printed as JSON is, escaped",
-    written,
-    ["--jq", ".[].title"],
-    (run) => unless({ "a line a title": run.stdout.trimEnd().split("\n").length === written.length }),
+  titled("O12c", "--jq that asks for hostile text", "printed as escaped JSON", written, ["--jq", ".[].title"], (run) =>
+    unless({ "a line a title": run.stdout.trimEnd().split("\n").length === written.length }),
   ),
 ];
 
@@ -196,8 +185,8 @@ const secrets: HostileCase[] = [
   ),
   {
     id: "O7h",
-    came: "--show-secrets where CI is set",
-    done: "refused: logs of builds are read by many",
+    came: "--show-secrets with CI set",
+    done: "refused: build logs are widely readable",
     outcome: "usage",
     command: "devices",
     flags: ["-o", "json", "--show-secrets"],
@@ -207,8 +196,8 @@ const secrets: HostileCase[] = [
   },
   {
     id: "O8",
-    came: "a whole sign-in with --debug",
-    done: "every step told, no secret in it",
+    came: "a whole login with --debug",
+    done: "every step is logged, without secrets",
     outcome: "ok",
     flags: ["--debug"],
     cliOnly: true,
@@ -223,8 +212,8 @@ const secrets: HostileCase[] = [
   },
   {
     id: "O8b",
-    came: "a renewal with --debug, a NODE_DEBUG that prints HTTP aside",
-    done: "told, no secret in it",
+    came: "a refresh with --debug",
+    done: "logged without secrets",
     outcome: "ok",
     command: "token",
     flags: ["--debug", "--force-refresh"],
@@ -235,7 +224,7 @@ const secrets: HostileCase[] = [
   },
   {
     id: "O3a",
-    came: "a listing that fails with --debug, and an error text full of escape sequences and our own token",
+    came: "a listing that fails with --debug, and an error text full of escape sequences and the API token",
     done: "shown escaped and masked",
     outcome: "remote",
     command: "devices",
@@ -269,8 +258,8 @@ const secrets: HostileCase[] = [
 
 const interrupted: HostileCase[] = (["SIGINT", "SIGTERM"] as const).map((signal, nth) => ({
   id: `O11${"ab"[nth]}`,
-  came: `${signal} in the middle of a sign-in`,
-  done: "an end; the listener is gone, nothing is kept",
+  came: `${signal} in the middle of a login`,
+  done: "the command exits; the listener is closed, nothing is stored",
   outcome: nth === 0 ? "aborted" : "terminated",
   async drive(kit) {
     const run = kit.start(["login", kit.mcp.url, "--browser", "none"]);

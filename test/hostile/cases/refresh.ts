@@ -39,14 +39,14 @@ function rotating(
   };
 }
 
-/** A renewal that fails in a way that loses nobody a session: the token has ended, and nothing changes. */
+/** A refresh that fails in a way that loses nobody a session: the token has ended, and nothing changes. */
 function passing(id: string, came: string, reply: Reply, over: Partial<HostileCase> = {}): HostileCase[] {
   const common = { requests: RENEWED, store: "same", environment: { BROWSER: "false" }, command: "token" } as const;
   return [
     {
       id: `${id}a`,
-      came: `a renewal answered with ${came}, and a token that has ended`,
-      done: "an end; nobody is signed out, no browser started",
+      came: `a refresh answered with ${came}, and an expired token`,
+      done: "an error; the login stays, no browser starts",
       outcome: "unavailable",
       async arrange(kit) {
         await expired(kit);
@@ -57,8 +57,8 @@ function passing(id: string, came: string, reply: Reply, over: Partial<HostileCa
     },
     {
       id: `${id}b`,
-      came: `a renewal answered with ${came}, and a token that lives for 30 seconds more`,
-      done: "the token at hand is given",
+      came: `a refresh answered with ${came}, and a token that is valid for 30 more seconds`,
+      done: "the stored token is used",
       ...common,
       ...over,
       outcome: "ok",
@@ -102,7 +102,7 @@ const failures: HostileCase[] = [
   ),
 ];
 
-/** A renewal with a token that has ended. */
+/** A refresh with a token that has ended. */
 function renewed(id: string, came: string, done: string, over: Omit<Partial<HostileCase>, "id">): HostileCase {
   return {
     id,
@@ -120,8 +120,8 @@ function renewed(id: string, came: string, done: string, over: Omit<Partial<Host
 const generations: HostileCase[] = [
   renewed(
     "F1",
-    "20 processes that want a new token at the same time, from an issuer that takes a second use for theft",
-    "one request; all have the same new token",
+    "20 processes that request a new token at the same time, from an issuer that detects reuse",
+    "one token request; all processes get the same new token",
     {
       async arrange(kit) {
         await expired(kit);
@@ -142,8 +142,8 @@ const generations: HostileCase[] = [
   ),
   renewed(
     "F3",
-    "a process that is killed as soon as it has claimed the renewal",
-    "the next one renews; no session is lost",
+    "a process that is killed when it holds the lease",
+    "the next process refreshes; the session is not lost",
     {
       async arrange(kit) {
         await expired(kit);
@@ -167,8 +167,8 @@ const generations: HostileCase[] = [
   ),
   renewed(
     "F5",
-    "invalid_grant, while another process has kept newer tokens",
-    "the newer tokens are taken; nothing is deleted",
+    "invalid_grant, while another process has stored newer tokens",
+    "the newer tokens are used; nothing is deleted",
     {
       async arrange(kit) {
         const grant = await expired(kit);
@@ -192,25 +192,25 @@ const generations: HostileCase[] = [
         }),
     },
   ),
-  renewed("F6a", "an answer with a new refresh token", "kept", {
+  renewed("F6a", "a response with a new refresh token", "stored", {
     check: async (kit) => unless({ "it is kept": (await grantOf(kit))?.generation === 2 }),
   }),
-  renewed("F6b", "an answer without a refresh token", "the old one is kept", {
+  renewed("F6b", "a response without a refresh token", "the old one stays stored", {
     async arrange(kit) {
       await expired(kit);
       kit.as.tokenAnswer = { refresh_token: undefined };
     },
     check: async (kit) =>
       unless({
-        "the old one is kept":
+        "the old one stays stored":
           (await grantOf(kit))?.tokens.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
       }),
   }),
   ...[7, "", "two words", { token: "x" }].map((refreshToken, nth) =>
     renewed(
       `F6${"defg"[nth]}`,
-      `an answer with refresh_token ${JSON.stringify(refreshToken)}`,
-      "its access token is given, and the old refresh token is kept",
+      `a response with refresh_token ${JSON.stringify(refreshToken)}`,
+      "the access token is used, and the old refresh token stays stored",
       {
         async arrange(kit) {
           await expired(kit);
@@ -219,21 +219,21 @@ const generations: HostileCase[] = [
         check: async (kit) => {
           const tokens = (await grantOf(kit))?.tokens;
           return unless({
-            "the old one is kept": tokens?.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
+            "the old one stays stored": tokens?.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
             "the new access token is kept": tokens?.accessToken.reveal() === kit.canaries.get("access-token"),
           });
         },
       },
     ),
   ),
-  renewed("F6c", "an answer with refresh_token null", "the old one is kept", {
+  renewed("F6c", "a response with refresh_token null", "the old one stays stored", {
     async arrange(kit) {
       await expired(kit);
       kit.as.tokenAnswer = { refresh_token: null };
     },
     check: async (kit) =>
       unless({
-        "the old one is kept":
+        "the old one stays stored":
           (await grantOf(kit))?.tokens.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
       }),
   }),
@@ -247,7 +247,7 @@ const ambiguous: HostileCase[] = [
   ...[reset, CUT].map((lost, nth) =>
     renewed(
       `F8${"ab"[nth]}`,
-      `a connection that breaks ${nth === 0 ? "before" : "in the middle of"} the answer, from an issuer that allows a retry`,
+      `a connection that breaks ${nth === 0 ? "before" : "in the middle of"} the response, from an issuer that allows a retry`,
       "the same refresh token is sent once more, at once",
       {
         async arrange(kit) {
@@ -265,7 +265,7 @@ const ambiguous: HostileCase[] = [
   renewed(
     "F8c",
     "a connection that breaks each time, from an issuer that allows a retry",
-    "sent twice, not three times; the login is kept",
+    "sent twice, not three times; the login stays",
     {
       outcome: "unavailable",
       async arrange(kit) {
@@ -277,8 +277,8 @@ const ambiguous: HostileCase[] = [
   ),
   renewed(
     "F8d",
-    "a connection that breaks, from an issuer that takes a second use for theft",
-    "an end that says that the first answer was lost",
+    "a connection that breaks, from an issuer that detects reuse",
+    "an error that reports the lost first response",
     {
       outcome: "auth",
       code: "login_required",
@@ -293,8 +293,8 @@ const ambiguous: HostileCase[] = [
   ),
   renewed(
     "F8e",
-    "a connection that breaks, from an issuer that takes a second use for theft, and a token that lives for 30 seconds more",
-    "the token at hand is given, and the refresh is not sent again while it lives",
+    "a connection that breaks, from an issuer that detects reuse, and a token that is valid for 30 more seconds",
+    "the stored token is used, and the refresh is not repeated until it expires",
     {
       prints: PRINTS,
       async arrange(kit) {
@@ -313,8 +313,8 @@ const ambiguous: HostileCase[] = [
   ),
   renewed(
     "F9a",
-    "a process killed after the issuer has given a new refresh token, which it takes a second use of for theft",
-    "an end that names the renewal that was interrupted",
+    "a process killed after the issuer has rotated the refresh token, with reuse detection",
+    "an error that names the interrupted refresh",
     {
       outcome: "auth",
       store: "any",
@@ -327,7 +327,7 @@ const ambiguous: HostileCase[] = [
       times: { "as POST /pool/token": 2 },
     },
   ),
-  renewed("F9b", "the same with an issuer that allows a retry", "the next one gets the tokens", {
+  renewed("F9b", "the same with an issuer that allows a retry", "the next process gets the tokens", {
     async arrange(kit) {
       await expired(kit);
       rotating(kit, { grace: true, before: lostOnce(silence) });
@@ -338,8 +338,8 @@ const ambiguous: HostileCase[] = [
   ...(["SIGINT", "SIGTERM"] as const).map((signal, nth) =>
     renewed(
       `F10${"ab"[nth]}`,
-      `${signal} while a renewal is on its way`,
-      "the answer is waited for and kept; then it ends",
+      `${signal} during a refresh`,
+      "the command waits for the response, stores it, and exits",
       {
         outcome: nth === 0 ? "aborted" : "terminated",
         store: "any",
@@ -378,7 +378,7 @@ async function arrived({ as }: Kit, ended: Promise<unknown>): Promise<void> {
   while (!isOver && as.to(TOKEN).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Kills a run while its renewal is on its way, and gives the next one. */
+/** Kills a run while its refresh is on its way, and gives the next one. */
 async function killedInFlight(kit: Kit): Promise<Run> {
   const first = kit.start(["token", kit.mcp.url]);
   await arrived(kit, first.ended);
@@ -390,8 +390,8 @@ async function killedInFlight(kit: Kit): Promise<Run> {
 const verdicts: HostileCase[] = [
   renewed(
     "F11-unauthorized_client",
-    "unauthorized_client for a renewal: what the client may do can be changed back",
-    "told; asked once; the login stays as it was",
+    "unauthorized_client for a refresh, which an administrator can undo",
+    "an error; one request; the login is unchanged",
     {
       outcome: "auth",
       code: "unauthorized_client",
@@ -407,8 +407,8 @@ const verdicts: HostileCase[] = [
   ...(["invalid_grant", "invalid_client"] as const).map((error) =>
     renewed(
       `F11-${error}`,
-      `${error} for a renewal, with a text that repeats the tokens`,
-      "an end; asked once; the login is marked as over, not deleted",
+      `${error} for a refresh, with a text that repeats the tokens`,
+      "an error; one request; the login is marked as expired, not deleted",
       {
         outcome: "auth",
         code: "login_required",
@@ -426,7 +426,7 @@ const verdicts: HostileCase[] = [
   {
     id: "F13a",
     came: "an MCP server that answers 401 to each new token",
-    done: "one renewal and one repetition, then an end",
+    done: "one refresh and one repeated request, then an error",
     outcome: "auth",
     async arrange(kit) {
       await kit.keep();
@@ -439,7 +439,7 @@ const verdicts: HostileCase[] = [
   {
     id: "F13b",
     came: "the same, five commands in a row",
-    done: "three renewals, then none within the minute",
+    done: "three refreshes, then none within the minute",
     outcome: "auth",
     async arrange(kit) {
       await kit.keep();
@@ -456,7 +456,7 @@ const verdicts: HostileCase[] = [
   {
     id: "F15",
     came: "an MCP server that answers 403 insufficient_scope with a scope that is a shell command",
-    done: "an end; the command that it suggests has nothing of it",
+    done: "an error; the suggested command does not contain it",
     outcome: "auth",
     async arrange(kit) {
       await kit.keep();
@@ -472,7 +472,7 @@ const verdicts: HostileCase[] = [
   {
     id: "F16",
     came: "an MCP server that redirects a request with a token to another origin",
-    done: "the token does not go there",
+    done: "the token is not sent there",
     outcome: "ok",
     async arrange(kit) {
       await kit.keep();

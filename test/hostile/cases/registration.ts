@@ -15,7 +15,7 @@ function answered(
   return {
     id,
     came: `a registration answered with ${came}`,
-    done: "refused, nothing stored, nobody sent to sign in",
+    done: "refused; nothing is stored, no login starts",
     outcome: "refused",
     arrange({ as }) {
       as.registrationAnswer = members;
@@ -46,7 +46,7 @@ function replied(
 }
 
 const BAD = { code: "bad_registration" } as const;
-const GOOD = { outcome: "ok", done: "taken", requests: EXCHANGED } as const;
+const GOOD = { outcome: "ok", done: "accepted", requests: EXCHANGED } as const;
 const clientOf = ({ home, as }: Kit) => fileStore(home).readClient(as.issuer, "http://127.0.0.1/callback");
 
 const answers: HostileCase[] = [
@@ -77,7 +77,7 @@ const answers: HostileCase[] = [
   ),
   answered(
     "R2b",
-    "one redirect_uri more",
+    "one additional redirect_uri",
     { redirect_uris: ["http://127.0.0.1/callback", "https://evil.example/cb"] },
     ["redirect_uris"],
     BAD,
@@ -91,7 +91,7 @@ const answers: HostileCase[] = [
   ),
   answered(
     "R3a",
-    "a secret, and the method that goes with it",
+    "a secret, and the matching method",
     { token_endpoint_auth_method: "client_secret_post" },
     undefined,
     {
@@ -105,7 +105,7 @@ const answers: HostileCase[] = [
   ),
   answered(
     "R3b",
-    "a method that nobody supports",
+    "an unsupported method",
     { token_endpoint_auth_method: "private_key_jwt" },
     ["token_endpoint_auth_method", '"private_key_jwt"'],
     BAD,
@@ -124,12 +124,12 @@ const answers: HostileCase[] = [
   answered("R3d", "a secret that is a number", { client_secret: 12345678 }, ["client_secret"]),
   answered("R3e", "a secret with line breaks", { client_secret: "a\r\nX-Evil: 1" }, undefined, {
     ...GOOD,
-    done: "taken; encoded where it is sent",
+    done: "accepted, and encoded when it is sent",
     check: ({ as }) => unless({ "no header is smuggled": as.to("/pool/token")[0]?.headers["x-evil"] === undefined }),
   }),
   answered(
     "R9a",
-    "addresses to fetch and to sign in at",
+    "addresses to fetch and to log in at",
     {
       registration_client_uri: "http://127.0.0.1:1/x",
       client_uri: "http://127.0.0.1:1/y",
@@ -167,7 +167,7 @@ const replies: HostileCase[] = [
     { status: 400, json: { error: "invalid_client_metadata", error_description: "x".repeat(100_000) } },
     {
       outcome: "remote",
-      done: "shown cut",
+      done: "shown truncated",
       check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 2000 }),
     },
   ),
@@ -177,7 +177,7 @@ const replies: HostileCase[] = [
     { status: 400, json: { error: `\u001b[31m${"x".repeat(10_000)}` } },
     {
       outcome: "remote",
-      done: "shown escaped and cut",
+      done: "shown escaped and truncated",
       says: ["\\e[31m"],
       check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 2000 }),
     },
@@ -192,16 +192,16 @@ const replies: HostileCase[] = [
     "R9c",
     "a page",
     { status: 201, headers: { "content-type": "text/html" }, text: "<html>" },
-    { outcome: "unavailable", done: "taken for the word of something in between" },
+    { outcome: "unavailable", done: "treated as the response of an intermediary" },
   ),
   replied("R9d", "a reset connection", reset, {
     outcome: "unavailable",
-    done: "an end; not sent twice",
+    done: "an error; not sent twice",
     times: { "as POST /pool/register": 1 },
   }),
   replied("R9e", "silence", silence, {
     outcome: "unavailable",
-    done: "given up after the time that is set; not sent twice",
+    done: "an error after the configured timeout; not sent twice",
     timeout: 8,
     times: { "as POST /pool/register": 1 },
   }),
@@ -209,9 +209,9 @@ const replies: HostileCase[] = [
     "R9f",
     "503",
     { status: 503 },
-    { outcome: "unavailable", done: "an end; not sent twice", times: { "as POST /pool/register": 1 } },
+    { outcome: "unavailable", done: "an error; not sent twice", times: { "as POST /pool/register": 1 } },
   ),
-  replied("R9g", "an empty 201", rawJson("", 201), { outcome: "unavailable", done: "taken for a broken answer" }),
+  replied("R9g", "an empty 201", rawJson("", 201), { outcome: "unavailable", done: "treated as a broken response" }),
 ];
 
 /** Counts how often clients are registered, and forgets each of them at once. */
@@ -222,8 +222,8 @@ function forgetful({ as }: Kit): void {
 const records: HostileCase[] = [
   {
     id: "R3f",
-    came: "a stored client whose secret has ended",
-    done: "registered anew, once",
+    came: "a stored client whose secret has expired",
+    done: "a new client is registered, once",
     outcome: "ok",
     arrange: (kit) => saveClientOf(kit, Date.now() - 1000),
     requests: EXCHANGED,
@@ -231,8 +231,8 @@ const records: HostileCase[] = [
   },
   {
     id: "R6a",
-    came: "an issuer that forgets each client at once, and a client stored before",
-    done: "registered anew once in a command, then a wait for the person",
+    came: "an issuer that deletes each client at once, and a stored client",
+    done: "one new registration per command, then the login times out",
     outcome: "auth",
     async arrange(kit) {
       await saveClientOf(kit);
@@ -246,7 +246,7 @@ const records: HostileCase[] = [
   {
     id: "R6b",
     came: "an issuer that answers every code with invalid_client",
-    done: "an end; neither the code nor the registration is sent twice",
+    done: "an error; neither the code nor the registration is sent twice",
     outcome: "auth",
     code: "invalid_client",
     arrange({ as }) {
@@ -259,8 +259,8 @@ const records: HostileCase[] = [
   },
   {
     id: "R6c",
-    came: "an issuer that lists two ways for a client to prove itself, and takes neither",
-    done: "each is tried once; then an end, and another client next time",
+    came: "an issuer that lists two client authentication methods, and accepts neither",
+    done: "each is tried once, then an error; the next login registers another client",
     outcome: "auth",
     code: "invalid_client",
     arrange({ as }) {
@@ -275,8 +275,8 @@ const records: HostileCase[] = [
   },
   {
     id: "R7",
-    came: "two sign-ins that need a client at the same time",
-    done: "one registration; the other one takes it over",
+    came: "two logins that need a client at the same time",
+    done: "one registration; both logins use it",
     outcome: "ok",
     drive: async (kit) => {
       const login = () => kit.run(["login", kit.mcp.url, "--browser", "none"]);
@@ -288,8 +288,8 @@ const records: HostileCase[] = [
   },
   {
     id: "R8",
-    came: "a client given with --client-id that was used at one issuer, and a server that names another one by now",
-    done: "an end; neither its id nor its secret is sent to the other one",
+    came: "a client of --client-id that was used at one issuer, and a server that now names another one",
+    done: "an error; neither its ID nor its secret is sent to the other issuer",
     outcome: "auth",
     drive: async (kit) => {
       const login = (...more: string[]) =>

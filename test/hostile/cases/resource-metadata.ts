@@ -5,7 +5,7 @@ import { silence } from "../kit/peer.js";
 
 type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
 
-/** Resource metadata with something wrong in it, which ends the sign-in there. */
+/** Resource metadata with something wrong in it, which ends the login there. */
 function refused(
   id: string,
   came: string,
@@ -16,7 +16,7 @@ function refused(
   return {
     id,
     came,
-    done: "refused, nothing further sent",
+    done: "refused, no further request",
     outcome: "refused",
     arrange: (kit) => change(kit.mcp.metadata, kit),
     ...(says && { says }),
@@ -62,13 +62,18 @@ function neighbour(id: string, came: string, path: string, parent: string): Host
 
 const ROOT = "/.well-known/oauth-protected-resource";
 const shared: HostileCase[] = [
-  neighbour("P12a", "a challenge that leads to a document below the server's path, about the origin", "/mcp/prm", ""),
-  neighbour("P12b", "the same at a place that looks well known", `/mcp${ROOT}`, "/"),
+  neighbour(
+    "P12a",
+    "a challenge with a document below the path of the server that describes the origin",
+    "/mcp/prm",
+    "",
+  ),
+  neighbour("P12b", "the same at a path that resembles a well-known one", `/mcp${ROOT}`, "/"),
   neighbour("P12c", "the same at the well-known address of another server", `${ROOT}/mcp2`, ""),
   taken(
     "P12d",
-    "a challenge that leads to the document of the whole origin, though there is one for the server",
-    "the server's own used",
+    "a challenge with the document of the origin, although the server has one",
+    "the document of the server is used",
     (metadata, { mcp }) => {
       mcp.challenge = `Bearer resource_metadata="${mcp.origin}${ROOT}"`;
       mcp.routes[ROOT] = { json: { ...metadata, resource: mcp.origin } };
@@ -81,8 +86,8 @@ const shared: HostileCase[] = [
   ),
   taken(
     "P12e",
-    "the same where there is none for the server",
-    "taken, and said with --verbose",
+    "the same if the server has none",
+    "accepted; --verbose logs it",
     (metadata, { mcp }) => {
       mcp.challenge = `Bearer resource_metadata="${mcp.origin}${ROOT}"`;
       mcp.routes[ROOT] = { json: { ...metadata, resource: mcp.origin } };
@@ -131,7 +136,7 @@ const resource: HostileCase[] = [
   taken(
     "P4a",
     "resource that is the origin",
-    "taken, and sent byte for byte",
+    "accepted, and sent byte for byte",
     (metadata, { mcp }) => {
       metadata["resource"] = `${mcp.origin}/`;
     },
@@ -152,7 +157,7 @@ const resource: HostileCase[] = [
   ...(["/", "?"] as const).map((more, nth) =>
     refused(
       `P4${"cd"[nth]}`,
-      `resource that is the address with a ${more} at its end, with --strict-resource`,
+      `resource that is the address with ${more} appended, with --strict-resource`,
       (metadata, { mcp }) => {
         metadata["resource"] = `${mcp.url}${more}`;
       },
@@ -193,7 +198,7 @@ const servers: HostileCase[] = [
   ),
   bad(
     "P5d",
-    "an authorization server that is no address",
+    "an authorization server that is not a URL",
     "authorization_servers",
     ["nonsense"],
     '"nonsense"',
@@ -236,7 +241,7 @@ const servers: HostileCase[] = [
   ),
   bad(
     "P5j",
-    "an authorization server with http: off this machine",
+    "an authorization server with http: to another machine",
     "authorization_servers",
     ["http://as.example"],
     "OAuth 2.1 section 1.5",
@@ -251,7 +256,7 @@ const servers: HostileCase[] = [
   taken(
     "P5l",
     "the same authorization server three times",
-    "asked once",
+    "requested once",
     (metadata, { as }) => {
       metadata["authorization_servers"] = [as.issuer, as.issuer, as.issuer];
     },
@@ -259,8 +264,8 @@ const servers: HostileCase[] = [
   ),
   taken(
     "P5m",
-    "a first authorization server that says it is another one, and a second that is right",
-    "the second used",
+    "a first authorization server with another issuer in its metadata, and a valid second one",
+    "the second one is used",
     (metadata, { as, other }) => {
       other.metadata["issuer"] = "https://somebody.example";
       metadata["authorization_servers"] = [other.issuer, as.issuer];
@@ -277,14 +282,14 @@ const servers: HostileCase[] = [
   ),
   refused(
     "P5n",
-    "a first authorization server that does not answer, and a second that does",
+    "a first authorization server that does not answer, and a second one that does",
     (metadata, { as, other }) => {
       for (const path of Object.keys(other.routes)) other.routes[path] = silence;
       metadata["authorization_servers"] = [other.issuer, as.issuer];
     },
     ["no complete answer"],
     {
-      done: "an end: the second would be a choice that nobody made",
+      done: "an error: the second one is not a fallback",
       outcome: "unavailable",
       code: "timeout",
       timeout: 8,
@@ -300,8 +305,8 @@ const servers: HostileCase[] = [
   ),
   {
     id: "P6",
-    came: "an MCP server that names another authorization server than the one somebody is signed in at",
-    done: "told; a client of its own is registered there; no client, secret or token of the first one is sent to it",
+    came: "an MCP server that names another authorization server than the one of the stored login",
+    done: "logged; a new client is registered there; no client, secret or token of the first issuer is sent to it",
     says: ["names another authorization server than before"],
     outcome: "ok",
     async arrange(kit) {
@@ -357,7 +362,7 @@ const rest: HostileCase[] = [
   taken(
     "P7g",
     "offline_access listed by the resource alone",
-    "not asked for",
+    "not requested",
     set("scopes_supported", ["tools", "offline_access"]),
     {
       check: ({ as }) =>
@@ -373,14 +378,14 @@ const rest: HostileCase[] = [
     "RFC 6750 section 5.3",
   ),
   bad("P8b", "bearer_methods_supported with body alone", "bearer_methods_supported", ["body"], "RFC 6750 section 5.3"),
-  taken("P9", "signed_metadata that names another authorization server", "not read", (metadata, { elsewhere }) => {
+  taken("P9", "signed_metadata that names another authorization server", "ignored", (metadata, { elsewhere }) => {
     const claims = Buffer.from(JSON.stringify({ authorization_servers: [elsewhere.origin] })).toString("base64url");
     metadata["signed_metadata"] = `eyJhbGciOiJub25lIn0.${claims}.`;
   }),
   taken(
     "P11",
     "names, links and logos with escape sequences, and addresses to fetch",
-    "not read, not fetched, not shown",
+    "ignored: neither requested nor shown",
     (metadata, { elsewhere }) => {
       Object.assign(metadata, {
         resource_name: "\u001b]8;;https://evil.example\u0007x",

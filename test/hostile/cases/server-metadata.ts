@@ -18,7 +18,7 @@ function refused(
   return {
     id,
     came,
-    done: "refused, nothing further sent",
+    done: "refused, no further request",
     outcome: "refused",
     arrange: (kit) => change(kit.as.metadata, kit),
     ...(says && { says }),
@@ -47,15 +47,15 @@ const set =
 const bad = (id: string, came: string, name: string, value: unknown, ...says: string[]) =>
   refused(id, came, set(name, value), [name, OWN, ...says]);
 
-/** The requests of a sign-in whose token endpoint is another server's. */
+/** The requests of a login whose token endpoint is another server's. */
 const ELSEWHERE = [...EXCHANGED.filter((one) => one !== "as POST /pool/token"), "other POST /pool/token"];
 
-/** Whether the person was told who gets the code, in a line that begins so; nobody is where the library has its own. */
+/** Whether the user was told who gets the code, in a line that begins so; nobody is where the library has its own. */
 function handedOver(begin: string): NonNullable<HostileCase["check"]> {
   return ({ as, other }, run) => {
     const [from, to] = [as, other].map(({ issuer }) => new URL(issuer).host);
     const line = `\n${begin}The login at ${from} is handed to ${to}, which issues the token.\n`;
-    return run === undefined ? [] : unless({ "the person is told": run.stderr.includes(line) });
+    return run === undefined ? [] : unless({ "the user is told": run.stderr.includes(line) });
   };
 }
 
@@ -72,7 +72,7 @@ function mixUp(id: string, came: string, over: Partial<HostileCase> = {}): Hosti
   return {
     id,
     came,
-    done: "refused before anything is registered, opened or sent",
+    done: "refused before a registration, a browser or a code",
     outcome: "refused",
     code: "bad_server_metadata",
     arrange: withoutIss,
@@ -107,7 +107,7 @@ function mistaken(id: string, came: string, issuer: (own: string) => string, ...
 const issuers: HostileCase[] = [
   bad("M1", "issuer missing", "issuer", undefined, "is missing and", "must be exactly"),
   mistaken("M2", "an issuer on another host", () => "https://as.example/pool"),
-  mistaken("M3a", "an issuer with a slash more", (own) => `${own}/`, "they differ by a slash at the end"),
+  mistaken("M3a", "an issuer with a slash appended", (own) => `${own}/`, "they differ by a slash at the end"),
   mistaken(
     "M3b",
     "an issuer in upper case",
@@ -143,8 +143,8 @@ const pkce: HostileCase[] = [
   ),
   taken(
     "M5b",
-    "code_challenge_methods_supported missing in the first document, there in the next",
-    "the next one used",
+    "code_challenge_methods_supported missing in the first document, present in the second",
+    "the next one is used",
     (metadata, { as }) => {
       as.routes[OPENID] = { json: { ...metadata } };
       delete metadata["code_challenge_methods_supported"];
@@ -154,7 +154,7 @@ const pkce: HostileCase[] = [
   taken(
     "M5c",
     "the same as M5a with --allow-missing-pkce-metadata",
-    "S256 is sent all the same",
+    "S256 is used even so",
     (metadata) => delete metadata["code_challenge_methods_supported"],
     {
       flags: ["--allow-missing-pkce-metadata"],
@@ -215,7 +215,7 @@ const endpoints: HostileCase[] = [
   ...ENDPOINTS.map((name) =>
     bad(
       `M7-${name}`,
-      `${name} with http: off this machine`,
+      `${name} with http: to another machine`,
       name,
       "http://as.example/x",
       '"http://as.example/x"',
@@ -225,7 +225,7 @@ const endpoints: HostileCase[] = [
   ...ENDPOINTS.map((name) =>
     bad(
       `D6-${name}`,
-      `${name} at the metadata address of a cloud`,
+      `${name} at a cloud metadata address`,
       name,
       "https://169.254.169.254/latest/meta-data",
       "RFC 9728 section 7.7",
@@ -234,13 +234,13 @@ const endpoints: HostileCase[] = [
   taken(
     "M8",
     "a token endpoint on another origin",
-    "used, as RFC 8414 allows, and named to the person first",
+    "used, as RFC 8414 allows, after its host is shown to the user",
     (metadata, { other }) => {
       metadata["token_endpoint"] = `${other.issuer}/token`;
     },
     { requests: ELSEWHERE, check: handedOver("") },
   ),
-  mixUp("M8b", "the same where the issuer does not promise iss"),
+  mixUp("M8b", "the same if the issuer does not announce iss"),
   mixUp("M8c", "the same with token --login and a browser", {
     command: (kit) => ["token", kit.mcp.url, "--login", "--browser", "none"],
   }),
@@ -249,7 +249,7 @@ const endpoints: HostileCase[] = [
     flags: ["--json"],
     says: ["the origin of its authorization_endpoint, unless", LIFTS],
   }),
-  mixUp("M8e", "the same in the first of two steps", { flags: ["--no-wait"] }),
+  mixUp("M8e", "the same with --no-wait", { flags: ["--no-wait"] }),
   mixUp("M8f", "the same with --flow paste", { flags: ["--flow", "paste"] }),
   mixUp("M8g", "the same in mcp proxy with a browser", {
     drive: async (kit) => {
@@ -262,7 +262,7 @@ const endpoints: HostileCase[] = [
       return proxy.ended;
     },
   }),
-  mixUp("M8h", "a login on another device whose code goes to another origin, iss promised or not", {
+  mixUp("M8h", "a device login whose code goes to another origin, with or without iss", {
     flags: ["--flow", "device"],
     options: { flow: "device" },
     arrange: ({ as, other }) => {
@@ -270,7 +270,7 @@ const endpoints: HostileCase[] = [
     },
     says: ({ as }) => [`must be at ${as.origin}, the origin of its device_authorization_endpoint (RFC 9700`, LIFTS],
   }),
-  mixUp("M8i", "an issuer that names the authorization endpoint of another, and no iss", {
+  mixUp("M8i", "an issuer that names the authorization endpoint of another one, without iss", {
     arrange: ({ as, other }) => {
       as.metadata["authorization_endpoint"] = `${other.issuer}/authorize`;
       delete as.metadata["authorization_response_iss_parameter_supported"];
@@ -279,8 +279,8 @@ const endpoints: HostileCase[] = [
   }),
   taken(
     "M8j",
-    "a token endpoint on another origin and no iss, with --allow-cross-origin-endpoints",
-    "used, and the person warned first",
+    "a token endpoint on another origin without iss, with --allow-cross-origin-endpoints",
+    "used, after a warning to the user",
     (_, kit) => withoutIss(kit),
     {
       flags: ["--allow-cross-origin-endpoints"],
@@ -348,12 +348,12 @@ const disagreeing =
   };
 
 const documents: HostileCase[] = [
-  taken("M11a", "an OpenID document that disagrees with the OAuth document", "not even asked for", disagreeing(OPENID)),
-  taken("M11b", "two OAuth documents that disagree", "the first one used, alone", disagreeing(INSERTED)),
+  taken("M11a", "an OpenID document that disagrees with the OAuth document", "not requested", disagreeing(OPENID)),
+  taken("M11b", "two OAuth documents that disagree", "only the first one is used", disagreeing(INSERTED)),
   taken(
     "M11c",
-    "a first document without token_endpoint, and a second that is whole",
-    "the second one used, alone",
+    "a first document without token_endpoint, and a complete second one",
+    "only the second one is used",
     (metadata, { as }) => {
       as.routes[INSERTED] = { json: { ...metadata, registration_endpoint: `${as.issuer}/register` } };
       delete metadata["token_endpoint"];
@@ -361,8 +361,8 @@ const documents: HostileCase[] = [
   ),
   {
     id: "M12",
-    came: "a token endpoint that has moved in the metadata since the sign-in",
-    done: "the renewal goes to the stored address; the metadata is not asked",
+    came: "a token endpoint that changed in the metadata after the login",
+    done: "the refresh goes to the stored address; the metadata is not requested",
     outcome: "ok",
     command: "token",
     prints: ["access-token"],
@@ -374,14 +374,14 @@ const documents: HostileCase[] = [
   },
   bad(
     "M16a",
-    "an authorization endpoint that brings a redirect_uri of its own",
+    "an authorization endpoint that contains a redirect_uri",
     "authorization_endpoint",
     "https://as.example/a?redirect_uri=https://evil.example",
     "must not contain the parameter redirect_uri",
   ),
   bad(
     "M16b",
-    "an authorization endpoint that brings a state of its own",
+    "an authorization endpoint that contains a state",
     "authorization_endpoint",
     "https://as.example/a?state=x",
     "must not contain the parameter state",
@@ -389,13 +389,13 @@ const documents: HostileCase[] = [
   taken(
     "M17a",
     'authorization_response_iss_parameter_supported "true", a string, and a callback with the right iss',
-    "iss is compared all the same",
+    "iss is compared even so",
     set("authorization_response_iss_parameter_supported", "true"),
   ),
   taken(
     "M17b",
     'client_id_metadata_document_supported "true", a string',
-    "not believed: a client is registered",
+    "ignored: a client is registered",
     set("client_id_metadata_document_supported", "true"),
     {
       flags: ["--client-metadata-url", "https://client.example/metadata.json"],
@@ -415,7 +415,7 @@ const documents: HostileCase[] = [
   {
     id: "M19",
     came: "server metadata that answers 503",
-    done: "repeated, then an end; no endpoint is guessed",
+    done: "retried, then an error; no endpoint is guessed",
     outcome: "unavailable",
     code: "server_error",
     arrange({ as }) {
@@ -427,7 +427,7 @@ const documents: HostileCase[] = [
   taken(
     "M20",
     "100,000 characters of scopes in the server metadata",
-    "not asked for",
+    "not requested",
     set(
       "scopes_supported",
       Array.from({ length: 10_000 }, (_, nth) => `scope${nth}`),

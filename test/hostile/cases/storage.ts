@@ -43,7 +43,7 @@ function kept(
   return {
     id,
     came,
-    done: "refused, nothing changed, with the command that repairs it",
+    done: "refused and unchanged; the hint is the command that repairs it",
     outcome: "store",
     code: "store_failed",
     command: "token",
@@ -76,14 +76,14 @@ const permissions: HostileCase[] = [
   ]),
   kept(
     "K2e",
-    "a login that belongs to somebody else",
+    "a login that belongs to another user",
     (path) => chownSync(path, STRANGER, STRANGER),
     ["belongs to another user", "chown"],
     { impossible },
   ),
   kept(
     "K2f",
-    "a folder that belongs to somebody else",
+    "a folder that belongs to another user",
     (path) => chownSync(join(path, ".."), STRANGER, STRANGER),
     ["belongs to another user", "chown"],
     { impossible },
@@ -145,7 +145,7 @@ const contents: HostileCase[] = [
   kept("K4a", "a login that is empty", content(""), ["cannot be used", "move it away: mv"]),
   kept(
     "K4b",
-    "a login that is cut",
+    "a truncated login",
     (path) => writeFileSync(path, readFileSync(path, "utf8").slice(0, 90), { mode: 0o600 }),
     ["cannot be used", "mv"],
     {
@@ -166,13 +166,13 @@ const contents: HostileCase[] = [
   ),
   kept(
     "K4e",
-    "a login of another shape",
+    "a login with another structure",
     rewrite(() => ({ schema: 1, kind: "grant", tokens: [] })),
     ["cannot be used", "mv"],
   ),
   kept(
     "K4f",
-    "a login with a member twice",
+    "a login with a duplicate member",
     (path) =>
       writeFileSync(path, readFileSync(path, "utf8").replace("{", '{"server":"https://evil.example",'), {
         mode: 0o600,
@@ -181,7 +181,7 @@ const contents: HostileCase[] = [
   ),
   kept(
     "K4g",
-    "a login with the content of another one's file",
+    "a login with the content of another login",
     rewrite((stored) => ({ ...stored, server: "https://evil.example/mcp" })),
     ["its name is that of another login", "mv"],
   ),
@@ -189,13 +189,13 @@ const contents: HostileCase[] = [
   kept("K4i", "a login nested 100,000 deep", content(`{"schema":1,"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`), [
     "nested deeper than 32",
   ]),
-  kept("K4j", "a broken login, and a sign-in that would replace it", content("{"), ["cannot be used", "mv"], {
+  kept("K4j", "a damaged login, and a new login that would replace it", content("{"), ["cannot be used", "mv"], {
     command: "login",
     cliOnly: true,
   }),
   {
-    ...kept("K4k", "a broken login beside a good one", () => undefined, []),
-    done: "the good one is used",
+    ...kept("K4k", "a damaged login beside a valid one", () => undefined, []),
+    done: "the valid one is used",
     outcome: "ok",
     code: undefined,
     prints: ["access-token"],
@@ -212,7 +212,7 @@ const contents: HostileCase[] = [
     rewrite((stored) => ({ ...stored, ofTomorrow: { a: 1 } })),
     [],
     {
-      done: "kept when it is renewed",
+      done: "kept after a refresh",
       outcome: "ok",
       code: undefined,
       flags: ["--force-refresh"],
@@ -236,16 +236,16 @@ const modesIn = ({ home }: Kit) => [
 const places: HostileCase[] = [
   {
     id: "K1",
-    came: "a first sign-in with umask 000",
-    done: "folders 0700 and files 0600 all the same",
+    came: "a first login with umask 000",
+    done: "folders have mode 0700, files 0600",
     ...FIRST,
     run: { wrapper: ["sh", "-c", 'umask 000; exec "$0" "$@"'] },
     check: (kit) => unless({ "nobody else can read or enter": modesIn(kit).every(Boolean) }),
   },
   {
     id: "K6",
-    came: "a disk on which nothing more can be written, and a token that has ended",
-    done: "found out before the issuer is asked; the refresh token is not used up",
+    came: "a full disk, and an expired token",
+    done: "an error before the token request; the refresh token stays valid",
     outcome: "store",
     command: "token",
     arrange: (kit) => kit.keep({}, { expiresAt: Date.now() - 1000 }),
@@ -256,7 +256,7 @@ const places: HostileCase[] = [
   {
     id: "K9a",
     came: "HOME and AGENTAUTH_HOME unset",
-    done: "the home folder of the user's record, or an end that names AGENTAUTH_HOME; no crash",
+    done: "the home folder of the user database, or an error that names AGENTAUTH_HOME",
     outcome: "auth",
     command: "token",
     environment: { HOME: "/nonexistent", AGENTAUTH_HOME: undefined, XDG_CONFIG_HOME: undefined },
@@ -264,8 +264,8 @@ const places: HostileCase[] = [
   },
   {
     id: "K9b",
-    came: "AGENTAUTH_HOME in a place that cannot be written to",
-    done: "an end before anything is registered, which names the place and the variable",
+    came: "AGENTAUTH_HOME in a folder that is not writable",
+    done: "an error before a registration, which names the path and the variable",
     outcome: "store",
     environment: { AGENTAUTH_HOME: "/proc/agentauth" },
     says: ["/proc/agentauth", "AGENTAUTH_HOME"],
@@ -274,7 +274,7 @@ const places: HostileCase[] = [
   {
     id: "K9c",
     came: "AGENTAUTH_HOME that is a file",
-    done: "an end that names it",
+    done: "an error that names it",
     outcome: "store",
     command: "token",
     arrange: ({ home }) => writeFileSync(home, "x"),
@@ -285,8 +285,8 @@ const places: HostileCase[] = [
   },
   {
     id: "K10",
-    came: "the keychain asked for, and none on this machine",
-    done: "an end; nothing is kept in a file in its place",
+    came: "AGENTAUTH_STORE=keyring without a keychain",
+    done: "an error; no file is used instead",
     outcome: "store",
     environment: { AGENTAUTH_STORE: "keyring", DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent" },
     seconds: 25,
@@ -298,8 +298,8 @@ const places: HostileCase[] = [
   },
   {
     id: "K14",
-    came: "a sign-out, with leftovers of interrupted saves beside the login",
-    done: "no token stays anywhere in the folder",
+    came: "a logout, with files of interrupted saves beside the login",
+    done: "no token is left in the folder",
     outcome: "ok",
     async arrange(kit) {
       await kit.keep();

@@ -17,8 +17,8 @@ function answered(
 ): HostileCase {
   return {
     id,
-    came: `a token answer with ${came}`,
-    done: "refused, nothing kept",
+    came: `a token response with ${came}`,
+    done: "refused; nothing is stored",
     outcome: "refused",
     arrange({ as }) {
       as.tokenAnswer = members;
@@ -88,14 +88,14 @@ const answers: HostileCase[] = [
   answered("T1f", "an access_token beyond ASCII", { access_token: "tok\u00e9n-\ud83d\ude00" }, ["access_token"], {
     code: "bad_token_answer",
   }),
-  answered("T1g", "an access_token with a blank", { access_token: "two words" }, ["access_token"], {
+  answered("T1g", "an access_token with a space", { access_token: "two words" }, ["access_token"], {
     code: "bad_token_answer",
   }),
   answered("T2a", "no token_type", { token_type: undefined }, ["token_type"]),
   answered("T2b", 'token_type "mac"', { token_type: "mac" }, ["token_type"]),
-  answered("T2c", 'token_type "DPoP", which was not asked for', { token_type: "DPoP" }, ["token_type"]),
-  taken("T2d", 'token_type "bEaReR"', { token_type: "bEaReR" }, "taken: it has no case"),
-  taken("T3a", 'expires_in "3600", a string', { expires_in: "3600" }, "taken as a number", async (kit) => ({
+  answered("T2c", 'token_type "DPoP", which was not requested', { token_type: "DPoP" }, ["token_type"]),
+  taken("T2d", 'token_type "bEaReR"', { token_type: "bEaReR" }, "accepted: it is case-insensitive"),
+  taken("T3a", 'expires_in "3600", a string', { expires_in: "3600" }, "accepted as a number", async (kit) => ({
     "the end is known": (await tokensOf(kit))?.expiresAt !== undefined,
   })),
   answered("T3b", "expires_in -5", { expires_in: -5 }, ["expires_in"]),
@@ -105,24 +105,20 @@ const answers: HostileCase[] = [
   answered("T3f", "expires_in with an escape sequence", { expires_in: "\u001b[5m1" }, ["expires_in", "\\e[5m1"], {
     code: "bad_token_answer",
   }),
-  taken("T3g", "expires_in 1e300", { expires_in: 1e300 }, "taken as a year", async (kit) => ({
+  taken("T3g", "expires_in 1e300", { expires_in: 1e300 }, "limited to a year", async (kit) => ({
     "it ends within a year": ((await tokensOf(kit))?.expiresAt ?? Number.NaN) < Date.now() + YEAR_MS,
   })),
-  taken("T4", "no expires_in", { expires_in: undefined }, "kept until the server refuses it", async (kit) => ({
+  taken("T4", "no expires_in", { expires_in: undefined }, "used until the server rejects it", async (kit) => ({
     "no end is made up": (await tokensOf(kit))?.expiresAt === undefined,
   })),
-  taken(
-    "T5a",
-    "more scopes than were asked for",
-    { scope: "tools admin" },
-    "kept as what was granted",
-    async (kit) => ({ "the scope is the granted one": (await tokensOf(kit))?.scope === "tools admin" }),
-  ),
+  taken("T5a", "more scopes than requested", { scope: "tools admin" }, "stored as the granted scope", async (kit) => ({
+    "the scope is the granted one": (await tokensOf(kit))?.scope === "tools admin",
+  })),
   taken(
     "T5b",
     "a scope of 100 KB with escape sequences in it",
     { scope: `\u001b[2J${"s ".repeat(50_000)}` },
-    "kept, never shown as it is",
+    "stored, and shown escaped only",
   ),
   answered("T5c", "a scope that is a list", { scope: ["tools"] }, ["scope"]),
   answered("T14a", "a refresh_token that is an object", { refresh_token: {} }, ["refresh_token"]),
@@ -134,7 +130,7 @@ const answers: HostileCase[] = [
     { code: "bad_token_answer" },
   ),
   answered("T14c", "an empty refresh_token", { refresh_token: "" }, ["refresh_token"]),
-  answered("T14d", "an id_token that is none", { id_token: "not-a-jwt" }, undefined),
+  answered("T14d", "an id_token that is not a JWT", { id_token: "not-a-jwt" }, undefined),
   answered(
     "T14e",
     "an id_token without a signature, of another issuer",
@@ -152,7 +148,7 @@ const echo: Route = ({ body, headers }) => ({
 const page: Reply = { headers: { "content-type": "text/html" }, text: "<html>\u001b[31m" };
 const EXPIRED = {
   outcome: "auth",
-  done: "an end that says to sign in again; the code is not sent twice",
+  done: "an error that asks for a new login; the code is not sent twice",
   says: ["the login cannot be continued"],
 } as const;
 
@@ -161,22 +157,22 @@ const replies: HostileCase[] = [
     "T7a",
     "an error in a 200",
     { json: { error: "invalid_grant" } },
-    { outcome: "auth", code: "invalid_grant", done: "taken as the error that it is" },
+    { outcome: "auth", code: "invalid_grant", done: "treated as an error" },
   ),
   replied("T7b", "a page in a 200", page, {
     outcome: "unavailable",
-    done: "taken for the word of something in between",
+    done: "treated as the response of an intermediary",
   }),
   replied(
     "T7c",
     "a 500 with JSON",
     { status: 500, json: { error: "server_error" } },
-    { outcome: "unavailable", done: "an end" },
+    { outcome: "unavailable", done: "an error" },
   ),
-  replied("T7d", "an empty 200", rawJson(""), { outcome: "unavailable", done: "taken for a broken answer" }),
-  replied("T7e", "JSON that is cut", rawJson('{"access_token":"canary-cut'), {
+  replied("T7d", "an empty 200", rawJson(""), { outcome: "unavailable", done: "treated as a broken response" }),
+  replied("T7e", "truncated JSON", rawJson('{"access_token":"canary-cut'), {
     outcome: "unavailable",
-    done: "taken for a broken answer; the code is not sent twice",
+    done: "treated as a broken response; the code is not sent twice",
     check: (_, run) => unless({ "nothing of it is shown": !run?.stderr.includes("canary-cut") }),
   }),
   replied(
@@ -187,25 +183,30 @@ const replies: HostileCase[] = [
     ),
     { ...EXPIRED },
   ),
-  replied("T7g", "a connection reset before the answer", reset, { ...EXPIRED, code: "connection_reset" }),
+  replied("T7g", "a connection reset before the response", reset, { ...EXPIRED, code: "connection_reset" }),
   replied(
     "T8",
     "invalid_grant and a description with escape sequences",
     { status: 400, json: { error: "invalid_grant", error_description: "\u001b]0;owned\u0007\u202e" } },
-    { outcome: "auth", code: "invalid_grant", done: "an end, shown escaped", says: ["\\e]0;owned\\u{7}\\u{202e}"] },
+    {
+      outcome: "auth",
+      code: "invalid_grant",
+      done: "an error that shows it escaped",
+      says: ["\\e]0;owned\\u{7}\\u{202e}"],
+    },
   ),
   replied("T9", "silence", silence, { ...EXPIRED, code: "timeout", timeout: 8 }),
   replied(
     "T10a",
     "a redirect to another origin",
     ({ headers }) => ({ status: 307, headers: { location: `http://${headers.host}/elsewhere` } }),
-    { outcome: "refused", code: "redirect_refused", done: "not followed: a code is posted once, to one address" },
+    { outcome: "refused", code: "redirect_refused", done: "not followed: the code is sent once, to one address" },
   ),
   replied(
     "T10b",
     "401 and a challenge with a resource_metadata",
     { status: 401, headers: { "www-authenticate": 'Bearer resource_metadata="https://evil.example/x"' }, text: "" },
-    { outcome: "auth", done: "an end; the challenge is not followed" },
+    { outcome: "auth", done: "an error; the challenge is not followed" },
   ),
   replied("T10c", "a body of 600 MB", flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", 600e6), {
     outcome: "refused",
@@ -222,7 +223,7 @@ const replies: HostileCase[] = [
     "T10e",
     "429 and Retry-After: 86400",
     { status: 429, headers: { "retry-after": "86400" } },
-    { outcome: "unavailable", done: "an end at once" },
+    { outcome: "unavailable", done: "an error at once" },
   ),
   replied(
     "T11a",
@@ -231,11 +232,11 @@ const replies: HostileCase[] = [
       headers: { "set-cookie": "session=canary-cookie; Domain=127.0.0.1" },
       json: { access_token: "plain-access-token", token_type: "Bearer" },
     }),
-    { outcome: "ok", done: "the cookie is not kept", store: "any" },
+    { outcome: "ok", done: "the cookie is not stored", store: "any" },
   ),
   replied("T15a", "an error that repeats the code, the verifier and the client's secret", echo, {
     outcome: "remote",
-    done: "shown with all of them masked",
+    done: "shown with all three masked",
     code: "invalid_request",
     says: ["********"],
   }),
@@ -247,12 +248,12 @@ const replies: HostileCase[] = [
   ),
 ];
 
-/** A sign-out from an issuer that does what it wants. */
+/** A logout from an issuer that does what it wants. */
 function signedOut(id: string, came: string, arrange: (kit: Kit) => unknown, over: Partial<HostileCase>): HostileCase {
   return {
     id,
     came,
-    done: "the login is gone first; then the issuer is told, as far as it listens",
+    done: "the login is deleted first, then revoked if the issuer answers",
     outcome: "ok",
     async arrange(kit) {
       await kit.keep();
@@ -320,8 +321,8 @@ const ends: HostileCase[] = [
   },
   {
     id: "T16",
-    came: "an introspection answer with escape sequences and our own token in it",
-    done: "printed escaped, the token masked",
+    came: "an introspection response with escape sequences and the API token in it",
+    done: "printed escaped, with the token masked",
     outcome: "ok",
     arrange: async (kit) => {
       await kit.keep({}, { accessToken: new Secret(kit.canaries.get("access-token")) });

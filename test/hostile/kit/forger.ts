@@ -31,7 +31,7 @@ export function request({ host }: Target, target: string, headers: readonly stri
   return [`${method} ${target} HTTP/1.1`, `Host: ${host}`, ...headers, "", ""].join("\r\n");
 }
 
-/** Something that tries to slip a callback in, and then the person, whose sign-in must still work. */
+/** Something that tries to slip a callback in, and then the user, whose login must still work. */
 export function forged(attempts: (target: Target) => readonly string[]): Person {
   return async (url, kit) => {
     const target = targetOf(url);

@@ -74,7 +74,7 @@ export class Issuer extends Peer {
     };
   }
 
-  /** Where a person who says yes is sent back to. */
+  /** Where a user who says yes is sent back to. */
   callbackTo(request: Pick<Seen, "url">): string {
     const asked = new URL(request.url, this.origin).searchParams;
     const location = new URL(asked.get("redirect_uri") ?? "");

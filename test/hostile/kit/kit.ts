@@ -40,7 +40,7 @@ export interface Kit {
   /** Every request to any of them, in order. */
   readonly log: Seen[];
   readonly canaries: Canaries;
-  /** The pages that the person's browser was shown. */
+  /** The pages that the user's browser was shown. */
   readonly pages: string[];
   /** Every run of the program. */
   readonly runs: Run[];
@@ -56,7 +56,7 @@ export interface Kit {
   start(args: readonly string[], options?: RunOptions): Watched;
   /** Waits until a run that is under way has said something; or until it has ended. */
   said(watched: Watched, what: RegExp): Promise<void>;
-  /** Keeps a login as if the person had signed in before. */
+  /** Keeps a login as if the user had signed in before. */
   keep(over?: Partial<Grant>, tokens?: Partial<Grant["tokens"]>): Promise<Grant>;
   close(): Promise<void>;
 }

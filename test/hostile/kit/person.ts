@@ -1,6 +1,6 @@
 import type { Kit } from "./kit.js";
 
-/** What a person does with the address to sign in at. */
+/** What a user does with the address to sign in at. */
 export type Person = (url: URL, kit: Kit) => unknown;
 
 /** Signs in: goes where the address leads, and reads the page at the end. */

@@ -3,7 +3,7 @@ import { Peer, type Reply, type Seen } from "./peer.js";
 /** The path of every list of devices. */
 export const DEVICES = "/api/v1/device";
 
-/** A management service with a made-up list of devices. */
+/** A management service with a sample list of devices. */
 export class Service extends Peer {
   /** How many devices there are. */
   count = 6;
