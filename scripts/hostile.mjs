@@ -15,9 +15,11 @@ const BEGIN = "<!-- measured: npm run hostile -- --write -->";
 const END = "<!-- end of what was measured -->";
 
 const rows = rowsOf(await runSuite());
-for (const { id, came, done, problems, exit } of rows) {
+for (const { id, input, result, problems, exit } of rows) {
   const verdict = problems.length === 0 ? "safe" : "UNSAFE";
-  console.log(`${verdict.padEnd(6)} ${id.padEnd(14)} ${came} -> ${done}${exit === undefined ? "" : ` (exit ${exit})`}`);
+  console.log(
+    `${verdict.padEnd(6)} ${id.padEnd(14)} ${input} -> ${result}${exit === undefined ? "" : ` (exit ${exit})`}`,
+  );
   for (const problem of problems) console.log(`         ${problem.replaceAll("\n", "\n         ")}`);
 }
 const unsafe = rows.filter(({ problems }) => problems.length > 0).length;
@@ -45,8 +47,8 @@ function rowsOf(tests) {
   for (const test of tests) {
     const { hostile } = test.meta();
     if (!hostile) continue;
-    const { id, came, done, ...measured } = hostile;
-    const row = rows.get(id) ?? { id, came, done, problems: [], sides: [] };
+    const { id, input, result, ...measured } = hostile;
+    const row = rows.get(id) ?? { id, input, result, problems: [], sides: [] };
     row.sides.push(test.fullName.includes(", library >") ? "library" : "command");
     row.problems.push(
       ...(test.result().errors ?? []).map(({ message }) => message.replace(/: expected \[[\s\S]*$/, "")),
@@ -74,7 +76,9 @@ function writeTable() {
   const [before, rest] = text.split(BEGIN);
   const after = rest?.split(END)[1];
   if (after === undefined) throw new Error(`${path} has no place for the table`);
-  const lines = rows.map(({ id, came, done, exit }) => `| ${id} | ${cell(came)} | ${cell(done)} | ${exit ?? "–"} |`);
+  const lines = rows.map(
+    ({ id, input, result, exit }) => `| ${id} | ${cell(input)} | ${cell(result)} | ${exit ?? "–"} |`,
+  );
   const table = ["| row | input | result | exit |", "| --- | --- | --- | --- |", ...lines].join("\n");
   const day = new Date().toISOString().slice(0, 10);
   writeFileSync(path, `${before}${BEGIN}\n\n${day}. ${summary()}.\n\n${table}\n\n${END}${after}`);

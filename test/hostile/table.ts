@@ -5,8 +5,8 @@ import { isForLibrary, runCase, runInLibrary } from "./run-case.js";
 
 declare module "vitest" {
   interface TaskMeta {
-    /** What `npm run hostile` prints of a case; what was measured is of the command line alone. */
-    hostile?: Pick<HostileCase, "id" | "came" | "done"> & {
+    /** What `npm run hostile` prints for a case; only runs of the command line are measured. */
+    hostile?: Pick<HostileCase, "id" | "input" | "result"> & {
       exit?: number | null;
       seconds?: number;
       megabytes?: number;
@@ -17,7 +17,7 @@ declare module "vitest" {
 const LIMIT_S = 120;
 const options = ({ limit = LIMIT_S }: HostileCase) => ({ timeout: limit * 1000 });
 
-/** Puts every case of a table to the built command line, and to the library where that can be. */
+/** Runs every case of a table against the built command line, and against the library if it applies. */
 export function hostile(name: string, cases: readonly HostileCase[]): void {
   const ofCommand = cases.filter(({ call }) => call === undefined);
   describe.concurrent(`${name}, command line`, () => {
@@ -25,10 +25,10 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
       test(titleOf(one), options(one), async ({ task, expect, skip }) => {
         const impossible = one.impossible ?? (one.world === "public" ? withoutPublicWorld : undefined);
         skip(impossible !== undefined, impossible);
-        const { id, came, done } = one;
-        task.meta.hostile = { id, came, done };
+        const { id, input, result } = one;
+        task.meta.hostile = { id, input, result };
         const { problems, exit = null, seconds, megabytes } = await runCase(one);
-        task.meta.hostile = { id, came, done, exit, seconds, megabytes };
+        task.meta.hostile = { id, input, result, exit, seconds, megabytes };
         expect(problems, problems.join("\n")).toEqual([]);
       });
     }
@@ -38,8 +38,8 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
   describe.concurrent(`${name}, library`, () => {
     for (const one of ofLibrary) {
       test(titleOf(one), options(one), async ({ task, expect }) => {
-        const { id, came, done } = one;
-        task.meta.hostile = { id, came, done };
+        const { id, input, result } = one;
+        task.meta.hostile = { id, input, result };
         const problems = await runInLibrary(one);
         expect(problems, problems.join("\n")).toEqual([]);
       });
@@ -47,6 +47,6 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
   });
 }
 
-function titleOf({ id, came, done }: HostileCase): string {
-  return `${id} ${came}: ${done}`;
+function titleOf({ id, input, result }: HostileCase): string {
+  return `${id} ${input}: ${result}`;
 }

@@ -1,38 +1,38 @@
-import { DESCRIBED, EXCHANGED, type HostileCase, REGISTERED, UNKNOWN, unless } from "../case.js";
+import { ALL_METADATA, type HostileCase, UP_TO_REGISTRATION, UP_TO_RESOURCE, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { rawJson } from "../kit/peer.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
 const META = "/pool/.well-known/oauth-authorization-server";
 
-/** The documents of a login, with where they come from and the requests that are sent up to each of them. */
+/** The documents of a login, with their servers, paths, and the requests up to each of them. */
 const DOCUMENTS = {
-  "resource metadata": { peer: "mcp", path: PRM, requests: DESCRIBED, good: ({ mcp }: Kit) => mcp.metadata },
-  "server metadata": { peer: "as", path: META, requests: UNKNOWN, good: ({ as }: Kit) => as.metadata },
+  "resource metadata": { peer: "mcp", path: PRM, requests: UP_TO_RESOURCE, good: ({ mcp }: Kit) => mcp.metadata },
+  "server metadata": { peer: "as", path: META, requests: ALL_METADATA, good: ({ as }: Kit) => as.metadata },
   "a registration": {
     peer: "as",
     path: "/pool/register",
-    requests: REGISTERED,
+    requests: UP_TO_REGISTRATION,
     good: () => ({ client_id: "client-1", token_endpoint_auth_method: "none" }),
   },
-  "a token response": { peer: "as", path: "/pool/token", requests: EXCHANGED, good: ({ as }: Kit) => as.tokens() },
+  "a token response": { peer: "as", path: "/pool/token", requests: WHOLE_LOGIN, good: ({ as }: Kit) => as.tokens() },
 } as const;
 
 type Document = keyof typeof DOCUMENTS;
 
-/** A document whose text is changed before it is sent. */
+/** A document whose text the server changes. */
 function written(
   id: string,
   document: Document,
-  came: string,
+  input: string,
   change: (text: string, kit: Kit) => string | Buffer,
   over: Partial<HostileCase>,
 ): HostileCase {
   const { peer, path, requests, good } = DOCUMENTS[document];
   return {
     id,
-    came: `${document} with ${came}`,
-    done: "refused",
+    input: `${document} with ${input}`,
+    result: "refused",
     outcome: "refused",
     code: "bad_json",
     arrange(kit) {
@@ -46,22 +46,22 @@ function written(
   };
 }
 
-const TAKEN = { done: "ignored", outcome: "ok", requests: EXCHANGED, code: undefined } as const;
+const IGNORED = { result: "ignored", outcome: "ok", requests: WHOLE_LOGIN, code: undefined } as const;
 const first = (member: string) => (text: string) => text.replace("{", `{${member},`);
-const unpolluted = () =>
-  unless({ "no object has become another": ({} as Record<string, unknown>)["polluted"] === undefined });
+const prototypeIntact = () =>
+  unless({ "no prototype changes": ({} as Record<string, unknown>)["polluted"] === undefined });
 
 function everywhere(
   id: string,
-  came: string,
+  input: string,
   change: (text: string, kit: Kit) => string | Buffer,
   over: Partial<HostileCase>,
 ): HostileCase[] {
   const all = Object.keys(DOCUMENTS) as Document[];
-  return all.map((document, nth) => written(`${id}${"abcd"[nth]}`, document, came, change, over));
+  return all.map((document, nth) => written(`${id}${"abcd"[nth]}`, document, input, change, over));
 }
 
-/** What parsers disagree about, in every document of a login. */
+/** JSON that parsers treat differently, in every document of a login. */
 export const json: readonly HostileCase[] = [
   written(
     "G1a",
@@ -96,28 +96,28 @@ export const json: readonly HostileCase[] = [
     first(
       '"__proto__":{"polluted":"yes","token_endpoint":"https://evil.example"},"constructor":{"prototype":{"polluted":"yes"}}',
     ),
-    { ...TAKEN, check: unpolluted },
+    { ...IGNORED, check: prototypeIntact },
   ),
   written(
     "G3a",
     "server metadata",
     "Token_Endpoint beside token_endpoint",
     (text, { elsewhere }) => text.replace("{", `{"Token_Endpoint":"${elsewhere.origin}/token",`),
-    TAKEN,
+    IGNORED,
   ),
   written(
     "G3b",
     "server metadata",
     "a name that ends in NUL",
     (text, { elsewhere }) => text.replace("{", `{"token_endpoint\\u0000":"${elsewhere.origin}/token",`),
-    TAKEN,
+    IGNORED,
   ),
   written(
     "G3c",
     "server metadata",
     "a name with a homoglyph",
     (text, { elsewhere }) => text.replace("{", `{"t\\u043eken_endpoint":"${elsewhere.origin}/token",`),
-    TAKEN,
+    IGNORED,
   ),
   ...everywhere(
     "G4",
@@ -141,7 +141,7 @@ export const json: readonly HostileCase[] = [
   }),
   written("G6b", "a token response", "NaN", (text) => text.replace("3600", "NaN"), {
     outcome: "unavailable",
-    done: "treated as a broken response",
+    result: "treated as a broken response",
   }),
   written("G7a", "server metadata", "a lone surrogate in the issuer", (text) => text.replace("/pool", "/pool\\ud800"), {
     code: "issuer_mismatch",
@@ -151,8 +151,8 @@ export const json: readonly HostileCase[] = [
   written("G8b", "resource metadata", "a comment", (text) => text.replace("{", "{/* x */"), {}),
   written("G8c", "resource metadata", "another object behind it", (text) => `${text}{}`, {}),
   written("G8d", "resource metadata", "a byte order mark", (text) => `\ufeff${text}`, {
-    ...TAKEN,
-    done: "skipped, as RFC 8259 section 8.1 allows",
+    ...IGNORED,
+    result: "skipped, as RFC 8259 section 8.1 allows",
   }),
   written(
     "G8e",

@@ -1,4 +1,4 @@
-import { type HostileCase, LISTED, unless } from "../case.js";
+import { type HostileCase, LISTING, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { endless, flood, type Reply, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 import type { Service } from "../kit/service.js";
@@ -9,23 +9,23 @@ type Alter = (page: Page, offset: number, nth: number, kit: Kit) => unknown;
 
 const COUNT = { "service GET /api/v1/device": 3 } as const;
 
-/** A list of six devices in three pages, some of which are changed on their way. */
+/** A list of six devices on three pages, some of which a case changes. */
 function listed(
   id: string,
-  came: string,
-  done: string,
+  input: string,
+  result: string,
   alter: Alter,
   over: Partial<HostileCase> & Pick<HostileCase, "outcome">,
 ): HostileCase {
   return {
     id,
-    came,
-    done,
+    input,
+    result,
     command: "devices",
     flags: ["-o", "id", "--concurrency", "1"],
     options: {},
     arrange: (kit) => kit.service.list((page, offset, nth) => alter(page, offset, nth, kit)),
-    requests: LISTED,
+    requests: LISTING,
     store: "same",
     ...over,
   };
@@ -45,7 +45,7 @@ const always =
   (reply: Reply): Alter =>
   () =>
     reply;
-/** The second page, and only that one, is something else: two devices are there by then. */
+/** Replaces only the second page, after two devices. */
 const second =
   (reply: Reply): Alter =>
   (_, offset) =>
@@ -127,7 +127,7 @@ const waits: HostileCase[] = [
     {
       ...PARTIAL,
       flags: ["-o", "json", "--concurrency", "1"],
-      check: (_, run) => unless({ "it is no JSON": run === undefined || !isJson(run.stdout) }),
+      check: (_, run) => unless({ "the output is not valid JSON": run === undefined || !isJson(run.stdout) }),
     },
   ),
   listed("L19", "a page that never comes", "an error after the configured timeout", always(silence), {
@@ -222,8 +222,7 @@ const bodies: HostileCase[] = [
     },
     {
       ...complete,
-      check: () =>
-        unless({ "no object has become another": ({} as Record<string, unknown>)["polluted"] === undefined }),
+      check: () => unless({ "no prototype changes": ({} as Record<string, unknown>)["polluted"] === undefined }),
     },
   ),
 ];
@@ -339,7 +338,7 @@ const pages: HostileCase[] = [
     {
       outcome: "partial",
       code: "bad_pagination",
-      done: "the listing continues, then an error: item_count is higher",
+      result: "the listing continues, then an error: item_count is higher",
     },
   ),
   listed(
@@ -450,7 +449,7 @@ const pages: HostileCase[] = [
   ),
 ];
 
-/** Titles, numbers and names that are of another kind than they should be. */
+/** Members with unexpected types. */
 const shapes: HostileCase[] = [
   listed(
     "L16a",
