@@ -1,7 +1,7 @@
-// Puts every hostile input of test/hostile to the built command line and to the library, prints a row a case and the
-// count, and ends with 1 where one is not handled safely.
-//   npm run hostile                  --write puts the table into docs/security.md
-//                                    --long  tries 1,000 logins under a flood of forged callbacks, not 20
+// Runs every hostile case of test/hostile against the built command line and the library, prints a row per case and the
+// count, and exits with 1 if one is not handled safely.
+//   npm run hostile                  --write writes the table into docs/security.md
+//                                    --long  runs 1,000 logins under a flood of forged callbacks, not 20
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ import { startVitest } from "vitest/node";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: flags } = parseArgs({ options: { write: { type: "boolean" }, long: { type: "boolean" } } });
 const BEGIN = "<!-- measured: npm run hostile -- --write -->";
-const END = "<!-- end of what was measured -->";
+const END = "<!-- end of the measured part -->";
 
 const rows = rowsOf(await runSuite());
 for (const { id, input, result, problems, exit } of rows) {
@@ -27,7 +27,7 @@ console.log(`\n${summary()}`);
 if (flags.write && unsafe === 0) writeTable();
 process.exitCode = unsafe === 0 && rows.length > 0 ? 0 : 1;
 
-/** The tests that vitest ran. */
+/** Runs vitest and returns its tests. */
 async function runSuite() {
   if (flags.long) process.env["HOSTILE_LOGINS"] = "1000";
   let done = 0;
@@ -41,7 +41,7 @@ async function runSuite() {
   return modules.flatMap((module) => [...module.children.allTests()]);
 }
 
-/** A row a case: what the command line and the library did about it. */
+/** One row per case, with the results of the command line and the library. */
 function rowsOf(tests) {
   const rows = new Map();
   for (const test of tests) {
@@ -64,8 +64,8 @@ function summary() {
   const count = (side) => sides.filter((one) => one === side).length;
   return [
     `${rows.length} hostile inputs: ${rows.length - unsafe} handled safely, ${unsafe} not`,
-    `${count("command")} put to the command line, ${count("library")} to the library`,
-    `most memory ${Math.round(most("megabytes"))} MB`,
+    `${count("command")} run with the command line, ${count("library")} with the library`,
+    `peak memory ${Math.round(most("megabytes"))} MB`,
     `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} cores`,
   ].join("; ");
 }
@@ -75,7 +75,7 @@ function writeTable() {
   const text = readFileSync(path, "utf8");
   const [before, rest] = text.split(BEGIN);
   const after = rest?.split(END)[1];
-  if (after === undefined) throw new Error(`${path} has no place for the table`);
+  if (after === undefined) throw new Error(`${path} has no markers for the table`);
   const lines = rows.map(
     ({ id, input, result, exit }) => `| ${id} | ${cell(input)} | ${cell(result)} | ${exit ?? "–"} |`,
   );
@@ -84,7 +84,7 @@ function writeTable() {
   writeFileSync(path, `${before}${BEGIN}\n\n${day}. ${summary()}.\n\n${table}\n\n${END}${after}`);
 }
 
-/** Text inside of a table: nothing in it is a link, a tag or a new cell. */
+/** Escapes text for a table cell: it has no link, no tag and no cell border. */
 function cell(text) {
   return text.replace(/[|<>`*_[\]\\]/g, "\\$&");
 }
