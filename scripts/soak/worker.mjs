@@ -19,7 +19,7 @@ const agent = new AgentClient({
     epoch: () => epoch,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   },
-  timeout,
+  timeoutMs: timeout,
   login: {
     async open() {
       browsers++;
