@@ -6,7 +6,7 @@ import { megabytes, times } from "../lib/table.mjs";
 export const title = "Listing, peak memory";
 export const shows =
   "Peak resident memory of the whole process while it streams a million items and keeps none. It does not show a " +
-  "program that collects them: `toArray()` holds what it gives.";
+  "program that collects them with `toArray()`.";
 
 export async function measure({ quick }) {
   const items = quick ? 100_000 : 1_000_000;
