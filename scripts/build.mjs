@@ -1,6 +1,6 @@
 // Builds dist/: the library file by file with tsc (readable stack traces, one declaration a module), and CLI, sandbox
 // and Node parts as split bundles that carry their dependencies: starting reads a few files, installing brings few packages.
-// With --check it changes nothing and fails where dist/ is not what the sources give.
+// With --check it changes nothing and fails if dist/ differs from the sources.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,7 +14,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-// Built aside and moved into place whole: a failed build leaves the last good one, and no process sees half of one.
+// Built in a separate folder and then moved: a failed build keeps the last one, and no process sees a partial one.
 const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
 
 const BUNDLE = {
@@ -48,10 +48,10 @@ function compileLibrary() {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
-  // Of what is bundled only the declarations are wanted file by file.
+  // Of the bundled parts only the declarations are emitted per file.
   for (const folder of ["login", "mcp", "node", "sandbox", "store"]) {
     for (const path of filesOf(join(made, folder)).keys()) {
-      // The library's own entry point has this one store, which needs nothing of Node.
+      // The library exports only this store, which does not need Node.
       const isLibrary = folder === "store" && (path === "memory.js" || path === "memory-leases.js");
       if (path.endsWith(".js") && !isLibrary) rmSync(join(made, folder, path));
     }
@@ -71,7 +71,7 @@ async function bundle() {
     chunkNames: "chunks/[name]-[hash]",
     splitting: true,
     external: Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }),
-    // CommonJS dependencies inside the bundle ask for Node's own modules by require().
+    // Bundled CommonJS dependencies load Node's modules with require().
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
@@ -82,7 +82,7 @@ async function bundle() {
   await build({
     ...BUNDLE,
     entryPoints: { "cli/main": "src/cli/main.ts", "cli/fast-path/cached-token": "src/cli/fast-path/cached-token.ts" },
-    // The table of formats loads its writers when they print, which these entries never do.
+    // The table of formats loads its writers on demand, and these entries never print.
     external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js", "../output/*"],
     packages: "external",
   });
@@ -120,7 +120,7 @@ function writeNotices(inputs) {
   const notices = [...folders].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
     const texts = licenceFiles(join(root, folder)).map((file) => readFileSync(file, "utf8").trim());
-    // Some packages state their licence in the manifest alone.
+    // Some packages state their licence only in the manifest.
     if (texts.length === 0) texts.push("(no licence file in the package)");
     return `${name} ${version} (${license})\n\n${texts.join("\n\n")}\n`;
   });
@@ -150,7 +150,7 @@ function compare() {
   const present = existsSync(dist) ? filesOf(dist) : new Map();
   const names = [...new Set([...wanted.keys(), ...present.keys()])].sort();
   const stale = names.filter((name) => wanted.get(name) !== present.get(name));
-  for (const name of stale) console.error(`dist/${name} is not what the sources give`);
+  for (const name of stale) console.error(`dist/${name} differs from the sources`);
   if (stale.length === 0) return;
   console.error('run "npm run build"');
   process.exitCode = 1;

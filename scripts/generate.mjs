@@ -1,6 +1,6 @@
-// Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
-// folders of the commands the list of them; from the commands the manual page and docs/cli.md; from the output
-// formats their table in README.md. With --check it writes nothing and fails where a file is not what it should be.
+// Writes the generated files: from openapi.yaml the types, the table of shapes and the schemas of listed items; from the
+// command folders the list of commands; from the commands the manual page and docs/cli.md; from the output formats
+// their table in README.md. With --check it writes nothing and fails if a file differs.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -45,11 +45,11 @@ function settle(file, text, source) {
 }
 
 function complain(file, source) {
-  console.error(`${file} is not what ${source} gives: run "npm run generate"`);
+  console.error(`${file} differs from ${source}: run "npm run generate"`);
   process.exitCode = 1;
 }
 
-/** Runs openapi-typescript, which writes or checks; whether it failed. */
+/** Runs openapi-typescript, which writes or checks; returns whether it failed. */
 function typesAreWrong() {
   const manifest = createRequire(import.meta.url).resolve("openapi-typescript/package.json");
   const args = [join(dirname(manifest), "bin/cli.js"), CONTRACT, "--output", TYPES, "--array-length"];

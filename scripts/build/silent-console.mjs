@@ -1,5 +1,5 @@
-// A library must not write to a terminal past us: what it repeats of a server may contain control sequences. Bundled
-// packages that call `console` get one that writes nothing; those that print on purpose are named, and any other is an error.
+// Bundled libraries must not write to the terminal, because text of a server may contain control sequences. Packages that
+// call `console` get one that writes nothing; packages that print on purpose are listed, and any other one is an error.
 import { readFile } from "node:fs/promises";
 import { transform } from "esbuild";
 
