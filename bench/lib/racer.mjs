@@ -23,7 +23,7 @@ export async function racer(open) {
     .then(
       async (response) => {
         await response?.text();
-        return response?.ok === true ? "answered" : `refused ${response?.status ?? "without a person"}`;
+        return response?.ok === true ? "answered" : `refused ${response?.status ?? "without a login"}`;
       },
       (error) => `failed: ${error.message}`,
     );

@@ -33,7 +33,7 @@ export function starts(name, args, env) {
 export function startsTable(results, rounds, goals) {
   return {
     caption: `Node ${process.versions.node.split(".")[0]}, ${rounds} rounds of ${STARTS} starts`,
-    header: ["side", "CPU a start", "to node -e 0", "goal"],
+    header: ["side", "CPU per start", "vs. node -e 0", "goal"],
     rows: results.map((side, at) => [
       side.name,
       `${side.median("cpuMs").toFixed(1)} ms`,

@@ -19,7 +19,7 @@ export async function measure({ quick }) {
   const goals = { agentauth: ["≤ 7", "", "1", ""] };
   return [
     {
-      caption: `${LATENCY} ms an answer, ${rounds} rounds`,
+      caption: `${LATENCY} ms per response, ${rounds} rounds`,
       header: ["side", "requests", "goal", "wall", "refresh: requests", "goal", "refresh: wall"],
       rows: results.map(({ name, median }) => [
         name,

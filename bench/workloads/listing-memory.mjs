@@ -24,8 +24,8 @@ export async function measure({ quick }) {
     );
     return [
       {
-        caption: `${items.toLocaleString("en")} items, 100 a page, ${rounds} rounds`,
-        header: ["side", "peak memory", "to the loop", "CPU to the loop", "goal (memory)"],
+        caption: `${items.toLocaleString("en")} items, 100 per page, ${rounds} rounds`,
+        header: ["side", "peak memory", "vs. the loop", "CPU vs. the loop", "goal (memory)"],
         rows: results.map((side, at) => [
           side.name,
           megabytes(side.median("peakKiB")),

@@ -24,8 +24,8 @@ export async function measure({ quick }) {
         [
           script("none", "stringify alone", 1),
           pipedSide("agentauth -o ndjson", devicesList(server.url, "ndjson"), items, env),
-          script("page", "one write a page", items),
-          script("line", "console.log a line", items),
+          script("page", "one write per page", items),
+          script("line", "console.log per line", items),
         ],
         rounds,
       ),
@@ -33,7 +33,7 @@ export async function measure({ quick }) {
     return [
       {
         caption: `${items.toLocaleString("en")} devices, ${rounds} rounds`,
-        header: ["side", "CPU", "to stringify alone", "wall", "peak memory", "memory to it", "goal (CPU, memory)"],
+        header: ["side", "CPU", "vs. stringify alone", "wall", "peak memory", "memory vs. it", "goal (CPU, memory)"],
         rows: results.map((side) => [
           side.name,
           duration(side.median("cpuMs")),

@@ -48,7 +48,7 @@ export async function measure({ quick }) {
     return [
       {
         caption: `${rounds} rounds`,
-        header: ["side", "wall", "CPU", "peak memory", "to 10,000 rows", "goal"],
+        header: ["side", "wall", "CPU", "peak memory", "vs. 10,000 rows", "goal"],
         rows: [...own, ...peers].map(([name, wall, cpu, peak, ...rest]) => {
           return [name, duration(wall), duration(cpu), megabytes(peak), ...rest];
         }),

@@ -39,7 +39,15 @@ async function race(processes, rounds) {
   progress("");
   return {
     caption: `${processes} processes, ${rounds} rounds`,
-    header: ["side", "sessions lost", "goal", "token requests a round", "goal", "processes without an answer", "goal"],
+    header: [
+      "side",
+      "sessions lost",
+      "goal",
+      "token requests per round",
+      "goal",
+      "processes without a response",
+      "goal",
+    ],
     rows: sides.map(({ name, results }, at) => {
       const requests = results.map((result) => result.requests);
       const least = Math.min(...requests);
