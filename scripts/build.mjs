@@ -77,8 +77,8 @@ async function bundle() {
     },
   });
   check(metafile);
-  // What is asked for all the time has a file of its own, since each file more costs more than what is in it. None of
-  // them needs a package; one that was left outside would be missed where agentauth is installed.
+  // The most frequent calls have separate files, because each additional file costs more than its content. They need no
+  // package; an external one would be missing in an installation.
   await build({
     ...BUNDLE,
     entryPoints: { "cli/main": "src/cli/main.ts", "cli/fast-path/cached-token": "src/cli/fast-path/cached-token.ts" },
@@ -90,8 +90,8 @@ async function bundle() {
 }
 
 /**
- * The program's own help, as the program itself prints it: asked for so often that it is written down, for the width of a
- * pipe and for that of a window as wide as lines get.
+ * Writes the top-level help as the program prints it, for the width of a pipe and for the maximum width, because it is a
+ * frequent call.
  */
 async function writeHelp() {
   const { runProgram } = await import(pathToFileURL(join(made, "cli/execute.js")).href);
@@ -110,7 +110,7 @@ async function writeHelp() {
   }
 }
 
-/** The licences of the packages that the bundle carries must travel with it. */
+/** The package must include the licences of the bundled packages. */
 function writeNotices(inputs) {
   const folders = new Set();
   for (const input of inputs) {
@@ -127,7 +127,7 @@ function writeNotices(inputs) {
   writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
 }
 
-/** The licence of a package, the notice that Apache 2.0 wants to be passed on, and the licences of what it has taken in. */
+/** The licence of a package, its NOTICE (Apache 2.0), and the licences of code that it includes. */
 function licenceFiles(folder) {
   const names = readdirSync(folder).sort();
   const own = [/^licen[cs]e\b/i, /^notice\b/i].map((kind) => names.find((name) => kind.test(name)));

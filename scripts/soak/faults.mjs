@@ -8,7 +8,7 @@ import { Tally } from "./tally.mjs";
 /** The scenario. */
 export const faults = {
   title: "Refreshes that fail",
-  header: ["fault", "struck", "valid token used", "error reported", "new token", "logouts", "browsers"],
+  header: ["fault", "requests hit", "valid token used", "error reported", "new token", "logouts", "browsers"],
   run,
 };
 
@@ -87,7 +87,7 @@ function shares(trials, lanes) {
 
 /** Triggers one fault repeatedly, then checks that the login still works. */
 async function strike(lane, { what, fault, detour, most }) {
-  const count = { struck: 0, living: 0, errors: 0, renewed: 0, logouts: 0, browsers: 0 };
+  const count = { struck: 0, valid: 0, errors: 0, refreshed: 0, logouts: 0, browsers: 0 };
   const crew = [await lane.worker(), await lane.worker()];
   lane.ledger.clear();
   if (fault) lane.sandbox.faults.add({ ...fault, path: "token", ...timesOf(fault) });
@@ -113,12 +113,12 @@ async function askAged(lane, crew, { detour, isExpired }) {
   if (isExpired) lane.epoch = tokens.expiresAt + 1000;
   // Valid for another ten seconds.
   else lane.epoch = tokens.expiresAt - 10_000;
-  const living = isExpired ? undefined : digest(tokens.accessToken.reveal());
+  const valid = isExpired ? undefined : digest(tokens.accessToken.reveal());
   const answers = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch, detour })));
-  return answers.map((answer) => ({ answer, living, isExpired }));
+  return answers.map((answer) => ({ answer, valid, isExpired }));
 }
 
-function judge(what, count, { answer, living, isExpired }) {
+function judge(what, count, { answer, valid, isExpired }) {
   const { token, error, browsers } = answer;
   const found = () => `${what}: ${JSON.stringify(answer)}`;
   must(browsers === 0, () => `a browser was opened: ${found()}`);
@@ -130,10 +130,10 @@ function judge(what, count, { answer, living, isExpired }) {
       () => `a wrong error: ${found()}`,
     );
     count.errors++;
-  } else if (token === living) count.living++;
+  } else if (token === valid) count.valid++;
   else {
     must(token !== undefined, () => `no answer: ${found()}`);
-    count.renewed++;
+    count.refreshed++;
   }
 }
 
@@ -154,7 +154,7 @@ async function checkLogin(lane, crew, what) {
 }
 
 function rows(tally) {
-  const fields = ["struck", "living", "errors", "renewed", "logouts", "browsers"];
+  const fields = ["struck", "valid", "errors", "refreshed", "logouts", "browsers"];
   const kinds = [UNTOUCHED, LOST, SLOW].flatMap(Object.keys);
   const sums = kinds.map((kind) => fields.map((field) => tally.of(kind)[field]));
   const total = fields.map((_, at) => sums.reduce((sum, row) => sum + row[at], 0));
