@@ -27,12 +27,12 @@ const AGENTS = [
   ],
 ];
 
-/** The id of the device at an index. All ids are of one length, so their order as text is their order in the list. */
+/** The id of the device at an index. All ids have the same length, so they sort as text in the order of the list. */
 export function idOf(index) {
   return ID_PREFIX + String(index).padStart(ID_DIGITS, "0");
 }
 
-/** The index that an id stands for. */
+/** The index of an id. */
 export function indexOf(id) {
   return Number(id.slice(ID_PREFIX.length));
 }
@@ -53,7 +53,7 @@ function seen(index, at) {
   };
 }
 
-/** The device at an index; indexes that are a multiple of {@link DISTINCT} apart differ in the id alone. */
+/** The device at an index; devices that are a multiple of {@link DISTINCT} apart differ only in the id. */
 export function deviceOf(index) {
   const kind = index % DISTINCT;
   const [session_type, title] = AGENTS[kind % AGENTS.length];
@@ -82,10 +82,10 @@ export function deviceOf(index) {
 const blocks = new Map();
 
 /**
- * The JSON of `size` devices from an index on, without brackets. What varies is prepared once; each call copies it and
- * writes the ids.
+ * The JSON of `size` devices from an index on, without brackets. The text is prepared once; each call copies it and writes
+ * the ids.
  *
- * @returns {Buffer} a buffer of the caller's own
+ * @returns {Buffer} a new buffer
  */
 export function devicesJson(start, size) {
   const key = `${start % DISTINCT}/${size}`;

@@ -32,7 +32,7 @@ if (!existsSync(`${folder}../dist/index.js`)) fail("there is no dist/: run `npm 
 installPeers();
 
 const about = describeRun();
-console.log(`${about}${flags.quick ? ", short run: good for finding mistakes, not for figures" : ""}\n`);
+console.log(`${about}${flags.quick ? ", short run: finds errors, gives no figures" : ""}\n`);
 const sections = new Map();
 const skipped = [];
 for (const name of positionals.length > 0 ? positionals : WORKLOADS) {
@@ -50,7 +50,7 @@ for (const name of positionals.length > 0 ? positionals : WORKLOADS) {
 if (flags.write) writeSections(`${folder}README.md`, sections);
 if (skipped.length > 0) fail(skipped.join("\n"));
 
-/** The peers are dependencies of the benchmarks alone, and come when they are needed. */
+/** Installs the peers, which only the benchmarks need, on demand. */
 function installPeers() {
   if (PEERS.every((name) => existsSync(`${folder}node_modules/${name}`))) return;
   const installed = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });

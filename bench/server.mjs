@@ -1,5 +1,5 @@
-// The service that every side lists: a process of its own on loopback that answers from prepared pages, in the envelope
-// of the service and in those that the stripe and openai clients speak. It prints its port as its first line of output.
+// The service that every side lists: a separate process on loopback that answers from prepared pages, in the envelopes of
+// the service, stripe and openai. It prints its port as its first line of output.
 //
 // Usage: node bench/server.mjs <items> [latency in ms]
 import { createServer } from "node:http";
@@ -11,7 +11,7 @@ if (!Number.isSafeInteger(total) || total < 1) throw new TypeError("the number o
 
 const MAX_PAGE = 10_000;
 
-/** One envelope a path: which page is asked for, and what stands before and behind its items. */
+/** One envelope per path: the requested page, and the text before and after its items. */
 const ENVELOPES = {
   "/api/v1/device": {
     page: (query) => [Number(query.get("pagination[offset]") ?? 0), Number(query.get("pagination[page_size]") ?? 100)],

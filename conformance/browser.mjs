@@ -1,2 +1,2 @@
-// In place of the user's browser: opens the URL and follows its redirects.
+// Replaces the user's browser: opens the URL and follows its redirects.
 await (await fetch(process.argv[2])).text();

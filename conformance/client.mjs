@@ -39,7 +39,7 @@ if (scenario.startsWith("auth/2025-03-26")) flags.push("--legacy-discovery", "--
 if (scenario === "auth/basic-cimd" || scenario === "auth/offline-access-scope") {
   flags.push("--client-metadata-url", "https://conformance-test.local/client-metadata.json");
 }
-// These contexts name a client and no issuer, so that there is nothing else to bind the client's credentials to.
+// These contexts name a client and no issuer to bind its credentials to.
 if (namesNoIssuer(scenario)) flags.push("--trust-named-issuer");
 if (context.client_id) flags.push("--client-id", context.client_id);
 
@@ -52,7 +52,7 @@ const run = (...args) =>
   spawnSync(process.execPath, [cli, "mcp", ...args], { env, stdio: ["ignore", "inherit", "inherit"] }).status ?? 1;
 
 try {
-  // Two processes, one login: the second uses what the first has stored.
+  // Two processes, one login: the second one uses the stored login of the first.
   process.exitCode = run("tools", ...flags, url) || run("call", ...flags, url, "test-tool");
 } finally {
   rmSync(home, { recursive: true, force: true });

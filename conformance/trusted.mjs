@@ -1,5 +1,5 @@
-// The scenarios whose context has credentials of a client and names no issuer for them: the client under test is given
-// --trust-named-issuer there, and nowhere else.
+// The scenarios whose context has client credentials without an issuer: only there the client under test gets
+// --trust-named-issuer.
 const NAMING_NO_ISSUER = [
   "auth/client-credentials-basic",
   "auth/client-credentials-jwt",
@@ -8,7 +8,7 @@ const NAMING_NO_ISSUER = [
   "auth/pre-registration",
 ];
 
-/** Whether the issuer that the server names has to be trusted in a scenario. */
+/** Whether a scenario needs --trust-named-issuer. */
 export function namesNoIssuer(scenario) {
   return NAMING_NO_ISSUER.includes(scenario);
 }

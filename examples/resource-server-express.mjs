@@ -31,8 +31,8 @@ function createMcp() {
 const parseBody = promisify(express.json());
 
 /**
- * The scopes that a request needs beside the required ones. It is called only for requests whose token is good, so the
- * body is parsed here: without a token, no body is read.
+ * The scopes that a request needs beside the required ones. It is called only with a valid token, so it parses the body:
+ * without a token, no body is read.
  */
 async function scopes(request) {
   await parseBody(request, request.res);
@@ -48,7 +48,7 @@ app.post(new URL(resource).pathname, server.middleware({ scopes }), async (reque
   await createMcp().connect(transport);
   await transport.handleRequest(request, response, request.body);
 });
-// Without a handler of its own, Express sends the stack trace to the client. It needs all four parameters.
+// Without an error handler, Express sends the stack trace to the client. The handler needs all four parameters.
 app.use((error, _request, response, next) => {
   console.error(`failed: ${JSON.stringify(error.message)}`);
   if (response.headersSent) return next(error);

@@ -1,4 +1,4 @@
-// A protected server on nothing but Node's own http.
+// A protected server with Node's http module only.
 //
 //   RESOURCE=http://127.0.0.1:3000/api ISSUER=https://auth.example/pool_1 node examples/resource-server-node.mjs
 import { createServer } from "node:http";

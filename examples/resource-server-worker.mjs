@@ -10,7 +10,7 @@ const mcp = createMcpHandler(({ authInfo }) => {
   return made;
 });
 
-// Made once, so that the issuer's keys are cached between requests.
+// Created once, so that the issuer's keys are cached between requests.
 let handle;
 
 export default {

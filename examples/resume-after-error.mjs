@@ -3,7 +3,7 @@ import { isAgentAuthError, ManagementClient } from "agentauth";
 import { startSandbox } from "agentauth/sandbox";
 
 const sandbox = await startSandbox({ devices: 500, faults: [{ kind: "reset-mid-body", path: "device", every: 4 }] });
-// With its retries the client would not even notice these faults; here it has none.
+// With retries the faults would stay invisible; here the client has none.
 const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, maxAttempts: 1 });
 
 const ids = [];

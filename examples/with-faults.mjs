@@ -1,9 +1,9 @@
-// How to test your own program against a service that misbehaves.
+// Tests a program against a service with faults.
 import { strict as assert } from "node:assert";
 import { ManagementClient } from "agentauth";
 import { startSandbox } from "agentauth/sandbox";
 
-/** The program to be tested. */
+/** The program under test. */
 async function countRevoked(service, pool_id) {
   let revoked = 0;
   for await (const device of service.devices.list({ pool_id })) if (device.status === "revoked") revoked++;
@@ -25,6 +25,6 @@ for (const fault of trouble) {
   faults.clear();
   faults.add(fault);
   assert.equal(await countRevoked(service, ids.pool), expected);
-  console.log(`${fault.kind}: struck ${faults.list()[0].fired} times, counted right`);
+  console.log(`${fault.kind}: fired ${faults.list()[0].fired} times, correct count`);
 }
 await sandbox.close();

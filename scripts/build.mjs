@@ -74,7 +74,7 @@ async function bundle() {
     chunkNames: "chunks/[name]-[hash]",
     splitting: true,
     external: Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }),
-    // CommonJS dependencies inside the bundle ask for Node's own modules by require().
+    // Bundled CommonJS dependencies load Node's modules with require().
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
     },
@@ -123,7 +123,7 @@ function writeNotices(inputs) {
   const notices = [...folders].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
     const texts = licenceFiles(join(root, folder)).map((file) => readFileSync(file, "utf8").trim());
-    // Some packages state their licence in the manifest alone.
+    // Some packages state their licence only in the manifest.
     if (texts.length === 0) texts.push("(no licence file in the package)");
     return `${name} ${version} (${license})\n\n${texts.join("\n\n")}\n`;
   });

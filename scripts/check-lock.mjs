@@ -1,5 +1,5 @@
-// Checks what package-lock.json lets npm install: nothing but packages of the registry, each with its checksum, and no
-// package that users install with ours runs a script of its own. `npm run check:lock -- <lock file>` checks another.
+// Checks that package-lock.json has only packages of the registry, each with a checksum, and that no package of users runs
+// an install script. `npm run check:lock -- <lock file>` checks another lock file.
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ const REGISTRY = "https://registry.npmjs.org/";
  * a checksum where the registry did not give it one. They are never installed where the checks run, and never by users.
  */
 const WITHOUT_INTEGRITY = /^node_modules\/@(?:biomejs\/cli|oxc-parser\/binding)-(?:[a-z\d]+-?)+$/;
-/** What development tools may do when they are installed. */
+/** Development tools that may run install scripts. */
 const MAY_RUN_SCRIPTS = new Set(["node_modules/esbuild", "node_modules/fsevents"]);
 const SCRIPTS = ["preinstall", "install", "postinstall"];
 const EXACT = /^\d+\.\d+\.\d+(?:-[\w.-]+)?$/;
@@ -34,14 +34,14 @@ else console.log(`${Object.keys(packages).length} packages, ${unsigned} of them 
 function* checkOwn() {
   if (lock.lockfileVersion !== 3) yield `it is of version ${lock.lockfileVersion}, not 3`;
   for (const kind of ["dependencies", "optionalDependencies", "devDependencies"]) {
-    if (JSON.stringify(own?.[kind]) !== JSON.stringify(manifest[kind]))
-      yield `its ${kind} are not those of package.json`;
+    if (JSON.stringify(own?.[kind]) !== JSON.stringify(manifest[kind])) yield `its ${kind} differ from package.json`;
   }
   for (const [name, version] of Object.entries(manifest.optionalDependencies ?? {})) {
     if (!EXACT.test(version)) yield `the optional package ${name} is not pinned to one version: ${version}`;
   }
   for (const name of SCRIPTS) {
-    if (manifest.scripts?.[name] !== undefined) yield `package.json has a script ${name}, which runs at every user's`;
+    if (manifest.scripts?.[name] !== undefined)
+      yield `package.json has a script ${name}, which would run on every user's machine`;
   }
 }
 
@@ -55,7 +55,7 @@ function* checkPackage(path, entry) {
     const isForeignBinary = entry.dev && entry.optional && (entry.cpu ?? entry.os) !== undefined;
     if (!isForeignBinary || !WITHOUT_INTEGRITY.test(path)) yield `${path} has no integrity`;
   } else if (!/^sha512-[\w+/]{86}==$/.test(entry.integrity)) {
-    yield `${path} has an integrity that is no SHA-512`;
+    yield `${path} has an integrity that is not SHA-512`;
   }
   const scripts = scriptsOf(path, entry);
   if (scripts.length > 0 && !(entry.dev && MAY_RUN_SCRIPTS.has(path)))
@@ -68,7 +68,7 @@ function isOfRegistry(path, resolved) {
   return resolved.startsWith(`${REGISTRY}${name}/-/`) && resolved.endsWith(".tgz");
 }
 
-/** What the lock file says, and what the installed package itself says. */
+/** Install scripts according to the lock file and to the installed package. */
 function scriptsOf(path, entry) {
   const said = entry.hasInstallScript ? ["(install script)"] : [];
   try {

@@ -1,6 +1,5 @@
-// Runs the official MCP conformance suite's client authorization scenarios against the built CLI, one by one: the
-// single-scenario verdict is the strict one, where any failed check, warning, timeout or exit code counts. Names of
-// scenarios as arguments run those alone.
+// Runs the client authorization scenarios of the official MCP conformance suite against the built CLI, one by one: only
+// then does every failed check, warning, timeout or exit code fail a scenario. Arguments select scenarios by name.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -3,6 +3,6 @@ import { readFileSync } from "node:fs";
 
 const report = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"));
 const { numPassedTests: passed, numFailedTests, numPendingTests, numTodoTests } = report;
-// A file that could not even be loaded has no tests to count, and failed all the same.
+// A file that cannot be loaded has no tests, and counts as one failure.
 const broken = report.testResults.filter((file) => file.status === "failed" && file.assertionResults.length === 0);
 console.log(`${passed} passed, ${numFailedTests + broken.length} failed, ${numPendingTests + numTodoTests} skipped`);

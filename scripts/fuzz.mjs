@@ -17,7 +17,7 @@ const seed = values.seed ?? String(randomInt(1_000_000_000));
 console.log(`seed ${seed}, ${values.runs} inputs a property`);
 const env = { ...process.env, FUZZ_RUNS: values.runs, FUZZ_SEED: seed };
 const names = positionals.flatMap((name) => ["--testNamePattern", name]);
-// Another report than that of the tests, and as much time as the inputs take.
+// A separate report, and no time limit.
 const args = ["run", "test/fuzz", "--reporter=default", "--testTimeout=0", ...names];
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
 const { status } = spawnSync(process.execPath, [vitest, ...args], { cwd: root, env, stdio: "inherit" });

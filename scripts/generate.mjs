@@ -47,11 +47,11 @@ function settle(file, text, source) {
 }
 
 function complain(file, source) {
-  console.error(`${file} is not what ${source} gives: run "npm run generate"`);
+  console.error(`${file} differs from ${source}: run "npm run generate"`);
   process.exitCode = 1;
 }
 
-/** Runs openapi-typescript, which writes or checks; whether it failed. */
+/** Runs openapi-typescript, which writes or checks; returns whether it failed. */
 function typesAreWrong() {
   const manifest = createRequire(import.meta.url).resolve("openapi-typescript/package.json");
   const args = [join(dirname(manifest), "bin/cli.js"), CONTRACT, "--output", TYPES, "--array-length"];

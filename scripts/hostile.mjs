@@ -1,7 +1,7 @@
-// Puts every hostile input of test/hostile to the built command line and to the library, prints a row a case and the
-// count, and ends with 1 where one is not handled safely.
-//   npm run hostile                  --write puts the table into docs/security.md
-//                                    --long  tries 1,000 logins under a flood of forged callbacks, not 20
+// Runs every hostile case of test/hostile against the built command line and the library, prints a row per case and the
+// count, and exits with 1 if one is not handled safely.
+//   npm run hostile                  --write writes the table into docs/security.md
+//                                    --long  runs 1,000 logins under a flood of forged callbacks, not 20
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { dirname, join } from "node:path";
@@ -12,12 +12,14 @@ import { startVitest } from "vitest/node";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: flags } = parseArgs({ options: { write: { type: "boolean" }, long: { type: "boolean" } } });
 const BEGIN = "<!-- measured: npm run hostile -- --write -->";
-const END = "<!-- end of what was measured -->";
+const END = "<!-- end of the measured part -->";
 
 const rows = rowsOf(await runSuite());
-for (const { id, came, done, problems, exit } of rows) {
+for (const { id, input, result, problems, exit } of rows) {
   const verdict = problems.length === 0 ? "safe" : "UNSAFE";
-  console.log(`${verdict.padEnd(6)} ${id.padEnd(14)} ${came} -> ${done}${exit === undefined ? "" : ` (exit ${exit})`}`);
+  console.log(
+    `${verdict.padEnd(6)} ${id.padEnd(14)} ${input} -> ${result}${exit === undefined ? "" : ` (exit ${exit})`}`,
+  );
   for (const problem of problems) console.log(`         ${problem.replaceAll("\n", "\n         ")}`);
 }
 const unsafe = rows.filter(({ problems }) => problems.length > 0).length;
@@ -25,7 +27,7 @@ console.log(`\n${summary()}`);
 if (flags.write && unsafe === 0) writeTable();
 process.exitCode = unsafe === 0 && rows.length > 0 ? 0 : 1;
 
-/** The tests that vitest ran. */
+/** Runs vitest and returns its tests. */
 async function runSuite() {
   if (flags.long) process.env["HOSTILE_LOGINS"] = "1000";
   let done = 0;
@@ -39,14 +41,14 @@ async function runSuite() {
   return modules.flatMap((module) => [...module.children.allTests()]);
 }
 
-/** A row a case: what the command line and the library did about it. */
+/** One row per case, with the results of the command line and the library. */
 function rowsOf(tests) {
   const rows = new Map();
   for (const test of tests) {
     const { hostile } = test.meta();
     if (!hostile) continue;
-    const { id, came, done, ...measured } = hostile;
-    const row = rows.get(id) ?? { id, came, done, problems: [], sides: [] };
+    const { id, input, result, ...measured } = hostile;
+    const row = rows.get(id) ?? { id, input, result, problems: [], sides: [] };
     row.sides.push(test.fullName.includes(", library >") ? "library" : "command");
     row.problems.push(
       ...(test.result().errors ?? []).map(({ message }) => message.replace(/: expected \[[\s\S]*$/, "")),
@@ -62,8 +64,8 @@ function summary() {
   const count = (side) => sides.filter((one) => one === side).length;
   return [
     `${rows.length} hostile inputs: ${rows.length - unsafe} handled safely, ${unsafe} not`,
-    `${count("command")} put to the command line, ${count("library")} to the library`,
-    `most memory ${Math.round(most("megabytes"))} MB`,
+    `${count("command")} run with the command line, ${count("library")} with the library`,
+    `peak memory ${Math.round(most("megabytes"))} MB`,
     `Node ${process.version}, ${process.platform} ${process.arch}, ${cpus().length} cores`,
   ].join("; ");
 }
@@ -73,14 +75,16 @@ function writeTable() {
   const text = readFileSync(path, "utf8");
   const [before, rest] = text.split(BEGIN);
   const after = rest?.split(END)[1];
-  if (after === undefined) throw new Error(`${path} has no place for the table`);
-  const lines = rows.map(({ id, came, done, exit }) => `| ${id} | ${cell(came)} | ${cell(done)} | ${exit ?? "–"} |`);
-  const table = ["| row | what came in | what was done | exit |", "| --- | --- | --- | --- |", ...lines].join("\n");
+  if (after === undefined) throw new Error(`${path} has no markers for the table`);
+  const lines = rows.map(
+    ({ id, input, result, exit }) => `| ${id} | ${cell(input)} | ${cell(result)} | ${exit ?? "–"} |`,
+  );
+  const table = ["| row | input | result | exit |", "| --- | --- | --- | --- |", ...lines].join("\n");
   const day = new Date().toISOString().slice(0, 10);
   writeFileSync(path, `${before}${BEGIN}\n\n${day}. ${summary()}.\n\n${table}\n\n${END}${after}`);
 }
 
-/** Text inside of a table: nothing in it is a link, a tag or a new cell. */
+/** Escapes text for a table cell: it has no link, no tag and no cell border. */
 function cell(text) {
   return text.replace(/[|<>`*_[\]\\]/g, "\\$&");
 }

@@ -1,7 +1,7 @@
-// Shows of every guard in scripts/mutations/ that a test fails when it is removed. Each mutation is made in a copy of the
-// project, the tests that should notice it are run there, and one that no test notices is an error unless its table says
-// why there is nothing to notice. In a table, "#" names the file, "-" the text that is there once, "+" what takes its
-// place, "?" the tests and after a colon which of them, "=" why no test can tell the difference.
+// Shows for every guard in scripts/mutations/ that a test fails when it is removed. It applies each mutation in a copy of
+// the project and runs the tests of its row. A mutation without a failing test is an error, unless its row has a reason.
+// In a table, "#" names the file, "-" the original text (unique in the file), "+" its replacement, "?" the test files and
+// after a colon a filter of their titles, "=" the reason why the mutation is equivalent.
 //
 //   node scripts/mutate.mjs [--jobs <n>] [part of a file name or of a guard …]
 import { spawn } from "node:child_process";
@@ -88,7 +88,7 @@ function report({ file, from, to, equivalent }, failed, output) {
   console.log(`${verdict.padEnd(10)}${file}: ${oneLine(from)} -> ${oneLine(to) || "(nothing)"}${output}`);
 }
 
-/** Whether the tests fail, as they should; a run without a single test is a mistake in the table. */
+/** Whether the tests fail, as they should; a run without any test is an error of the table. */
 async function run(copy, { tests, only }) {
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
   const filter = only === undefined ? [] : ["-t", only];
@@ -100,9 +100,12 @@ async function run(copy, { tests, only }) {
   let text = "";
   child.stdout.on("data", (chunk) => (text += chunk));
   const status = await new Promise((resolve) => child.on("close", resolve));
-  // Code that never ends keeps the runner from reporting.
+  // An endless loop prevents a report.
   const ran = /^ +Tests .*\d (failed|passed)/m.test(text) || Date.now() - begun >= TIMEOUT_MS;
-  return { failed: ran && status !== 0, output: ran ? "" : "  (no test ran: a title that none has, or no code)" };
+  return {
+    failed: ran && status !== 0,
+    output: ran ? "" : "  (no test ran: no title matches, or the code does not load)",
+  };
 }
 
 function oneLine(text) {

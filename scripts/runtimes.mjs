@@ -1,6 +1,6 @@
-// Runs test/runtimes/sdk.mjs, against the built library and a sandbox of its own each, under several versions of Node, Bun
-// and Deno, and what of it a page can do in Chromium; then holds the size of the management client against its limit. A
-// runtime that cannot be had here is skipped, and the last line says how many were; with --complete that is a failure.
+// Runs test/runtimes/sdk.mjs against the built library and a new sandbox under several versions of Node, Bun and Deno, and
+// its browser part in Chromium; then checks the size limit of the management client. An unavailable runtime is skipped, and
+// the last line has the number of skipped ones; with --complete a skipped one is a failure.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -35,13 +35,13 @@ console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${count
 const complete = counts.skipped === 0 || !process.argv.includes("--complete");
 process.exitCode = counts.failed === 0 && complete ? 0 : 1;
 
-/** Fetches the runtimes that runtimes/package-lock.json names; what was fetched stays. */
+/** Installs the runtimes of runtimes/package-lock.json, if they are not installed yet. */
 function install() {
   if (existsSync(join(modules, ".package-lock.json"))) return;
-  // Not npm ci: that wants the lock file to name the binaries for every other machine, too.
+  // Not npm ci, which requires the binaries for every other platform in the lock file.
   const args = ["install", "--no-save", "--prefix", folder, "--no-audit", "--no-fund"];
   const { status } = spawnSync("npm", args, { stdio: "inherit" });
-  if (status !== 0) console.error("npm could not install every runtime: what is missing is skipped");
+  if (status !== 0) console.error("npm could not install every runtime: missing ones are skipped");
 }
 
 async function report(name, running) {
@@ -55,11 +55,11 @@ async function report(name, running) {
   }
 }
 
-/** The suite as a program of a runtime. */
+/** Runs the suite as a program of a runtime. */
 async function runProgram(path, flags) {
   const program = join(modules, path);
   const { status, stdout } = spawnSync(program, ["--version"], { encoding: "utf8" });
-  if (status !== 0) return { skipped: true, message: "it cannot be installed or started here" };
+  if (status !== 0) return { skipped: true, message: "it cannot be installed or started" };
   const version = stdout.trim().split("\n")[0];
   return withSandbox(async (sandbox) => {
     const env = { ...process.env, RUNTIMES_SANDBOX: JSON.stringify(sandbox), DENO_NO_UPDATE_CHECK: "1" };
@@ -70,7 +70,7 @@ async function runProgram(path, flags) {
   });
 }
 
-/** What a page can do of the suite, whose origin is the sandbox, since that answers no other. */
+/** Runs the browser part of the suite in a page at the sandbox's origin, the only one that the sandbox accepts. */
 async function runPage() {
   const executablePath = CHROMIUM.find(existsSync);
   if (!executablePath) return { skipped: true, message: "it is not installed: apt-get install -y chromium" };
@@ -87,20 +87,20 @@ async function runPage() {
       await page.addScriptTag({ content: script, type: "module" });
       await page.waitForFunction(() => globalThis.runSuite !== undefined);
       const result = await page.evaluate((given) => globalThis.runSuite(given), sandbox);
-      return { message: `${browser.version()}, ${countOf(result)} checks of what a page can do` };
+      return { message: `${browser.version()}, ${countOf(result)} checks in a page` };
     });
   } finally {
     await browser.close();
   }
 }
 
-/** How many checks held, where all did. */
+/** The number of passed checks. @throws if one fails */
 function countOf({ passed, failures }) {
-  if (failures.length > 0 || passed === 0) throw new Error(`${passed} checks hold\n${failures.join("\n")}`);
+  if (failures.length > 0 || passed === 0) throw new Error(`${passed} checks passed\n${failures.join("\n")}`);
   return passed;
 }
 
-/** What a page pays for the management client alone. */
+/** The bundle size of the management client in a page. */
 async function measure() {
   const script = await bundle(
     `import { ManagementClient } from "agentauth"; globalThis.ManagementClient = ManagementClient;`,

@@ -1,6 +1,6 @@
-// Puts renewals under strain, with real processes, files and sockets, against an issuer that takes every refresh token
+// Stress test of refreshes with real processes, files and sockets, against an issuer that accepts every refresh token
 // once: node scripts/soak.mjs [--long] [--only <scenario>] [--seed <n>] [--write]
-// Ends with exit code 1 at the first thing that must hold and does not.
+// Exits with 1 at the first broken invariant.
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { claims } from "./soak/claims.mjs";
@@ -13,7 +13,7 @@ import { race } from "./soak/race.mjs";
 import { describeRun, section, writeSections } from "./soak/report.mjs";
 import { stops } from "./soak/stops.mjs";
 
-// One after the other what wants the whole machine; side by side what waits most of the time.
+// Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
 const GROUPS = [{ race }, { faults }, { kills }, { stops, claims, namespaces }];
 const SCENARIOS = GROUPS.flatMap(Object.keys);
 const PAGE = fileURLToPath(new URL("../docs/reliability.md", import.meta.url));
@@ -30,7 +30,7 @@ const unknown = flags.only.find((name) => !SCENARIOS.includes(name));
 if (unknown !== undefined) fail(`no scenario ${JSON.stringify(unknown)}; there are ${SCENARIOS.join(", ")}`);
 const seed = Number(flags.seed);
 if (!Number.isSafeInteger(seed) || seed < 0) fail("--seed takes a whole number");
-if (flags.write && !flags.long) fail("a short run is not worth writing down: add --long, or leave out --write");
+if (flags.write && !flags.long) fail("--write requires --long");
 
 const size = flags.long ? "long" : "short";
 const about = describeRun(seed);
@@ -40,7 +40,7 @@ try {
   const sections = new Map();
   for (const group of GROUPS) {
     const chosen = Object.entries(group).filter(([name]) => flags.only.length === 0 || flags.only.includes(name));
-    // All of them are let end, so that no process is left over where one breaks.
+    // All scenarios finish, so that a failure of one leaves no process behind.
     const runs = chosen.map(async ([name, scenario]) => sections.set(name, await runOne(name, scenario)));
     const ended = await Promise.allSettled(runs);
     const broken = ended.find(({ status }) => status === "rejected");
@@ -48,7 +48,9 @@ try {
   }
   if (flags.write) writeSections(PAGE, sections);
 } catch (error) {
-  fail(`BROKEN: ${error instanceof Broken ? error.message : error.stack}\nagain: node scripts/soak.mjs --seed ${seed}`);
+  fail(
+    `BROKEN: ${error instanceof Broken ? error.message : error.stack}\nto repeat: node scripts/soak.mjs --seed ${seed}`,
+  );
 }
 
 async function runOne(name, scenario) {

@@ -1,4 +1,4 @@
-// Tries the package as a user gets it: packed, installed into an empty folder, run and type-checked there.
+// Tests the package as users install it: packed, installed into an empty folder, run and type-checked there.
 // With --update it writes the list of packed files instead of comparing it.
 import { strict as assert } from "node:assert";
 import { spawnSync } from "node:child_process";
@@ -48,7 +48,7 @@ function pack() {
 function compareFiles(tarball) {
   const list = join(scripts, "package-files.txt");
   const packed = run("tar", ["-tzf", tarball], root).trim().split("\n");
-  // A bundle's chunks are named by their content, and how much is shared between them is the bundler's affair.
+  // The names of chunks contain a hash of their content.
   const names = packed.map((name) => name.replace(/^package\//, "").replace(/-[A-Z\d]{8}\.js$/, "-HASH.js"));
   const files = [...new Set(names)].sort();
   if (process.argv.includes("--update")) return writeFileSync(list, `${files.join("\n")}\n`);
@@ -58,7 +58,7 @@ function compareFiles(tarball) {
   if (surplus.length + missing.length > 0) {
     const differences = [...surplus, ...missing].join("\n");
     throw new Error(
-      `the packed files are not those of scripts/package-files.txt (+ packed but not listed, - listed but not packed):\n${differences}\nIf that is meant: npm run test:package -- --update`,
+      `the packed files are not those of scripts/package-files.txt (+ packed but not listed, - listed but not packed):\n${differences}\nIf this is intended: npm run test:package -- --update`,
     );
   }
   console.log(`packed: ${packed.length} files, ${kilobytes(statSync(tarball).size)} compressed`);
@@ -103,7 +103,7 @@ function runProgram(name, target) {
   console.log(`${name}: runs`);
 }
 
-/** Declarations are checked too: what a user's compiler would complain about is ours to find. */
+/** Checks the declarations too, as a user's compiler does. */
 function checkTypes(name, target, options) {
   copyFileSync(join(scripts, "consumer", name), join(target, name));
   const compilerOptions = {
@@ -118,10 +118,10 @@ function checkTypes(name, target, options) {
   };
   writeFileSync(join(target, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [name] }));
   run(process.execPath, [createRequire(import.meta.url).resolve("typescript/bin/tsc"), "-p", "."], target);
-  console.log(`${name}: its types hold`);
+  console.log(`${name}: its types are correct`);
 }
 
-/** Runs a command to its end and gives its output; fails with everything that it said. */
+/** Runs a command and returns its output; an error has the whole output. */
 function run(command, args, cwd) {
   const options = { cwd, env, encoding: "utf8", timeout: 180_000, shell: process.platform === "win32" };
   const result = spawnSync(command, args, options);

@@ -39,10 +39,10 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
 
   async "with-faults.mjs"(name) {
     expect(await run(name)).toEqual([
-      "status: struck 1 times, counted right",
-      "status: struck 1 times, counted right",
-      "truncated-json: struck 1 times, counted right",
-      "extra-fields: struck 6 times, counted right",
+      "status: fired 1 times, correct count",
+      "status: fired 1 times, correct count",
+      "truncated-json: fired 1 times, correct count",
+      "extra-fields: fired 6 times, correct count",
     ]);
   },
 };

@@ -1,12 +1,12 @@
-// What every side does with the items that it reads: make sure that none is missing, twice or out of order.
+// Every side checks that no item is missing, repeated or out of order.
 import { idOf } from "../devices.mjs";
 
-/** Counts items and holds their ids against the order of the list. */
+/** Counts items and checks that their ids ascend. */
 export class Checker {
   #count = 0;
   #last = "";
 
-  /** Takes the next item. */
+  /** Checks the next item. */
   take(item) {
     if (!(item.id > this.#last)) throw new Error(`item ${item.id} came after ${this.#last}`);
     this.#last = item.id;
@@ -15,9 +15,9 @@ export class Checker {
 
   /** Fails unless exactly the first `expected` devices came. */
   finish(expected) {
-    // Ascending, as many as there are, and the last one last: then it is each one once.
+    // Ascending ids, the right count and the right last id: each item came once.
     if (this.#count !== expected || this.#last !== idOf(expected - 1)) {
-      throw new Error(`${this.#count} items up to ${this.#last}, where ${expected} were due`);
+      throw new Error(`${this.#count} items up to ${this.#last}, expected ${expected}`);
     }
   }
 }

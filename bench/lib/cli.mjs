@@ -1,4 +1,4 @@
-// agentauth's command line as a side.
+// The command line of agentauth as a side.
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ export function missingCli() {
   return missing && `${missing} is missing: run \`npm run build\``;
 }
 
-/** Gives `work` an environment with an empty home of its own. */
+/** Calls `work` with an environment that has an empty home. */
 export async function withHome(work) {
   const home = await mkdtemp(join(tmpdir(), "agentauth-bench-"));
   try {
@@ -33,13 +33,13 @@ export function devicesList(url, output, ...more) {
   return [CLI, "devices", "list", "--pool", POOL, "--base-url", url, "-o", output, "--page-size", "1000", ...more];
 }
 
-/** A side whose output goes through a pipe; fails unless it prints as many lines as are due. */
+/** A side whose output goes through a pipe; fails unless it prints the expected number of lines. */
 export function pipedSide(name, args, lines, env = {}) {
   return {
     name,
     async measure() {
       const usage = await run(args.map(String), { env, piped: true });
-      if (usage.lines !== lines) throw new Error(`${name} printed ${usage.lines} lines, where ${lines} were due`);
+      if (usage.lines !== lines) throw new Error(`${name} printed ${usage.lines} lines, expected ${lines}`);
       return usage;
     },
   };

@@ -1,6 +1,6 @@
-// Rounds of all sides in turn, so that what disturbs the machine disturbs each of them, and what came out.
+// Measures all sides in turn, so that a disturbance of the machine affects each of them.
 
-/** The middle of some numbers. */
+/** The median. */
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);

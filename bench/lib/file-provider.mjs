@@ -1,11 +1,11 @@
-// The official SDKs' own OAuth, with a login in files: what their users write for themselves.
+// The OAuth of the official SDKs, with a provider that stores the login in files.
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { callback, ledToMetadata, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } from "./sign-in.mjs";
+import { callback, ledToMetadata, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } from "./login.mjs";
 
 const NAMES = ["client", "tokens", "verifier", "discovery"];
 
-/** Each thing in a file of its own, replaced whole, so that no reader sees half of one. */
+/** Stores each value in a separate file, replaced atomically. */
 function filesIn(folder) {
   const path = (name) => join(folder, `${name}.json`);
   return {
@@ -26,7 +26,7 @@ function filesIn(folder) {
   };
 }
 
-/** A racer with an official SDK, driven as its own transport drives it: on 401 `auth()`, then once more. */
+/** A racer with an official SDK, used like its transport: on 401 `auth()`, then the request again. */
 export function officialRacer({ auth, extractWWWAuthenticateParams }) {
   return (serverUrl, folder) => {
     const files = filesIn(folder);

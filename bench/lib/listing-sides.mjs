@@ -1,4 +1,4 @@
-// The sides of the listing workloads: one program each, one process a measurement.
+// The sides of the listing workloads: one program per side, one process per measurement.
 import { fileURLToPath } from "node:url";
 import { run } from "./process.mjs";
 
@@ -7,7 +7,7 @@ export function program(name) {
   return fileURLToPath(new URL(`../sides/${name}.mjs`, import.meta.url));
 }
 
-/** A side that lists: what it took as a process, and how long the listing itself took. */
+/** A side that lists: measures the process and the duration of the listing. */
 export function listingSide(name, script, { url, items, pageSize, concurrency = 1 }) {
   return {
     name,

@@ -1,4 +1,4 @@
-// Starts what is measured, and the server that it reads from, each as a process of its own.
+// Starts the measured programs and the data server, each as a separate process.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 const usage = fileURLToPath(new URL("usage.cjs", import.meta.url));
 const server = fileURLToPath(new URL("../server.mjs", import.meta.url));
 
-/** Starts the data server and gives its address. */
+/** Starts the data server and returns its address. */
 export async function startServer(items, latency = 0) {
   const child = spawn(process.execPath, [server, String(items), String(latency)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -24,11 +24,11 @@ export async function startServer(items, latency = 0) {
 }
 
 /**
- * Runs one Node process to its end.
+ * Runs one Node process until it exits.
  *
  * @param args the script and its arguments
  * @param options.piped sends stdout through a real pipe to `wc`, as a shell does, and counts it
- * @returns the process's CPU, peak memory and duration, and what it printed (or, piped, its lines and bytes)
+ * @returns the process's CPU, peak memory and duration, and its output (or, piped, its lines and bytes)
  */
 export async function run(args, { env = {}, piped = false } = {}) {
   const command = [process.execPath, "--require", usage, ...args];

@@ -1,9 +1,9 @@
-// What a run says, and where README.md keeps it.
+// The report of a run, and its place in README.md.
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { markdownTable } from "./table.mjs";
 
-/** Where and when a run was: Node, CPU, date. */
+/** Node version, CPU and date of a run. */
 export function describeRun() {
   const processors = cpus();
   const model = processors[0]?.model.trim() || process.arch;
@@ -16,7 +16,7 @@ export function section(workload, tables, about) {
   return [workload.title, workload.shows, ...texts, `Measured on ${about}.`].join("\n\n");
 }
 
-/** Puts each section between its marks; what was not measured stays as it is. */
+/** Writes each section between its marks; other sections stay. */
 export function writeSections(path, sections) {
   let readme = readFileSync(path, "utf8");
   for (const [name, text] of sections) {

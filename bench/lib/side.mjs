@@ -1,4 +1,4 @@
-// The frame of a program that lists: reads its arguments, checks the items, prints how long the listing took.
+// The main program of a listing side: reads its arguments, checks the items, prints the duration of the listing.
 import { Checker } from "./check.mjs";
 
 /** The token that every side sends. */
@@ -9,7 +9,7 @@ export const POOL = "pool_2n5v8b1hjd";
 /**
  * Runs a side.
  *
- * @param list calls `take` with each item in order; gets base address, page size and pages in flight
+ * @param list receives base address, page size and pages in flight, and calls `take` with each item in order
  */
 export async function side(list) {
   const [url, items, pageSize, concurrency] = process.argv.slice(2);

@@ -1,17 +1,17 @@
-// What a process costs that starts, answers and ends.
+// The cost of a process that starts, prints and exits.
 import { spawnSync } from "node:child_process";
 import { times } from "./table.mjs";
 
-/** How often a command is started for one figure. */
+/** Starts per figure. */
 const STARTS = 10;
 
-/** Why starts cannot be measured here, or undefined. */
+/** Why starts cannot be measured on this machine, or undefined. */
 export function missingShell() {
   if (process.platform === "win32") return "it needs a POSIX shell, whose `times` reports the CPU of short processes";
   return undefined;
 }
 
-/** A side that starts Node with some arguments. Nothing is preloaded, since that would count too: the shell reports the CPU of its children. */
+/** A side that starts Node with some arguments. Nothing is preloaded, which would count too: the shell reports the CPU of its children. */
 export function starts(name, args, env) {
   const script = `i=0; while [ $i -lt ${STARTS} ]; do "$@" >/dev/null || exit 1; i=$((i+1)); done; times`;
   return {
@@ -29,11 +29,11 @@ export function starts(name, args, env) {
   };
 }
 
-/** The table of such sides, of which the first is bare Node. */
+/** The table of these sides; the first one is plain Node. */
 export function startsTable(results, rounds, goals) {
   return {
     caption: `Node ${process.versions.node.split(".")[0]}, ${rounds} rounds of ${STARTS} starts`,
-    header: ["side", "CPU a start", "to node -e 0", "goal"],
+    header: ["side", "CPU per start", "vs. node -e 0", "goal"],
     rows: results.map((side, at) => [
       side.name,
       `${side.median("cpuMs").toFixed(1)} ms`,

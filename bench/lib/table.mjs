@@ -1,4 +1,4 @@
-// Markdown tables, for the terminal and for README.md alike.
+// Markdown tables, for the terminal and for README.md.
 
 /** A table with a header; the first column is text, the others are numbers. */
 export function markdownTable(header, rows) {

@@ -1,7 +1,7 @@
-// agentauth itself, as a program uses it.
+// The SDK of agentauth, as a program uses it.
 import { POOL, side, TOKEN } from "../lib/side.mjs";
 
-// Another build of the library can be put in its place, to compare the two.
+// Replaceable by another build, to compare the two.
 const { ManagementClient } = await import(process.env.BENCH_LIBRARY ?? "../../dist/index.js");
 
 await side(async ({ url, pageSize, concurrency }, take) => {

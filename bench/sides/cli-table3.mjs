@@ -1,4 +1,4 @@
-// A table of all rows by cli-table3, made whole as its documentation shows.
+// A table of all rows by cli-table3, rendered at once as in its documentation.
 import Table from "cli-table3";
 import { deviceOf } from "../devices.mjs";
 

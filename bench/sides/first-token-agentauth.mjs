@@ -1,5 +1,5 @@
 import { AgentClient, memoryStore } from "../../dist/index.js";
-import { login, TOOLS_LIST } from "../lib/sign-in.mjs";
+import { login, TOOLS_LIST } from "../lib/login.mjs";
 
 /** Our client, with automatic consent. */
 export function open(mcpUrl) {

@@ -1,7 +1,7 @@
 import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
-import { callback, ledToMetadata as fetchFn, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } from "../lib/sign-in.mjs";
+import { callback, ledToMetadata as fetchFn, OFFICIAL_CLIENT, REDIRECT_URI, TOOLS_LIST } from "../lib/login.mjs";
 
-/** The official SDK's `auth()`, driven as its own transport drives it. */
+/** The official SDK's `auth()`, used like its transport. */
 export function open(serverUrl) {
   const kept = {};
   const provider = {

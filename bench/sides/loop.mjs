@@ -1,4 +1,4 @@
-// The loop that one writes by hand: what agentauth is held against.
+// A handwritten loop: the reference of the comparison.
 import { pageUrl, side, TOKEN } from "../lib/side.mjs";
 
 await side(async ({ url, pageSize }, take) => {

@@ -1,5 +1,5 @@
-// A loop that fetches pages and makes a line of JSON of each item. How the lines leave is the first argument: `none`
-// drops them, `page` writes those of a page at once, `line` prints each by console.log.
+// A loop that fetches pages and serializes each item as a line of JSON. The first argument selects the output: `none`
+// drops the lines, `page` writes the lines of a page at once, `line` prints each one with console.log.
 import { pageUrl, TOKEN } from "../lib/side.mjs";
 
 const [how, url, pageSize] = process.argv.slice(2);
@@ -24,4 +24,4 @@ for (let offset = 0; offset !== null; ) {
   LEAVE[how](summaries.map((item) => JSON.stringify(item)));
   offset = pagination.next_page_offset;
 }
-if (how === "none") console.log(dropped > 0 ? "done" : "nothing came");
+if (how === "none") console.log(dropped > 0 ? "done" : "no items");

@@ -17,7 +17,7 @@ await side(async ({ url, pageSize }, take) => {
   socket.destroy();
 });
 
-/** The body of one answer that declares its length. */
+/** The body of a response with a Content-Length. */
 function readBody(socket) {
   return new Promise((resolve, reject) => {
     let head = Buffer.alloc(0);

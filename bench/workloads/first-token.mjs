@@ -6,9 +6,10 @@ import * as official from "../sides/first-token-official.mjs";
 
 export const title = "First token and refresh";
 export const shows =
-  "Requests and wall time from nothing to the first answer of a protected MCP server, and of one refresh, against the " +
-  "sandbox with 50 ms before every answer. What the person's browser asks for is left out. The official SDK does " +
-  "not find this service's metadata by itself, so it is led there. It does not show a person, who takes longer than all.";
+  "Requests and wall time from nothing to the first answer of a protected MCP server, and of one refresh, against " +
+  "the sandbox with 50 ms before every answer. Requests of the user's browser do not count. The official SDK does " +
+  "not find this service's metadata by itself, so the benchmark redirects it. It does not show the time that a user " +
+  "takes.";
 
 const LATENCY = 50;
 
@@ -18,7 +19,7 @@ export async function measure({ quick }) {
   const goals = { agentauth: ["≤ 7", "", "1", ""] };
   return [
     {
-      caption: `${LATENCY} ms an answer, ${rounds} rounds`,
+      caption: `${LATENCY} ms per response, ${rounds} rounds`,
       header: ["side", "requests", "goal", "wall", "refresh: requests", "goal", "refresh: wall"],
       rows: results.map(({ name, median }) => [
         name,
@@ -33,7 +34,7 @@ export async function measure({ quick }) {
   ];
 }
 
-/** A side that starts with nothing each time: no login, no registration, and a service that has never seen it. */
+/** A side that starts without a login and a registration each time, at a new service. */
 function side(name, { open }) {
   return {
     name,

@@ -3,12 +3,12 @@ import { listingSide } from "../lib/listing-sides.mjs";
 import { startServer } from "../lib/process.mjs";
 import { megabytes, times } from "../lib/table.mjs";
 
-export const title = "Listing, CPU an item";
+export const title = "Listing, CPU per item";
 export const shows =
   "CPU time of the whole process (start included, user and system) divided by the items, without latency. Pages of " +
   "100 and of 1,000 devices of about 1 KB. It does not show the wall time of a listing over a network.";
 
-const HEADER = ["side", "CPU an item", "to the loop", "peak memory", "goal"];
+const HEADER = ["side", "CPU per item", "vs. the loop", "peak memory", "goal"];
 
 export async function measure({ quick }) {
   const items = quick ? 20_000 : 100_000;
@@ -30,7 +30,7 @@ export async function measure({ quick }) {
         rounds,
       );
       tables.push({
-        caption: `${items.toLocaleString("en")} items, ${pageSize.toLocaleString("en")} a page, ${rounds} rounds`,
+        caption: `${items.toLocaleString("en")} items, ${pageSize.toLocaleString("en")} per page, ${rounds} rounds`,
         header: HEADER,
         rows: results.map((side) => [
           side.name,

@@ -3,7 +3,7 @@ import { listingSide } from "../lib/listing-sides.mjs";
 import { startServer } from "../lib/process.mjs";
 import { duration, times } from "../lib/table.mjs";
 
-export const title = "Listing, 50 ms a page";
+export const title = "Listing, 50 ms per page";
 export const shows =
   "Wall time of the listing (without the start of the process) when every page takes 50 ms to come; every side checks " +
   "that all items came, once and in order. It does not show a service that slows down under parallel requests.";
@@ -31,7 +31,7 @@ export async function measure({ quick }) {
     const goals = { "agentauth, 4 in flight": "≥ 3.5×", "agentauth, 8 in flight": "≥ 5.5×" };
     return [
       {
-        caption: `${pages} pages of ${PAGE_SIZE} items, ${LATENCY} ms a page, ${rounds} rounds`,
+        caption: `${pages} pages of ${PAGE_SIZE} items, ${LATENCY} ms per page, ${rounds} rounds`,
         header: ["side", "wall", "faster than the loop", "goal"],
         rows: results.map((side) => [
           side.name,

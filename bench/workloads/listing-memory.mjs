@@ -6,7 +6,7 @@ import { megabytes, times } from "../lib/table.mjs";
 export const title = "Listing, peak memory";
 export const shows =
   "Peak resident memory of the whole process while it streams a million items and keeps none. It does not show a " +
-  "program that collects them: `toArray()` holds what it gives.";
+  "program that collects them with `toArray()`.";
 
 export async function measure({ quick }) {
   const items = quick ? 100_000 : 1_000_000;
@@ -24,8 +24,8 @@ export async function measure({ quick }) {
     );
     return [
       {
-        caption: `${items.toLocaleString("en")} items, 100 a page, ${rounds} rounds`,
-        header: ["side", "peak memory", "to the loop", "CPU to the loop", "goal (memory)"],
+        caption: `${items.toLocaleString("en")} items, 100 per page, ${rounds} rounds`,
+        header: ["side", "peak memory", "vs. the loop", "CPU vs. the loop", "goal (memory)"],
         rows: results.map((side, at) => [
           side.name,
           megabytes(side.median("peakKiB")),

@@ -7,9 +7,9 @@ import { duration, megabytes, times } from "../lib/table.mjs";
 export const title = "NDJSON into a pipe";
 export const shows =
   "CPU of whole processes that fetch the same pages of 1,000 devices and turn each device into a line: the command " +
-  "`agentauth devices list -o ndjson`, at its usual 4 pages in flight and with secrets masked, against scripts that " +
-  "loop over fetch. `stringify alone` drops the lines; the others write them into a pipe that `wc` reads. Fetching " +
-  "and parsing are in every figure, so the cost of writing by itself is larger than the ratios show.";
+  "`agentauth devices list -o ndjson`, at its default of 4 pages in flight and with secrets masked, against scripts " +
+  "that loop over fetch. `stringify alone` drops the lines; the others write them into a pipe that `wc` reads. " +
+  "Fetching and parsing are in every figure, so the difference in writing alone is larger than the ratios show.";
 
 export const unavailable = missingCli;
 
@@ -24,8 +24,8 @@ export async function measure({ quick }) {
         [
           script("none", "stringify alone", 1),
           pipedSide("agentauth -o ndjson", devicesList(server.url, "ndjson"), items, env),
-          script("page", "one write a page", items),
-          script("line", "console.log a line", items),
+          script("page", "one write per page", items),
+          script("line", "console.log per line", items),
         ],
         rounds,
       ),
@@ -33,7 +33,7 @@ export async function measure({ quick }) {
     return [
       {
         caption: `${items.toLocaleString("en")} devices, ${rounds} rounds`,
-        header: ["side", "CPU", "to stringify alone", "wall", "peak memory", "memory to it", "goal (CPU, memory)"],
+        header: ["side", "CPU", "vs. stringify alone", "wall", "peak memory", "memory vs. it", "goal (CPU, memory)"],
         rows: results.map((side) => [
           side.name,
           duration(side.median("cpuMs")),

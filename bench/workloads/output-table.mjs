@@ -6,8 +6,8 @@ import { duration, megabytes, times } from "../lib/table.mjs";
 
 export const title = "Tables";
 export const shows =
-  "Wall time of the whole command, from its start over fetching to the last row in a pipe. cli-table3 gets its rows " +
-  "from memory and makes them into one text; it ran once. It does not show a terminal, which takes longer to draw.";
+  "Wall time of the whole command, from its start over fetching to the last row in a pipe. cli-table3 reads its " +
+  "rows from memory and renders one text; it ran once. It does not show a terminal, which takes longer to draw.";
 
 export const unavailable = missingCli;
 
@@ -48,7 +48,7 @@ export async function measure({ quick }) {
     return [
       {
         caption: `${rounds} rounds`,
-        header: ["side", "wall", "CPU", "peak memory", "to 10,000 rows", "goal"],
+        header: ["side", "wall", "CPU", "peak memory", "vs. 10,000 rows", "goal"],
         rows: [...own, ...peers].map(([name, wall, cpu, peak, ...rest]) => {
           return [name, duration(wall), duration(cpu), megabytes(peak), ...rest];
         }),
@@ -59,9 +59,9 @@ export async function measure({ quick }) {
   }
 }
 
-/** A table has at least a line a row, header and rules aside. */
+/** A table has at least one line per row, plus header and rules. */
 async function printed(rows, args, env) {
   const usage = await run(args.map(String), { env, piped: true });
-  if (usage.lines < rows) throw new Error(`${usage.lines} lines were printed, where ${rows} rows were due`);
+  if (usage.lines < rows) throw new Error(`${usage.lines} lines were printed for ${rows} rows`);
   return usage;
 }

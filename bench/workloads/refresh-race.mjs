@@ -8,11 +8,11 @@ import { median, progress } from "../lib/compare.mjs";
 
 export const title = "One refresh token, many processes";
 export const shows =
-  "Processes that share a login in files all have their token refused at the same moment, by a server whose refresh " +
-  "tokens work once: a second use ends the session. Each sends one request, renews on 401 and sends it again; one " +
-  "whose connection was closed begins once more. The session is lost where one process alone, after the next hour, " +
-  "gets no answer without a person. The official SDKs have no store of their own: theirs is a provider in files that " +
-  "are replaced whole. It does not show machines that share a network drive.";
+  "Processes that share a login in files get a 401 at the same moment, from a server whose refresh tokens work " +
+  "once: a second use ends the session. Each sends one request, refreshes on 401 and sends it again; a process " +
+  "whose connection was closed starts again. The session is lost if a single process, an hour later, gets no " +
+  "response without a new login. The official SDKs have no store: here their provider uses files that are replaced " +
+  "atomically. It does not show machines that share a network drive.";
 
 const HOUR_MS = 3_600_000;
 /** The official SDKs log to stderr. */
@@ -39,7 +39,15 @@ async function race(processes, rounds) {
   progress("");
   return {
     caption: `${processes} processes, ${rounds} rounds`,
-    header: ["side", "sessions lost", "goal", "token requests a round", "goal", "processes without an answer", "goal"],
+    header: [
+      "side",
+      "sessions lost",
+      "goal",
+      "token requests per round",
+      "goal",
+      "processes without a response",
+      "goal",
+    ],
     rows: sides.map(({ name, results }, at) => {
       const requests = results.map((result) => result.requests);
       const least = Math.min(...requests);
@@ -58,13 +66,13 @@ async function race(processes, rounds) {
   };
 }
 
-/** One race from a login on, and whether the session outlived it. */
+/** Runs one race after a login; returns whether the session survived. */
 function round(path, processes) {
   return withHome(async ({ AGENTAUTH_HOME: folder }) => {
     const sandbox = await startSandbox({ autoApprove: true, devices: 1, refreshReuseGrace: 0 });
     try {
       const go = async (count) => {
-        // By the issuer's clock alone: the tokens look good until the server refuses them.
+        // Only by the issuer's clock: the tokens look valid until the server rejects them.
         sandbox.clock.advance(2 * HOUR_MS);
         return answersOf(await Promise.all(Array.from({ length: count }, () => start(path, sandbox.mcpUrl, folder))));
       };
@@ -92,11 +100,11 @@ async function start(path, mcpUrl, folder) {
   let text = "";
   child.stdout.setEncoding("utf8").on("data", (chunk) => (text += chunk));
   await Promise.race([once(child.stdout, "data"), closed]);
-  if (!text.startsWith("ready\n")) throw new Error(`${path} did not get ready`);
+  if (!text.startsWith("ready\n")) throw new Error(`${path} did not become ready`);
   return { go: () => child.stdin.end("go"), answer: closed.then(() => text.slice("ready\n".length).trim()) };
 }
 
-/** Lets racers go at once, and gives what became of each. */
+/** Starts all racers at once, and returns their outcomes. */
 function answersOf(racers) {
   for (const { go } of racers) go();
   return Promise.all(racers.map(({ answer }) => answer));

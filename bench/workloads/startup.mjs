@@ -4,7 +4,7 @@ import { missingShell, starts, startsTable } from "../lib/starts.mjs";
 
 export const title = "Start of the command";
 export const shows =
-  "CPU of a process that starts, answers and ends, against `node -e 0` on the same Node. Newer majors start in less " +
+  "CPU of a process that starts, prints and exits, against `node -e 0` on the same Node. Newer majors start in less " +
   "time themselves, so the same command has a higher ratio there. It does not show a cold disk.";
 
 export function unavailable() {

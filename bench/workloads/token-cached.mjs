@@ -3,14 +3,13 @@ import { fileStore } from "../../dist/node/index.js";
 import { startSandbox } from "../../dist/sandbox/index.js";
 import { CLI, missingCli, withHome } from "../lib/cli.mjs";
 import { compare } from "../lib/compare.mjs";
-import { login } from "../lib/sign-in.mjs";
+import { login } from "../lib/login.mjs";
 import { missingShell, starts, startsTable } from "../lib/starts.mjs";
 
 export const title = "A token from the store";
 export const shows =
-  "CPU of a process that prints a token which is stored and fresh, against `node -e 0` on the same Node. `--verbose` " +
-  "is a flag that the quick way leaves to the whole program, which then does the same. It does not show a cold disk, " +
-  "nor a token that has to be refreshed.";
+  "CPU of a process that prints a valid stored token, against `node -e 0` on the same Node. With `--verbose` the " +
+  "whole program loads and does the same. It does not show a cold disk, nor a token that has to be refreshed.";
 
 export function unavailable() {
   return missingShell() ?? missingCli();
@@ -33,7 +32,7 @@ export async function measure({ quick }) {
   return [startsTable(results, rounds, ["", "≤ 1.5×", "≤ 1.5×", ""])];
 }
 
-/** Stores a login in a home and returns the URL of its server, which is closed by then: any request would fail. */
+/** Stores a login and returns the URL of its server, which is closed by then: any request fails. */
 async function storeLogin(home) {
   const sandbox = await startSandbox({ autoApprove: true, devices: 1 });
   try {

@@ -8,7 +8,7 @@ const sandbox = await startSandbox({ autoApprove: true });
 const login = terminalLogin({
   say() {},
   env: {},
-  // Named, so that it is started where there is no screen too.
+  // An explicit browser starts even without a display.
   browser: "fetch",
   openBrowser: async (url) => {
     await (await fetch(url)).text();
@@ -28,6 +28,6 @@ assert.equal((await fetch(sandbox.mcpUrl, request)).status, 401);
 assert.equal((await new AgentClient({ store }).fetch(sandbox.mcpUrl, request)).status, 200);
 
 assert.equal((await new AgentClient({ store }).logout(sandbox.mcpUrl)).removed, true);
-const signedOut = new AgentClient({ store }).token(sandbox.mcpUrl);
-await assert.rejects(signedOut, (error) => isAgentAuthError(error) && error.code === "login_required");
+const loggedOut = new AgentClient({ store }).token(sandbox.mcpUrl);
+await assert.rejects(loggedOut, (error) => isAgentAuthError(error) && error.code === "login_required");
 await sandbox.close();

@@ -1,4 +1,4 @@
-// The types of the agent client and of its Node parts as a strict program on Node sees them.
+// Type-checks the agent client and its Node parts in a strict program for Node.
 import { type AccessToken, AgentClient, type GrantStore, type LoginMethod, memoryStore } from "agentauth";
 import { fileStore, terminalLogin } from "agentauth/node";
 

@@ -1,4 +1,4 @@
-// What a program does that has the library and none of its optional packages.
+// A program with the library and without its optional packages.
 import { strict as assert } from "node:assert";
 import { isAgentAuthError, ManagementClient } from "agentauth";
 
@@ -10,7 +10,7 @@ const fetch = async (request) => {
   return Response.json({ status: "success", pagination, summaries: items.slice(offset, offset + 2) });
 };
 
-const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: "made-up", fetch });
+const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: "sample", fetch });
 const devices = await service.devices.list({ pool_id: "pool_1" }, { pageSize: 2 }).toArray();
 assert.deepEqual(devices, items);
 

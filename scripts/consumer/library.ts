@@ -1,4 +1,4 @@
-// The types of the library as a strict program sees them that has no types of Node.
+// Type-checks the library in a strict program without Node types.
 import {
   type Device,
   type ErrorCode,
@@ -9,7 +9,7 @@ import {
   Secret,
 } from "agentauth";
 
-const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: () => new Secret("made-up") });
+const service = new ManagementClient({ baseUrl: "https://agentauth.example", token: () => new Secret("sample") });
 const options: ListOptions = { pageSize: 100, concurrency: 4, onDrift: ({ field, from, to }) => [field, from, to] };
 
 export async function titles(pool_id: string): Promise<string[]> {

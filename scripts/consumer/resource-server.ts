@@ -1,4 +1,4 @@
-// The types of the resource server as a strict program sees them that has no types of Node.
+// Type-checks the resource server in a strict program without Node types.
 import { isAgentAuthError } from "agentauth";
 import {
   createResourceServer,
@@ -13,7 +13,7 @@ const server: ResourceServer = createResourceServer({
   resource: "https://mcp.example/mcp",
   authorizationServers: ["https://auth.example/pool_1"],
   requiredScopes: ["mcp"],
-  introspection: { clientId: "resource-server", clientSecret: "made-up" },
+  introspection: { clientId: "resource-server", clientSecret: "sample" },
   dpop: "required",
   log: (event) => events.push(event),
 });
@@ -38,7 +38,7 @@ export async function subjectOf(token: string, presented: Presentation): Promise
   }
 }
 
-// @ts-expect-error a resource server needs the issuers whose tokens it takes
+// @ts-expect-error a resource server needs the issuers whose tokens it accepts
 createResourceServer({ resource: "https://mcp.example/mcp" });
 // @ts-expect-error a bound token comes with its proof
 const incomplete: Presentation = { scheme: "DPoP" };

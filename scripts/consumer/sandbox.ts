@@ -1,4 +1,4 @@
-// The types of the sandbox as a strict program on Node sees them.
+// Type-checks the sandbox in a strict program for Node.
 import { type Fault, parseFault, type Sandbox, startSandbox } from "agentauth/sandbox";
 
 const faults: Fault[] = [{ kind: "insert", count: 2, after: 1 }, parseFault("429:retry-after=1")];

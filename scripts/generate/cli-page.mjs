@@ -48,7 +48,7 @@ function section(command, { isShared }) {
   ];
 }
 
-/** Paragraphs as they are; lines that are set in stand for themselves. */
+/** Keeps paragraphs; indented lines become code. */
 function prose(description) {
   if (description === "") return "";
   const blocks = description.split("\n\n").map((block) => {

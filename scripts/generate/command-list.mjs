@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** The text of the module that the folders give. */
+/** The text of the generated module. */
 export function commandListText(root, folder) {
   const names = readdirSync(join(root, folder))
     .filter((name) => existsSync(join(root, folder, name, "command.ts")))

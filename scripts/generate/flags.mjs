@@ -1,4 +1,4 @@
-// Flags as the pages list them: those that many commands have are listed once.
+// Flags as the pages list them: flags of many commands are listed once.
 
 /** A flag that this many commands have, with the same text, is listed once. */
 const MANY = 3;
@@ -18,7 +18,7 @@ export function shareFlags(tree) {
   return { groups, isShared };
 }
 
-/** The commands of a tree that do something themselves. */
+/** The runnable commands of a tree. */
 export function leaves(commands) {
   return commands.flatMap((one) => (one.commands.length > 0 ? leaves(one.commands) : [one]));
 }
@@ -30,7 +30,7 @@ export function flagTerm({ name, short, value, value_optional: optional }) {
   return optional ? `${form} [${value}]` : `${form} <${value}>`;
 }
 
-/** What is said of a flag: its description, its choices and its variables. */
+/** The text of a flag: its description, its choices and its variables. */
 export function flagText({ description, choices, env }) {
   const parts = [description];
   if (choices) parts.push(`one of ${choices.join(", ")}`);

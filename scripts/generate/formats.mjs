@@ -3,7 +3,7 @@
 const START = "<!-- formats: written by npm run generate -->";
 const END = "<!-- /formats -->";
 
-/** A page with its table of formats as it should be. */
+/** The page with the current table of formats. */
 export function withFormats(page, formats) {
   const start = page.indexOf(START);
   const end = page.indexOf(END);

@@ -7,7 +7,7 @@ export function manPage(tree) {
   const lines = [
     ".\\\" Generated from the commands' own help by scripts/generate.mjs. Do not edit.",
     `.TH AGENTAUTH 1 "" "agentauth ${tree.version}" "User Commands"`,
-    // Flags and addresses are not to be broken.
+    // Flags and addresses must not be hyphenated.
     ".nh",
     ".ad l",
     ".SH NAME",
@@ -17,7 +17,7 @@ export function manPage(tree) {
     ".I command",
     "[options]",
     ".SH DESCRIPTION",
-    "Data goes to standard output, everything said to a person to standard error.",
+    "Data goes to standard output, messages for the user to standard error.",
     "Every command lists its own flags with",
     ".BR \\-\\-help .",
     ".SH COMMANDS",
@@ -54,7 +54,7 @@ function section(command, { isShared }) {
   ];
 }
 
-/** Lines that are set in stand as they are, the rest flows. */
+/** Indented lines stay, other lines are filled. */
 function prose(description) {
   if (description === "") return [];
   return description.split("\n\n").flatMap((block) => {
@@ -81,7 +81,7 @@ function flagItem(flag) {
   return [".TP", `.B ${roff(flagTerm(flag))}`, roff(flagText(flag))];
 }
 
-/** Text in which nothing is a request, and hyphens are what a shell takes. */
+/** Escapes text: no line is a request, and hyphens are ASCII. */
 function roff(text) {
   return text
     .replaceAll("\\", "\\e")

@@ -1,10 +1,10 @@
-// The JSON Schemas of pools, domains and devices as the command line prints them: what the service documents, without
-// the rules that it may break and that only --strict holds it to.
+// The JSON Schemas of pools, domains and devices as the command line prints them: the documented types, without the rules
+// that only --strict checks.
 import { print } from "./shapes.mjs";
 
 const NAMES = { pool: "Pool_Summary", domain: "Domain_Summary", device: "Device_Summary" };
 
-/** The text of the module that a contract gives. */
+/** The text of the generated module. */
 export function serviceSchemasText(contract, source) {
   const { schemas } = contract.components;
   const entries = Object.entries(NAMES).map(
@@ -13,7 +13,7 @@ export function serviceSchemasText(contract, source) {
   return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const SERVICE_SCHEMAS = {\n${entries.join("")}} as const;\n`;
 }
 
-/** The schema with its references resolved, known values as examples, and nothing but types as rules. */
+/** The schema with its references resolved, known values as examples, and only types as rules. */
 function loosen(schema, schemas) {
   if (schema.$ref !== undefined) return loosen(schemas[schema.$ref.replace("#/components/schemas/", "")], schemas);
   if (schema.anyOf !== undefined) {
@@ -36,7 +36,7 @@ function loosen(schema, schemas) {
   };
 }
 
-/** Without what we chose when reading the service's description: that is about requests, not about output. */
+/** Removes our notes on the contract: they are about requests, not about output. */
 function described({ description }) {
   return description === undefined ? {} : { description: description.replace(/ Our choice: .*$/s, "") };
 }

@@ -1,10 +1,10 @@
-// The table of shapes: what a page of the service is checked against, in a form that costs nothing to load.
+// The table of shapes: the checks of a page of the service, as data that loads quickly.
 
 const ANNOTATIONS = ["description", "examples", "x-nullable-by-service"];
 const CONSTRAINTS = ["pattern", "minimum", "format", "minItems", "maxItems"];
 const KEYWORDS = [...ANNOTATIONS, ...CONSTRAINTS, "type", "enum", "items", "properties"];
 
-/** The text of the table that a contract gives. */
+/** The text of the generated table. */
 export function shapesText(contract, source) {
   const schemas = contract.components.schemas;
   const shape = (schema, at) => toShape(schema, at, schemas);
@@ -21,9 +21,9 @@ export function shapesText(contract, source) {
 }
 
 /**
- * The constraints of a schema with its references resolved. Null is left out where only our leniency allows it.
+ * The constraints of a schema with its references resolved. Null is omitted if only our leniency allows it.
  *
- * @param at where the schema stands, for the message about a keyword that the table could not carry
+ * @param at the place of the schema, for the message about an unsupported keyword
  */
 function toShape(schema, at, schemas) {
   if (schema.$ref !== undefined) {
@@ -74,10 +74,10 @@ function intersect(left, right) {
 
 function only(schema, keywords, at) {
   const unknown = Object.keys(schema).find((keyword) => !keywords.includes(keyword));
-  if (unknown !== undefined) throw new Error(`${at}: the table of shapes cannot carry "${unknown}"`);
+  if (unknown !== undefined) throw new Error(`${at}: the table of shapes does not support "${unknown}"`);
 }
 
-/** A shape or a schema as source text, one line a property. */
+/** A shape or a schema as source text, one line per property. */
 export function print({ properties, ...own }, indent) {
   const head = JSON.stringify(own);
   if (properties === undefined) return head;

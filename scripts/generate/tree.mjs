@@ -1,5 +1,4 @@
-// The command tree and the output formats of the sources: the program is bundled as far as declaring its commands needs
-// it, and asked.
+// Reads the command tree and the output formats from a bundle of the sources that declare them.
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -37,7 +36,7 @@ export async function readTree(root) {
   }
 }
 
-/** What a command loads when it runs is not needed to describe it. */
+/** Excludes modules that a command loads only when it runs. */
 function leaveOutWhatRuns({ onResolve }) {
   onResolve({ filter: /^\./ }, ({ kind, path }) => (kind === "dynamic-import" ? { path, external: true } : undefined));
 }

@@ -1,4 +1,4 @@
-// What is left after a process was killed or stopped, and whether it is what may be left.
+// Checks the store and the session after a process was killed or suspended.
 import { must } from "./invariant.mjs";
 
 /** The cause in the error of a session that was lost to a killed process. */
@@ -7,11 +7,11 @@ const CAUSE =
 
 /**
  * Waits for the other processes and checks the outcome. Either they have a new token and the store its generation, or the
- * session is lost: that is only right where the issuer had rotated and nothing was saved, and every process must report
- * it. Then a new login follows.
+ * session is lost: that is allowed only if the issuer has rotated the token and nothing was saved, and every process must
+ * report it. Then a new login follows.
  *
- * @returns whether a rotation was left unsaved, whether the session was lost, and then how many milliseconds after the
- * rotation the next request came
+ * @returns whether a rotation was not saved, whether the session was lost, and then the milliseconds from the rotation to
+ * the next request
  */
 export async function settle(lane, { before, crew, calls }) {
   const answers = await Promise.all(calls);
@@ -32,7 +32,7 @@ export async function settle(lane, { before, crew, calls }) {
     return { exposed: rotations === 2, lost: false };
   }
   const { reason } = stored.retired;
-  // The mark has the number that the renewal would have had, so that none was published.
+  // The mark has the generation of the refresh, which was therefore not published.
   must(stored.generation === before.generation + 1, () => `lost after a save: ${found()}`);
   must(rotations === 1 && refusals === 1, () => `lost without a rotation that was not saved: ${found()}`);
   must(CAUSE.test(reason), () => `lost without its cause: ${found()}`);

@@ -1,4 +1,4 @@
-// Claims that their holders have left behind: of dead processes, of other machines' runs, of namespaces out of sight.
+// Lock files of owners that are gone: dead processes, other boots, other PID namespaces.
 import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { must } from "./invariant.mjs";
@@ -8,37 +8,37 @@ import { Tally } from "./tally.mjs";
 
 /** The scenario. */
 export const claims = {
-  title: "Claims left behind",
-  header: ["claim", "n", "refresh tokens used twice", "lost"],
+  title: "Lock files left behind",
+  header: ["lock file", "n", "refresh tokens used twice", "lost"],
   run,
 };
 
 const HOUR = 3_600_000;
-/** Milliseconds that a claim still lasts whose holder cannot be seen. */
+/** Remaining milliseconds of a lock file whose owner is invisible. */
 const REST = 1500;
 
-// What is changed in the claim of a process that was killed. A real one, so that only the change can matter.
+// The change to the lock file of a killed process. The file is real, so that only the change matters.
 const CHANGES = {
-  "of a process that is gone": () => ({}),
-  "of a number that another process has": ({ holder }) => ({ holder: { ...holder, pid: process.pid } }),
-  "of another run of the machine, an hour old": ({ holder, at }) => ({
+  "of a dead process": () => ({}),
+  "of a process number in use again": ({ holder }) => ({ holder: { ...holder, pid: process.pid } }),
+  "of another boot, an hour old": ({ holder, at }) => ({
     holder: { ...holder, boot: "another run" },
     at: at - HOUR,
   }),
-  "of another run of the machine, just made": ({ holder }) => ({
+  "of another boot, just created": ({ holder }) => ({
     holder: { ...holder, boot: "another run" },
     duration: REST,
   }),
-  "of another namespace, its time over": ({ holder }) => ({
+  "of another namespace, expired": ({ holder }) => ({
     holder: { ...holder, space: "pid:[1]" },
     deadline: bootClock() - HOUR,
   }),
-  "of another namespace, its time not over": ({ holder }) => ({
+  "of another namespace, not expired": ({ holder }) => ({
     holder: { ...holder, space: "pid:[1]" },
     deadline: bootClock() + REST,
     duration: REST,
   }),
-  "cut off by a power failure": () => undefined,
+  "truncated by a power failure": () => undefined,
 };
 const STAGES = [
   { still: "reserved", where: "not yet sent" },
@@ -64,7 +64,7 @@ async function run({ size, say }) {
   });
 }
 
-/** Kills a process, changes its claim, and checks that the other processes get past it. */
+/** Kills a process, changes its lock file, and checks that the other processes replace it. */
 async function leaveClaim(lane, trial) {
   lane.crew ??= await Promise.all([lane.worker(), lane.worker()]);
   const { crew } = lane;
@@ -79,7 +79,7 @@ async function leaveClaim(lane, trial) {
   const outcome = await judge(lane, { before, answers, trial });
   const name = file.split(".")[0];
   const left = readdirSync(join(lane.home, "claims")).filter((one) => one.startsWith(name));
-  must(left.length === 0, () => `${trial.what}: left behind still: ${left}`);
+  must(left.length === 0, () => `${trial.what}: not removed: ${left}`);
   return outcome;
 }
 
@@ -87,9 +87,9 @@ function change(folder, changed) {
   const claims = readdirSync(folder)
     .filter((file) => file.endsWith(".claim"))
     .map((file) => ({ file, path: join(folder, file), claim: JSON.parse(readFileSync(join(folder, file), "utf8")) }))
-    // Claims of logins remain for the next processes.
+    // Lock files of logins stay for the next processes.
     .filter(({ claim }) => !claim.extend);
-  must(claims.length === 1, () => `there should be one claim: ${claims.map(({ file }) => file)}`);
+  must(claims.length === 1, () => `expected one lock file, found: ${claims.map(({ file }) => file)}`);
   const [{ file, path, claim }] = claims;
   const fields = changed(claim);
   writeFileSync(path, fields === undefined ? "" : JSON.stringify({ ...claim, ...fields }));

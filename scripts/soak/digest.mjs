@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** What stands for a token between the processes here, so that none is ever shown. */
+/** Identifies a token between these processes, so that no token is printed. */
 export function digest(token) {
   return createHash("sha256").update(token).digest("hex");
 }

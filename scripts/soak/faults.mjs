@@ -1,4 +1,4 @@
-// Renewals that go wrong at the token endpoint and on the way to it: none of that may cost a session or open a browser.
+// Refreshes that fail at the token endpoint or on the network: no failure may end a session or open a browser.
 import { createServer } from "node:net";
 import { digest } from "./digest.mjs";
 import { must } from "./invariant.mjs";
@@ -7,12 +7,12 @@ import { Tally } from "./tally.mjs";
 
 /** The scenario. */
 export const faults = {
-  title: "Renewals that go wrong",
-  header: ["fault", "struck", "living token given", "error told", "new token", "logouts", "browsers"],
+  title: "Refreshes that fail",
+  header: ["fault", "requests hit", "valid token used", "error reported", "new token", "logouts", "browsers"],
   run,
 };
 
-// Nothing was done at the issuer; it may be as strict as it likes.
+// The issuer does not process the request, so that it may be strict.
 const UNTOUCHED = {
   "HTTP 429 with Retry-After": { fault: { kind: "status", status: 429, retryAfter: "1" } },
   "HTTP 500": { fault: { kind: "status", status: 500 } },
@@ -28,25 +28,25 @@ const UNTOUCHED = {
   "connection refused": { detour: "http://127.0.0.1:9" },
   "no such host": { detour: "http://issuer.invalid" },
 };
-// The issuer has rotated, and its answer does not arrive: this needs its grace.
+// The issuer has rotated the token, and its response is lost: this needs a grace period.
 const LOST = {
-  "reset after it was done": { fault: { kind: "reset-after" } },
-  "reset within the answer": { fault: { kind: "reset-mid-body" } },
-  "answer cut in half": { fault: { kind: "truncated-json" } },
+  "reset after processing": { fault: { kind: "reset-after" } },
+  "reset in the response": { fault: { kind: "reset-mid-body" } },
+  "truncated response": { fault: { kind: "truncated-json" } },
 };
-// These take as long as a client waits: fewer of them.
+// These take as long as the timeout, so there are fewer of them.
 const SLOW = {
-  "no response in time, done": { fault: { kind: "slow-headers", ms: 6000 } },
-  "no response in time, not done": { silent: true },
+  "timeout, processed": { fault: { kind: "slow-headers", ms: 6000 } },
+  "timeout, not processed": { silent: true },
 };
 
 const SIZES = {
   short: { batch: 25, slow: 2, lanes: 3 },
   long: { batch: 610, slow: 130, lanes: 6 },
 };
-/** Milliseconds; what is slow is slower than that. */
+/** Milliseconds; slow responses take longer. */
 const TIMEOUT = 2500;
-/** Seconds, where answers are lost: long enough for a busy machine, and what many an issuer allows. */
+/** Grace period in seconds for lost responses: long enough for a busy machine, and common among issuers. */
 const GRACE = 30;
 
 /** @returns the rows of its table */
@@ -77,7 +77,7 @@ async function run({ size, say }) {
   return rows(tally);
 }
 
-/** Batches that every lane has a part of. */
+/** Splits batches over all lanes. */
 function shares(trials, lanes) {
   const parts = Math.max(1, Math.floor(lanes / trials.length));
   return trials.flatMap((trial) =>
@@ -85,9 +85,9 @@ function shares(trials, lanes) {
   );
 }
 
-/** Lets one fault strike repeatedly, then checks that the login still works. */
+/** Triggers one fault repeatedly, then checks that the login still works. */
 async function strike(lane, { what, fault, detour, most }) {
-  const count = { struck: 0, living: 0, errors: 0, renewed: 0, logouts: 0, browsers: 0 };
+  const count = { struck: 0, valid: 0, errors: 0, refreshed: 0, logouts: 0, browsers: 0 };
   const crew = [await lane.worker(), await lane.worker()];
   lane.ledger.clear();
   if (fault) lane.sandbox.faults.add({ ...fault, path: "token", ...timesOf(fault) });
@@ -102,7 +102,7 @@ async function strike(lane, { what, fault, detour, most }) {
   return count;
 }
 
-/** A lost answer is asked for once more where the token is over: every second time that one is lost too. A slow one would outlast the grace. */
+/** How often a fault applies. A lost response of an expired token is requested once more, and sometimes lost again; a slow one would outlast the grace period. */
 function timesOf({ kind }) {
   if (kind === "slow-headers") return { every: 2 };
   return kind.startsWith("reset-") || kind === "truncated-json" ? { probability: 0.6 } : { times: 0 };
@@ -111,42 +111,42 @@ function timesOf({ kind }) {
 async function askAged(lane, crew, { detour, isExpired }) {
   const { tokens } = await lane.grant();
   if (isExpired) lane.epoch = tokens.expiresAt + 1000;
-  // Close to the end, and good for another ten seconds.
+  // Valid for another ten seconds.
   else lane.epoch = tokens.expiresAt - 10_000;
-  const living = isExpired ? undefined : digest(tokens.accessToken.reveal());
+  const valid = isExpired ? undefined : digest(tokens.accessToken.reveal());
   const answers = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch, detour })));
-  return answers.map((answer) => ({ answer, living, isExpired }));
+  return answers.map((answer) => ({ answer, valid, isExpired }));
 }
 
-function judge(what, count, { answer, living, isExpired }) {
+function judge(what, count, { answer, valid, isExpired }) {
   const { token, error, browsers } = answer;
   const found = () => `${what}: ${JSON.stringify(answer)}`;
-  must(browsers === 0, () => `a browser was asked for: ${found()}`);
+  must(browsers === 0, () => `a browser was opened: ${found()}`);
   count.browsers += browsers;
   if (error) {
-    must(isExpired, () => `an error although the token lives: ${found()}`);
+    must(isExpired, () => `an error although the token is valid: ${found()}`);
     must(
       error.class !== "auth" && error.class !== "store" && error.code !== "thrown",
       () => `a wrong error: ${found()}`,
     );
     count.errors++;
-  } else if (token === living) count.living++;
+  } else if (token === valid) count.valid++;
   else {
     must(token !== undefined, () => `no answer: ${found()}`);
-    count.renewed++;
+    count.refreshed++;
   }
 }
 
 /** The next refresh without a fault must work. @returns how many logins were lost */
 async function checkLogin(lane, crew, what) {
   const before = await lane.check();
-  must(!before.retired, () => `${what}: the login was given up: ${before.retired.reason}`);
+  must(!before.retired, () => `${what}: the login was retired: ${before.retired.reason}`);
   const rotations = lane.ledger.rotations().length;
   lane.epoch = before.tokens.expiresAt + 1000;
   const [answer] = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch })));
-  must(answer.token !== undefined, () => `${what}: not good afterwards: ${JSON.stringify(answer)}`);
+  must(answer.token !== undefined, () => `${what}: no token afterwards: ${JSON.stringify(answer)}`);
   must((await lane.check()).generation === before.generation + 1, `${what}: no new generation afterwards`);
-  // With so little time for an answer a busy machine may need to ask once more.
+  // With so short a timeout, a busy machine may need a second request.
   const isOne = lane.ledger.rotations().length === rotations + 1;
   must(isOne || lane.timeout !== undefined, `${what}: several requests afterwards`);
   must(lane.ledger.refusals().length === 0, `${what}: a refresh token was refused`);
@@ -154,7 +154,7 @@ async function checkLogin(lane, crew, what) {
 }
 
 function rows(tally) {
-  const fields = ["struck", "living", "errors", "renewed", "logouts", "browsers"];
+  const fields = ["struck", "valid", "errors", "refreshed", "logouts", "browsers"];
   const kinds = [UNTOUCHED, LOST, SLOW].flatMap(Object.keys);
   const sums = kinds.map((kind) => fields.map((field) => tally.of(kind)[field]));
   const total = fields.map((_, at) => sums.reduce((sum, row) => sum + row[at], 0));

@@ -1,17 +1,17 @@
-// What must hold. The first thing that does not ends the run.
+// Invariants. The first broken one ends the run.
 
-/** What broke. */
+/** A broken invariant. */
 export class Broken extends Error {
   name = "Broken";
 }
 
-/** @throws Broken unless it holds */
+/** @throws Broken unless the condition holds */
 export function must(holds, text) {
   if (!holds) throw new Broken(typeof text === "function" ? text() : text);
 }
 
 /**
- * Waits for a condition, however long the machine takes within reason.
+ * Waits for a condition.
  *
  * @param condition returns something truthy when it holds
  * @returns this value
@@ -21,7 +21,7 @@ export async function until(condition, what, patience = 120_000) {
   for (;;) {
     const given = await condition();
     if (given) return given;
-    must(Date.now() < end, () => `waited ${patience / 1000} s in vain for ${what}`);
+    must(Date.now() < end, () => `timed out after ${patience / 1000} s waiting for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

@@ -1,17 +1,17 @@
-// That the issuer is as strict as everything here supposes: otherwise nothing would be shown by it.
+// Checks that the issuer is strict: otherwise the other scenarios would prove nothing.
 import { must } from "./invariant.mjs";
 import { openLane } from "./lane.mjs";
 
-/** A used refresh token must be refused, and end the session with all that came of it; within a grace it must not. */
+/** A used refresh token must be rejected and end the session with all its tokens, except within the grace period. */
 export async function checkIssuer() {
   const [strict, lenient] = await Promise.all([openLane(), openLane({ grace: 5 })]);
   try {
     const grant = await strict.grant();
     const old = grant.tokens.refreshToken.reveal();
     const first = await refresh(grant, old);
-    must(first.refresh_token !== undefined, `the issuer does not renew: ${first.error_description}`);
+    must(first.refresh_token !== undefined, `the issuer does not refresh: ${first.error_description}`);
     must(first.refresh_token !== old, "the issuer does not rotate refresh tokens");
-    must((await refresh(grant, old)).error === "invalid_grant", "the issuer takes a used refresh token");
+    must((await refresh(grant, old)).error === "invalid_grant", "the issuer accepts a used refresh token");
     must((await refresh(grant, first.refresh_token)).error === "invalid_grant", "reuse does not end the session");
     must(strict.ledger.rotations().length === 1 && strict.ledger.refusals().length === 2, "the log does not add up");
     const other = await lenient.grant();

@@ -1,4 +1,4 @@
-// Processes are killed in the middle of a renewal, at random moments and right at each of its stages.
+// Processes are killed during a refresh, at random moments and at each of its stages.
 
 import { settle } from "./aftermath.mjs";
 import { must, until } from "./invariant.mjs";
@@ -9,24 +9,24 @@ import { Tally } from "./tally.mjs";
 
 /** The scenario. */
 export const kills = {
-  title: "Processes killed during a renewal",
+  title: "Processes killed during a refresh",
   header: ["killed", "issuer's grace", "n", "rotated, not saved", "lost"],
   run,
 };
 
-// In the order of a renewal. `loses` says whether the issuer has rotated by then, and nothing is saved yet.
+// In the order of a refresh. `loses`: the issuer has rotated the token, and nothing is saved yet.
 const AIMS = [
-  { what: "with the lease, before room is made", still: "claimed" },
-  { what: "before the mark that it will be sent", still: "reserved" },
+  { what: "with the lease, before the reservation", still: "claimed" },
+  { what: "before the mark", still: "reserved" },
   { what: "after the mark", still: "committed" },
-  { what: "right before sending", still: "sending" },
-  { what: "rotated, no answer yet", rotated: true, loses: true },
-  { what: "answer there, before the save", still: "answered", loses: true },
+  { what: "right before the request", still: "sending" },
+  { what: "rotated, no response yet", rotated: true, loses: true },
+  { what: "response read, before the save", still: "answered", loses: true },
   { what: "written, before fsync", deadly: "writing", loses: true },
-  { what: "after fsync, before it has its name", deadly: "synced", loses: true },
-  { what: "named, before the temporary name goes", deadly: "linked" },
-  { what: "before the folder's fsync", deadly: "published" },
-  { what: "saved, before the lease is given back", still: "saved" },
+  { what: "after fsync, before the link", deadly: "synced", loses: true },
+  { what: "linked, temporary name still there", deadly: "linked" },
+  { what: "before the fsync of the folder", deadly: "published" },
+  { what: "saved, before the lease is released", still: "saved" },
 ];
 const SIZES = {
   short: { random: 20, each: 1, lanes: 2 },
@@ -49,8 +49,8 @@ async function run({ size, seed, say }) {
     const trials = [...Array.from({ length: random }, moment), ...aimed];
     await inLanes(lanes, { grace }, trials, async (lane, trial) => {
       const { exposed, lost, after } = await killOnce(lane, trial);
-      must(trial.at !== undefined || exposed === (trial.loses === true), `${trial.what}: not where it was aimed`);
-      // On a machine that is busy enough the grace is over before anybody has asked and the issuer looks at it.
+      must(trial.at !== undefined || exposed === (trial.loses === true), `${trial.what}: not at its stage`);
+      // On a very busy machine the grace period ends before the next request arrives.
       must(!lost || after >= grace * 800, `${trial.what}: lost ${after} ms after the rotation, within the grace`);
       if (grace > 0 && lost)
         say(`lost ${after} ms after the rotation: this machine is too busy for a grace of ${grace} s`);
@@ -65,7 +65,7 @@ async function run({ size, seed, say }) {
   return rows;
 }
 
-/** One kill among three processes that want the same token. @returns whether a rotation was exposed, and the session lost */
+/** Kills one of three processes that request the same token. @returns whether a rotation was exposed, and the session lost */
 async function killOnce(lane, trial) {
   const crew = await crewOf(lane);
   const [victim] = crew.splice(trial.who, 1);
@@ -74,7 +74,7 @@ async function killOnce(lane, trial) {
   lane.expire();
   const calls =
     trial.at === undefined ? await killAt(lane, { victim, crew, trial }) : await killIn(lane, { victim, crew, trial });
-  // Whatever lies there in this moment must be whole.
+  // At this moment every record must be complete.
   await lane.check();
   const outcome = await settle(lane, { before, crew, calls });
   crew.push(await lane.spare);
@@ -82,7 +82,7 @@ async function killOnce(lane, trial) {
   return outcome;
 }
 
-/** Three processes, and one more that is on its way to take the place of the next that dies. */
+/** Three processes, and a starting spare that replaces the next killed one. */
 async function crewOf(lane) {
   if (lane.crew === undefined) {
     lane.crew = await Promise.all([lane.worker(), lane.worker(), lane.worker()]);
@@ -92,7 +92,7 @@ async function crewOf(lane) {
   return lane.crew;
 }
 
-/** How long a renewal takes here and now: what random moments are drawn from. */
+/** Measures a refresh: random moments are drawn from this duration. */
 async function measure(lane, worker) {
   const started = performance.now();
   for (let round = 0; round < 5; round++) {
@@ -110,7 +110,7 @@ async function killIn(lane, { victim, crew, trial }) {
   return all.slice(1);
 }
 
-/** The victim is let come to its stage; only then do others ask, so that it is the one who holds the lease. */
+/** The victim reaches its stage before the others start, so that it holds the lease. */
 async function killAt(lane, { victim, crew, trial }) {
   const { still = "answered", rotated, deadly } = trial;
   must(deadly === undefined || deadly in DEADLY, `there is no stage ${deadly}`);

@@ -1,4 +1,4 @@
-// A lane: one issuer, one folder, one login, and processes that share it. Lanes run side by side and share nothing.
+// A lane: one issuer, one folder, one login, and processes that share it. Lanes run concurrently and share nothing.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,22 +7,22 @@ import { must } from "./invariant.mjs";
 import { Ledger } from "./ledger.mjs";
 import { Worker } from "./workers.mjs";
 
-/** Seconds that an access token lives. */
+/** Lifetime of an access token in seconds. */
 const LIFE = 3600;
 const RECORD = /^[0-9a-f]{40}\.(\d+)\.json$/;
 
 /**
  * Opens a lane with a login.
  *
- * @param options.grace seconds in which the issuer takes a used refresh token once more
- * @param options.timeout milliseconds that a worker waits for an answer
+ * @param options.grace seconds in which the issuer accepts a used refresh token
+ * @param options.timeout timeout of a worker's request in milliseconds
  */
 export async function openLane({ grace = 0, timeout } = {}) {
   const sandbox = await startSandbox({
     autoApprove: true,
     accessTokenTtl: LIFE,
     refreshReuseGrace: grace,
-    // The lists of the management interface are not asked for.
+    // The management interface is not used.
     accounts: 1,
     domains: 1,
     pools: 1,
@@ -47,7 +47,7 @@ function openInTurn(options) {
   return lane;
 }
 
-/** Opens lanes and gives each its share of the trials. */
+/** Opens lanes and distributes the trials. */
 export async function inLanes(count, options, trials, work) {
   const queue = [...trials];
   const one = async () => {
@@ -62,7 +62,7 @@ export async function inLanes(count, options, trials, work) {
       await lane?.close();
     }
   };
-  // All of them are let end: processes and folders must not outlive a failure of one.
+  // All lanes finish: processes and folders must not outlive a failure of one.
   const ended = await Promise.allSettled(Array.from({ length: Math.min(count, queue.length) }, one));
   const failed = ended.find(({ status }) => status === "rejected");
   if (failed) throw failed.reason;
@@ -101,10 +101,10 @@ class Lane {
     this.epoch += LIFE * 1000 + 1000;
   }
 
-  /** The stored grant. @throws Broken where there is not exactly one that can be read */
+  /** The stored grant. @throws Broken unless exactly one is readable */
   async grant() {
     const grants = await this.store.list();
-    must(grants.length === 1, `${this.home} has ${grants.length} grants that can be read, not 1`);
+    must(grants.length === 1, `${this.home} has ${grants.length} readable grants, not 1`);
     return grants[0];
   }
 
@@ -121,7 +121,7 @@ class Lane {
     return this.grant();
   }
 
-  /** @param options.namespace whether it has a process namespace of its own */
+  /** @param options.namespace whether the worker runs in a separate PID namespace */
   async worker(options = {}) {
     const { home, server, timeout } = this;
     const worker = new Worker({ home, server, timeout }, options);

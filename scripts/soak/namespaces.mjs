@@ -8,25 +8,25 @@ import { canHaveNamespaces } from "./workers.mjs";
 
 /** The scenario. */
 export const namespaces = {
-  title: "Processes of PID namespaces of their own, stopped or killed during a renewal",
-  header: ["process", "n", "others meanwhile", "refresh tokens used twice", "lost"],
+  title: "Processes in separate PID namespaces, suspended or killed during a refresh",
+  header: ["process", "n", "other processes", "refresh tokens used twice", "lost"],
   run,
   unavailable,
 };
 
-// In the order of a renewal. After the mark others wait three times as long as a lease lasts before they go on.
+// In the order of a refresh. After the mark others wait for three times the duration of the lease.
 const TRIALS = [
-  { what: "stopped before the mark that it will be sent", still: "reserved", mayTakeOver: true },
-  { what: "stopped after the mark", still: "committed" },
-  { what: "stopped, rotated, no answer yet", rotated: 1500 },
-  { what: "stopped before the save", still: "answered" },
+  { what: "suspended before the mark", still: "reserved", mayTakeOver: true },
+  { what: "suspended after the mark", still: "committed" },
+  { what: "suspended, rotated, no response yet", rotated: 1500 },
+  { what: "suspended before the save", still: "answered" },
   { what: "killed before the mark", still: "reserved", isKilled: true, mayTakeOver: true },
   { what: "killed after the save", still: "saved", isKilled: true, isSaved: true },
   { what: "killed, rotated, nothing saved", still: "answered", isKilled: true, loses: true, mayTakeOver: true },
 ];
 const SIZES = { short: { each: 1, lanes: 6 }, long: { each: 15, lanes: 10 } };
 
-/** Why it cannot be run here; undefined where it can. */
+/** Why the scenario cannot run here, or undefined. */
 function unavailable() {
   return canHaveNamespaces() ? undefined : "this machine does not allow PID namespaces (unshare --pid needs root)";
 }
@@ -34,7 +34,7 @@ function unavailable() {
 /** @returns the rows of its table */
 async function run({ size, say }) {
   const { each, lanes } = SIZES[size];
-  // One that is given up only after three times its lease takes too long for a short run.
+  // A takeover after three times the duration of the lease takes too long for a short run.
   const chosen = TRIALS.filter(({ loses }) => size === "long" || !loses);
   const trials = Array.from({ length: each }, () => chosen).flat();
   const tally = new Tally();

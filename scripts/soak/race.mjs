@@ -1,10 +1,10 @@
-// Many processes find the same token over at the same moment, again and again.
+// Many processes find the same token expired at the same moment, repeatedly.
 import { must } from "./invariant.mjs";
 import { openLane } from "./lane.mjs";
 
 /** The scenario. */
 export const race = {
-  title: "Renewals that many processes ask for at once",
+  title: "Refreshes that many processes request at once",
   header: ["what", "n"],
   run,
 };
@@ -26,7 +26,7 @@ async function run({ size, say }) {
     let calls = 0;
     for (let round = 1; round <= generations; round++) {
       calls += await raceOnce(lane, crew, first + round);
-      // Some end and new ones come, evenly over the run.
+      // Some processes exit and others start, evenly over the run.
       for (const due = alive + Math.floor((replacements * round) / generations); started < due; started++) {
         await crew.shift().end();
         crew.push(await lane.worker());
@@ -40,14 +40,14 @@ async function run({ size, say }) {
   }
 }
 
-/** All ask at once; one request must be enough for all of them. */
+/** All processes request a token at once; one token request must serve all of them. */
 async function raceOnce(lane, crew, expected) {
   const before = lane.ledger.all().length;
   lane.expire();
   const answers = await Promise.all(crew.map((worker) => worker.ask({ epoch: lane.epoch })));
   const failed = answers.find(({ token }) => token === undefined);
   must(!failed, () => `generation ${expected}: a call failed: ${JSON.stringify(failed)}`);
-  must(new Set(answers.map(({ token }) => token)).size === 1, `generation ${expected}: several tokens were given`);
+  must(new Set(answers.map(({ token }) => token)).size === 1, `generation ${expected}: several tokens were returned`);
   const sent = lane.ledger.all().length - before;
   must(sent === 1, `generation ${expected}: ${sent} token requests`);
   const grant = await lane.check();

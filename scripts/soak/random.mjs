@@ -1,6 +1,6 @@
-// Draws that come out the same for the same seed.
+// Random numbers that depend on the seed only.
 
-/** A source of drawn numbers; the same seed and name give the same ones. */
+/** A generator of random numbers; the same seed and name yield the same ones. */
 export function randomFrom(seed, name) {
   let state = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193) >>> 0, seed >>> 0);
   /** From 0 up to, but not including, 1 (mulberry32). */

@@ -1,8 +1,8 @@
-// What a run says, and where docs/reliability.md keeps it.
+// The report of a run, and its place in docs/reliability.md.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
-/** Where, when and from which seed a run was. */
+/** Date, machine and seed of a run. */
 export function describeRun(seed) {
   const date = new Date().toISOString().slice(0, 10);
   return `${date}, ${process.platform}, ${availableParallelism()} cores, Node ${process.versions.node}, seed ${seed}`;
@@ -14,7 +14,7 @@ export function section({ title, header }, rows, about) {
   return [`### ${title}`, ...table, about].join("\n\n");
 }
 
-/** Puts each section between its marks; what was not run stays as it is. */
+/** Writes each section between its marks; other sections stay. */
 export function writeSections(path, sections) {
   let page = readFileSync(path, "utf8");
   for (const [name, text] of sections) {

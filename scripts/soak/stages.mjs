@@ -1,9 +1,9 @@
-// The stages of a renewal, each a place to stand still or to die at, in the order in which a process goes through them:
-// claimed, reserved, committed, sending, answered, saved.
+// The stages of a refresh at which a process can pause or be killed, in their order: claimed, reserved, committed,
+// sending, answered, saved.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 
-/** The file system calls within a save, from the answer on: a process can be made to kill or stop itself right at one. */
+/** The file system calls of a save, at which a process can kill or stop itself. */
 export const DEADLY = {
   writing: { call: "fsyncSync", when: "before" },
   synced: { call: "linkSync", when: "before" },
@@ -20,14 +20,14 @@ export class Stages {
   #go = () => {};
   #say;
 
-  /** @param say receives the stage at which the process stands still */
+  /** @param say receives the stage at which the process pauses */
   constructor(say) {
     this.#say = say;
     for (const call of new Set(Object.values(DEADLY).map((one) => one.call))) this.#guard(call);
     syncBuiltinESMExports();
   }
 
-  /** Sets what the next refresh does: stand still at the stage `still` until `go()`, send its own process a signal at `deadly`. */
+  /** Configures the next refresh: it pauses at the stage `still` until `go()`, and sends its process a signal at `deadly`. */
   arm({ still, deadly, signal = "SIGKILL" }) {
     this.#still = still;
     this.#signal = signal;
@@ -38,7 +38,7 @@ export class Stages {
     this.#go();
   }
 
-  /** A store whose stages are this process's. */
+  /** Wraps a store with these stages. */
   store(store) {
     return {
       ...store,
@@ -50,7 +50,7 @@ export class Stages {
     };
   }
 
-  /** A fetch that has a stage before a token request leaves. */
+  /** Wraps fetch with a stage before a token request. */
   fetch(send) {
     return async (request, init) => {
       if (request.method === "POST") await this.#reach("sending");

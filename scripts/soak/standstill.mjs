@@ -1,4 +1,4 @@
-// A process is stopped, or killed unseen, in the middle of a renewal, while others wait for it.
+// A process is suspended, or killed out of sight, during a refresh, while others wait for it.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { must, until } from "./invariant.mjs";
@@ -7,7 +7,7 @@ import { must, until } from "./invariant.mjs";
 const options = { login: false };
 
 /**
- * Brings a process to its stage, stops it there until its lease expires, and then continues it.
+ * Brings a process to its stage, suspends it there until its lease expires, and then continues it.
  *
  * @param trial.mayTakeOver whether the others continue without it while it is stopped; else they must wait
  */
@@ -29,12 +29,12 @@ export async function stopOnce(lane, { victim, crew, trial }) {
   return judge(lane, { before, answers, trial });
 }
 
-/** What the other processes do while this one is stopped, in a word. */
+/** What the other processes do while this one is suspended, in a word. */
 export function othersDo({ mayTakeOver, isSaved }) {
-  return mayTakeOver ? "take over" : isSaved ? "go on" : "wait";
+  return mayTakeOver ? "take over" : isSaved ? "continue" : "wait";
 }
 
-/** The login as it is; what is counted from here on belongs to this trial. */
+/** Returns the current login and resets the counters for this trial. */
 export async function begin(lane) {
   const before = await lane.check();
   lane.ledger.clear();
@@ -42,14 +42,14 @@ export async function begin(lane) {
   return before;
 }
 
-/** The victim stands at its stage, under its lease, and only then the others ask. */
+/** The victim reaches its stage with its lease before the others start. */
 export async function bringTo(lane, { victim, crew, trial }) {
   const { still, rotated, inSave } = trial;
   if (rotated) lane.sandbox.faults.add({ kind: "slow-headers", ms: rotated, path: "token", times: 1 });
   const stage = rotated ? until(() => lane.ledger.rotations().length === 1, "the rotation") : victim.stage();
   const stop = inSave && { deadly: inSave, signal: "SIGSTOP" };
   const own = victim.insist({ epoch: lane.epoch, options, ...(!rotated && { still }), ...stop });
-  must((await stage) === (rotated ? true : still), `${trial.what}: the process did not come there`);
+  must((await stage) === (rotated ? true : still), `${trial.what}: the process did not reach its stage`);
   const others = crew.map((worker) => worker.insist({ epoch: lane.epoch, options }));
   return { own, others };
 }
@@ -76,13 +76,13 @@ function changed(folder, file) {
   return statSync(join(folder, file)).mtimeMs;
 }
 
-/** Milliseconds by the clock that deadlines are written in. */
+/** Milliseconds of the clock that deadlines use. */
 export function bootClock() {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
 /**
- * The session lives, renewed by one request, and all have its one token.
+ * Checks that the session is valid, refreshed by one request, and that all processes got the same token.
  *
  * @returns how many refresh tokens were used twice, and how many sessions lost
  */

@@ -1,24 +1,24 @@
-// Processes that stand still during a renewal for longer than their lease lasts, as under SIGSTOP, and then go on.
+// Processes that are suspended (SIGSTOP) during a refresh for longer than their lease, and then continue.
 import { inLanes } from "./lane.mjs";
 import { othersDo, stopOnce } from "./standstill.mjs";
 import { Tally } from "./tally.mjs";
 
 /** The scenario. */
 export const stops = {
-  title: "Processes stopped during a renewal for longer than their lease, then let go on",
-  header: ["stopped", "n", "others meanwhile", "refresh tokens used twice", "lost"],
+  title: "Processes suspended during a refresh for longer than their lease",
+  header: ["suspended", "n", "other processes", "refresh tokens used twice", "lost"],
   run,
 };
 
 const TRIALS = [
-  { what: "with the lease, before room is made", still: "claimed", mayTakeOver: true },
-  { what: "before the mark that it will be sent", still: "reserved", mayTakeOver: true },
+  { what: "with the lease, before the reservation", still: "claimed", mayTakeOver: true },
+  { what: "before the mark", still: "reserved", mayTakeOver: true },
   { what: "after the mark", still: "committed" },
-  { what: "right before sending", still: "sending" },
-  { what: "rotated, no answer yet", rotated: 1500 },
-  { what: "answer there, before the save", still: "answered" },
+  { what: "right before the request", still: "sending" },
+  { what: "rotated, no response yet", rotated: 1500 },
+  { what: "response read, before the save", still: "answered" },
   { what: "in the middle of the save", still: "answered", inSave: "synced" },
-  { what: "saved, before the lease is given back", still: "saved", isSaved: true },
+  { what: "saved, before the lease is released", still: "saved", isSaved: true },
 ];
 const SIZES = { short: { each: 1, lanes: TRIALS.length }, long: { each: 13, lanes: TRIALS.length } };
 

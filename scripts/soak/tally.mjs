@@ -1,6 +1,6 @@
-// Adds up what trials of one kind came to.
+// Sums the results of trials by kind.
 
-/** Sums by kind, in the order in which the kinds first came. */
+/** Sums by kind, in order of first use. */
 export class Tally {
   #sums = new Map();
 
@@ -12,12 +12,12 @@ export class Tally {
     this.#sums.set(kind, sum);
   }
 
-  /** What the trials of a kind came to, `n` of them. */
+  /** The sums of a kind, with its number of trials `n`. */
   of(kind) {
     return this.#sums.get(kind) ?? { n: 0 };
   }
 
-  /** How many trials there were in all. */
+  /** The total number of trials. */
   get n() {
     return [...this.#sums.values()].reduce((all, { n }) => all + n, 0);
   }

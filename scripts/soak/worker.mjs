@@ -1,5 +1,5 @@
 // One agent: a process with the built package, a store in files and nothing else. It requests a token on a message,
-// and stands still or dies at the stage that the message names. This works through the options of AgentClient and its
+// and pauses or dies at the stage that the message names. This works through the options of AgentClient and its
 // store, and by wrapping file system calls of this process.
 import { digest } from "./digest.mjs";
 import { AgentClient, fileStore, isAgentAuthError } from "./dist.mjs";
@@ -19,16 +19,16 @@ const agent = new AgentClient({
     epoch: () => epoch,
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   },
-  timeout,
+  timeoutMs: timeout,
   login: {
     async open() {
       browsers++;
-      throw new Error("a browser was asked for");
+      throw new Error("a browser was requested");
     },
   },
 });
 
-/** The request as it is, at another address: a name that does not exist, a port without a listener. */
+/** The same request to another address: a name that does not exist, a port without a listener. */
 function detoured(request) {
   const { pathname } = new URL(request.url);
   const { method, headers, body } = request;

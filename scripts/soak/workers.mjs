@@ -1,4 +1,4 @@
-// The processes that ask for tokens, from outside.
+// Controls the processes that request tokens.
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -7,16 +7,16 @@ import { Broken } from "./invariant.mjs";
 const PROGRAM = fileURLToPath(new URL("worker.mjs", import.meta.url));
 const OWN_NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
-/** Whether this machine lets this user start processes in PID namespaces of their own. */
+/** Whether this user may create PID namespaces on this machine. */
 export function canHaveNamespaces() {
   const [command, ...flags] = OWN_NAMESPACE;
   return spawnSync(command, [...flags, "true"]).status === 0;
 }
 
-/** An answer of a process that has ended. */
+/** The answer for a process that has exited. */
 const GONE = { gone: true };
 
-// A process that is stopped hears neither Ctrl-C nor that its parent has ended.
+// A stopped process receives neither Ctrl-C nor the exit of its parent.
 const alive = new Set();
 process.once("exit", () => {
   for (const worker of alive) worker.signal("SIGKILL");
@@ -26,9 +26,9 @@ for (const [signal, code] of Object.entries({ SIGHUP: 129, SIGINT: 130, SIGTERM:
 
 /** A worker process. */
 export class Worker {
-  /** Resolves with its pid, as this process sees it, when it can be asked. */
+  /** Resolves when the worker accepts requests. */
   ready;
-  /** Resolves when it has ended. */
+  /** Resolves when the worker has exited. */
   ended;
   #child;
   #pid;
@@ -54,11 +54,11 @@ export class Worker {
       this.#pid = pid;
     });
     this.#child.on("message", (message) => this.#receive(message));
-    // A message to a process that was just killed; `close` reports its end.
+    // A message to a killed process fails; `close` reports the exit.
     this.#child.on("error", () => {});
   }
 
-  /** Asks for a token; returns its digest, or the error, or `gone` where the process ended first. */
+  /** Requests a token; returns its digest, the error, or `gone` if the process exited first. */
   ask(message) {
     const id = this.#nextId++;
     return new Promise((resolve) => {
@@ -67,7 +67,7 @@ export class Worker {
     });
   }
 
-  /** Asks again while the error class is "unavailable", as an agent does, up to `times` times. */
+  /** Like `ask`, retried while the error class is "unavailable", up to `times` attempts. */
   async insist(message, times = 8) {
     const answer = await this.ask(message);
     if (answer.error?.class !== "unavailable" || times === 1) return answer;
@@ -75,12 +75,12 @@ export class Worker {
     return this.insist({ epoch, options }, times - 1);
   }
 
-  /** Resolves with a stage when it stands still there, with undefined when its process ends. */
+  /** Resolves with the stage at which the worker pauses, or undefined if its process exits. */
   stage() {
     return new Promise((resolve) => this.#stages.push(resolve));
   }
 
-  /** Lets it go on from the stage where it stands still. */
+  /** Continues a paused worker. */
   go() {
     this.#send({ kind: "go" });
   }
@@ -90,21 +90,21 @@ export class Worker {
     process.kill(this.#pid, name);
   }
 
-  /** The letter that the kernel has for what it does: `T` is stopped. */
+  /** The process state in /proc: `T` is stopped. */
   state() {
     const line = readFileSync(`/proc/${this.#pid}/stat`, "utf8");
     return line.slice(line.lastIndexOf(")") + 2)[0];
   }
 
-  /** Kills it; resolves when it is gone. */
+  /** Kills the worker; resolves when it has exited. */
   async kill() {
-    // One that is just starting has a pid to be learned first.
+    // The PID of a starting worker is not known yet.
     await this.ready.catch(() => {});
     this.signal("SIGKILL");
     await this.ended;
   }
 
-  /** Lets it end by itself. */
+  /** Asks the worker to exit. */
   async end() {
     this.#send({ kind: "end" });
     await this.ended;

@@ -412,7 +412,7 @@ describe("the generated files", () => {
     expect(run.status).toBe(0);
   });
 
-  const complaint = (file: string) => `${file} is not what openapi.yaml gives: run "npm run generate"`;
+  const complaint = (file: string) => `${file} differs from openapi.yaml: run "npm run generate"`;
 
   it("are found missing, written, and found stale", () => {
     const missing = generate(copy, "--check");
@@ -430,11 +430,11 @@ describe("the generated files", () => {
     for (const file of files) expect(readFileSync(join(copy, file), "utf8")).toContain("by hand");
   }, 120_000);
 
-  it("are not written from a constraint that the table of shapes cannot carry", () => {
+  it("are not written from a constraint that the table of shapes does not support", () => {
     const pattern = "          pattern: ^[A-Z]{2}$\n";
     writeFileSync(join(copy, "openapi.yaml"), text.replace(pattern, `${pattern}          maxLength: 2\n`));
     const run = generate(copy);
     expect(run.status).toBe(1);
-    expect(run.stderr).toContain('InteractionDetails.country_code: the table of shapes cannot carry "maxLength"');
+    expect(run.stderr).toContain('InteractionDetails.country_code: the table of shapes does not support "maxLength"');
   });
 });

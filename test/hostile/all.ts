@@ -18,7 +18,7 @@ import { serverMetadata } from "./cases/server-metadata.js";
 import { storage } from "./cases/storage.js";
 import { token } from "./cases/token.js";
 
-/** Every case of every table, in the order of a sign-in. */
+/** Every case of every table, in the order of a login. */
 export const allCases: readonly HostileCase[] = [
   ...discovery,
   ...addresses,

@@ -3,7 +3,7 @@ import { fileStore } from "../../src/store/file/file.js";
 import { madeClient } from "../helpers/grant.js";
 import type { Kit } from "./kit/kit.js";
 
-/** Keeps a client as an earlier registration with the first issuer left it. */
+/** Stores a client of an earlier registration at the first issuer. */
 export async function saveClientOf({ home, as, canaries }: Kit, secretExpiresAt?: number): Promise<void> {
   const redirectUri = "http://127.0.0.1/callback";
   const client = madeClient({

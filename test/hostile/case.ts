@@ -3,95 +3,95 @@ import type { ErrorCode } from "../../src/errors.js";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import type { Canary } from "./kit/canaries.js";
 import type { Kit, RunOptions, World } from "./kit/kit.js";
-import type { Person } from "./kit/person.js";
+import type { User } from "./kit/user.js";
 import type { Run } from "./kit/watched.js";
 
-/** One hostile or faulty input, and everything that must and must not come of it. */
+/** One hostile or faulty input, and its required outcome. */
 export interface HostileCase {
-  /** The row of the matrix that it belongs to, with a letter where a row has several. */
+  /** The row of the table in docs/security.md. */
   readonly id: string;
-  /** What came in, in words for the table. */
-  readonly came: string;
-  /** What was done about it, in words for the table. */
-  readonly done: string;
-  /** How the command ends: `ok`, the class of the error, or by which signal. */
+  /** The hostile input, as the table names it. */
+  readonly input: string;
+  /** What the program does about it, as the table names it. */
+  readonly result: string;
+  /** The outcome of the command: `ok`, the class of the error, or the signal. */
   readonly outcome: Outcome;
   /** The code of the library's error. */
   readonly code?: ErrorCode | undefined;
-  /** Parts that the message and the hint must have. */
+  /** Parts that the message and the hint must contain. */
   readonly says?: readonly (string | RegExp)[] | ((kit: Kit) => readonly (string | RegExp)[]);
   /** Exactly the requests that are sent, such as `mcp POST /mcp`; one that ends in `?` may be sent. */
   readonly requests?: readonly string[];
-  /** How often some of them are sent. */
+  /** How often some of the requests are sent. */
   readonly times?: Readonly<Record<string, number>>;
   /**
-   * What stays byte by byte as it was: all that is stored, or the logins, where a client may have been registered before
-   * the case comes to its point. Default: all, where the command fails.
+   * What must stay unchanged, byte by byte: the whole store, or only the logins if the case registers a client first.
+   * Default: the whole store, if the command fails.
    */
   readonly store?: "same" | "logins" | "any";
-  /** Which secrets the command may print because that is what it is for. */
+  /** The secrets that the command prints on purpose. */
   readonly prints?: readonly Canary[];
-  /** Seconds and megabytes that it may take. Default 15 and 150. */
+  /** Limits in seconds and megabytes. Default 15 and 150. */
   readonly seconds?: number;
   readonly megabytes?: number;
-  /** Seconds for all of it, where the program is run more than once. Default 120. */
+  /** Time limit of the whole case in seconds, for cases with several runs. Default 120. */
   readonly limit?: number;
 
   /** Default `loopback`. */
   readonly world?: World;
-  /** Makes the servers and the folder what the case is about. */
+  /** Prepares the servers and the folder. */
   readonly arrange?: (kit: Kit) => unknown;
-  /** What is run. Default `login`. */
+  /** The command. Default `login`. */
   readonly command?: "login" | "token" | "devices" | ((kit: Kit) => readonly string[]);
   readonly flags?: readonly string[];
-  /** The flags as options of the library; where they are left out, and there are flags, it is the command alone. */
+  /** The flags as options of the library; a case with flags and without options runs the command only. */
   readonly options?: Partial<AgentClientOptions>;
-  /** Seconds for a request. */
+  /** Timeout of a request in seconds. */
   readonly timeout?: number;
-  /** Whether failures may be repeated. Default true. */
+  /** Whether failed requests are retried. Default true. */
   readonly retries?: boolean;
   readonly environment?:
     | Readonly<Record<string, string | undefined>>
     | ((kit: Kit) => Record<string, string | undefined>);
-  readonly run?: Omit<RunOptions, "env" | "person">;
-  readonly person?: Person;
-  /** More than one command; gives the run that `outcome` is about. */
+  readonly run?: Omit<RunOptions, "env" | "user">;
+  readonly user?: User;
+  /** Runs more than one command; returns the run that `outcome` describes. */
   readonly drive?: (kit: Kit) => Promise<Run>;
-  /** What the library is asked in place of the command: of a program's own making, which no command line can say. */
+  /** A library call in place of the command, for inputs that no command line can express. */
   readonly call?: (kit: Kit) => Promise<unknown>;
-  /** What else must hold; gives what does not. */
+  /** Checks further conditions; returns those that do not hold. */
   readonly check?: (kit: Kit, run: Run | undefined) => Iterable<string> | Promise<Iterable<string>>;
-  /** Why it cannot be tried on this machine, where it cannot. */
+  /** Why the case cannot run on this machine. */
   readonly impossible?: string | undefined;
-  /** Whether it is about the command line alone. */
+  /** Whether the case applies to the command line only. */
   readonly cliOnly?: boolean;
 }
 
 const WELL_KNOWN = "mcp GET /.well-known/oauth-protected-resource";
 
-/** The requests of a sign-in, up to each of its steps. */
-export const ASKED = ["mcp POST /mcp"];
-export const DESCRIBED = [...ASKED, `${WELL_KNOWN}/mcp`];
-export const SEARCHED = [...DESCRIBED, WELL_KNOWN];
-export const KNOWN = [
-  ...DESCRIBED,
+/** The requests of a login, up to each of its steps. */
+export const UP_TO_CHALLENGE = ["mcp POST /mcp"];
+export const UP_TO_RESOURCE = [...UP_TO_CHALLENGE, `${WELL_KNOWN}/mcp`];
+export const WITHOUT_RESOURCE = [...UP_TO_RESOURCE, WELL_KNOWN];
+export const UP_TO_ISSUER = [
+  ...UP_TO_RESOURCE,
   "as GET /pool/.well-known/oauth-authorization-server",
   "as GET /.well-known/oauth-authorization-server/pool",
 ];
-export const UNKNOWN = [
-  ...KNOWN,
+export const ALL_METADATA = [
+  ...UP_TO_ISSUER,
   "as GET /.well-known/openid-configuration/pool",
   "as GET /pool/.well-known/openid-configuration",
 ];
-export const REGISTERED = [...KNOWN, "as POST /pool/register"];
-export const SENT_OFF = [...REGISTERED, "as GET /pool/authorize"];
-export const EXCHANGED = [...SENT_OFF, "as POST /pool/token"];
-/** The one request of a renewal. */
-export const RENEWED = ["as POST /pool/token"];
+export const UP_TO_REGISTRATION = [...UP_TO_ISSUER, "as POST /pool/register"];
+export const UP_TO_AUTHORIZATION = [...UP_TO_REGISTRATION, "as GET /pool/authorize"];
+export const WHOLE_LOGIN = [...UP_TO_AUTHORIZATION, "as POST /pool/token"];
+/** The one request of a refresh. */
+export const REFRESH = ["as POST /pool/token"];
 /** The one kind of request of a list. */
-export const LISTED = ["service GET /api/v1/device"];
+export const LISTING = ["service GET /api/v1/device"];
 
-/** A check that every named condition holds. */
+/** The names of the conditions that do not hold. */
 export function unless(conditions: Readonly<Record<string, boolean>>): string[] {
-  return Object.entries(conditions).flatMap(([name, holds]) => (holds ? [] : [`not so: ${name}`]));
+  return Object.entries(conditions).flatMap(([name, holds]) => (holds ? [] : [`does not hold: ${name}`]));
 }

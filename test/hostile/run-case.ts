@@ -6,15 +6,15 @@ import { AgentClient } from "../../src/oauth/agent.js";
 import type { LoginMethod } from "../../src/oauth/login/login-method.js";
 import { fileStore } from "../../src/store/file/file.js";
 import type { HostileCase } from "./case.js";
-import { leaks, misconduct, missingParts, rememberSecrets, storeOf, wrongRequests } from "./judge.js";
+import { generalProblems, leaks, missingParts, rememberSecrets, storeSnapshot, wrongRequests } from "./checks.js";
 import { type Kit, startKit } from "./kit/kit.js";
 
-/** How a case went. */
-export interface ListingSummary {
-  /** Empty where all is well. */
+/** The result of a case. */
+export interface CaseReport {
+  /** Empty if the case passes. */
   problems: string[];
   exit: number | null | undefined;
-  /** Of the slowest and the largest of its runs. */
+  /** The maximum over the runs of the case. */
   seconds: number;
   megabytes: number;
 }
@@ -22,13 +22,13 @@ export interface ListingSummary {
 /**
  * Runs a case against the command line.
  *
- * @param startsProcesses whether each run is a process of its own
+ * @param startsProcesses whether each run is a separate process
  */
-export async function runCase(one: HostileCase, startsProcesses: boolean): Promise<ListingSummary> {
+export async function runCase(one: HostileCase, startsProcesses: boolean): Promise<CaseReport> {
   const kit = await startKit(one.world ?? "loopback", startsProcesses);
   try {
     await one.arrange?.(kit);
-    const before = storeOf(kit, one);
+    const before = storeSnapshot(kit, one);
     const run = await (one.drive?.(kit) ?? start(one, kit));
     rememberSecrets(kit);
     const wanted = EXIT_CODES[one.outcome];
@@ -40,7 +40,7 @@ export async function runCase(one: HostileCase, startsProcesses: boolean): Promi
       ...wrongRequests(one, kit.log),
       ...storeProblems(one, before, kit),
       ...leaks(one, kit),
-      ...kit.runs.flatMap((each) => misconduct(one, each)),
+      ...kit.runs.flatMap((each) => generalProblems(one, each)),
       ...((await one.check?.(kit, run)) ?? []),
     ];
     return {
@@ -55,9 +55,9 @@ export async function runCase(one: HostileCase, startsProcesses: boolean): Promi
 }
 
 function start(one: HostileCase, kit: Kit) {
-  const { environment = {}, person, run = {} } = one;
+  const { environment = {}, user, run = {} } = one;
   const env = typeof environment === "function" ? environment(kit) : environment;
-  return kit.run(argumentsOf(one, kit), { ...run, env, person });
+  return kit.run(argumentsOf(one, kit), { ...run, env, user });
 }
 
 function argumentsOf({ command = "login", flags = [], timeout, retries }: HostileCase, kit: Kit): string[] {
@@ -73,32 +73,32 @@ function argumentsOf({ command = "login", flags = [], timeout, retries }: Hostil
 
 function storeProblems(one: HostileCase, before: string, kit: Kit): string[] {
   if ((one.store ?? (one.outcome === "ok" ? "any" : "same")) === "any") return [];
-  const after = storeOf(kit, one);
+  const after = storeSnapshot(kit, one);
   return after === before ? [] : [`the store changed: ${before} | ${after}`];
 }
 
-/** Whether a case can be put to the library too. */
+/** Whether a case also applies to the library. */
 export function isForLibrary({
   command = "login",
   flags,
   options,
-  person,
+  user,
   drive,
   environment,
   run,
   world,
   cliOnly,
 }: HostileCase) {
-  const isPlain = !person && !drive && !environment && !run && !cliOnly && world !== "public";
+  const isPlain = !user && !drive && !environment && !run && !cliOnly && world !== "public";
   return isPlain && typeof command === "string" && (!flags || options !== undefined);
 }
 
-/** Puts a case to the library in this process. */
+/** Runs a case against the library in this process. */
 export async function runInLibrary(one: HostileCase): Promise<string[]> {
   const kit = await startKit("loopback");
   try {
     await one.arrange?.(kit);
-    const before = storeOf(kit, one);
+    const before = storeSnapshot(kit, one);
     const error = await (one.call?.(kit) ?? callLibrary(one, kit)).then(
       () => undefined,
       (thrown: unknown) => thrown,
@@ -132,12 +132,12 @@ async function callLibrary({ command, options, timeout, retries }: HostileCase, 
     const service = new ManagementClient({ baseUrl, token: kit.canaries.get("api-token"), ...common });
     return service.devices.list({ pool_id: "pool_1" }).toArray();
   }
-  const agent = new AgentClient({ store: fileStore(kit.home), login: personAtHand, ...common, ...options });
+  const agent = new AgentClient({ store: fileStore(kit.home), login: immediateLogin, ...common, ...options });
   return command === "token" ? agent.token(kit.mcp.url, { login: false }) : agent.login(kit.mcp.url);
 }
 
-/** A person who signs in at once. */
-const personAtHand: LoginMethod = {
+/** A login method that completes at once. */
+const immediateLogin: LoginMethod = {
   open: async () => ({
     redirectUri: "http://127.0.0.1:49152/callback",
     async authorize({ url, signal }) {

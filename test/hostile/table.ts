@@ -8,8 +8,8 @@ import { isForLibrary, runCase, runInLibrary } from "./run-case.js";
 
 declare module "vitest" {
   interface TaskMeta {
-    /** What `npm run hostile` prints of a case; what was measured is of the command line alone. */
-    hostile?: Pick<HostileCase, "id" | "came" | "done"> & {
+    /** What `npm run hostile` prints for a case; only runs of the command line are measured. */
+    hostile?: Pick<HostileCase, "id" | "input" | "result"> & {
       exit?: number | null;
       seconds?: number;
       megabytes?: number;
@@ -21,8 +21,8 @@ const LIMIT_S = 120;
 const options = ({ limit = LIMIT_S }: HostileCase) => ({ timeout: limit * 1000 });
 
 /**
- * Puts every case of a table to the command line, and to the library where that can be. The first case runs the built
- * program, in a process of its own.
+ * Runs every case of a table against the command line, and against the library if it applies. The first case runs the
+ * built program in a separate process.
  */
 export function hostile(name: string, cases: readonly HostileCase[]): void {
   const ofCommand = cases.filter(({ call }) => call === undefined);
@@ -32,15 +32,15 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
       test(titleOf(one), options(one), async ({ task, expect, skip }) => {
         const impossible = one.impossible ?? (one.world === "public" ? withoutPublicWorld : undefined);
         skip(impossible !== undefined, impossible);
-        const { id, came, done } = one;
-        task.meta.hostile = { id, came, done };
+        const { id, input, result } = one;
+        task.meta.hostile = { id, input, result };
         const {
           problems,
           exit = null,
           seconds,
           megabytes,
         } = await runCase(one, one === ofCommand[0] || PROCESS_CASES.has(id));
-        task.meta.hostile = { id, came, done, exit, seconds, megabytes };
+        task.meta.hostile = { id, input, result, exit, seconds, megabytes };
         expect(problems, problems.join("\n")).toEqual([]);
       });
     }
@@ -50,8 +50,8 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
   describe.concurrent(`${name}, library`, () => {
     for (const one of ofLibrary) {
       test(titleOf(one), options(one), async ({ task, expect }) => {
-        const { id, came, done } = one;
-        task.meta.hostile = { id, came, done };
+        const { id, input, result } = one;
+        task.meta.hostile = { id, input, result };
         const problems = await runInLibrary(one);
         expect(problems, problems.join("\n")).toEqual([]);
       });
@@ -59,7 +59,7 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
   });
 }
 
-/** A run in this process works in the folder of this process, where it must not write either. */
+/** A run in this process has its working folder, and must not write there either. */
 function workInEmptyFolder(): void {
   const before = process.cwd();
   const folder = temporaryFolder();
@@ -70,6 +70,6 @@ function workInEmptyFolder(): void {
   });
 }
 
-function titleOf({ id, came, done }: HostileCase): string {
-  return `${id} ${came}: ${done}`;
+function titleOf({ id, input, result }: HostileCase): string {
+  return `${id} ${input}: ${result}`;
 }

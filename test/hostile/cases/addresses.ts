@@ -1,15 +1,15 @@
 import { nodeNetwork } from "../../../src/node/network.js";
-import { ASKED, DESCRIBED, EXCHANGED, type HostileCase, UNKNOWN } from "../case.js";
-import { readPage } from "../kit/person.js";
+import { ALL_METADATA, type HostileCase, UP_TO_CHALLENGE, UP_TO_RESOURCE, WHOLE_LOGIN } from "../case.js";
+import { readPage } from "../kit/user.js";
 
 const RULE = "(RFC 9728 section 7.7)";
 
-/** A public server that names an issuer by an address which is nearer to us than it is itself. */
-function near(id: string, host: string, over: Partial<HostileCase> = {}): HostileCase {
+/** A public server that names an issuer at a less public address. */
+function lessPublicIssuer(id: string, host: string, over: Partial<HostileCase> = {}): HostileCase {
   return {
     id,
-    came: `a public MCP server that names an issuer at ${host}`,
-    done: "refused before anything is connected to; the refusal names the flag that lifts it",
+    input: `a public MCP server that names an issuer at ${host}`,
+    result: "refused before a connection; the error names the flag that allows it",
     outcome: "refused",
     code: "bad_address",
     world: "public",
@@ -17,7 +17,7 @@ function near(id: string, host: string, over: Partial<HostileCase> = {}): Hostil
       mcp.metadata["authorization_servers"] = [`https://${host}/pool`];
     },
     says: ["authorization_servers", `"https://${host}/pool"`, RULE, "--allow-private-network"],
-    requests: DESCRIBED,
+    requests: UP_TO_RESOURCE,
     ...over,
   };
 }
@@ -65,24 +65,24 @@ const METADATA = [
 ];
 
 const literals: HostileCase[] = [
-  ...PRIVATE.map((host, nth) => near(`D5-${nth + 1}`, host)),
+  ...PRIVATE.map((host, nth) => lessPublicIssuer(`D5-${nth + 1}`, host)),
   ...METADATA.map((host, nth) =>
-    near(`D6-${nth + 1}`, host, {
-      came: `a public MCP server that names an issuer at ${host}, with --allow-private-network`,
-      done: "refused all the same, before anything is connected to",
+    lessPublicIssuer(`D6-${nth + 1}`, host, {
+      input: `a public MCP server that names an issuer at ${host}, with --allow-private-network`,
+      result: "refused even so, before a connection",
       flags: ["--allow-private-network"],
       says: ["authorization_servers", RULE],
     }),
   ),
-  near("D5-lifted", "10.0.0.1", {
-    came: "a public MCP server that names an issuer at 10.0.0.1, with --allow-private-network",
-    done: "asked for, as the person said",
+  lessPublicIssuer("D5-allowed", "10.0.0.1", {
+    input: "a public MCP server that names an issuer at 10.0.0.1, with --allow-private-network",
+    result: "requested, as the flag allows",
     flags: ["--allow-private-network"],
     outcome: "unavailable",
     code: undefined,
     retries: false,
     says: [],
-    requests: [...DESCRIBED, "proxy CONNECT 10.0.0.1:443"],
+    requests: [...UP_TO_RESOURCE, "proxy CONNECT 10.0.0.1:443"],
   }),
 ];
 
@@ -96,13 +96,13 @@ const ENDPOINTS = [
   "device_authorization",
 ];
 
-/** Things that only servers out in the open can do. */
+/** Attacks that need a public server. */
 const open: HostileCase[] = [
   ...[...ENDPOINTS.map((name) => `${name}_endpoint`), "jwks_uri"].map(
     (name): HostileCase => ({
       id: `D5-${name}`,
-      came: `a public issuer whose ${name} is at 192.168.0.1`,
-      done: "refused at once, before anything is registered",
+      input: `a public issuer whose ${name} is at 192.168.0.1`,
+      result: "refused before a registration",
       outcome: "refused",
       code: "bad_address",
       world: "public",
@@ -110,24 +110,24 @@ const open: HostileCase[] = [
         as.metadata[name] = "https://192.168.0.1/x";
       },
       says: [name, '"https://192.168.0.1/x"', RULE, "--allow-private-network"],
-      requests: UNKNOWN,
+      requests: ALL_METADATA,
     }),
   ),
   {
     id: "D10",
-    came: "a public MCP server with a public issuer, by a proxy and an authority of one's own",
-    done: "signed in",
+    input: "a public MCP server with a public issuer, through a proxy and a private certificate authority",
+    result: "logged in",
     outcome: "ok",
     world: "public",
-    person: async (url, kit) => {
+    user: async (url, kit) => {
       kit.pages.push(await readPage(kit.as.callbackTo({ url: url.pathname + url.search })));
     },
-    requests: EXCHANGED.filter((one) => one !== "as GET /pool/authorize"),
+    requests: WHOLE_LOGIN.filter((one) => one !== "as GET /pool/authorize"),
   },
   {
     id: "D8e",
-    came: "resource metadata that redirects from https: to http: on the same host",
-    done: "not followed",
+    input: "resource metadata that redirects from https: to http: on the same host",
+    result: "not followed",
     outcome: "refused",
     code: "redirect_refused",
     world: "public",
@@ -137,12 +137,12 @@ const open: HostileCase[] = [
         headers: { location: "http://mcp.test/x" },
       };
     },
-    requests: DESCRIBED,
+    requests: UP_TO_RESOURCE,
   },
   {
     id: "D8f",
-    came: "resource metadata that redirects to a metadata address",
-    done: "not followed",
+    input: "resource metadata that redirects to a metadata address",
+    result: "not followed",
     outcome: "refused",
     code: "redirect_refused",
     world: "public",
@@ -152,12 +152,12 @@ const open: HostileCase[] = [
         headers: { location: "https://169.254.169.254/latest" },
       };
     },
-    requests: DESCRIBED,
+    requests: UP_TO_RESOURCE,
   },
   {
     id: "D3c",
-    came: "resource_metadata at 10.0.0.1, with --allow-cross-origin-metadata",
-    done: "refused: the one flag does not lift the other rule",
+    input: "resource_metadata at 10.0.0.1, with --allow-cross-origin-metadata",
+    result: "refused: the flag does not disable the other check",
     outcome: "refused",
     code: "bad_address",
     world: "public",
@@ -166,12 +166,12 @@ const open: HostileCase[] = [
       mcp.challenge = 'Bearer resource_metadata="https://10.0.0.1/x"';
     },
     says: ["resource_metadata", RULE, "--allow-private-network"],
-    requests: ASKED,
+    requests: UP_TO_CHALLENGE,
   },
   {
     id: "D16a",
-    came: "a certificate of an authority that nobody trusts",
-    done: "refused before anything is sent",
+    input: "a certificate of an untrusted authority",
+    result: "refused before a request",
     outcome: "unavailable",
     code: "tls_failed",
     world: "public",
@@ -181,8 +181,8 @@ const open: HostileCase[] = [
   },
   {
     id: "D16b",
-    came: "the same with NODE_TLS_REJECT_UNAUTHORIZED=0",
-    done: "refused all the same",
+    input: "the same with NODE_TLS_REJECT_UNAUTHORIZED=0",
+    result: "refused even so",
     outcome: "refused",
     world: "public",
     retries: false,
@@ -193,8 +193,8 @@ const open: HostileCase[] = [
   },
   {
     id: "D16c",
-    came: "an issuer whose certificate is of another host",
-    done: "refused before anything is sent to it",
+    input: "an issuer with the certificate of another host",
+    result: "refused before a request to it",
     outcome: "unavailable",
     code: "tls_failed",
     world: "public",
@@ -202,12 +202,12 @@ const open: HostileCase[] = [
     arrange({ mcp }) {
       mcp.metadata["authorization_servers"] = ["https://wrong.test/pool"];
     },
-    requests: DESCRIBED,
+    requests: UP_TO_RESOURCE,
   },
   {
     id: "E3c",
-    came: "a proxy that answers 407",
-    done: "an end that says so; nothing got through",
+    input: "a proxy that answers 407",
+    result: "an error that names the status; no request reaches a server",
     outcome: "unavailable",
     world: "public",
     retries: false,
@@ -220,8 +220,8 @@ const open: HostileCase[] = [
   },
   {
     id: "D6-typed",
-    came: "a person who types a metadata address",
-    done: "refused, nothing sent",
+    input: "a user who types a metadata address",
+    result: "refused before a request",
     outcome: "refused",
     command: () => ["login", "https://169.254.169.254/mcp"],
     cliOnly: true,
@@ -229,12 +229,12 @@ const open: HostileCase[] = [
   },
 ];
 
-/** Names, by an answer of DNS that a case makes up: of the library alone, since a command asks the machine. */
+/** Names with a simulated DNS answer: library only, since a command uses the resolver of the machine. */
 const names: HostileCase[] = [
   {
     id: "D7a",
-    came: "a name with a public address and one of this machine",
-    done: "refused, nothing connected to",
+    input: "a name with a public address and one of this machine",
+    result: "refused before a connection",
     outcome: "refused",
     code: "bad_address",
     call: ({ elsewhere }) => {
@@ -251,24 +251,24 @@ const names: HostileCase[] = [
   },
   {
     id: "D7b",
-    came: "a name that is public when it is judged, and this machine when it is connected to (DNS rebinding)",
-    done: "refused, nothing connected to",
+    input: "a name that is public when it is checked, and this machine when it is connected to (DNS rebinding)",
+    result: "refused before a connection",
     outcome: "refused",
     code: "bad_address",
     async call({ elsewhere }) {
       let asked = 0;
       const lookup = async () => [{ address: asked++ === 0 ? "93.184.216.34" : "127.0.0.1", family: 4 }];
-      const way = nodeNetwork({ lookup }).connectTo(new URL("https://mcp.test"), new Set());
-      await way.addressClass();
-      return way.fetch(`https://mcp.test:${elsewhere.port}/mcp`);
+      const connection = nodeNetwork({ lookup }).connectTo(new URL("https://mcp.test"), new Set());
+      await connection.addressClass();
+      return connection.fetch(`https://mcp.test:${elsewhere.port}/mcp`);
     },
     says: ['"mcp.test"', '"127.0.0.1"'],
     requests: [],
   },
   {
     id: "D7c",
-    came: "an issuer's name that leads to a metadata address",
-    done: "refused, nothing connected to",
+    input: "the name of an issuer that resolves to a metadata address",
+    result: "refused before a connection",
     outcome: "refused",
     code: "bad_address",
     async call() {
@@ -280,8 +280,8 @@ const names: HostileCase[] = [
   },
   {
     id: "D7d",
-    came: "localhost that leads to a public address",
-    done: "refused: the name means this machine",
+    input: "localhost that resolves to a public address",
+    result: "refused: the name is reserved for this machine",
     outcome: "refused",
     code: "bad_address",
     async call() {
@@ -293,13 +293,13 @@ const names: HostileCase[] = [
   },
   {
     id: "F2",
-    came: "100 callers in one process that want a new token at the same time",
-    done: "one request; all have the same token",
+    input: "100 callers in one process that request a new token at the same time",
+    result: "one token request; all callers get the same token",
     outcome: "ok",
     async call(kit) {
       const { AgentClient } = await import("../../../src/oauth/agent.js");
       const { fileStore } = await import("../../../src/store/file/file.js");
-      await kit.keep({}, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
+      await kit.saveLogin({}, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
       const agent = new AgentClient({ store: fileStore(kit.home) });
       const tokens = await Promise.all(Array.from({ length: 100 }, () => agent.token(kit.mcp.url)));
       if (new Set(tokens.map(({ value }) => value)).size !== 1) throw new Error("the tokens differ");
@@ -309,5 +309,5 @@ const names: HostileCase[] = [
   },
 ];
 
-/** Where a server may lead us, by address and by name; and what only a program can be asked. */
+/** Addresses that a server names, by IP address and by host name. */
 export const addresses: readonly HostileCase[] = [...literals, ...open, ...names];

@@ -1,22 +1,22 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { EXCHANGED, type HostileCase, REGISTERED, UNKNOWN, unless } from "../case.js";
-import { PLANTED } from "../judge.js";
+import { ALL_METADATA, type HostileCase, UP_TO_REGISTRATION, unless, WHOLE_LOGIN } from "../case.js";
+import { PLANTED } from "../checks.js";
 import type { Kit } from "../kit/kit.js";
-import { staysAway } from "../kit/person.js";
+import { neverLogsIn } from "../kit/user.js";
 
-/** An authorization endpoint that nobody is sent to. */
-function refused(id: string, came: string, endpoint: string, says: readonly (string | RegExp)[]): HostileCase {
+/** A refused authorization endpoint. */
+function refused(id: string, input: string, endpoint: string, says: readonly (string | RegExp)[]): HostileCase {
   return {
     id,
-    came: `an authorization endpoint ${came}`,
-    done: "refused, no browser started, nothing further sent",
+    input: `an authorization endpoint ${input}`,
+    result: "refused; no browser starts, no further request",
     outcome: "refused",
     arrange({ as }) {
       as.metadata["authorization_endpoint"] = endpoint;
     },
     says: ["authorization_endpoint", ...says],
-    requests: UNKNOWN,
+    requests: ALL_METADATA,
   };
 }
 
@@ -37,7 +37,7 @@ const addresses: HostileCase[] = [
   refused("U4", "with vscode:", "vscode://evil.ext/run", ["must be an https address"]),
   refused("U5a", "that begins with --", "--renderer-cmd-prefix=/bin/sh", ["must be an absolute URL"]),
   refused("U5b", "that begins with -", "-u https://as.example", ["must be an absolute URL"]),
-  refused("U6", "with http: off this machine", "http://as.example/authorize", ["OAuth 2.1 section 1.5"]),
+  refused("U6", "with http: to another machine", "http://as.example/authorize", ["OAuth 2.1 section 1.5"]),
   refused("U7", "with another host's name before an @", "https://login.microsoft.com@evil.example/", [
     "user name or password",
   ]),
@@ -54,13 +54,13 @@ const addresses: HostileCase[] = [
   refused("U14c", "on the port of another host's name", "https://as.example:99999/", ["must be an absolute URL"]),
   {
     ...refused("U10", "of 9 KB", `https://as.example/${"a".repeat(9000)}`, ["longer than 8192 characters"]),
-    requests: REGISTERED,
+    requests: UP_TO_REGISTRATION,
     store: "logins",
   },
 ];
 
-/** A browser that writes down how it was started, and ends with `code`; with `goes` it signs in. */
-function spy(kit: Kit, { code = 0, goes = true, hangs = false } = {}): string {
+/** A browser that records its arguments and environment, and exits with `code`; with `goes` it logs in. */
+function recordingBrowser(kit: Kit, { code = 0, goes = true, hangs = false } = {}): string {
   const folder = join(kit.folder, PLANTED);
   mkdirSync(folder, { recursive: true });
   const script = join(folder, "browser.mjs");
@@ -77,8 +77,8 @@ function spy(kit: Kit, { code = 0, goes = true, hangs = false } = {}): string {
   return `"${process.execPath}" "${script}"`;
 }
 
-/** How the browser was started; undefined where it was not. */
-function started(kit: Kit): { argv: string[]; env: Record<string, string> } | undefined {
+/** The arguments and environment of the browser; undefined if it was not started. */
+function browserStart(kit: Kit): { argv: string[]; env: Record<string, string> } | undefined {
   const path = join(kit.folder, "browser");
   return existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : undefined;
 }
@@ -89,106 +89,107 @@ const META = `$(${TOUCH})\`${TOUCH}\`;${TOUCH}|${TOUCH}&${TOUCH}<a>b'c"d^%PATH%!
 const browsers: HostileCase[] = [
   {
     id: "U1a",
-    came: "an authorization endpoint full of shell metacharacters, and a browser given with --browser",
-    done: "one argument, written anew, no shell; the sign-in goes on",
+    input: "an authorization endpoint full of shell metacharacters, and a browser given with --browser",
+    result: "passed as one normalized argument, without a shell; the login continues",
     outcome: "ok",
     arrange({ as }) {
       as.metadata["authorization_endpoint"] = `${as.issuer}/authorize?x=${META}`;
     },
-    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit)], { person: staysAway }),
-    requests: EXCHANGED,
+    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", recordingBrowser(kit)], { user: neverLogsIn }),
+    requests: WHOLE_LOGIN,
     check(kit) {
-      const seen = started(kit);
+      const seen = browserStart(kit);
       const address = seen?.argv[0] ?? "";
       return unless({
         "the address is the one argument": seen?.argv.length === 1,
-        "nothing in it means anything to a shell":
-          address !== "" && !/['"`()<>|^\\{}\s]|%(?![0-9A-F]{2})/i.test(address),
+        "it has no shell metacharacter": address !== "" && !/['"`()<>|^\\{}\s]|%(?![0-9A-F]{2})/i.test(address),
         "nothing was run": !existsSync(join(kit.folder, "work", "pwned")),
-        "it gets none of our settings": Object.keys(seen?.env ?? {}).every((name) => !name.startsWith("AGENTAUTH_")),
+        "its environment has no AGENTAUTH_ variable": Object.keys(seen?.env ?? {}).every(
+          (name) => !name.startsWith("AGENTAUTH_"),
+        ),
       });
     },
   },
   {
     id: "U11a",
-    came: "BROWSER empty, and no display",
-    done: "the address is shown; the sign-in goes on",
+    input: "BROWSER empty, and no display",
+    result: "the address is shown; the login continues",
     outcome: "ok",
     drive: (kit) => kit.run(["token", kit.mcp.url, "--login"], { env: { BROWSER: "" } }),
     prints: ["access-token"],
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
   },
   {
     id: "U11b",
-    came: "a BROWSER that asks for a shell",
-    done: "started as its words say, the address as one word behind them",
+    input: "a BROWSER that asks for a shell",
+    result: "started as configured, with the address as one last argument",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url], { env: { BROWSER: `sh -c 'printf %s "$0" > "$HOME/word"'` } }),
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     check: (kit) =>
       unless({
-        "the address came as one word": readFileSync(join(kit.folder, "word"), "utf8").startsWith(
+        "the address is one argument": readFileSync(join(kit.folder, "word"), "utf8").startsWith(
           `${kit.as.issuer}/authorize?`,
         ),
       }),
   },
   {
     id: "U11c",
-    came: "a browser that ends with 3",
-    done: "said, and waited on",
+    input: "a browser that exits with 3",
+    result: "reported; the login continues",
     outcome: "ok",
-    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit, { code: 3, goes: false })]),
+    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", recordingBrowser(kit, { code: 3, goes: false })]),
     says: ["To log in to"],
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
   },
   {
     id: "U11d",
-    came: "a browser that hangs",
-    done: "not waited for",
+    input: "a browser that hangs",
+    result: "the login does not wait for it",
     outcome: "ok",
-    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", spy(kit, { goes: false, hangs: true })]),
-    requests: EXCHANGED,
+    drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", recordingBrowser(kit, { goes: false, hangs: true })]),
+    requests: WHOLE_LOGIN,
   },
   {
     id: "U11e",
-    came: "a browser that does not exist",
-    done: "said, and waited on",
+    input: "a browser that does not exist",
+    result: "reported; the login continues",
     outcome: "ok",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", "/does/not/exist"]),
     says: ["To log in to"],
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
   },
   {
     id: "U12",
-    came: "a token wanted where nobody is there, with BROWSER set",
-    done: "no browser, no request; the command to run is named",
+    input: "the command token without a terminal, with BROWSER set",
+    result: "no browser, no request; the hint is the command to run",
     outcome: "auth",
     code: "login_required",
-    drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: spy(kit) } }),
+    drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: recordingBrowser(kit) } }),
     says: ({ mcp }) => [`hint: agentauth login ${mcp.url}`],
     requests: [],
-    check: (kit) => unless({ "no browser was started": started(kit) === undefined }),
+    check: (kit) => unless({ "no browser was started": browserStart(kit) === undefined }),
   },
   {
     id: "U13",
-    came: "a renewal that the issuer refuses, with BROWSER set",
-    done: "no browser; the command to run is named",
+    input: "a refresh that the issuer refuses, with BROWSER set",
+    result: "no browser; the hint is the command to run",
     outcome: "auth",
     async arrange(kit) {
-      await kit.keep({}, { expiresAt: Date.now() - 1000 });
+      await kit.saveLogin({}, { expiresAt: Date.now() - 1000 });
       kit.as.routes["/pool/token"] = { status: 400, json: { error: "invalid_grant" } };
     },
-    drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: spy(kit) } }),
+    drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: recordingBrowser(kit) } }),
     says: ({ mcp }) => [`hint: agentauth login ${mcp.url}`, "invalid_grant"],
     store: "any",
     requests: ["as POST /pool/token"],
     times: { "as POST /pool/token": 1 },
-    check: (kit) => unless({ "no browser was started": started(kit) === undefined }),
+    check: (kit) => unless({ "no browser was started": browserStart(kit) === undefined }),
   },
   {
     id: "U15",
-    came: "a device login whose verification address is no https address",
-    done: "refused, not shown as one to visit",
+    input: "a device login whose verification URI is not https",
+    result: "refused, and not shown as a link to visit",
     outcome: "refused",
     code: "bad_address",
     flags: ["--flow", "device"],
@@ -201,8 +202,8 @@ const browsers: HostileCase[] = [
   },
   {
     id: "U16",
-    came: "a device login whose code has escape sequences in it",
-    done: "refused, not shown",
+    input: "a device login whose code has escape sequences in it",
+    result: "refused, not shown",
     outcome: "refused",
     flags: ["--flow", "device"],
     cliOnly: true,
@@ -214,8 +215,8 @@ const browsers: HostileCase[] = [
   },
   {
     id: "U17",
-    came: "a device login whose code is good for ever, to be asked about a million times a second, and --login-timeout 3",
-    done: "given up after 3 s, having asked once a second",
+    input: "a device login whose code never expires, with a polling interval of a microsecond, and --login-timeout 3",
+    result: "an error after 3 s, with one request per second",
     outcome: "auth",
     code: "timeout",
     flags: ["--flow", "device", "--login-timeout", "3"],
@@ -228,10 +229,10 @@ const browsers: HostileCase[] = [
     store: "logins",
     check: ({ as }) => {
       const asked = as.to("/pool/token").length;
-      return unless({ "it asks once a second": asked >= 1 && asked <= 3 });
+      return unless({ "it sends one request per second": asked >= 1 && asked <= 3 });
     },
   },
 ];
 
-/** Where a person's browser is sent, and how. */
+/** Authorization endpoints, and the start of the browser. */
 export const authorizeUrl: readonly HostileCase[] = [...addresses, ...browsers];

@@ -1,28 +1,28 @@
 import { connect } from "node:net";
 import { fileStore } from "../../../src/store/file/file.js";
-import { EXCHANGED, type HostileCase, SENT_OFF, unless } from "../case.js";
+import { type HostileCase, UP_TO_AUTHORIZATION, unless, WHOLE_LOGIN } from "../case.js";
 import { forged, request, sendRaw, type Target, targetOf } from "../kit/forger.js";
 import type { Kit } from "../kit/kit.js";
-import { readPage, staysAway } from "../kit/person.js";
+import { neverLogsIn, readPage } from "../kit/user.js";
 
-const SIGNED_IN = /^200 [\s\S]*You are logged in/;
+const LOGGED_IN = /^200 [\s\S]*You are logged in/;
 
-/** A request to the listener that changes nothing: the sign-in goes on and succeeds. */
+/** A request to the listener that changes nothing: the login succeeds. */
 function ignored(
   id: string,
-  came: string,
+  input: string,
   statuses: readonly number[],
   attempts: (target: Target) => readonly string[],
   over: Partial<HostileCase> = {},
 ): HostileCase {
   return {
     id,
-    came: `a request to the listener ${came}`,
-    done: "turned away; the sign-in goes on",
+    input: `a request to the listener ${input}`,
+    result: "rejected; the login continues",
     outcome: "ok",
     cliOnly: true,
-    person: forged(attempts),
-    requests: EXCHANGED,
+    user: forged(attempts),
+    requests: WHOLE_LOGIN,
     times: { "as POST /pool/token": 1 },
     check: ({ pages }) => {
       const attacks = pages.slice(0, -1);
@@ -31,8 +31,8 @@ function ignored(
         [`each is answered with ${statuses.join(" or ")}, not ${[...new Set(found)].join(", ")}`]: found.every(
           (status) => statuses.includes(status),
         ),
-        "nothing of it is in a page": !attacks.some((page) => /forged|\bevil\b/.test(page)),
-        "the person is signed in": SIGNED_IN.test(pages.at(-1) ?? ""),
+        "no page contains it": !attacks.some((page) => /forged|\bevil\b/.test(page)),
+        "the user is logged in": LOGGED_IN.test(pages.at(-1) ?? ""),
       });
     },
     ...over,
@@ -48,9 +48,9 @@ const byMethod = (method: string) => (target: Target) => [
   request(target, right(target), ["Content-Length: 0"], method),
 ];
 
-const strangers: HostileCase[] = [
+const rejectedRequests: HostileCase[] = [
   ignored("C3", "without a state", [400], toPath("/callback?code=forged")),
-  ignored("C4a", "with a wrong state, before the person comes", [400], toPath("/callback?code=forged&state=wrong")),
+  ignored("C4a", "with a wrong state, before the user logs in", [400], toPath("/callback?code=forged&state=wrong")),
   ignored(
     "C4b",
     "with a wrong state, 60 times",
@@ -60,7 +60,7 @@ const strangers: HostileCase[] = [
       says: ["probing port", "50 wrong callbacks were rejected"],
     },
   ),
-  ignored("C4c", "with the state cut short, in another case, and with a blank", [400], (target) =>
+  ignored("C4c", "with the state truncated, in another case, and with a space", [400], (target) =>
     [target.state.slice(0, -1), target.state.toUpperCase(), `${target.state}%20`].map((state) =>
       request(target, `/callback?code=forged&state=${state}`),
     ),
@@ -77,7 +77,7 @@ const strangers: HostileCase[] = [
   ]),
   ignored("C9b", "from a web page (Origin)", [403], withHeaders("Origin: https://evil.example")),
   ignored("C9c", "for an image (Sec-Fetch-Dest)", [403], withHeaders("Sec-Fetch-Dest: image")),
-  ignored("C9d", "to load a page ahead of time (Sec-Purpose)", [403], withHeaders("Sec-Purpose: prefetch")),
+  ignored("C9d", "for a prefetch (Sec-Purpose)", [403], withHeaders("Sec-Purpose: prefetch")),
   ignored("C9e", "by POST, HEAD, OPTIONS, PUT and TRACE", [405], (target) =>
     ["POST", "HEAD", "OPTIONS", "PUT", "TRACE"].flatMap((method) => byMethod(method)(target)),
   ),
@@ -104,7 +104,7 @@ const strangers: HostileCase[] = [
     withHeaders("Content-Length: 5", "Transfer-Encoding: chunked"),
   ),
   ignored("C15d", "that is not HTTP", [400], () => ["\u0016\u0003\u0001\u0002\u0000 hello\r\n\r\n"]),
-  ignored("C15e", "with a second one behind it on the same connection", [400], (target) => [
+  ignored("C15e", "with a second request on the same connection", [400], (target) => [
     request(target, "/callback?state=x") + request(target, right(target)),
   ]),
   ignored(
@@ -121,7 +121,7 @@ const strangers: HostileCase[] = [
   ]),
   {
     ...ignored("C15g", "that never ends, from 40 connections at once", [], () => []),
-    async person(url, kit) {
+    async user(url, kit) {
       const { port } = targetOf(url);
       const sockets = Array.from({ length: 40 }, () => connect(port, "127.0.0.1"));
       for (const socket of sockets)
@@ -132,31 +132,31 @@ const strangers: HostileCase[] = [
   },
 ];
 
-const noGrant = async ({ home }: Kit) => unless({ "no login is kept": (await fileStore(home).list()).length === 0 });
+const noGrant = async ({ home }: Kit) => unless({ "no login is stored": (await fileStore(home).list()).length === 0 });
 
-/** A callback with the right state that is refused all the same. */
+/** A refused callback with the right state. */
 function refused(
   id: string,
-  came: string,
+  input: string,
   callback: Kit["as"]["callback"],
   says: HostileCase["says"],
   over: Partial<HostileCase> = {},
 ): HostileCase {
   return {
     id,
-    came: `a callback ${came}`,
-    done: "refused, the code sent nowhere, nothing kept",
+    input: `a callback ${input}`,
+    result: "refused; the code is not sent, nothing is stored",
     outcome: "refused",
     arrange(kit) {
       kit.as.callback = callback;
     },
     ...(says && { says }),
-    requests: SENT_OFF,
+    requests: UP_TO_AUTHORIZATION,
     store: "logins",
     check: async (kit, run) => [
       ...(await noGrant(kit)),
       ...unless({
-        "the page says that it was refused":
+        "the page reports the failure":
           run === undefined || /^200 [\s\S]*The login failed/.test(kit.pages.at(-1) ?? ""),
       }),
     ],
@@ -183,16 +183,16 @@ const answers: HostileCase[] = [
     {
       outcome: "auth",
       code: "access_denied",
-      done: "an end that shows it escaped; the page does not",
+      result: "an error that shows it escaped; the page does not show it",
       check: async (kit) => [
         ...(await noGrant(kit)),
-        ...unless({ "the page has nothing of it": !kit.pages.join("").includes("script>alert") }),
+        ...unless({ "the page does not contain it": !kit.pages.join("").includes("script>alert") }),
       ],
     },
   ),
   refused("C8b", "with an error of 10 KB", { code: null, error: "e".repeat(7000) }, ["…"], {
     outcome: "auth",
-    done: "an end that shows it cut",
+    result: "an error that shows it truncated",
     check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 4000 }),
   }),
   refused(
@@ -215,8 +215,8 @@ const answers: HostileCase[] = [
       ],
     },
   ),
-  refused("C11", "without the iss that was promised", { iss: null }, ["iss is missing and", "RFC 9207"], ISS),
-  refused("C12", "with another iss, though none was promised", { iss: "https://evil.example" }, ["RFC 9207"], {
+  refused("C11", "without the announced iss", { iss: null }, ["iss is missing and", "RFC 9207"], ISS),
+  refused("C12", "with another iss, although none was announced", { iss: "https://evil.example" }, ["RFC 9207"], {
     ...ISS,
     arrange({ as }) {
       as.metadata[UNANNOUNCED.as] = false;
@@ -224,7 +224,7 @@ const answers: HostileCase[] = [
     },
   }),
   ...(["/", "?", "#"] as const).map((end, nth) =>
-    refused(`C13${"abc"[nth]}`, `whose iss has a ${end} more`, {}, ["RFC 9207"], {
+    refused(`C13${"abc"[nth]}`, `whose iss has ${end} appended`, {}, ["RFC 9207"], {
       ...ISS,
       arrange({ as }) {
         as.callback = { iss: `${as.issuer}${end}` };
@@ -243,7 +243,7 @@ const answers: HostileCase[] = [
     "with a token in it, as of the implicit flow",
     { access_token: "forged", token_type: "Bearer", code: null },
     undefined,
-    { done: "refused, the token not used" },
+    { result: "refused; the token is not used" },
   ),
   refused(
     "C24",
@@ -256,83 +256,83 @@ const answers: HostileCase[] = [
 const courses: HostileCase[] = [
   {
     id: "C1",
-    came: "anybody on the network, and whoever comes late",
-    done: "the listener is on 127.0.0.1 alone, as the redirect address says, and gone after the sign-in",
+    input: "requests from the network, and after the login",
+    result: "the listener is on 127.0.0.1 only, as in the redirect URI, and closed after the login",
     outcome: "ok",
     cliOnly: true,
-    async person(url, kit) {
+    async user(url, kit) {
       await forged(() => [])(url, kit);
     },
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     check: async ({ as }) => {
       const redirect = new URL(
         new URL(as.to("/pool/authorize")[0]?.url ?? "", as.origin).searchParams.get("redirect_uri") ?? "",
       );
       return unless({
-        "the redirect address is the literal one": redirect.hostname === "127.0.0.1",
-        "nothing listens any more": (await readPage(redirect.href)) === "gone",
+        "the redirect URI is 127.0.0.1": redirect.hostname === "127.0.0.1",
+        "the port is closed": (await readPage(redirect.href)) === "gone",
       });
     },
   },
   {
     id: "C2",
-    came: "a fixed port that somebody else has",
-    done: "an end that names the port; no other one is taken",
+    input: "a fixed port that another program uses",
+    result: "an error that names the port; no other port is used",
     outcome: "usage",
     drive: (kit) => kit.run(["login", kit.mcp.url, "--browser", "none", "--redirect-port", String(kit.other.port)]),
     says: ({ other }) => [String(other.port)],
-    check: ({ as }) => unless({ "nobody is registered": as.to("/pool/register").length === 0 }),
+    check: ({ as }) => unless({ "no client is registered": as.to("/pool/register").length === 0 }),
   },
   {
     id: "C14",
-    came: "the right callback twice",
-    done: "the second is told so, or finds nobody; one token request",
+    input: "the right callback twice",
+    result: "the second one gets an error or a closed port; one token request",
     outcome: "ok",
     cliOnly: true,
-    async person(url, kit) {
+    async user(url, kit) {
       const { headers } = await fetch(url, { redirect: "manual" });
       const callback = headers.get("location") ?? "";
       kit.pages.push(...(await Promise.all([readPage(callback), readPage(callback)])));
     },
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     times: { "as POST /pool/token": 1 },
     check: ({ pages }) =>
       unless({
-        "one is signed in, the other is not":
-          pages.filter((page) => SIGNED_IN.test(page)).length === 1 && pages.some((page) => /^409|^gone/.test(page)),
+        "one callback succeeds, the other one fails":
+          pages.filter((page) => LOGGED_IN.test(page)).length === 1 && pages.some((page) => /^409|^gone/.test(page)),
       }),
   },
   {
     id: "C17",
-    came: "a person who never comes",
-    done: "an end after the time that is set; the listener is gone",
+    input: "a user who never logs in",
+    result: "an error after the configured timeout; the listener is closed",
     outcome: "auth",
     code: "timeout",
     flags: ["--login-timeout", "2"],
-    person: staysAway,
+    user: neverLogsIn,
     says: ["the login was not finished within 2 seconds", "--login-timeout"],
-    requests: SENT_OFF.slice(0, -1),
+    requests: UP_TO_AUTHORIZATION.slice(0, -1),
     store: "logins",
   },
   {
     id: "C18",
-    came: "two sign-ins at the same server at once",
-    done: "one after the other or together, both end well",
+    input: "two logins at the same server at once",
+    result: "both succeed, one after the other or together",
     outcome: "ok",
     drive: async (kit) => {
       const login = () => kit.run(["login", kit.mcp.url, "--browser", "none"]);
       const [first, second] = await Promise.all([login(), login()]);
       return first.code === 0 ? second : first;
     },
-    check: async ({ home }) => unless({ "one login is kept": (await fileStore(home).list()).length === 1 }),
+    check: async ({ home }) => unless({ "one login is stored": (await fileStore(home).list()).length === 1 }),
   },
   {
     id: "C19",
-    came: "a browser that keeps what it sees",
-    done: "the page is ours alone: no script, no store, no referrer, the code out of the address bar",
+    input: "a browser that stores pages",
+    result: "the page has no script, is not cached, sends no referrer, and has no code in its address",
     outcome: "ok",
     cliOnly: true,
-    async person(url, kit) {
+    async user(url, kit) {
       const { headers } = await fetch(url, { redirect: "manual" });
       const callback = new URL(headers.get("location") ?? "");
       const target = targetOf(url);
@@ -343,16 +343,16 @@ const courses: HostileCase[] = [
     },
     check: ({ pages: [first = "", last = ""] }) =>
       unless({
-        "the browser is sent on": /^HTTP\/1\.1 303/.test(first) && /^location: \/done\//im.test(first),
-        "nothing may run": /^content-security-policy: default-src 'none'/im.test(last),
-        "nothing is kept": /^cache-control: no-store/im.test(last) && /^referrer-policy: no-referrer/im.test(last),
-        "the person is signed in": last.includes("You are logged in"),
+        "the browser is redirected": /^HTTP\/1\.1 303/.test(first) && /^location: \/done\//im.test(first),
+        "the page allows no script": /^content-security-policy: default-src 'none'/im.test(last),
+        "nothing is stored": /^cache-control: no-store/im.test(last) && /^referrer-policy: no-referrer/im.test(last),
+        "the user is logged in": last.includes("You are logged in"),
       }),
   },
   {
     id: "C20",
-    came: "a token endpoint that refuses the code after the callback",
-    done: "the page waits, and says that it was refused",
+    input: "a token endpoint that refuses the code after the callback",
+    result: "the page waits, and reports the failure",
     outcome: "auth",
     code: "invalid_grant",
     arrange({ as }) {
@@ -361,38 +361,38 @@ const courses: HostileCase[] = [
         return { status: 400, json: { error: "invalid_grant" } };
       };
     },
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     times: { "as POST /pool/token": 1 },
     store: "logins",
     check: async (kit, run) => [
       ...(await noGrant(kit)),
       ...unless({
-        "the page does not say that it went well": run === undefined || !kit.pages.some((page) => SIGNED_IN.test(page)),
+        "the page does not report success": run === undefined || !kit.pages.some((page) => LOGGED_IN.test(page)),
       }),
     ],
   },
   ...pasted(),
 ];
 
-/** What a person pastes in place of a callback. */
+/** What a user pastes in place of a callback. */
 function pasted(): HostileCase[] {
   const paste = (
     id: string,
-    came: string,
+    input: string,
     make: (url: URL, kit: Kit) => string,
     over: Partial<HostileCase>,
   ): HostileCase => ({
     id,
-    came: `pasted: ${came}`,
-    done: "turned down, with the reason",
+    input: `pasted: ${input}`,
+    result: "rejected, with the reason",
     outcome: "auth",
     store: "logins",
     async drive(kit) {
       const watched = kit.start(["login", kit.mcp.url, "--flow", "paste", "--login-timeout", "5"], {
         stdin: undefined,
-        keepsInput: true,
+        keepsStdinOpen: true,
       });
-      await kit.said(watched, /^ {2}https?:\S+$/m);
+      await kit.untilPrinted(watched, /^ {2}https?:\S+$/m);
       const url = new URL(/^ {2}(https?:\S+)$/m.exec(watched.stderr())?.[1] ?? "");
       watched.child.stdin?.end(`${make(url, kit)}\n`);
       return watched.ended;
@@ -413,7 +413,7 @@ function pasted(): HostileCase[] {
       (url, { as }) => callback(url, { state: "wrong", iss: as.issuer }),
       {},
     ),
-    paste("C16b", "a bare code, where the issuer promises iss", () => "forged-code", {}),
+    paste("C16b", "a bare code, with an issuer that announces iss", () => "forged-code", {}),
     paste("C16c", "an address of another issuer", (url) => callback(url, { iss: "https://evil.example" }), {
       outcome: "refused",
     }),
@@ -423,10 +423,10 @@ function pasted(): HostileCase[] {
       (url, { as }) => callback(url, { iss: as.issuer }).replace("127.0.0.1", "evil.example"),
       {},
     ),
-    paste("C16e", "the sign-in address itself", (url) => url.href, {}),
+    paste("C16e", "the login URL itself", (url) => url.href, {}),
     paste("C16f", "escape sequences", () => "\u001b[2J\u001b]52;c;eA==\u0007", {}),
   ];
 }
 
-/** What arrives at the listener that waits for a sign-in to end (RFC 8252, RFC 9207). */
-export const callback: readonly HostileCase[] = [...strangers, ...answers, ...courses];
+/** Requests to the listener for the callback (RFC 8252, RFC 9207). */
+export const callback: readonly HostileCase[] = [...rejectedRequests, ...answers, ...courses];

@@ -1,21 +1,21 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type HostileCase, LISTED, unless } from "../case.js";
-import { PLANTED } from "../judge.js";
+import { type HostileCase, LISTING, unless } from "../case.js";
+import { PLANTED } from "../checks.js";
 import type { Kit } from "../kit/kit.js";
 
-/** Settings that are refused before anything is sent. */
+/** Settings that are refused before a request. */
 function settings(
   id: string,
-  came: string,
+  input: string,
   text: string | Buffer | ((kit: Kit) => string),
   says: readonly (string | RegExp)[],
 ): HostileCase {
   return {
     id,
-    came: `a settings file with ${came}`,
-    done: "refused with the place; nothing is guessed, nothing sent",
+    input: `a settings file with ${input}`,
+    result: "refused with the position; nothing is guessed or sent",
     outcome: "usage",
     command: "devices",
     cliOnly: true,
@@ -38,21 +38,24 @@ const files: HostileCase[] = [
   ]),
   settings("E5c", "a number for an address", profile({ base_url: 7 }), ["profiles.default.base_url", "not a string"]),
   settings("E5d", "NaN", '{"schema":NaN}', ["is not valid JSON", "line 1"]),
-  settings("E5e", "a key twice", '{"schema":1,\n"profile":"a","profile":"b"}', ['"profile" appears twice', "line 2"]),
+  settings("E5e", "a duplicate key", '{"schema":1,\n"profile":"a","profile":"b"}', [
+    '"profile" appears twice',
+    "line 2",
+  ]),
   settings("E5f", "a comment", '{"schema":1, // x\n}', ["is not valid JSON", "line 1"]),
   settings("E5g", "random bytes", Buffer.from(Array.from({ length: 200 }, (_, nth) => (nth * 7919) % 256)), [
     "is not valid JSON",
   ]),
-  settings("E5h", "nothing in it", "", ["is not valid JSON"]),
+  settings("E5h", "no content", "", ["is not valid JSON"]),
   settings("E5i", "a newer schema", '{"schema":2}', ["this version reads 1"]),
-  settings("E5j", "an address with http: off this machine", profile({ base_url: "http://evil.example" }), [
+  settings("E5j", "an address with http: to another machine", profile({ base_url: "http://evil.example" }), [
     "profiles.default.base_url",
     "https://",
   ]),
   settings("E5k", "a user name and password in the address", profile({ base_url: "https://a:b@evil.example" }), [
     "user name or password",
   ]),
-  settings("E5l", "the API token itself in place of its place", profile({ api_token: "sk-live-0123456789" }), [
+  settings("E5l", "the API token instead of its location", profile({ api_token: "sk-live-0123456789" }), [
     "env:NAME or file:PATH",
     /^(?![\s\S]*sk-live)/,
   ]),
@@ -68,17 +71,17 @@ const files: HostileCase[] = [
   settings("E5p", "an escape sequence in a key", '{"\\u001b]0;x\\u0007":1}', ["unknown key", "\\e]0;x"]),
 ];
 
-/** A secret file that the settings name. */
+/** A token file that the settings name. */
 function secretFile(
   id: string,
-  came: string,
+  input: string,
   make: (path: string, kit: Kit) => unknown,
   over: Partial<HostileCase>,
 ): HostileCase {
   return {
     id,
-    came: `an API token in ${came}`,
-    done: "refused, with the command that repairs it; nothing sent",
+    input: `an API token in ${input}`,
+    result: "refused before a request; the hint is the command that repairs it",
     outcome: "store",
     command: "devices",
     cliOnly: true,
@@ -128,9 +131,9 @@ const secrets: HostileCase[] = [
     "a file with a line break at its end",
     (path, kit) => writeFileSync(path, `${token(kit)}\n`, { mode: 0o600 }),
     {
-      done: "read; the line break is left out",
+      result: "read without the line break",
       outcome: "ok",
-      requests: LISTED,
+      requests: LISTING,
       check: (kit) =>
         unless({
           "the token is sent": kit.service.to("/api/v1/device")[0]?.headers.authorization === `Bearer ${token(kit)}`,
@@ -141,14 +144,14 @@ const secrets: HostileCase[] = [
     "E2g",
     "a file with a line break in its middle",
     (path, kit) => writeFileSync(path, `${token(kit)}\r\nX-Evil: 1`, { mode: 0o600 }),
-    { done: "an end; no header is smuggled", outcome: "usage" },
+    { result: "an error; no header is injected", outcome: "usage" },
   ),
   {
     ...secretFile(
       "E4b",
-      "a file, and a --base-url that leads somewhere else",
+      "a file, and a --base-url with another origin",
       (path, kit) => writeFileSync(path, token(kit), { mode: 0o600 }),
-      { done: "refused: the token belongs to the profile's own address", outcome: "usage" },
+      { result: "refused: the token belongs to the profile's base_url", outcome: "usage" },
     ),
     command: ({ elsewhere }) => ["devices", "list", "--pool", "p", "--base-url", elsewhere.origin],
     says: ["belongs to"],
@@ -183,8 +186,8 @@ const ids = ["../../v1/pool", "a?b=c", "a#b", "a&pool_id=other", "%2e%2e/x", "..
 const rest: HostileCase[] = [
   {
     id: "E4a",
-    came: "a project that brings settings, .env and .npmrc of its own",
-    done: "not read; the request goes where the person said",
+    input: "a project with its own settings, .env and .npmrc",
+    result: "ignored; the request goes to the configured address",
     outcome: "ok",
     command: "devices",
     cliOnly: true,
@@ -192,18 +195,18 @@ const rest: HostileCase[] = [
       project(kit);
       kit.service.list(() => undefined);
     },
-    requests: LISTED,
+    requests: LISTING,
   },
   ...ids.map(
     (id, nth): HostileCase => ({
       id: `E6${"abcdefgh"[nth]}`,
-      came: `the pool id ${JSON.stringify(id)}`,
-      done: "sent as one value, to the one path",
+      input: `the pool id ${JSON.stringify(id)}`,
+      result: "sent as one value, to the same path",
       outcome: "ok",
       command: () => ["devices", "list", "--pool", id],
       cliOnly: true,
       arrange: ({ service }) => service.list(() => undefined),
-      requests: LISTED,
+      requests: LISTING,
       check: ({ service }) => {
         const { searchParams } = new URL(service.to("/api/v1/device")[0]?.url ?? "/", service.origin);
         return unless({ "it is one value": searchParams.getAll("pool_id").join() === id });
@@ -212,8 +215,8 @@ const rest: HostileCase[] = [
   ),
   {
     id: "E6i",
-    came: "a pool id with a line break",
-    done: "refused, nothing sent",
+    input: "a pool id with a line break",
+    result: "refused before a request",
     outcome: "usage",
     command: () => ["devices", "list", "--pool", "a\r\nX-Evil: 1"],
     cliOnly: true,
@@ -222,8 +225,8 @@ const rest: HostileCase[] = [
   },
   {
     id: "E6j",
-    came: "an MCP server's address with a user name and password",
-    done: "refused; the password is not repeated",
+    input: "an MCP server's address with a user name and password",
+    result: "refused; the password is not repeated",
     outcome: "usage",
     command: () => ["token", "https://me:pass-0123456789@mcp.example/mcp"],
     cliOnly: true,
@@ -232,8 +235,8 @@ const rest: HostileCase[] = [
   },
   {
     id: "E6k",
-    came: "an MCP server's address that is javascript:",
-    done: "refused",
+    input: "an MCP server's address that is javascript:",
+    result: "refused",
     outcome: "usage",
     command: () => ["login", "javascript:alert(1)"],
     cliOnly: true,
@@ -241,8 +244,8 @@ const rest: HostileCase[] = [
   },
   {
     id: "E6l",
-    came: "an MCP server's address with http: off this machine",
-    done: "refused",
+    input: "an MCP server's address with http: to another machine",
+    result: "refused",
     outcome: "usage",
     command: () => ["login", "http://mcp.example/mcp"],
     cliOnly: true,
@@ -251,8 +254,8 @@ const rest: HostileCase[] = [
   },
   {
     id: "E7a",
-    came: "variables that are set and empty",
-    done: "taken as unset",
+    input: "variables that are set and empty",
+    result: "treated as unset",
     outcome: "ok",
     command: ({ service }) => ["devices", "list", "--pool", "p", "--base-url", service.origin],
     cliOnly: true,
@@ -264,12 +267,12 @@ const rest: HostileCase[] = [
       HTTP_PROXY: "",
     },
     arrange: ({ service }) => service.list(() => undefined),
-    requests: LISTED,
+    requests: LISTING,
   },
   {
     id: "E3a",
-    came: "HTTP_PROXY and HTTPS_PROXY set, and a service on this machine",
-    done: "asked directly: what is on this machine goes through no proxy",
+    input: "HTTP_PROXY and HTTPS_PROXY set, and a service on this machine",
+    result: "requested directly: loopback addresses use no proxy",
     outcome: "ok",
     command: "devices",
     cliOnly: true,
@@ -279,12 +282,12 @@ const rest: HostileCase[] = [
       http_proxy: elsewhere.origin,
     }),
     arrange: ({ service }) => service.list(() => undefined),
-    requests: LISTED,
+    requests: LISTING,
   },
   {
     id: "E3b",
-    came: "a proxy with a password that is no address",
-    done: "refused; the password is not repeated",
+    input: "a proxy with a password that is not a valid URL",
+    result: "refused; the password is not repeated",
     outcome: "usage",
     command: "devices",
     cliOnly: true,

@@ -1,25 +1,25 @@
 import { generateProofKey } from "../../../src/oauth/dpop/dpop.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { EXCHANGED, type HostileCase, KNOWN, RENEWED, UNKNOWN, unless } from "../case.js";
+import { ALL_METADATA, type HostileCase, REFRESH, UP_TO_ISSUER, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import type { Reply, Route } from "../kit/peer.js";
 
 const TOKEN = "/pool/token";
 const NONCE = "dpop-nonce";
 
-/** A server that takes bound tokens alone, and an issuer that binds them. */
+/** Makes the server require bound tokens, and the issuer issue them. */
 function bind({ as, mcp }: Kit): void {
   as.metadata["dpop_signing_alg_values_supported"] = ["ES256"];
   as.tokenAnswer = { token_type: "DPoP" };
   mcp.challenge = String(mcp.challenge).replace("Bearer", "DPoP");
 }
 
-/** A login whose token is bound to a key, and has ended. */
-async function boundLogin(kit: Kit): Promise<void> {
+/** A login with an expired token that is bound to a key. */
+async function saveExpiredLogin(kit: Kit): Promise<void> {
   bind(kit);
   const proofKey = await generateProofKey();
   kit.canaries.add("proof key", (JSON.parse(proofKey.reveal()) as { d: string }).d);
-  await kit.keep({ proofKey }, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
+  await kit.saveLogin({ proofKey }, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
 }
 
 const askForNonce = (nonce: string): Reply => ({
@@ -28,47 +28,47 @@ const askForNonce = (nonce: string): Reply => ({
   json: { error: "use_dpop_nonce" },
 });
 
-/** A code, answered by a server that is not content with the proof. */
-function unproven(
+/** A token request with a code, whose proof the issuer rejects. */
+function rejectedProof(
   id: string,
-  came: string,
+  input: string,
   route: Route,
-  over: Partial<HostileCase> & Pick<HostileCase, "done" | "outcome">,
+  over: Partial<HostileCase> & Pick<HostileCase, "result" | "outcome">,
 ): HostileCase {
   return {
     id,
-    came,
+    input,
     arrange(kit) {
       bind(kit);
       kit.as.routes[TOKEN] = route;
     },
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     store: "logins",
     ...over,
   };
 }
 
 const nonces: HostileCase[] = [
-  unproven("B1a", "another nonce that is wanted in the proof, every time", (_request, nth) => askForNonce(`n-${nth}`), {
-    done: "asked twice, then an end",
+  rejectedProof("B1a", "another nonce required in the proof, every time", (_request, nth) => askForNonce(`n-${nth}`), {
+    result: "two requests, then an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 2 },
   }),
-  unproven("B1b", "a nonce that is wanted, and none that is given", askForNonceWithout(), {
-    done: "asked once, then an end",
+  rejectedProof("B1b", "a nonce that is required, and no DPoP-Nonce header", askForNonceWithout(), {
+    result: "one request, then an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 1 },
   }),
-  unproven("B1c", "a nonce of 6,000 characters", askForNonce("n".repeat(6000)), {
-    done: "not put into a proof; an end",
+  rejectedProof("B1c", "a nonce of 6,000 characters", askForNonce("n".repeat(6000)), {
+    result: "not used in a proof; an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 1 },
   }),
-  unproven("B1d", "a nonce with quotes and backslashes", askForNonce('a","ath":"\\'), {
-    done: "not put into a proof; an end",
+  rejectedProof("B1d", "a nonce with quotes and backslashes", askForNonce('a","ath":"\\'), {
+    result: "not used in a proof; an error",
     outcome: "remote",
     says: ["use_dpop_nonce"],
     times: { "as POST /pool/token": 1 },
@@ -82,8 +82,8 @@ function askForNonceWithout(): Reply {
 const answers: HostileCase[] = [
   {
     id: "B2a",
-    came: "a bearer token in answer to a proof",
-    done: "refused: whoever finds it could use it",
+    input: "a bearer token in response to a proof",
+    result: "refused: the token is not bound to the key",
     outcome: "refused",
     code: "bad_token_answer",
     says: ["token_type", "DPoP"],
@@ -91,13 +91,13 @@ const answers: HostileCase[] = [
       bind(kit);
       kit.as.tokenAnswer = { token_type: "Bearer" };
     },
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     store: "logins",
   },
   {
     id: "B2b",
-    came: "a bearer token where --dpop required is said and the server takes both",
-    done: "refused: nothing that is less than was asked for",
+    input: "a bearer token with --dpop required, and a server that accepts both",
+    result: "refused: the token must be bound",
     outcome: "refused",
     code: "bad_token_answer",
     says: ["token_type", "DPoP"],
@@ -106,17 +106,17 @@ const answers: HostileCase[] = [
     arrange: ({ as }) => {
       as.metadata["dpop_signing_alg_values_supported"] = ["ES256"];
     },
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     store: "logins",
   },
   ...[
-    { id: "B2c", came: "no word", names: undefined },
-    { id: "B2d", came: '"none" and "HS256"', names: ["none", "HS256"] },
+    { id: "B2c", input: "missing", names: undefined },
+    { id: "B2d", input: '"none" and "HS256"', names: ["none", "HS256"] },
   ].map(
-    ({ id, came, names }): HostileCase => ({
+    ({ id, input, names }): HostileCase => ({
       id,
-      came: `${came} on how proofs are signed, where --dpop required is said`,
-      done: "refused, nobody asked to sign in",
+      input: `proof algorithms ${input}, with --dpop required`,
+      result: "refused before a login",
       outcome: "refused",
       code: "dpop_unsupported",
       says: ["dpop_signing_alg_values_supported", "ES256", "--dpop auto"],
@@ -125,80 +125,80 @@ const answers: HostileCase[] = [
       arrange: ({ as }) => {
         as.metadata["dpop_signing_alg_values_supported"] = names;
       },
-      requests: KNOWN,
+      requests: UP_TO_ISSUER,
     }),
   ),
   {
     id: "B2e",
-    came: 'a "dpop_signing_alg_values_supported" that is no list',
-    done: "refused",
+    input: 'a "dpop_signing_alg_values_supported" that is not a list',
+    result: "refused",
     outcome: "refused",
     code: "bad_server_metadata",
     says: ["dpop_signing_alg_values_supported"],
     arrange: ({ as }) => {
       as.metadata["dpop_signing_alg_values_supported"] = "ES256";
     },
-    requests: UNKNOWN,
+    requests: ALL_METADATA,
   },
   {
     id: "B2f",
-    came: "an authorization endpoint that brings a dpop_jkt of its own",
-    done: "refused: the code could be bound to another's key",
+    input: "an authorization endpoint that contains a dpop_jkt",
+    result: "refused: the code could be bound to another key",
     outcome: "refused",
     says: ["dpop_jkt"],
     arrange(kit) {
       bind(kit);
       kit.as.metadata["authorization_endpoint"] = `${kit.as.issuer}/authorize?dpop_jkt=theirs`;
     },
-    requests: UNKNOWN,
+    requests: ALL_METADATA,
   },
 ];
 
-const renewals: HostileCase[] = [
+const refreshes: HostileCase[] = [
   {
     id: "B3a",
-    came: "a renewal answered with another nonce every time",
-    done: "asked twice; nobody is signed out",
+    input: "a refresh answered with another nonce every time",
+    result: "two requests, then an error; the login stays",
     outcome: "remote",
     command: "token",
     arrange: async (kit) => {
-      await boundLogin(kit);
+      await saveExpiredLogin(kit);
       kit.as.routes[TOKEN] = (_request, nth) => askForNonce(`n-${nth}`);
     },
     environment: { BROWSER: "false" },
-    requests: RENEWED,
+    requests: REFRESH,
     times: { "as POST /pool/token": 2 },
     store: "same",
   },
   {
     id: "B3b",
-    came: "a renewal answered with invalid_dpop_proof",
-    done: "an end; nobody is signed out",
+    input: "a refresh answered with invalid_dpop_proof",
+    result: "an error; the login stays",
     outcome: "remote",
     command: "token",
     says: ["invalid_dpop_proof"],
     arrange: async (kit) => {
-      await boundLogin(kit);
+      await saveExpiredLogin(kit);
       kit.as.routes[TOKEN] = { status: 400, json: { error: "invalid_dpop_proof" } };
     },
     environment: { BROWSER: "false" },
-    requests: RENEWED,
+    requests: REFRESH,
     times: { "as POST /pool/token": 1 },
     store: "same",
   },
 ];
 
-/** Requests with a bound token that lives. */
+/** Requests with a valid bound token. */
 const sent: HostileCase[] = [
   {
     id: "B4a",
-    came: "a redirect of a request with a bound token to another server",
-    done: "refused: neither token nor proof goes there",
+    input: "a redirect of a request with a bound token to another server",
+    result: "refused: neither token nor proof is sent there",
     outcome: "refused",
     code: "redirect_refused",
     says: ({ elsewhere }) => [elsewhere.origin],
     arrange: async (kit) => {
-      await livingLogin(kit);
+      await saveValidLogin(kit);
       kit.mcp.routes["/mcp"] = { status: 307, headers: { location: `${kit.elsewhere.origin}/mcp` } };
     },
     command: ({ mcp }) => ["request", mcp.url],
@@ -208,33 +208,33 @@ const sent: HostileCase[] = [
   },
   {
     id: "B4b",
-    came: "a nonce that is wanted in every request with a bound token, another each time",
-    done: "asked twice, once more after a renewal, then an end",
+    input: "another nonce required in every request with a bound token",
+    result: "two requests, two more after a refresh, then an error",
     outcome: "auth",
     arrange: async (kit) => {
-      await livingLogin(kit);
+      await saveValidLogin(kit);
       kit.mcp.routes["/mcp"] = (_request, nth) => ({
         status: 401,
         headers: { [NONCE]: `n-${nth}`, "www-authenticate": 'DPoP error="use_dpop_nonce"' },
       });
     },
     command: ({ mcp }) => ["request", mcp.url],
-    requests: ["mcp GET /mcp", ...RENEWED],
+    requests: ["mcp GET /mcp", ...REFRESH],
     times: { "mcp GET /mcp": 4, "as POST /pool/token": 1 },
     store: "any",
     cliOnly: true,
     check: async ({ home }) => {
       const [grant] = await fileStore(home).list();
-      return unless({ "the login is kept": grant !== undefined && !grant.retired });
+      return unless({ "the login is stored": grant !== undefined && !grant.retired });
     },
   },
   {
     id: "B4c",
-    came: "a bound token that is asked for as it is",
-    done: "refused, stdout empty: without its key it is good for nothing",
+    input: "the command token, with a bound token",
+    result: "refused with empty stdout: the token is useless without its key",
     outcome: "usage",
     says: ["DPoP", "agentauth request"],
-    arrange: livingLogin,
+    arrange: saveValidLogin,
     command: ({ mcp }) => ["token", mcp.url],
     requests: [],
     store: "same",
@@ -243,12 +243,12 @@ const sent: HostileCase[] = [
   },
 ];
 
-async function livingLogin(kit: Kit): Promise<void> {
-  await boundLogin(kit);
+async function saveValidLogin(kit: Kit): Promise<void> {
+  await saveExpiredLogin(kit);
   const [grant] = await fileStore(kit.home).list();
-  if (!grant) throw new Error("nothing was kept");
+  if (!grant) throw new Error("no login is stored");
   const tokens = { ...grant.tokens, expiresAt: Date.now() + 3_600_000, obtainedAt: Date.now() };
   await fileStore(kit.home).save({ ...grant, tokens, generation: grant.generation + 1 }, grant.generation);
 }
 
-export const dpop: readonly HostileCase[] = [...nonces, ...answers, ...renewals, ...sent];
+export const dpop: readonly HostileCase[] = [...nonces, ...answers, ...refreshes, ...sent];

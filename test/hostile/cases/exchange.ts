@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { type HostileCase, KNOWN, unless } from "../case.js";
-import { PLANTED } from "../judge.js";
+import { type HostileCase, UP_TO_ISSUER, unless } from "../case.js";
+import { PLANTED } from "../checks.js";
 import type { Kit } from "../kit/kit.js";
 import { type Reply, type Route, reset } from "../kit/peer.js";
 
@@ -13,13 +13,13 @@ const ONCE = { "as POST /pool/token": 1 } as const;
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS = `${TYPE}access_token`;
 
-/** A JWT whose signature nobody looks at. */
+/** A JWT with an invalid signature. */
 function jwt(claims: Record<string, unknown>, header: Record<string, unknown> = {}): string {
   const parts = [{ alg: "ES256", ...header }, claims].map((part) => Buffer.from(JSON.stringify(part)));
   return [...parts, Buffer.from("a signature")].map((part) => part.toString("base64url")).join(".");
 }
 
-/** A file of the case's own, which holds a secret. */
+/** A file with a secret. */
 function plant({ folder, canaries }: Kit, name: string, text: string): string {
   const path = join(folder, PLANTED, name);
   mkdirSync(join(folder, PLANTED), { recursive: true });
@@ -28,7 +28,7 @@ function plant({ folder, canaries }: Kit, name: string, text: string): string {
   return path;
 }
 
-/** Repeats all that was sent to it, as an error. */
+/** Repeats the whole request in an error. */
 const echo =
   (error: string, status = 400): Route =>
   ({ body, headers }) => ({
@@ -37,23 +37,23 @@ const echo =
   });
 const elsewhere = ({ elsewhere: { origin } }: Kit): Reply => ({ status: 307, headers: { location: `${origin}/x` } });
 
-/** An exchange of a login's token, at an issuer that answers as it wants. */
+/** An exchange of a login's token at a hostile issuer. */
 function exchanged(
   id: string,
-  came: string,
+  input: string,
   answer: Record<string, unknown> | ((kit: Kit) => Reply | Route),
   over: Partial<HostileCase> & { flags?: readonly string[] } = {},
 ): HostileCase {
   return {
     id,
-    came: `an exchange answered with ${came}`,
-    done: "refused, nothing printed",
+    input: `an exchange answered with ${input}`,
+    result: "refused; nothing is printed",
     outcome: "refused",
     requests: ASKED_ONCE,
     times: ONCE,
     store: "same",
     async arrange(kit) {
-      await kit.keep({}, { accessToken: new Secret(kit.canaries.get("access-token")) });
+      await kit.saveLogin({}, { accessToken: new Secret(kit.canaries.get("access-token")) });
       const members = { access_token: jwt({ aud: "billing" }), issued_token_type: ACCESS, refresh_token: undefined };
       if (typeof answer === "function") kit.as.routes[TOKEN] = answer(kit);
       else kit.as.tokenAnswer = { ...members, ...answer };
@@ -64,11 +64,11 @@ function exchanged(
 }
 
 const exchanges: HostileCase[] = [
-  exchanged("T12", "what was asked for", {}, { outcome: "ok", done: "printed, and kept nowhere" }),
+  exchanged("T12", "the requested token", {}, { outcome: "ok", result: "printed, and not stored" }),
   exchanged("T12a", "no issued_token_type", { issued_token_type: undefined }, { says: ["issued_token_type"] }),
   exchanged(
     "T12b",
-    "another type than was asked for",
+    "another type than requested",
     { issued_token_type: `${TYPE}refresh_token` },
     {
       says: ["issued_token_type", "refresh_token", "RFC 8693 section 2.2.1"],
@@ -96,36 +96,36 @@ const exchanges: HostileCase[] = [
   exchanged("T12f", "a token with a line break", { access_token: "canary\r\nX-Evil: 1" }, { says: ["(not shown)"] }),
   exchanged("T12g", "a redirect to another origin", elsewhere, {
     code: "redirect_refused",
-    done: "not followed: the token goes to one address",
+    result: "not followed: the token is sent to one address only",
   }),
   exchanged("T12h", "an error that repeats the token and the client's secret", () => echo("invalid_target"), {
     outcome: "remote",
     code: "invalid_target",
-    done: "shown with both masked, and with what helps",
+    result: "shown with both masked, and with a hint",
     says: ["********", "audience or a resource"],
   }),
-  exchanged("T12i", "nothing, and the connection cut", () => reset, {
+  exchanged("T12i", "a broken connection", () => reset, {
     outcome: "unavailable",
-    done: "an end; not sent twice",
+    result: "an error; not sent twice",
   }),
 ];
 
 const CLIENT = ["--client-id", "machine"];
 const BY_SECRET = ["--grant", "client-credentials", ...CLIENT];
-const SEARCHED = [...KNOWN, ...ASKED_ONCE];
+const WITHOUT_RESOURCE = [...UP_TO_ISSUER, ...ASKED_ONCE];
 
-/** A machine that asks for a token. */
+/** A machine grant. */
 function machine(
   id: string,
-  came: string,
+  input: string,
   arrange: (kit: Kit) => unknown,
-  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "result">,
 ): HostileCase {
   return {
     id,
-    came,
+    input,
     arrange,
-    requests: SEARCHED,
+    requests: WITHOUT_RESOURCE,
     times: ONCE,
     command: ({ mcp, as }) => ["token", mcp.url, ...BY_SECRET, "--issuer", as.issuer],
     store: over.outcome === "ok" ? "any" : "logins",
@@ -147,13 +147,13 @@ const services: HostileCase[] = [
     },
     {
       outcome: "ok",
-      done: "neither is kept, nor the client's secret",
+      result: "neither is stored, nor the client secret",
       prints: ["access-token"],
       check: async (kit) => {
         const [grant] = await grantsOf(kit);
         return unless({
-          "no refresh token is kept": grant?.tokens.refreshToken === undefined,
-          "no secret is kept": grant?.client.clientSecret === undefined,
+          "no refresh token is stored": grant?.tokens.refreshToken === undefined,
+          "no secret is stored": grant?.client.clientSecret === undefined,
         });
       },
     },
@@ -167,42 +167,42 @@ const services: HostileCase[] = [
     {
       outcome: "refused",
       code: "redirect_refused",
-      done: "not followed: the secret goes to one address",
+      result: "not followed: the secret is sent to one address only",
     },
   ),
   machine("T17c", "invalid_client with the machine's secret repeated", answering(echo("invalid_client", 401)), {
     outcome: "auth",
     code: "invalid_client",
-    done: "shown masked, with what to check; not asked again, and by no other grant",
+    result: "shown masked, with a hint; no second request, no other grant",
     says: ["********", '--client-id "machine"', "AGENTAUTH_CLIENT_SECRET"],
   }),
   machine(
     "T17d",
-    "an issuer that lists other ways for a client to prove itself",
+    "an issuer that lists other client authentication methods",
     ({ as }) => {
       as.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt\u001b[2J"];
     },
     {
       outcome: "auth",
       code: "client_auth_unsupported",
-      done: "nothing is sent; the list is named",
-      requests: KNOWN,
+      result: "no token request; the error names the list",
+      requests: UP_TO_ISSUER,
       times: {},
       says: ["client_secret_basic", "private_key_jwt\\e[2J"],
     },
   ),
   machine(
     "T17e",
-    "a token endpoint in the clear for a machine",
+    "a token endpoint without TLS for a machine",
     ({ as }) => {
       as.metadata["token_endpoint"] = "http://as.example/token";
     },
     {
       outcome: "refused",
       code: "bad_address",
-      done: "nothing is sent",
+      result: "no token request",
       requests: [
-        ...KNOWN,
+        ...UP_TO_ISSUER,
         "as GET /.well-known/openid-configuration/pool?",
         "as GET /pool/.well-known/openid-configuration?",
       ],
@@ -211,18 +211,18 @@ const services: HostileCase[] = [
   ),
   machine(
     "T17f",
-    "an issuer without a sign-in for people",
+    "an issuer without logins for users",
     ({ as }) => {
       for (const name of ["authorization_endpoint", "code_challenge_methods_supported"]) delete as.metadata[name];
     },
-    { outcome: "ok", done: "enough for a machine", prints: ["access-token"] },
+    { outcome: "ok", result: "accepted for a machine grant", prints: ["access-token"] },
   ),
-  machine("T17g", "an issuer that is another than the machine's client belongs to", () => undefined, {
+  machine("T17g", "an issuer other than the one of the machine's client", () => undefined, {
     outcome: "auth",
     code: "issuer_changed",
-    done: "the secret is not sent there",
+    result: "the secret is not sent there",
     requests: [
-      ...SEARCHED,
+      ...WITHOUT_RESOURCE,
       "other GET /pool/.well-known/oauth-authorization-server",
       "other GET /.well-known/oauth-authorization-server/pool",
     ],
@@ -239,23 +239,23 @@ const services: HostileCase[] = [
   }),
 ];
 
-/** A machine with an assertion in a file. */
+/** A machine grant with an assertion file. */
 const workloads: HostileCase[] = [
   machine("T18a", "an error that repeats the assertion", answering(echo("invalid_grant")), {
     outcome: "auth",
     code: "invalid_grant",
-    done: "shown masked, with what helps; not asked again, and by no other grant",
+    result: "shown masked, with a hint; no second request, no other grant",
     says: ["********", "--assertion-file"],
     command: (kit) => [
       ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
       ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", aud: kit.as.issuer }))],
     ],
   }),
-  machine("T18b", "an assertion file with something else in it", () => undefined, {
+  machine("T18b", "an assertion file with other content", () => undefined, {
     outcome: "usage",
-    done: "nothing is sent, and nothing of it shown",
+    result: "no token request, and the content is not shown",
     says: ["is no JWT"],
-    requests: KNOWN,
+    requests: UP_TO_ISSUER,
     times: {},
     command: (kit) => [
       ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
@@ -264,21 +264,21 @@ const workloads: HostileCase[] = [
   }),
 ];
 
-/** A machine for whose person an identity provider is asked first. */
-function vouched(
+/** A machine grant that requests an ID-JAG from an identity provider first. */
+function idJag(
   id: string,
-  came: string,
+  input: string,
   reply: (kit: Kit) => Reply | Route,
-  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "result">,
 ): HostileCase {
   return machine(
     id,
-    came,
+    input,
     (kit) => {
       kit.other.routes["/idp"] = reply(kit);
     },
     {
-      requests: [...KNOWN, "other POST /idp"],
+      requests: [...UP_TO_ISSUER, "other POST /idp"],
       times: { "other POST /idp": 1 },
       store: "logins",
       command: (kit) => [
@@ -292,7 +292,7 @@ function vouched(
   );
 }
 
-const word = (
+const idJagAnswer = (
   claims: Record<string, unknown>,
   header: Record<string, unknown>,
   members: Record<string, unknown> = {},
@@ -301,37 +301,37 @@ const word = (
 });
 const TYP = { typ: "oauth-id-jag+jwt" };
 
-const people: HostileCase[] = [
-  vouched("T19a", "an identity provider's word for another issuer", () => word({ aud: "https://evil.example" }, TYP), {
+const userLogins: HostileCase[] = [
+  idJag("T19a", "an ID-JAG for another issuer", () => idJagAnswer({ aud: "https://evil.example" }, TYP), {
     outcome: "refused",
     code: "bad_token_answer",
-    done: "not taken to the issuer",
+    result: "not sent to the issuer",
     says: ["aud of the token", "https://evil.example"],
   }),
-  vouched("T19b", "an identity provider's word that is another JWT", ({ as }) => word({ aud: as.issuer }, {}), {
+  idJag("T19b", "another JWT in place of an ID-JAG", ({ as }) => idJagAnswer({ aud: as.issuer }, {}), {
     outcome: "refused",
     code: "bad_token_answer",
-    done: "not taken to the issuer",
+    result: "not sent to the issuer",
     says: ["typ of the ID-JAG"],
   }),
-  vouched(
+  idJag(
     "T19c",
-    "an identity provider's word of another type",
-    ({ as }) => word({ aud: as.issuer }, TYP, { issued_token_type: ACCESS }),
-    { outcome: "refused", code: "bad_token_answer", done: "not taken to the issuer", says: ["issued_token_type"] },
+    "an ID-JAG of another type",
+    ({ as }) => idJagAnswer({ aud: as.issuer }, TYP, { issued_token_type: ACCESS }),
+    { outcome: "refused", code: "bad_token_answer", result: "not sent to the issuer", says: ["issued_token_type"] },
   ),
-  vouched("T19d", "an identity provider that redirects to another origin", elsewhere, {
+  idJag("T19d", "an identity provider that redirects to another origin", elsewhere, {
     outcome: "refused",
     code: "redirect_refused",
-    done: "not followed: the id token goes to one address",
+    result: "not followed: the ID token is sent to one address only",
   }),
-  vouched("T19e", "an identity provider that repeats the id token", () => echo("invalid_grant"), {
+  idJag("T19e", "an identity provider that repeats the id token", () => echo("invalid_grant"), {
     outcome: "auth",
     code: "invalid_grant",
-    done: "shown masked, with what helps; the issuer is not asked",
+    result: "shown masked, with a hint; no request to the issuer",
     says: ["********", "AGENTAUTH_ID_TOKEN"],
   }),
 ];
 
-/** Token exchange, and grants that need nobody. */
-export const exchange: readonly HostileCase[] = [...exchanges, ...services, ...workloads, ...people];
+/** Token exchange and machine grants. */
+export const exchange: readonly HostileCase[] = [...exchanges, ...services, ...workloads, ...userLogins];

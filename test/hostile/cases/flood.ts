@@ -1,19 +1,19 @@
-import { EXCHANGED, type HostileCase, unless } from "../case.js";
+import { type HostileCase, unless, WHOLE_LOGIN } from "../case.js";
 import { request, sendRaw, targetOf } from "../kit/forger.js";
 import type { Kit } from "../kit/kit.js";
-import { type Person, signsIn } from "../kit/person.js";
+import { logsIn, type User } from "../kit/user.js";
 import type { Run } from "../kit/watched.js";
 
-/** Sign-ins to be tried; `npm run hostile -- --long` asks for 1,000. */
+/** Number of logins; `npm run hostile -- --long` runs 1,000. */
 const LOGINS = Number(process.env["HOSTILE_LOGINS"] ?? 20);
-/** Sign-ins at the same time. */
+/** Logins at the same time. */
 const WIDTH = 4;
-/** Forged callbacks that have come before the person does; the flood goes on until the end. */
+/** Forged callbacks before the user logs in; the flood continues until the login ends. */
 const FORGED = 60;
 const EVERY_MS = 10;
 
-/** Comes in the midst of 100 forged callbacks a second. */
-const besieged: Person = async (url, kit) => {
+/** Logs in during 100 forged callbacks a second. */
+const logsInDuringFlood: User = async (url, kit) => {
   const target = targetOf(url);
   let answered = 0;
   const forge = async () => {
@@ -22,17 +22,17 @@ const besieged: Person = async (url, kit) => {
   };
   const timer = setInterval(() => void forge(), EVERY_MS);
   while (answered < FORGED) await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
-  await signsIn(url, kit);
+  await logsIn(url, kit);
   clearInterval(timer);
 };
 
-async function signInAgainAndAgain(kit: Kit): Promise<Run> {
+async function logInRepeatedly(kit: Kit): Promise<Run> {
   const runs: Run[] = [];
   const worker = async () => {
     while (runs.length < LOGINS) {
       const nth = runs.push(undefined as never);
       const env = { AGENTAUTH_HOME: `${kit.home}/${nth}` };
-      runs[nth - 1] = await kit.run(["login", kit.mcp.url, "--browser", "none"], { env, person: besieged });
+      runs[nth - 1] = await kit.run(["login", kit.mcp.url, "--browser", "none"], { env, user: logsInDuringFlood });
     }
   };
   const { mkdirSync } = await import("node:fs");
@@ -41,23 +41,23 @@ async function signInAgainAndAgain(kit: Kit): Promise<Run> {
   return runs.find(({ code }) => code !== 0) ?? (runs[0] as Run);
 }
 
-/** A flood of forged callbacks does not end a sign-in. */
+/** A flood of forged callbacks does not end a login. */
 export const flood: readonly HostileCase[] = [
   {
     id: "C26",
-    came: "100 forged callbacks a second, during each of 20 sign-ins (1,000 with --long)",
-    done: "turned away, and said; every sign-in succeeds",
+    input: "100 forged callbacks a second, during each of 20 logins (1,000 with --long)",
+    result: "rejected and reported; every login succeeds",
     outcome: "ok",
-    drive: signInAgainAndAgain,
-    requests: EXCHANGED,
+    drive: logInRepeatedly,
+    requests: WHOLE_LOGIN,
     times: { "as POST /pool/token": LOGINS },
     says: ["probing port"],
     seconds: 60,
     limit: 120 + 3 * LOGINS,
     check: ({ runs }) =>
       unless({
-        [`all ${LOGINS} sign-ins succeed`]: runs.length === LOGINS && runs.every(({ code }) => code === 0),
-        "each is told of it once": runs.every(({ stderr }) => stderr.split("is probing port").length === 2),
+        [`all ${LOGINS} logins succeed`]: runs.length === LOGINS && runs.every(({ code }) => code === 0),
+        "each run reports it once": runs.every(({ stderr }) => stderr.split("is probing port").length === 2),
       }),
   },
 ];

@@ -2,10 +2,10 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../../src/redact.js";
-import { type HostileCase, KNOWN } from "../case.js";
-import { PLANTED } from "../judge.js";
+import { type HostileCase, UP_TO_ISSUER } from "../case.js";
+import { PLANTED } from "../checks.js";
 import type { Kit } from "../kit/kit.js";
-import { staysAway } from "../kit/person.js";
+import { neverLogsIn } from "../kit/user.js";
 
 const TOKEN = "/pool/token";
 const CLIENT = ["--client-id", "machine"];
@@ -18,13 +18,13 @@ const PEM = generateKeyPairSync("ec", { namedCurve: "P-256" })
   .privateKey.export({ format: "pem", type: "pkcs8" })
   .toString();
 
-/** A JWT whose signature nobody looks at. */
+/** A JWT with an invalid signature. */
 function jwt(claims: Record<string, unknown>, header: Record<string, unknown> = {}): string {
   const parts = [{ alg: "ES256", ...header }, claims].map((part) => Buffer.from(JSON.stringify(part)));
   return [...parts, Buffer.from("a signature")].map((part) => part.toString("base64url")).join(".");
 }
 
-/** A file of the case's own, which holds a secret. */
+/** A file with a secret. */
 function plant({ folder, canaries }: Kit, name: string, text: string): string {
   const path = join(folder, PLANTED, name);
   mkdirSync(join(folder, PLANTED), { recursive: true });
@@ -79,41 +79,41 @@ const offersPost = ({ as }: Kit) => {
 const UNBOUND = {
   outcome: "refused",
   code: "issuer_unbound",
-  done: "nothing is sent; the issuer and the flag to paste are named",
-  requests: KNOWN,
+  result: "no token request; the error names the issuer, the hint the flag to paste",
+  requests: UP_TO_ISSUER,
   says: (kit: Kit) => [`"${kit.as.issuer}"`, `--issuer ${shellWord(kit.as.issuer)}`, "--trust-named-issuer"],
 } as const satisfies Partial<HostileCase>;
 
-/** First use: no login, no binding and no user's word say where the client belongs. */
+/** First use: no login, no binding and no flag names the client's issuer. */
 const firstUses: HostileCase[] = MACHINES.flatMap((machine) => [
   {
     ...UNBOUND,
     id: `Z1${machine.id}-home`,
-    came: `${machine.name}, and an issuer that the server alone names, in a fresh home`,
+    input: `${machine.name}, and an issuer that only the server names, with an empty home`,
     command: (kit) => token(kit, machine),
   },
   {
     ...UNBOUND,
     id: `Z1${machine.id}-memory`,
-    came: `${machine.name}, and an issuer that the server alone names, with a memory store`,
+    input: `${machine.name}, and an issuer that only the server names, with a memory store`,
     environment: { AGENTAUTH_STORE: "memory" },
     command: (kit) => token(kit, machine),
   },
   {
     ...UNBOUND,
     id: `Z1${machine.id}-post`,
-    came: `${machine.name}, and an issuer that the server alone names and that offers client_secret_post alone`,
+    input: `${machine.name}, and an issuer that only the server names and that offers only client_secret_post`,
     arrange: offersPost,
     command: (kit) => token(kit, machine),
   },
 ]);
 
-/** A client that is bound, and a server that names another issuer by now. */
+/** A bound client, and a server that now names another issuer. */
 const changes: HostileCase[] = MACHINES.flatMap((machine) => [
   {
     id: `Z1${machine.id}-logout`,
-    came: `${machine.name}, bound to an issuer, and after logout --all a server that names another one`,
-    done: "logout has not forgotten the issuer: nothing is sent to the other one",
+    input: `${machine.name}, bound to an issuer; after logout --all the server names another one`,
+    result: "logout keeps the binding: nothing is sent to the other issuer",
     outcome: "auth",
     code: "issuer_changed",
     store: "any",
@@ -129,8 +129,8 @@ const changes: HostileCase[] = MACHINES.flatMap((machine) => [
   },
   {
     id: `Z2${machine.id}`,
-    came: `${machine.name}, with --issuer, and a server that names another one`,
-    done: "nothing is sent; the other one is not even asked for its metadata",
+    input: `${machine.name}, with --issuer, and a server that names another one`,
+    result: "no token request, and no metadata request to the other issuer",
     outcome: "refused",
     code: "issuer_mismatch",
     arrange: namesOther,
@@ -140,7 +140,7 @@ const changes: HostileCase[] = MACHINES.flatMap((machine) => [
   },
 ]);
 
-/** Binds the client to the first issuer; what becomes of the token is of no matter. */
+/** Binds the client to the first issuer; the outcome of the command does not matter. */
 async function bindFirst(kit: Kit, machine: Machine): Promise<void> {
   const { as } = kit;
   as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic", "private_key_jwt"];
@@ -167,8 +167,9 @@ const trusted: HostileCase[] = BY_SECRET
   ? [
       {
         id: "Z1-trusted",
-        came: "a client that --trust-named-issuer has bound, with the flag given again, and a server that names another issuer",
-        done: "the flag counts once: nothing is sent to the other one",
+        input:
+          "a client that --trust-named-issuer has bound, with the flag again, and a server that names another issuer",
+        result: "the flag binds once: nothing is sent to the other issuer",
         outcome: "auth",
         code: "issuer_changed",
         store: "any",
@@ -180,12 +181,12 @@ const trusted: HostileCase[] = BY_SECRET
           kit.as.routes[TOKEN] = { status: 404, text: "" };
           return kit.run([...args, "--force-refresh"]);
         },
-        requests: [...KNOWN, ...OTHER_KNOWN, "as POST /pool/token"],
+        requests: [...UP_TO_ISSUER, ...OTHER_KNOWN, "as POST /pool/token"],
       },
       {
         id: "Z1-use",
-        came: "a client without a secret that was used at an issuer, and then with a secret",
-        done: "a login without a secret says nothing of where a secret may go",
+        input: "a client that was used without a secret at an issuer, and then with a secret",
+        result: "refused: a login without a secret does not bind a client with a secret",
         outcome: "refused",
         code: "issuer_unbound",
         store: "any",
@@ -202,14 +203,14 @@ const trusted: HostileCase[] = BY_SECRET
   : [];
 
 /** An assertion for an audience. */
-function assertionFor(id: string, came: string, aud: (kit: Kit) => unknown): HostileCase {
+function assertionFor(id: string, input: string, aud: (kit: Kit) => unknown): HostileCase {
   return {
     id,
-    came: `an assertion ${came}, and --issuer`,
-    done: "not sent; its audience and the issuer are named",
+    input: `an assertion ${input}, and --issuer`,
+    result: "not sent; the error names its audience and the issuer",
     outcome: "refused",
     code: "wrong_audience",
-    requests: KNOWN,
+    requests: UP_TO_ISSUER,
     store: "logins",
     command: (kit) => [
       ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
@@ -223,14 +224,14 @@ const assertions: HostileCase[] = [
   assertionFor("Z3a", "for another issuer", ({ other }) => other.issuer),
   assertionFor("Z3b", "for the token endpoint of another issuer", ({ other }) => `${other.issuer}/token`),
   assertionFor("Z3c", "for several others", ({ other }) => [other.issuer, "https://honest.example"]),
-  assertionFor("Z3d", "for nobody in particular", () => undefined),
+  assertionFor("Z3d", "without an audience", () => undefined),
 ];
 
 const methods: HostileCase[] = [
   {
     id: "Z4",
-    came: "a client with a private key that is bound to an issuer, which then offers client_secret_post alone",
-    done: "the key or nothing: nothing is sent, though a secret is there",
+    input: "a client with a private key that is bound to an issuer, which then offers only client_secret_post",
+    result: "no token request: the available secret does not replace the key",
     outcome: "auth",
     code: "client_auth_unsupported",
     arrange: offersPost,
@@ -239,25 +240,25 @@ const methods: HostileCase[] = [
       ...["token", kit.mcp.url, "--grant", "client-credentials", "--issuer", kit.as.issuer],
       ...[...CLIENT, "--private-key", plant(kit, "key", PEM)],
     ],
-    requests: KNOWN,
+    requests: UP_TO_ISSUER,
     says: ["private_key_jwt", "client_secret_post"],
   },
 ];
 
-const people: HostileCase[] = [
+const userLogins: HostileCase[] = [
   ...PROOFS.map(
     (proof, which): HostileCase => ({
       ...UNBOUND,
       id: `Z5${"ab"[which]}`,
-      came: `a person's login by a client with ${proof.name}, and an issuer that the server alone names, without a terminal`,
-      person: staysAway,
+      input: `a user's login by a client with ${proof.name}, and an issuer that only the server names, without a terminal`,
+      user: neverLogsIn,
       command: (kit) => ["login", kit.mcp.url, "--browser", "none", ...proof.flags(kit)],
     }),
   ),
   {
     id: "Z7",
-    came: "a client without a secret that was used at an issuer, and after a logout a server that names another one",
-    done: "not used there",
+    input: "a client without a secret that was used at an issuer; after a logout the server names another one",
+    result: "not used there",
     outcome: "auth",
     code: "issuer_changed",
     store: "any",
@@ -274,12 +275,12 @@ const people: HostileCase[] = [
   },
 ];
 
-/** Trust at first use: what no stored login can vouch for. */
+/** Bindings of clients to issuers, at first use and after it. */
 export const issuerBinding: readonly HostileCase[] = [
   ...firstUses,
   ...changes,
   ...trusted,
   ...assertions,
   ...methods,
-  ...people,
+  ...userLogins,
 ];

@@ -1,38 +1,38 @@
-import { DESCRIBED, EXCHANGED, type HostileCase, REGISTERED, UNKNOWN, unless } from "../case.js";
+import { ALL_METADATA, type HostileCase, UP_TO_REGISTRATION, UP_TO_RESOURCE, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { rawJson } from "../kit/peer.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
 const META = "/pool/.well-known/oauth-authorization-server";
 
-/** The documents of a sign-in, with where they come from and the requests that are sent up to each of them. */
+/** The documents of a login, with their servers, paths, and the requests up to each of them. */
 const DOCUMENTS = {
-  "resource metadata": { peer: "mcp", path: PRM, requests: DESCRIBED, good: ({ mcp }: Kit) => mcp.metadata },
-  "server metadata": { peer: "as", path: META, requests: UNKNOWN, good: ({ as }: Kit) => as.metadata },
+  "resource metadata": { peer: "mcp", path: PRM, requests: UP_TO_RESOURCE, good: ({ mcp }: Kit) => mcp.metadata },
+  "server metadata": { peer: "as", path: META, requests: ALL_METADATA, good: ({ as }: Kit) => as.metadata },
   "a registration": {
     peer: "as",
     path: "/pool/register",
-    requests: REGISTERED,
+    requests: UP_TO_REGISTRATION,
     good: () => ({ client_id: "client-1", token_endpoint_auth_method: "none" }),
   },
-  "a token answer": { peer: "as", path: "/pool/token", requests: EXCHANGED, good: ({ as }: Kit) => as.tokens() },
+  "a token response": { peer: "as", path: "/pool/token", requests: WHOLE_LOGIN, good: ({ as }: Kit) => as.tokens() },
 } as const;
 
 type Document = keyof typeof DOCUMENTS;
 
-/** A document whose text is changed before it is sent. */
+/** A document whose text the server changes. */
 function written(
   id: string,
   document: Document,
-  came: string,
+  input: string,
   change: (text: string, kit: Kit) => string | Buffer,
   over: Partial<HostileCase>,
 ): HostileCase {
   const { peer, path, requests, good } = DOCUMENTS[document];
   return {
     id,
-    came: `${document} with ${came}`,
-    done: "refused",
+    input: `${document} with ${input}`,
+    result: "refused",
     outcome: "refused",
     code: "bad_json",
     arrange(kit) {
@@ -41,27 +41,27 @@ function written(
     },
     requests,
     retries: false,
-    ...(document === "a token answer" && over.outcome !== "ok" && { store: "logins" }),
+    ...(document === "a token response" && over.outcome !== "ok" && { store: "logins" }),
     ...over,
   };
 }
 
-const TAKEN = { done: "not looked at", outcome: "ok", requests: EXCHANGED, code: undefined } as const;
+const IGNORED = { result: "ignored", outcome: "ok", requests: WHOLE_LOGIN, code: undefined } as const;
 const first = (member: string) => (text: string) => text.replace("{", `{${member},`);
-const unpolluted = () =>
-  unless({ "no object has become another": ({} as Record<string, unknown>)["polluted"] === undefined });
+const prototypeIntact = () =>
+  unless({ "no prototype changes": ({} as Record<string, unknown>)["polluted"] === undefined });
 
 function everywhere(
   id: string,
-  came: string,
+  input: string,
   change: (text: string, kit: Kit) => string | Buffer,
   over: Partial<HostileCase>,
 ): HostileCase[] {
   const all = Object.keys(DOCUMENTS) as Document[];
-  return all.map((document, nth) => written(`${id}${"abcd"[nth]}`, document, came, change, over));
+  return all.map((document, nth) => written(`${id}${"abcd"[nth]}`, document, input, change, over));
 }
 
-/** What parsers disagree about, in every document of a sign-in. */
+/** JSON that parsers treat differently, in every document of a login. */
 export const json: readonly HostileCase[] = [
   written(
     "G1a",
@@ -80,7 +80,7 @@ export const json: readonly HostileCase[] = [
   written("G1c", "a registration", "client_id twice", first('"client_id":"other"'), {
     says: ['the name "client_id" appears twice'],
   }),
-  written("G1d", "a token answer", "access_token twice", first('"access_token":"other"'), {
+  written("G1d", "a token response", "access_token twice", first('"access_token":"other"'), {
     says: ['the name "access_token" appears twice'],
   }),
   written(
@@ -96,28 +96,28 @@ export const json: readonly HostileCase[] = [
     first(
       '"__proto__":{"polluted":"yes","token_endpoint":"https://evil.example"},"constructor":{"prototype":{"polluted":"yes"}}',
     ),
-    { ...TAKEN, check: unpolluted },
+    { ...IGNORED, check: prototypeIntact },
   ),
   written(
     "G3a",
     "server metadata",
     "Token_Endpoint beside token_endpoint",
     (text, { elsewhere }) => text.replace("{", `{"Token_Endpoint":"${elsewhere.origin}/token",`),
-    TAKEN,
+    IGNORED,
   ),
   written(
     "G3b",
     "server metadata",
     "a name that ends in NUL",
     (text, { elsewhere }) => text.replace("{", `{"token_endpoint\\u0000":"${elsewhere.origin}/token",`),
-    TAKEN,
+    IGNORED,
   ),
   written(
     "G3c",
     "server metadata",
-    "a name with a letter that looks alike",
+    "a name with a homoglyph",
     (text, { elsewhere }) => text.replace("{", `{"t\\u043eken_endpoint":"${elsewhere.origin}/token",`),
-    TAKEN,
+    IGNORED,
   ),
   ...everywhere(
     "G4",
@@ -128,31 +128,31 @@ export const json: readonly HostileCase[] = [
   written(
     "G5a",
     "server metadata",
-    "a million names",
+    "a million members",
     (text) => text.replace("{", `{${Array.from({ length: 1_000_000 }, (_, nth) => `"a${nth}":0`).join(",")},`),
     { code: "body_too_large", says: ["larger than 262144 bytes"] },
   ),
-  written("G5b", "a token answer", "a string of 10 MB", (text) => text.replace("{", `{"a":"${"a".repeat(10e6)}",`), {
+  written("G5b", "a token response", "a string of 10 MB", (text) => text.replace("{", `{"a":"${"a".repeat(10e6)}",`), {
     code: "body_too_large",
     says: ["larger than 1048576 bytes"],
   }),
-  written("G6a", "a token answer", "the number 1e400", (text) => text.replace("3600", "1e400"), {
+  written("G6a", "a token response", "the number 1e400", (text) => text.replace("3600", "1e400"), {
     says: ["the number is too large"],
   }),
-  written("G6b", "a token answer", "NaN", (text) => text.replace("3600", "NaN"), {
+  written("G6b", "a token response", "NaN", (text) => text.replace("3600", "NaN"), {
     outcome: "unavailable",
-    done: "taken for a broken answer",
+    result: "treated as a broken response",
   }),
   written("G7a", "server metadata", "a lone surrogate in the issuer", (text) => text.replace("/pool", "/pool\\ud800"), {
     code: "issuer_mismatch",
     says: ["RFC 8414 section 3.3"],
   }),
-  written("G8a", "resource metadata", "a comma too many", (text) => text.replace(/\}$/, ",}"), {}),
+  written("G8a", "resource metadata", "a trailing comma", (text) => text.replace(/\}$/, ",}"), {}),
   written("G8b", "resource metadata", "a comment", (text) => text.replace("{", "{/* x */"), {}),
   written("G8c", "resource metadata", "another object behind it", (text) => `${text}{}`, {}),
   written("G8d", "resource metadata", "a byte order mark", (text) => `\ufeff${text}`, {
-    ...TAKEN,
-    done: "left out, as RFC 8259 section 8.1 allows",
+    ...IGNORED,
+    result: "skipped, as RFC 8259 section 8.1 allows",
   }),
   written(
     "G8e",
@@ -162,7 +162,7 @@ export const json: readonly HostileCase[] = [
     {},
   ),
   written("G8f", "resource metadata", "single quotes", (text) => text.replaceAll('"', "'"), {}),
-  written("G8g", "resource metadata", "cut in the middle", (text) => text.slice(0, 30), {}),
+  written("G8g", "resource metadata", "a missing end", (text) => text.slice(0, 30), {}),
   written("G8h", "resource metadata", "escape sequences where a value should be", () => '{"a":\u001b[31m}', {
     says: ["a value was expected"],
   }),

@@ -1,4 +1,4 @@
-import { type HostileCase, LISTED, unless } from "../case.js";
+import { type HostileCase, LISTING, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { endless, flood, type Reply, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 import type { Service } from "../kit/service.js";
@@ -9,23 +9,23 @@ type Alter = (page: Page, offset: number, nth: number, kit: Kit) => unknown;
 
 const COUNT = { "service GET /api/v1/device": 3 } as const;
 
-/** A list of six devices in three pages, some of which are changed on their way. */
+/** A list of six devices on three pages, some of which a case changes. */
 function listed(
   id: string,
-  came: string,
-  done: string,
+  input: string,
+  result: string,
   alter: Alter,
   over: Partial<HostileCase> & Pick<HostileCase, "outcome">,
 ): HostileCase {
   return {
     id,
-    came,
-    done,
+    input,
+    result,
     command: "devices",
     flags: ["-o", "id", "--concurrency", "1"],
     options: {},
     arrange: (kit) => kit.service.list((page, offset, nth) => alter(page, offset, nth, kit)),
-    requests: LISTED,
+    requests: LISTING,
     store: "same",
     ...over,
   };
@@ -45,7 +45,7 @@ const always =
   (reply: Reply): Alter =>
   () =>
     reply;
-/** The second page, and only that one, is something else: two devices are there by then. */
+/** Replaces only the second page, after two devices. */
 const second =
   (reply: Reply): Alter =>
   (_, offset) =>
@@ -62,35 +62,35 @@ const waits: HostileCase[] = [
   listed(
     "L1",
     "429 with Retry-After: 1",
-    "waited for, then complete",
+    "the command waits, and the list is complete",
     first({ status: 429, headers: { "retry-after": "1" } }),
     complete,
   ),
   listed(
     "L2a",
     "Retry-After with a date in the past",
-    "asked again",
+    "retried",
     first({ status: 503, headers: { "retry-after": "Wed, 21 Oct 2015 07:28:00 GMT" } }),
     complete,
   ),
   listed(
     "L2b",
     "Retry-After: -1",
-    "our own pause, then asked again",
+    "retried after the default delay",
     first({ status: 503, headers: { "retry-after": "-1" } }),
     complete,
   ),
   listed(
     "L2c",
     "Retry-After with escape sequences in it",
-    "our own pause, then asked again",
+    "retried after the default delay",
     first({ status: 503, headers: { "retry-after": "abc\u009b31m" } }),
     complete,
   ),
   listed(
     "L2d",
     "Retry-After: 1000000000",
-    "an end at once that names the wait",
+    "an error at once, with the waiting time",
     always({ status: 429, headers: { "retry-after": "1000000000" } }),
     {
       outcome: "unavailable",
@@ -102,11 +102,11 @@ const waits: HostileCase[] = [
   listed(
     "L2e",
     "two Retry-After headers",
-    "the longer one waited for",
+    "the longer one applies",
     first({ status: 503, headers: { "retry-after": ["0", "1"] } }),
     complete,
   ),
-  listed("L3", "503 for ever", "three attempts, then an end with the last status", always({ status: 503 }), {
+  listed("L3", "503 every time", "three attempts, then an error with the last status", always({ status: 503 }), {
     outcome: "unavailable",
     code: "server_error",
     says: ["HTTP 503"],
@@ -115,22 +115,22 @@ const waits: HostileCase[] = [
   listed(
     "L4",
     "500 for the second page",
-    "an end that says how to go on; what is printed is not a whole list",
+    "an error with the command that continues; the output is incomplete",
     second({ status: 500 }),
     PARTIAL,
   ),
   listed(
     "L4b",
     "500 for the second page, printed as JSON",
-    "the array stays open: no reader takes it for the whole",
+    "the array has no closing bracket, so that no parser accepts it",
     second({ status: 500 }),
     {
       ...PARTIAL,
       flags: ["-o", "json", "--concurrency", "1"],
-      check: (_, run) => unless({ "it is no JSON": run === undefined || !isJson(run.stdout) }),
+      check: (_, run) => unless({ "the output is not valid JSON": run === undefined || !isJson(run.stdout) }),
     },
   ),
-  listed("L19", "a page that never comes", "given up after the time that is set", always(silence), {
+  listed("L19", "a page that never comes", "an error after the configured timeout", always(silence), {
     outcome: "unavailable",
     code: "timeout",
     retries: false,
@@ -153,22 +153,16 @@ const bodies: HostileCase[] = [
   listed(
     "L5a",
     "a connection that breaks in the middle of a page",
-    "asked again",
+    "retried",
     first(rawBytes(`${HEAD}content-length: 9999\r\n\r\n{"status":"succ`)),
     complete,
   ),
-  listed(
-    "L5b",
-    "a page that is cut",
-    "asked again",
-    first(rawJson('{"status":"success","summaries":[{"id":"de')),
-    complete,
-  ),
-  listed("L5c", "a reset connection", "asked again", first(reset), complete),
+  listed("L5b", "a truncated page", "retried", first(rawJson('{"status":"success","summaries":[{"id":"de')), complete),
+  listed("L5c", "a reset connection", "retried", first(reset), complete),
   listed(
     "L6a",
     "a page of HTML with escape sequences",
-    "refused, its begin shown escaped",
+    "refused; the error shows its first part escaped",
     always({ headers: { "content-type": "text/html" }, text: "<html>\u001b[2J" }),
     { ...REFUSED, code: "bad_content_type", says: ['"text/html"', "<html>\\e[2J"] },
   ),
@@ -190,7 +184,7 @@ const bodies: HostileCase[] = [
   listed(
     "L6g",
     "a status that is neither success nor error",
-    "refused, shown escaped",
+    "refused; the error shows it escaped",
     always({ json: { status: "\u001b]0;x\u0007", summaries: [] } }),
     { ...REFUSED, code: "bad_envelope", says: ["\\e]0;x"] },
   ),
@@ -202,7 +196,7 @@ const bodies: HostileCase[] = [
   listed(
     "L20b",
     "a page of 4 bytes a second",
-    "given up after the time that is set",
+    "an error after the configured timeout",
     always(endless(`${HEAD}content-length: 9999\r\n\r\n{`, "    ", 1000)),
     { outcome: "unavailable", retries: false, timeout: 8 },
   ),
@@ -213,14 +207,14 @@ const bodies: HostileCase[] = [
   listed(
     "L20d",
     "a page nested 100,000 deep",
-    "refused, or read without harm",
+    "refused, or read without side effects",
     always(rawJson(`{"status":"success","summaries":${"[".repeat(50_000)}${"]".repeat(50_000)}}`)),
     { ...REFUSED },
   ),
   listed(
     "L20e",
     "an item with a member named __proto__",
-    "printed as what it is; no object has become another",
+    "printed unchanged; no prototype changes",
     (page) => {
       page.summaries = page.summaries.map((item) =>
         JSON.parse(JSON.stringify(item).replace("{", '{"__proto__":{"polluted":true},')),
@@ -228,8 +222,7 @@ const bodies: HostileCase[] = [
     },
     {
       ...complete,
-      check: () =>
-        unless({ "no object has become another": ({} as Record<string, unknown>)["polluted"] === undefined }),
+      check: () => unless({ "no prototype changes": ({} as Record<string, unknown>)["polluted"] === undefined }),
     },
   ),
 ];
@@ -241,11 +234,17 @@ const problem = (status: number, code: string): Reply => ({
 });
 
 const verdicts: HostileCase[] = [
-  listed("L7", "401 in the middle of a list", "an end that says how to go on", second(problem(401, "bad_authtoken")), {
-    cliOnly: true,
-    outcome: "partial",
-    says: ["--offset 2", "\\e[31mno\\u{202e}"],
-  }),
+  listed(
+    "L7",
+    "401 in the middle of a list",
+    "an error with the command that continues",
+    second(problem(401, "bad_authtoken")),
+    {
+      cliOnly: true,
+      outcome: "partial",
+      says: ["--offset 2", "\\e[31mno\\u{202e}"],
+    },
+  ),
   listed("L8a", "403 and a message with escape sequences", "shown escaped", always(problem(403, "not_permitted")), {
     outcome: "remote",
     code: "not_permitted",
@@ -263,13 +262,13 @@ const verdicts: HostileCase[] = [
   listed(
     "L8d",
     "an error with status 200",
-    "taken as the error that it is",
+    "treated as an error",
     always({ json: { status: "error", code: "not_permitted", message: "no" } }),
     { outcome: "remote", code: "not_permitted" },
   ),
   listed(
     "L8e",
-    "an error that repeats our token",
+    "an error that repeats the API token",
     "shown masked",
     (_, __, ___, { canaries }) => ({
       status: 403,
@@ -280,7 +279,7 @@ const verdicts: HostileCase[] = [
   listed(
     "L8f",
     "an error whose code is 100 KB of escape sequences",
-    "shown escaped and cut",
+    "shown escaped and truncated",
     always({ status: 400, json: { status: "error", code: "\u001b[5m".repeat(25_000), message: "x".repeat(100_000) } }),
     {
       outcome: "remote",
@@ -296,7 +295,7 @@ const next =
   };
 
 const pages: HostileCase[] = [
-  listed("L9a", "next_page_offset that stays where it is", "stopped, with the command that goes on", next(2), {
+  listed("L9a", "next_page_offset that stays where it is", "stopped, with the command that continues", next(2), {
     outcome: "partial",
     code: "pagination_loop",
   }),
@@ -315,7 +314,7 @@ const pages: HostileCase[] = [
     listed(
       `L10${letter}`,
       `next_page_offset ${value}`,
-      "refused once what is there is printed",
+      "refused after the received items are printed",
       next(JSON.parse(value)),
       { outcome: "partial", code: "bad_pagination", says: ["next_page_offset"] },
     ),
@@ -323,7 +322,7 @@ const pages: HostileCase[] = [
   listed(
     "L10h",
     "no next_page_offset on the second page of three",
-    "not taken for the end: the service's own count says more",
+    "not accepted as the end: item_count is higher",
     next(undefined),
     { outcome: "partial", code: "bad_pagination" },
   ),
@@ -339,13 +338,13 @@ const pages: HostileCase[] = [
     {
       outcome: "partial",
       code: "bad_pagination",
-      done: "gone on; then an end, since the service's own count says more",
+      result: "the listing continues, then an error: item_count is higher",
     },
   ),
   listed(
     "L11b",
     "empty pages without end",
-    "stopped after 50",
+    "stopped after 50 pages",
     (page, offset) => {
       page.summaries = [];
       page.pagination = { page_offset: offset, next_page_offset: offset + 1 };
@@ -360,8 +359,8 @@ const pages: HostileCase[] = [
   ),
   listed(
     "L13",
-    "a count that falls while the list is read",
-    "read again at the seam, and said",
+    "an item_count that decreases while the list is read",
+    "the client rewinds, and reports the change",
     (page, offset) => {
       if (offset > 0) page.pagination["item_count"] = 5;
       if (offset > 0 && page.pagination["item_end"] === 6) {
@@ -374,7 +373,7 @@ const pages: HostileCase[] = [
   listed(
     "L14",
     "the same device on two pages",
-    "printed once, and said",
+    "printed once, and reported",
     (page, offset) => {
       const [item] = page.summaries;
       if (offset === 2 && item) item["id"] = "dev_1";
@@ -387,8 +386,8 @@ const pages: HostileCase[] = [
   ),
   listed(
     "L15",
-    "pages that are larger than was asked for",
-    "taken; the service's offset counts",
+    "pages that are larger than requested",
+    "accepted; the offset of the service applies",
     (_, __, ___, { service }) => {
       service.pageSize = 3;
     },
@@ -405,8 +404,8 @@ const pages: HostileCase[] = [
   ),
   listed(
     "L21b",
-    "a page_offset that was not asked for",
-    "refused: it is another page",
+    "another page_offset than requested",
+    "refused: a different page",
     (page) => {
       page.pagination["page_offset"] = 700;
     },
@@ -433,7 +432,7 @@ const pages: HostileCase[] = [
   listed(
     "L21e",
     "a first page without pagination",
-    "refused: nothing says whether there are more pages",
+    "refused: there may be more pages",
     (page) => {
       Object.assign(page, { pagination: undefined });
     },
@@ -442,7 +441,7 @@ const pages: HostileCase[] = [
   listed(
     "L21f",
     "a second page without pagination",
-    "ended with exit 7 and the offset, the first page printed",
+    "the first page is printed, then an error with the offset",
     (page, offset) => {
       if (offset === 2) Object.assign(page, { pagination: null });
     },
@@ -450,12 +449,12 @@ const pages: HostileCase[] = [
   ),
 ];
 
-/** Titles, numbers and names that are of another kind than they should be. */
+/** Members with unexpected types. */
 const shapes: HostileCase[] = [
   listed(
     "L16a",
-    "members of another kind: an object for a title, a list for a status, a number for a date",
-    "printed, no crash",
+    "members of other types: an object as title, a list as status, a number as date",
+    "printed",
     (page) => {
       for (const item of page.summaries)
         Object.assign(item, { title: { a: 1 }, status: [], last_seen: 7, created_at: true, type: null });
@@ -474,7 +473,7 @@ const shapes: HostileCase[] = [
   listed(
     "L16c",
     "devices without an id",
-    "printed, no crash",
+    "printed",
     (page) => {
       for (const item of page.summaries) delete item["id"];
     },
@@ -482,7 +481,7 @@ const shapes: HostileCase[] = [
   ),
   listed(
     "L16d",
-    "a status that nobody knows, with escape sequences",
+    "an unknown status with escape sequences",
     "printed escaped",
     (page) => {
       for (const item of page.summaries) item["status"] = "\u001b[5mhacked";
@@ -492,7 +491,7 @@ const shapes: HostileCase[] = [
   listed(
     "L16e",
     "1,000 members in each device",
-    "printed, no crash",
+    "printed",
     (page) => {
       for (const item of page.summaries) for (let nth = 0; nth < 1000; nth++) item[`x${nth}`] = nth;
     },
@@ -505,7 +504,7 @@ const redirects: HostileCase[] = [
     listed(
       `L17-${status}`,
       `${status} to another origin`,
-      "not followed; the token stays here",
+      "not followed; the token is not sent",
       (_, __, ___, { elsewhere }) => ({ status, headers: { location: `${elsewhere.origin}${DEVICES}` } }),
       {
         outcome: "refused",
@@ -517,7 +516,7 @@ const redirects: HostileCase[] = [
   listed(
     "L17-loop",
     "a redirect to itself",
-    "three hops, then refused",
+    "refused after three redirects",
     always({ status: 302, headers: { location: DEVICES } }),
     { outcome: "refused", code: "redirect_refused", times: { "service GET /api/v1/device": 4 } },
   ),

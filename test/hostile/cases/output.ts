@@ -1,10 +1,10 @@
 import { parse } from "yaml";
-import { type HostileCase, LISTED, unless } from "../case.js";
+import { type HostileCase, LISTING, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import type { Run } from "../kit/watched.js";
 import { SECRET_FIELDS } from "./secret-fields.js";
 
-/** Text that acts on a terminal, hides, or is read as something else. */
+/** Text that controls a terminal, is invisible, or looks like other text. */
 const HOSTILE = {
   csi: "\u001b[2J\u001b[31mred",
   osc8: "\u001b]8;;https://evil.example\u0007click\u001b]8;;\u0007",
@@ -24,15 +24,15 @@ const HOSTILE = {
 } as const;
 
 const texts = Object.values(HOSTILE);
-/** Those that YAML and jq can hold too. */
+/** Texts that YAML and jq can represent. */
 const written = texts.filter((text) => !text.includes("\ud800"));
 const FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", " =1", '"=1', "＝1+1", "＋1", "－1", "＠x"];
 
-/** A list whose titles are such texts. */
+/** A list with hostile titles. */
 function titled(
   id: string,
-  came: string,
-  done: string,
+  input: string,
+  result: string,
   titles: readonly string[],
   format: readonly string[],
   check?: (run: Run, kit: Kit) => string[],
@@ -40,8 +40,8 @@ function titled(
 ): HostileCase {
   return {
     id,
-    came,
-    done,
+    input,
+    result,
     outcome: "ok",
     command: "devices",
     flags: format,
@@ -54,15 +54,15 @@ function titled(
           Object.assign(item, { title: titles[offset + nth], status: titles[offset + nth] });
       });
     },
-    requests: LISTED,
+    requests: LISTING,
     check: (kit, run) => (run && check ? check(run, kit) : []),
     ...over,
   };
 }
 
 const titlesOf = (items: unknown) => (items as { title: string }[]).map(({ title }) => title);
-const whole = (found: unknown) =>
-  unless({ "what is read back is what came": JSON.stringify(found) === JSON.stringify(texts) });
+const unchanged = (found: unknown) =>
+  unless({ "the parsed output equals the input": JSON.stringify(found) === JSON.stringify(texts) });
 
 /** The cells of a CSV text (RFC 4180). */
 function csvRows(text: string): string[][] {
@@ -80,7 +80,7 @@ const formats: HostileCase[] = [
     titled(
       `O1${"abcd"[nth]}`,
       `titles and states full of escape sequences, bidirectional, invisible and combining characters, as ${format}`,
-      "printed as visible escapes, a line an item",
+      "printed as visible escapes, one line per item",
       texts,
       ["-o", format],
       (run) =>
@@ -94,36 +94,30 @@ const formats: HostileCase[] = [
   titled(
     "O4a",
     "the same as JSON",
-    "escaped inside of it; it reads back as it came",
+    "escaped; it parses back unchanged",
     texts,
     ["-o", "json", "--columns", "title"],
-    (run) => whole(titlesOf(JSON.parse(run.stdout))),
+    (run) => unchanged(titlesOf(JSON.parse(run.stdout))),
   ),
-  titled(
-    "O4b",
-    "the same as NDJSON",
-    "escaped inside of it; it reads back as it came",
-    texts,
-    ["-o", "ndjson"],
-    (run) =>
-      whole(
-        titlesOf(
-          run.stdout
-            .trimEnd()
-            .split("\n")
-            .map((line) => JSON.parse(line) as unknown),
-        ),
+  titled("O4b", "the same as NDJSON", "escaped; it parses back unchanged", texts, ["-o", "ndjson"], (run) =>
+    unchanged(
+      titlesOf(
+        run.stdout
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line) as unknown),
       ),
+    ),
   ),
-  titled("O4c", "the same as YAML", "escaped inside of it; it reads back as it came", written, ["-o", "yaml"], (run) =>
+  titled("O4c", "the same as YAML", "escaped; it parses back unchanged", written, ["-o", "yaml"], (run) =>
     unless({
-      "what is read back is what came": JSON.stringify(titlesOf(parse(run.stdout))) === JSON.stringify(written),
+      "the parsed output equals the input": JSON.stringify(titlesOf(parse(run.stdout))) === JSON.stringify(written),
     }),
   ),
   titled(
     "O5a",
-    "titles that a spreadsheet takes for formulas, as CSV",
-    "each with a ' before it",
+    "titles that a spreadsheet runs as formulas, as CSV",
+    "each has a ' before it",
     FORMULAS,
     ["-o", "csv", "--columns", "title"],
     (run) =>
@@ -135,7 +129,7 @@ const formats: HostileCase[] = [
   titled(
     "O6",
     "titles with quotes, commas and line breaks, as CSV",
-    "RFC 4180: they read back as they came",
+    "quoted by RFC 4180; they parse back unchanged",
     ['a"b', "a,b", "a\r\nb", "a\nb", '","'],
     ["-o", "csv", "--columns", "title,id"],
     (run) => {
@@ -143,7 +137,7 @@ const formats: HostileCase[] = [
         .slice(1)
         .map(([title]) => title);
       return unless({
-        "what is read back is what came":
+        "the parsed output equals the input":
           JSON.stringify(cells) === JSON.stringify(['a"b', "a,b", "a\r\nb", "a\nb", '","']),
       });
     },
@@ -154,19 +148,14 @@ const formats: HostileCase[] = [
   titled(
     "O12b",
     "COLUMNS=99999999999 and FORCE_COLOR=3 with hostile titles",
-    "printed; no colour but our own",
+    "printed; no colours except those of agentauth",
     ["plain"],
     ["-o", "table", "--no-color"],
     undefined,
     { environment: { COLUMNS: "99999999999", FORCE_COLOR: "3" } },
   ),
-  titled(
-    "O12c",
-    "--jq that asks for hostile text",
-    "printed as JSON is, escaped",
-    written,
-    ["--jq", ".[].title"],
-    (run) => unless({ "a line a title": run.stdout.trimEnd().split("\n").length === written.length }),
+  titled("O12c", "--jq that asks for hostile text", "printed as escaped JSON", written, ["--jq", ".[].title"], (run) =>
+    unless({ "one line per title": run.stdout.trimEnd().split("\n").length === written.length }),
   ),
 ];
 
@@ -180,8 +169,8 @@ const secrets: HostileCase[] = [
   ...(["table", "wide", "plain", "json", "ndjson", "yaml", "csv"] as const).map(
     (format, nth): HostileCase => ({
       id: `O7${"abcdefg"[nth]}`,
-      came: `a client_secret in every place where the service may put one, as ${format}`,
-      done: "masked",
+      input: `a client_secret in every place where the service may put one, as ${format}`,
+      result: "masked",
       outcome: "ok",
       command: "devices",
       flags: ["-o", format],
@@ -191,13 +180,13 @@ const secrets: HostileCase[] = [
           for (const item of page.summaries) Object.assign(item, SECRET_FIELDS(kit.canaries.get("registered-secret")));
         });
       },
-      requests: LISTED,
+      requests: LISTING,
     }),
   ),
   {
     id: "O7h",
-    came: "--show-secrets where CI is set",
-    done: "refused: logs of builds are read by many",
+    input: "--show-secrets with CI set",
+    result: "refused: build logs are widely readable",
     outcome: "usage",
     command: "devices",
     flags: ["-o", "json", "--show-secrets"],
@@ -207,8 +196,8 @@ const secrets: HostileCase[] = [
   },
   {
     id: "O8",
-    came: "a whole sign-in with --debug",
-    done: "every step told, no secret in it",
+    input: "a whole login with --debug",
+    result: "every step is logged, without secrets",
     outcome: "ok",
     flags: ["--debug"],
     cliOnly: true,
@@ -223,20 +212,20 @@ const secrets: HostileCase[] = [
   },
   {
     id: "O8b",
-    came: "a renewal with --debug, a NODE_DEBUG that prints HTTP aside",
-    done: "told, no secret in it",
+    input: "a refresh with --debug",
+    result: "logged without secrets",
     outcome: "ok",
     command: "token",
     flags: ["--debug", "--force-refresh"],
     cliOnly: true,
     prints: ["access-token"],
-    arrange: (kit) => kit.keep(),
+    arrange: (kit) => kit.saveLogin(),
     says: [/^refreshing the token for \S+ at \S+\/token$/m, /^> POST \S+\/token$/m, /^< 200 \S+\/token in /m],
   },
   {
     id: "O3a",
-    came: "a listing that fails with --debug, and an error text full of escape sequences and our own token",
-    done: "shown escaped and masked",
+    input: "a listing that fails with --debug, and an error text full of escape sequences and the API token",
+    result: "shown escaped and masked",
     outcome: "remote",
     command: "devices",
     flags: ["--debug"],
@@ -249,8 +238,8 @@ const secrets: HostileCase[] = [
   },
   {
     id: "O3b",
-    came: "the same, as a JSON error",
-    done: "one line of JSON, escaped and masked",
+    input: "the same, as a JSON error",
+    result: "one line of JSON, escaped and masked",
     outcome: "remote",
     command: "devices",
     flags: ["-o", "json"],
@@ -269,17 +258,17 @@ const secrets: HostileCase[] = [
 
 const interrupted: HostileCase[] = (["SIGINT", "SIGTERM"] as const).map((signal, nth) => ({
   id: `O11${"ab"[nth]}`,
-  came: `${signal} in the middle of a sign-in`,
-  done: "an end; the listener is gone, nothing is kept",
+  input: `${signal} in the middle of a login`,
+  result: "the command exits; the listener is closed, nothing is stored",
   outcome: nth === 0 ? "aborted" : "terminated",
   async drive(kit) {
     const run = kit.start(["login", kit.mcp.url, "--browser", "none"]);
-    await kit.said(run, /^Waiting for the login/m);
+    await kit.untilPrinted(run, /^Waiting for the login/m);
     run.child.kill(signal);
     return run.ended;
   },
   store: "logins",
 }));
 
-/** What is printed, and how a run is ended. */
+/** Hostile text in the output, and interrupted runs. */
 export const output: readonly HostileCase[] = [...formats, ...secrets, ...interrupted];

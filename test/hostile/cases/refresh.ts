@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { mergeAnswer } from "../../../src/oauth/grant/grant.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { type HostileCase, RENEWED, unless } from "../case.js";
+import { type HostileCase, REFRESH, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { type Reply, rawBytes, rawJson, reset, type Seen, silence } from "../kit/peer.js";
 import type { Run } from "../kit/watched.js";
@@ -12,10 +12,10 @@ const ONCE = { "as POST /pool/token": 1 } as const;
 const PRINTS = ["access-token"] as const;
 
 const grantOf = async ({ home }: Kit) => (await fileStore(home).list())[0];
-/** A login whose token has ended. */
-const expired = (kit: Kit) => kit.keep({}, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
+/** A login with an expired token. */
+const expired = (kit: Kit) => kit.saveLogin({}, { expiresAt: Date.now() - 1000, obtainedAt: Date.now() - 3_600_000 });
 
-/** An issuer that gives each refresh token's successor once, and takes a second use for theft; with `grace` it does not. */
+/** An issuer that rotates refresh tokens and detects reuse; with `grace` it accepts reuse. */
 function rotating(
   kit: Kit,
   { grace = false, before = async (_nth: number) => undefined as Reply | undefined } = {},
@@ -39,14 +39,14 @@ function rotating(
   };
 }
 
-/** A renewal that fails in a way that loses nobody a session: the token has ended, and nothing changes. */
-function passing(id: string, came: string, reply: Reply, over: Partial<HostileCase> = {}): HostileCase[] {
-  const common = { requests: RENEWED, store: "same", environment: { BROWSER: "false" }, command: "token" } as const;
+/** A temporary failure of a refresh, with an expired and with a valid token: the session stays. */
+function temporaryFailure(id: string, input: string, reply: Reply, over: Partial<HostileCase> = {}): HostileCase[] {
+  const common = { requests: REFRESH, store: "same", environment: { BROWSER: "false" }, command: "token" } as const;
   return [
     {
       id: `${id}a`,
-      came: `a renewal answered with ${came}, and a token that has ended`,
-      done: "an end; nobody is signed out, no browser started",
+      input: `a refresh answered with ${input}, and an expired token`,
+      result: "an error; the login stays, no browser starts",
       outcome: "unavailable",
       async arrange(kit) {
         await expired(kit);
@@ -57,14 +57,14 @@ function passing(id: string, came: string, reply: Reply, over: Partial<HostileCa
     },
     {
       id: `${id}b`,
-      came: `a renewal answered with ${came}, and a token that lives for 30 seconds more`,
-      done: "the token at hand is given",
+      input: `a refresh answered with ${input}, and a token that is valid for 30 more seconds`,
+      result: "the stored token is used",
       ...common,
       ...over,
       outcome: "ok",
       prints: PRINTS,
       async arrange(kit) {
-        await kit.keep({}, { expiresAt: Date.now() + 30_000, obtainedAt: Date.now() - 3_600_000 });
+        await kit.saveLogin({}, { expiresAt: Date.now() + 30_000, obtainedAt: Date.now() - 3_600_000 });
         kit.as.routes[TOKEN] = reply;
       },
       check: (_, run) => unless({ "a token is printed": run?.stdout.startsWith("canary-access-token-") === true }),
@@ -73,28 +73,30 @@ function passing(id: string, came: string, reply: Reply, over: Partial<HostileCa
 }
 
 const failures: HostileCase[] = [
-  ...([429, 500, 502, 503, 504, 530] as const).flatMap((status) => passing(`F7-${status}`, String(status), { status })),
-  ...passing("F7-page", "a page in a 200", { headers: { "content-type": "text/html" }, text: "<html>" }),
-  ...passing(
+  ...([429, 500, 502, 503, 504, 530] as const).flatMap((status) =>
+    temporaryFailure(`F7-${status}`, String(status), { status }),
+  ),
+  ...temporaryFailure("F7-page", "a page in a 200", { headers: { "content-type": "text/html" }, text: "<html>" }),
+  ...temporaryFailure(
     "F7-captive",
     "a redirect to a login page",
     { status: 302, headers: { location: "http://127.0.0.1:1/portal" } },
     { outcome: "refused" },
   ),
-  ...passing("F7-empty", "an empty 200", rawJson("")).map((one) => ({
+  ...temporaryFailure("F7-empty", "an empty 200", rawJson("")).map((one) => ({
     ...one,
-    // Its body may be what was lost of new tokens: a living token is used from then on with a mark.
+    // The body may have held new tokens, so the grant is marked as a lost refresh.
     ...(one.id === "F7-emptyb" && { store: "any" as const }),
   })),
-  ...passing("F7-401", "a bare 401", { status: 401 }, { outcome: "remote" }),
-  ...passing(
+  ...temporaryFailure("F7-401", "a bare 401", { status: 401 }, { outcome: "remote" }),
+  ...temporaryFailure(
     "F7-challenge",
     "a bare 401 with a challenge",
     { status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' } },
     { outcome: "auth" },
   ),
-  ...passing("F7-403", "a bare 403", { status: 403 }, { outcome: "remote" }),
-  ...passing(
+  ...temporaryFailure("F7-403", "a bare 403", { status: 403 }, { outcome: "remote" }),
+  ...temporaryFailure(
     "F7-type",
     "a token that is an object",
     { json: { access_token: {}, token_type: "Bearer" } },
@@ -102,26 +104,26 @@ const failures: HostileCase[] = [
   ),
 ];
 
-/** A renewal with a token that has ended. */
-function renewed(id: string, came: string, done: string, over: Omit<Partial<HostileCase>, "id">): HostileCase {
+/** A refresh with an expired token. */
+function refreshed(id: string, input: string, result: string, over: Omit<Partial<HostileCase>, "id">): HostileCase {
   return {
     id,
-    came,
-    done,
+    input,
+    result,
     outcome: "ok",
     command: "token",
     arrange: expired,
     prints: PRINTS,
-    requests: RENEWED,
+    requests: REFRESH,
     ...over,
   };
 }
 
 const generations: HostileCase[] = [
-  renewed(
+  refreshed(
     "F1",
-    "20 processes that want a new token at the same time, from an issuer that takes a second use for theft",
-    "one request; all have the same new token",
+    "20 processes that request a new token at the same time, from an issuer that detects reuse",
+    "one token request; all processes get the same new token",
     {
       async arrange(kit) {
         await expired(kit);
@@ -136,14 +138,14 @@ const generations: HostileCase[] = [
       check: async (kit) =>
         unless({
           "all print the same token": new Set(kit.runs.map(({ stdout }) => stdout)).size === 1,
-          "one generation is kept": (await grantOf(kit))?.generation === 2,
+          "one new generation is stored": (await grantOf(kit))?.generation === 2,
         }),
     },
   ),
-  renewed(
+  refreshed(
     "F3",
-    "a process that is killed as soon as it has claimed the renewal",
-    "the next one renews; no session is lost",
+    "a process that is killed when it holds the lease",
+    "the next process refreshes; the session is not lost",
     {
       async arrange(kit) {
         await expired(kit);
@@ -152,23 +154,23 @@ const generations: HostileCase[] = [
       drive: async (kit) => {
         const first = kit.start(["token", kit.mcp.url]);
         const claims = join(kit.home, "claims");
-        let isOver = false;
+        let hasExited = false;
         void first.ended.finally(() => {
-          isOver = true;
+          hasExited = true;
         });
-        while (!isOver && !(existsSync(claims) && readdirSync(claims).some((name) => name.endsWith(".claim"))))
+        while (!hasExited && !(existsSync(claims) && readdirSync(claims).some((name) => name.endsWith(".claim"))))
           await new Promise((resolve) => setTimeout(resolve, 1));
         first.child.kill("SIGKILL");
         await first.ended;
         return kit.run(["token", kit.mcp.url]);
       },
-      check: async (kit) => unless({ "the login lives": (await grantOf(kit))?.retired === undefined }),
+      check: async (kit) => unless({ "the login is valid": (await grantOf(kit))?.retired === undefined }),
     },
   ),
-  renewed(
+  refreshed(
     "F5",
-    "invalid_grant, while another process has kept newer tokens",
-    "the newer tokens are taken; nothing is deleted",
+    "invalid_grant, while another process has stored newer tokens",
+    "the newer tokens are used; nothing is deleted",
     {
       async arrange(kit) {
         const grant = await expired(kit);
@@ -188,29 +190,29 @@ const generations: HostileCase[] = [
       times: ONCE,
       check: async (kit) =>
         unless({
-          "the newer tokens are kept": (await grantOf(kit))?.tokens.refreshToken?.reveal() === "newer-refresh-token",
+          "the newer tokens are stored": (await grantOf(kit))?.tokens.refreshToken?.reveal() === "newer-refresh-token",
         }),
     },
   ),
-  renewed("F6a", "an answer with a new refresh token", "kept", {
-    check: async (kit) => unless({ "it is kept": (await grantOf(kit))?.generation === 2 }),
+  refreshed("F6a", "a response with a new refresh token", "stored", {
+    check: async (kit) => unless({ "the new generation is stored": (await grantOf(kit))?.generation === 2 }),
   }),
-  renewed("F6b", "an answer without a refresh token", "the old one is kept", {
+  refreshed("F6b", "a response without a refresh token", "the old one stays stored", {
     async arrange(kit) {
       await expired(kit);
       kit.as.tokenAnswer = { refresh_token: undefined };
     },
     check: async (kit) =>
       unless({
-        "the old one is kept":
+        "the old one stays stored":
           (await grantOf(kit))?.tokens.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
       }),
   }),
   ...[7, "", "two words", { token: "x" }].map((refreshToken, nth) =>
-    renewed(
+    refreshed(
       `F6${"defg"[nth]}`,
-      `an answer with refresh_token ${JSON.stringify(refreshToken)}`,
-      "its access token is given, and the old refresh token is kept",
+      `a response with refresh_token ${JSON.stringify(refreshToken)}`,
+      "the access token is used, and the old refresh token stays stored",
       {
         async arrange(kit) {
           await expired(kit);
@@ -219,35 +221,35 @@ const generations: HostileCase[] = [
         check: async (kit) => {
           const tokens = (await grantOf(kit))?.tokens;
           return unless({
-            "the old one is kept": tokens?.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
-            "the new access token is kept": tokens?.accessToken.reveal() === kit.canaries.get("access-token"),
+            "the old one stays stored": tokens?.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
+            "the new access token is stored": tokens?.accessToken.reveal() === kit.canaries.get("access-token"),
           });
         },
       },
     ),
   ),
-  renewed("F6c", "an answer with refresh_token null", "the old one is kept", {
+  refreshed("F6c", "a response with refresh_token null", "the old one stays stored", {
     async arrange(kit) {
       await expired(kit);
       kit.as.tokenAnswer = { refresh_token: null };
     },
     check: async (kit) =>
       unless({
-        "the old one is kept":
+        "the old one stays stored":
           (await grantOf(kit))?.tokens.refreshToken?.reveal() === kit.canaries.get("refresh-token"),
       }),
   }),
 ];
 
-/** Loses the first answer, after the issuer has given a new refresh token. */
+/** Loses the first response, after the issuer has rotated the refresh token. */
 const lostOnce = (lost: Reply) => async (nth: number) => (nth === 1 ? lost : undefined);
 const CUT = rawBytes("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{");
 
 const ambiguous: HostileCase[] = [
   ...[reset, CUT].map((lost, nth) =>
-    renewed(
+    refreshed(
       `F8${"ab"[nth]}`,
-      `a connection that breaks ${nth === 0 ? "before" : "in the middle of"} the answer, from an issuer that allows a retry`,
+      `a connection that breaks ${nth === 0 ? "before" : "in the middle of"} the response, from an issuer that allows a retry`,
       "the same refresh token is sent once more, at once",
       {
         async arrange(kit) {
@@ -262,10 +264,10 @@ const ambiguous: HostileCase[] = [
       },
     ),
   ),
-  renewed(
+  refreshed(
     "F8c",
     "a connection that breaks each time, from an issuer that allows a retry",
-    "sent twice, not three times; the login is kept",
+    "sent twice, not three times; the login stays",
     {
       outcome: "unavailable",
       async arrange(kit) {
@@ -275,10 +277,10 @@ const ambiguous: HostileCase[] = [
       times: { "as POST /pool/token": 2 },
     },
   ),
-  renewed(
+  refreshed(
     "F8d",
-    "a connection that breaks, from an issuer that takes a second use for theft",
-    "an end that says that the first answer was lost",
+    "a connection that breaks, from an issuer that detects reuse",
+    "an error that reports the lost first response",
     {
       outcome: "auth",
       code: "login_required",
@@ -291,14 +293,14 @@ const ambiguous: HostileCase[] = [
       times: { "as POST /pool/token": 2 },
     },
   ),
-  renewed(
+  refreshed(
     "F8e",
-    "a connection that breaks, from an issuer that takes a second use for theft, and a token that lives for 30 seconds more",
-    "the token at hand is given, and the refresh is not sent again while it lives",
+    "a connection that breaks, from an issuer that detects reuse, and a token that is valid for 30 more seconds",
+    "the stored token is used, and the refresh is not repeated until it expires",
     {
       prints: PRINTS,
       async arrange(kit) {
-        await kit.keep({}, { expiresAt: Date.now() + 30_000, obtainedAt: Date.now() - 3_600_000 });
+        await kit.saveLogin({}, { expiresAt: Date.now() + 30_000, obtainedAt: Date.now() - 3_600_000 });
         rotating(kit, { before: lostOnce(reset) });
       },
       times: { "as POST /pool/token": 1 },
@@ -311,10 +313,10 @@ const ambiguous: HostileCase[] = [
       },
     },
   ),
-  renewed(
+  refreshed(
     "F9a",
-    "a process killed after the issuer has given a new refresh token, which it takes a second use of for theft",
-    "an end that names the renewal that was interrupted",
+    "a process killed after the issuer has rotated the refresh token, with reuse detection",
+    "an error that names the interrupted refresh",
     {
       outcome: "auth",
       store: "any",
@@ -322,24 +324,24 @@ const ambiguous: HostileCase[] = [
         await expired(kit);
         rotating(kit, { before: lostOnce(silence) });
       },
-      drive: killedInFlight,
+      drive: killDuringRefresh,
       says: ["the refresh that began at", "was interrupted when its process ended"],
       times: { "as POST /pool/token": 2 },
     },
   ),
-  renewed("F9b", "the same with an issuer that allows a retry", "the next one gets the tokens", {
+  refreshed("F9b", "the same with an issuer that allows a retry", "the next process gets the tokens", {
     async arrange(kit) {
       await expired(kit);
       rotating(kit, { grace: true, before: lostOnce(silence) });
     },
-    drive: killedInFlight,
+    drive: killDuringRefresh,
     times: { "as POST /pool/token": 2 },
   }),
   ...(["SIGINT", "SIGTERM"] as const).map((signal, nth) =>
-    renewed(
+    refreshed(
       `F10${"ab"[nth]}`,
-      `${signal} while a renewal is on its way`,
-      "the answer is waited for and kept; then it ends",
+      `${signal} during a refresh`,
+      "the command waits for the response, stores it, and exits",
       {
         outcome: nth === 0 ? "aborted" : "terminated",
         store: "any",
@@ -354,14 +356,14 @@ const ambiguous: HostileCase[] = [
         },
         drive: async (kit) => {
           const run = kit.start(["token", kit.mcp.url]);
-          await arrived(kit, run.ended);
+          await requestArrived(kit, run.ended);
           run.child.kill(signal);
           return run.ended;
         },
         times: ONCE,
         check: async (kit, run) =>
           unless({
-            "the new tokens are kept": (await grantOf(kit))?.generation === 2,
+            "the new tokens are stored": (await grantOf(kit))?.generation === 2,
             "nothing is printed": run?.stdout === "",
           }),
       },
@@ -369,29 +371,29 @@ const ambiguous: HostileCase[] = [
   ),
 ];
 
-/** Waits until the issuer was asked; or until the run is over. */
-async function arrived({ as }: Kit, ended: Promise<unknown>): Promise<void> {
-  let isOver = false;
+/** Waits for the first token request or the end of the run. */
+async function requestArrived({ as }: Kit, ended: Promise<unknown>): Promise<void> {
+  let hasExited = false;
   void ended.finally(() => {
-    isOver = true;
+    hasExited = true;
   });
-  while (!isOver && as.to(TOKEN).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!hasExited && as.to(TOKEN).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Kills a run while its renewal is on its way, and gives the next one. */
-async function killedInFlight(kit: Kit): Promise<Run> {
+/** Kills a run during its refresh, and returns the next run. */
+async function killDuringRefresh(kit: Kit): Promise<Run> {
   const first = kit.start(["token", kit.mcp.url]);
-  await arrived(kit, first.ended);
+  await requestArrived(kit, first.ended);
   first.child.kill("SIGKILL");
   await first.ended;
   return kit.run(["token", kit.mcp.url]);
 }
 
 const verdicts: HostileCase[] = [
-  renewed(
+  refreshed(
     "F11-unauthorized_client",
-    "unauthorized_client for a renewal: what the client may do can be changed back",
-    "told; asked once; the login stays as it was",
+    "unauthorized_client for a refresh, which an administrator can undo",
+    "an error; one request; the login is unchanged",
     {
       outcome: "auth",
       code: "unauthorized_client",
@@ -405,10 +407,10 @@ const verdicts: HostileCase[] = [
     },
   ),
   ...(["invalid_grant", "invalid_client"] as const).map((error) =>
-    renewed(
+    refreshed(
       `F11-${error}`,
-      `${error} for a renewal, with a text that repeats the tokens`,
-      "an end; asked once; the login is marked as over, not deleted",
+      `${error} for a refresh, with a text that repeats the tokens`,
+      "an error; one request; the login is marked as expired, not deleted",
       {
         outcome: "auth",
         code: "login_required",
@@ -425,11 +427,11 @@ const verdicts: HostileCase[] = [
   ),
   {
     id: "F13a",
-    came: "an MCP server that answers 401 to each new token",
-    done: "one renewal and one repetition, then an end",
+    input: "an MCP server that answers 401 to each new token",
+    result: "one refresh and one repeated request, then an error",
     outcome: "auth",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       kit.mcp.routes["/mcp"] = () => kit.mcp.refusal();
     },
     command: ({ mcp }) => ["request", mcp.url],
@@ -438,11 +440,11 @@ const verdicts: HostileCase[] = [
   },
   {
     id: "F13b",
-    came: "the same, five commands in a row",
-    done: "three renewals, then none within the minute",
+    input: "the same, five commands in a row",
+    result: "three refreshes, then none within the minute",
     outcome: "auth",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       kit.mcp.routes["/mcp"] = () => kit.mcp.refusal();
     },
     drive: async (kit) => {
@@ -455,11 +457,11 @@ const verdicts: HostileCase[] = [
   },
   {
     id: "F15",
-    came: "an MCP server that answers 403 insufficient_scope with a scope that is a shell command",
-    done: "an end; the command that it suggests has nothing of it",
+    input: "an MCP server that answers 403 insufficient_scope with a scope that is a shell command",
+    result: "an error; the suggested command does not contain it",
     outcome: "auth",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       kit.mcp.routes["/mcp"] = {
         status: 403,
         headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="$(touch pwned) \\"; rm -rf /"' },
@@ -471,11 +473,11 @@ const verdicts: HostileCase[] = [
   },
   {
     id: "F16",
-    came: "an MCP server that redirects a request with a token to another origin",
-    done: "the token does not go there",
+    input: "an MCP server that redirects a request with a token to another origin",
+    result: "the token is not sent there",
     outcome: "ok",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       kit.mcp.routes["/mcp"] = { status: 307, headers: { location: `${kit.other.origin}/collect` } };
       kit.other.routes["/collect"] = { json: { ok: true } };
     },
@@ -485,5 +487,5 @@ const verdicts: HostileCase[] = [
   },
 ];
 
-/** What renewing a token meets (RFC 6749 section 6). */
+/** Refreshes (RFC 6749 section 6). */
 export const refresh: readonly HostileCase[] = [...failures, ...generations, ...ambiguous, ...verdicts];

@@ -1,52 +1,52 @@
 import { fileStore } from "../../../src/store/file/file.js";
 import { saveClientOf } from "../arrange.js";
-import { EXCHANGED, type HostileCase, REGISTERED, SENT_OFF, unless } from "../case.js";
+import { type HostileCase, UP_TO_AUTHORIZATION, UP_TO_REGISTRATION, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { type Reply, rawJson, reset, silence } from "../kit/peer.js";
 
-/** Members of the answer to a registration. */
+/** Members of the response to a registration. */
 function answered(
   id: string,
-  came: string,
+  input: string,
   members: Record<string, unknown>,
   says: HostileCase["says"],
   over: Partial<HostileCase> = {},
 ): HostileCase {
   return {
     id,
-    came: `a registration answered with ${came}`,
-    done: "refused, nothing stored, nobody sent to sign in",
+    input: `a registration answered with ${input}`,
+    result: "refused; nothing is stored, no login starts",
     outcome: "refused",
     arrange({ as }) {
       as.registrationAnswer = members;
     },
     ...(says && { says }),
-    requests: REGISTERED,
+    requests: UP_TO_REGISTRATION,
     times: { "as POST /pool/register": 1 },
     ...over,
   };
 }
 
-/** Another answer to a registration. */
+/** Another reply to a registration. */
 function replied(
   id: string,
-  came: string,
+  input: string,
   reply: Reply,
-  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "result">,
 ): HostileCase {
   return {
     id,
-    came: `a registration answered with ${came}`,
+    input: `a registration answered with ${input}`,
     arrange({ as }) {
       as.routes["/pool/register"] = reply;
     },
-    requests: REGISTERED,
+    requests: UP_TO_REGISTRATION,
     ...over,
   };
 }
 
 const BAD = { code: "bad_registration" } as const;
-const GOOD = { outcome: "ok", done: "taken", requests: EXCHANGED } as const;
+const GOOD = { outcome: "ok", result: "accepted", requests: WHOLE_LOGIN } as const;
 const clientOf = ({ home, as }: Kit) => fileStore(home).readClient(as.issuer, "http://127.0.0.1/callback");
 
 const answers: HostileCase[] = [
@@ -77,7 +77,7 @@ const answers: HostileCase[] = [
   ),
   answered(
     "R2b",
-    "one redirect_uri more",
+    "one additional redirect_uri",
     { redirect_uris: ["http://127.0.0.1/callback", "https://evil.example/cb"] },
     ["redirect_uris"],
     BAD,
@@ -91,7 +91,7 @@ const answers: HostileCase[] = [
   ),
   answered(
     "R3a",
-    "a secret, and the method that goes with it",
+    "a secret, and the matching method",
     { token_endpoint_auth_method: "client_secret_post" },
     undefined,
     {
@@ -105,7 +105,7 @@ const answers: HostileCase[] = [
   ),
   answered(
     "R3b",
-    "a method that nobody supports",
+    "an unsupported method",
     { token_endpoint_auth_method: "private_key_jwt" },
     ["token_endpoint_auth_method", '"private_key_jwt"'],
     BAD,
@@ -124,12 +124,12 @@ const answers: HostileCase[] = [
   answered("R3d", "a secret that is a number", { client_secret: 12345678 }, ["client_secret"]),
   answered("R3e", "a secret with line breaks", { client_secret: "a\r\nX-Evil: 1" }, undefined, {
     ...GOOD,
-    done: "taken; encoded where it is sent",
-    check: ({ as }) => unless({ "no header is smuggled": as.to("/pool/token")[0]?.headers["x-evil"] === undefined }),
+    result: "accepted, and encoded when it is sent",
+    check: ({ as }) => unless({ "no header is injected": as.to("/pool/token")[0]?.headers["x-evil"] === undefined }),
   }),
   answered(
     "R9a",
-    "addresses to fetch and to sign in at",
+    "addresses to fetch and to log in at",
     {
       registration_client_uri: "http://127.0.0.1:1/x",
       client_uri: "http://127.0.0.1:1/y",
@@ -157,7 +157,7 @@ const replies: HostileCase[] = [
     {
       outcome: "remote",
       code: "invalid_redirect_uri",
-      done: "shown escaped",
+      result: "shown escaped",
       says: ['"invalid_redirect_uri"', "\\e]8;;", "\\u{202e}"],
     },
   ),
@@ -167,7 +167,7 @@ const replies: HostileCase[] = [
     { status: 400, json: { error: "invalid_client_metadata", error_description: "x".repeat(100_000) } },
     {
       outcome: "remote",
-      done: "shown cut",
+      result: "shown truncated",
       check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 2000 }),
     },
   ),
@@ -177,7 +177,7 @@ const replies: HostileCase[] = [
     { status: 400, json: { error: `\u001b[31m${"x".repeat(10_000)}` } },
     {
       outcome: "remote",
-      done: "shown escaped and cut",
+      result: "shown escaped and truncated",
       says: ["\\e[31m"],
       check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 2000 }),
     },
@@ -186,22 +186,22 @@ const replies: HostileCase[] = [
     "R9b",
     "a redirect",
     { status: 307, headers: { location: "http://127.0.0.1:1/x" } },
-    { outcome: "refused", code: "redirect_refused", done: "not followed" },
+    { outcome: "refused", code: "redirect_refused", result: "not followed" },
   ),
   replied(
     "R9c",
     "a page",
     { status: 201, headers: { "content-type": "text/html" }, text: "<html>" },
-    { outcome: "unavailable", done: "taken for the word of something in between" },
+    { outcome: "unavailable", result: "treated as the response of an intermediary" },
   ),
   replied("R9d", "a reset connection", reset, {
     outcome: "unavailable",
-    done: "an end; not sent twice",
+    result: "an error; not sent twice",
     times: { "as POST /pool/register": 1 },
   }),
   replied("R9e", "silence", silence, {
     outcome: "unavailable",
-    done: "given up after the time that is set; not sent twice",
+    result: "an error after the configured timeout; not sent twice",
     timeout: 8,
     times: { "as POST /pool/register": 1 },
   }),
@@ -209,34 +209,34 @@ const replies: HostileCase[] = [
     "R9f",
     "503",
     { status: 503 },
-    { outcome: "unavailable", done: "an end; not sent twice", times: { "as POST /pool/register": 1 } },
+    { outcome: "unavailable", result: "an error; not sent twice", times: { "as POST /pool/register": 1 } },
   ),
-  replied("R9g", "an empty 201", rawJson("", 201), { outcome: "unavailable", done: "taken for a broken answer" }),
+  replied("R9g", "an empty 201", rawJson("", 201), { outcome: "unavailable", result: "treated as a broken response" }),
 ];
 
-/** Counts how often clients are registered, and forgets each of them at once. */
-function forgetful({ as }: Kit): void {
+/** Makes the issuer delete each client at once. */
+function deletesClients({ as }: Kit): void {
   as.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
 }
 
 const records: HostileCase[] = [
   {
     id: "R3f",
-    came: "a stored client whose secret has ended",
-    done: "registered anew, once",
+    input: "a stored client whose secret has expired",
+    result: "a new client is registered, once",
     outcome: "ok",
     arrange: (kit) => saveClientOf(kit, Date.now() - 1000),
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     times: { "as POST /pool/register": 1 },
   },
   {
     id: "R6a",
-    came: "an issuer that forgets each client at once, and a client stored before",
-    done: "registered anew once in a command, then a wait for the person",
+    input: "an issuer that deletes each client at once, and a stored client",
+    result: "one new registration per command, then the login times out",
     outcome: "auth",
     async arrange(kit) {
       await saveClientOf(kit);
-      forgetful(kit);
+      deletesClients(kit);
     },
     flags: ["--login-timeout", "2"],
     store: "logins",
@@ -245,22 +245,22 @@ const records: HostileCase[] = [
   },
   {
     id: "R6b",
-    came: "an issuer that answers every code with invalid_client",
-    done: "an end; neither the code nor the registration is sent twice",
+    input: "an issuer that answers every code with invalid_client",
+    result: "an error; neither the code nor the registration is sent twice",
     outcome: "auth",
     code: "invalid_client",
     arrange({ as }) {
       as.routes["/pool/token"] = { status: 401, json: { error: "invalid_client" } };
     },
     store: "logins",
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     times: { "as POST /pool/register": 1, "as POST /pool/token": 1 },
     says: ['"invalid_client"'],
   },
   {
     id: "R6c",
-    came: "an issuer that lists two ways for a client to prove itself, and takes neither",
-    done: "each is tried once; then an end, and another client next time",
+    input: "an issuer that lists two client authentication methods, and accepts neither",
+    result: "each is tried once, then an error; the next login registers another client",
     outcome: "auth",
     code: "invalid_client",
     arrange({ as }) {
@@ -268,15 +268,15 @@ const records: HostileCase[] = [
       as.routes["/pool/token"] = { status: 401, json: { error: "invalid_client" } };
     },
     store: "logins",
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     times: { "as POST /pool/register": 1, "as POST /pool/token": 2 },
     says: ['"invalid_client"', "sign in again"],
     check: async (kit) => unless({ "the client is not used again": (await clientOf(kit))?.isRefused === true }),
   },
   {
     id: "R7",
-    came: "two sign-ins that need a client at the same time",
-    done: "one registration; the other one takes it over",
+    input: "two logins that need a client at the same time",
+    result: "one registration; both logins use it",
     outcome: "ok",
     drive: async (kit) => {
       const login = () => kit.run(["login", kit.mcp.url, "--browser", "none"]);
@@ -284,12 +284,12 @@ const records: HostileCase[] = [
       return first.code === 0 ? second : first;
     },
     times: { "as POST /pool/register": 1 },
-    check: async (kit) => unless({ "the client is kept": (await clientOf(kit))?.clientId === "client-1" }),
+    check: async (kit) => unless({ "the client is stored": (await clientOf(kit))?.clientId === "client-1" }),
   },
   {
     id: "R8",
-    came: "a client given with --client-id that was used at one issuer, and a server that names another one by now",
-    done: "an end; neither its id nor its secret is sent to the other one",
+    input: "a client of --client-id that was used at one issuer, and a server that now names another one",
+    result: "an error; neither its ID nor its secret is sent to the other issuer",
     outcome: "auth",
     drive: async (kit) => {
       const login = (...more: string[]) =>
@@ -302,7 +302,7 @@ const records: HostileCase[] = [
     store: "any",
     says: ({ as, other }) => ['the client "mine"', `"${as.issuer}"`, `"${other.issuer}"`],
     requests: [
-      ...SENT_OFF.filter((one) => !one.includes("register")),
+      ...UP_TO_AUTHORIZATION.filter((one) => !one.includes("register")),
       "as POST /pool/token",
       "other GET /pool/.well-known/oauth-authorization-server",
       "other GET /.well-known/oauth-authorization-server/pool",
@@ -310,5 +310,5 @@ const records: HostileCase[] = [
   },
 ];
 
-/** Answers to registrations (RFC 7591), and what becomes of registered clients. */
+/** Responses to registrations (RFC 7591), and stored clients. */
 export const registration: readonly HostileCase[] = [...answers, ...replies, ...records];

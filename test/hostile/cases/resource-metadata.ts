@@ -1,39 +1,45 @@
 import { saveClientOf } from "../arrange.js";
-import { ASKED, DESCRIBED, EXCHANGED, type HostileCase, KNOWN, unless } from "../case.js";
+import { type HostileCase, UP_TO_CHALLENGE, UP_TO_ISSUER, UP_TO_RESOURCE, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { silence } from "../kit/peer.js";
 
 type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
 
-/** Resource metadata with something wrong in it, which ends the sign-in there. */
+/** Invalid resource metadata, which ends the login. */
 function refused(
   id: string,
-  came: string,
+  input: string,
   change: Change,
   says: HostileCase["says"],
   over: Partial<HostileCase> = {},
 ): HostileCase {
   return {
     id,
-    came,
-    done: "refused, nothing further sent",
+    input,
+    result: "refused, no further request",
     outcome: "refused",
     arrange: (kit) => change(kit.mcp.metadata, kit),
     ...(says && { says }),
-    requests: DESCRIBED,
+    requests: UP_TO_RESOURCE,
     ...over,
   };
 }
 
-/** The same with something in it that is no harm. */
-function taken(id: string, came: string, done: string, change: Change, over: Partial<HostileCase> = {}): HostileCase {
+/** The same with a harmless change. */
+function accepted(
+  id: string,
+  input: string,
+  result: string,
+  change: Change,
+  over: Partial<HostileCase> = {},
+): HostileCase {
   return {
     id,
-    came,
-    done,
+    input,
+    result,
     outcome: "ok",
     arrange: (kit) => change(kit.mcp.metadata, kit),
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     ...over,
   };
 }
@@ -43,46 +49,51 @@ const set =
   (metadata) => {
     metadata[name] = value;
   };
-const bad = (id: string, came: string, name: string, value: unknown, ...says: string[]) =>
-  refused(id, came, set(name, value), [name, "/.well-known/oauth-protected-resource/mcp", ...says]);
+const bad = (id: string, input: string, name: string, value: unknown, ...says: string[]) =>
+  refused(id, input, set(name, value), [name, "/.well-known/oauth-protected-resource/mcp", ...says]);
 
-/** A server on a shared host, whose challenge names a document about more than itself. */
-function neighbour(id: string, came: string, path: string, parent: string): HostileCase {
+/** A server on a shared host, whose challenge names a document about a parent. */
+function foreignMetadata(id: string, input: string, path: string, parent: string): HostileCase {
   return refused(
     id,
-    came,
+    input,
     (metadata, { mcp }) => {
       mcp.challenge = `Bearer resource_metadata="${mcp.origin}${path}"`;
       mcp.routes[path] = { json: { ...metadata, resource: `${mcp.origin}${parent}` } };
     },
     ({ mcp }) => [`(from "${mcp.origin}${path}") must be ${mcp.url} where`, "(RFC 9728 section 3.3)"],
-    { code: "resource_mismatch", requests: [...ASKED, `mcp GET ${path}`] },
+    { code: "resource_mismatch", requests: [...UP_TO_CHALLENGE, `mcp GET ${path}`] },
   );
 }
 
 const ROOT = "/.well-known/oauth-protected-resource";
 const shared: HostileCase[] = [
-  neighbour("P12a", "a challenge that leads to a document below the server's path, about the origin", "/mcp/prm", ""),
-  neighbour("P12b", "the same at a place that looks well known", `/mcp${ROOT}`, "/"),
-  neighbour("P12c", "the same at the well-known address of another server", `${ROOT}/mcp2`, ""),
-  taken(
+  foreignMetadata(
+    "P12a",
+    "a challenge with a document below the path of the server that describes the origin",
+    "/mcp/prm",
+    "",
+  ),
+  foreignMetadata("P12b", "the same at a path that resembles a well-known one", `/mcp${ROOT}`, "/"),
+  foreignMetadata("P12c", "the same at the well-known address of another server", `${ROOT}/mcp2`, ""),
+  accepted(
     "P12d",
-    "a challenge that leads to the document of the whole origin, though there is one for the server",
-    "the server's own used",
+    "a challenge with the document of the origin, although the server has one",
+    "the document of the server is used",
     (metadata, { mcp }) => {
       mcp.challenge = `Bearer resource_metadata="${mcp.origin}${ROOT}"`;
       mcp.routes[ROOT] = { json: { ...metadata, resource: mcp.origin } };
     },
     {
-      requests: [...EXCHANGED, `mcp GET ${ROOT}`],
+      requests: [...WHOLE_LOGIN, `mcp GET ${ROOT}`],
       check: ({ mcp, as }) =>
-        unless({ "the token is asked for the server alone": as.form("/pool/token").get("resource") === mcp.url }),
+        unless({ "the token is requested for the server only": as.form("/pool/token").get("resource") === mcp.url }),
     },
   ),
-  taken(
+  accepted(
     "P12e",
-    "the same where there is none for the server",
-    "taken, and said with --verbose",
+    "the same if the server has none",
+    "accepted; --verbose logs it",
     (metadata, { mcp }) => {
       mcp.challenge = `Bearer resource_metadata="${mcp.origin}${ROOT}"`;
       mcp.routes[ROOT] = { json: { ...metadata, resource: mcp.origin } };
@@ -91,7 +102,7 @@ const shared: HostileCase[] = [
     {
       flags: ["--verbose"],
       options: {},
-      requests: [...EXCHANGED, `mcp GET ${ROOT}`],
+      requests: [...WHOLE_LOGIN, `mcp GET ${ROOT}`],
       says: ({ mcp }) => [`it describes "${mcp.origin}", a parent of this server`],
     },
   ),
@@ -128,16 +139,16 @@ const resource: HostileCase[] = [
       { code: "resource_mismatch" },
     ),
   ),
-  taken(
+  accepted(
     "P4a",
     "resource that is the origin",
-    "taken, and sent byte for byte",
+    "accepted, and sent byte for byte",
     (metadata, { mcp }) => {
       metadata["resource"] = `${mcp.origin}/`;
     },
     {
       check: ({ mcp, as }) =>
-        unless({ "resource is sent as it was given": as.form("/pool/token").get("resource") === `${mcp.origin}/` }),
+        unless({ "resource is sent unchanged": as.form("/pool/token").get("resource") === `${mcp.origin}/` }),
     },
   ),
   refused(
@@ -152,7 +163,7 @@ const resource: HostileCase[] = [
   ...(["/", "?"] as const).map((more, nth) =>
     refused(
       `P4${"cd"[nth]}`,
-      `resource that is the address with a ${more} at its end, with --strict-resource`,
+      `resource that is the address with ${more} appended, with --strict-resource`,
       (metadata, { mcp }) => {
         metadata["resource"] = `${mcp.url}${more}`;
       },
@@ -193,7 +204,7 @@ const servers: HostileCase[] = [
   ),
   bad(
     "P5d",
-    "an authorization server that is no address",
+    "an authorization server that is not a URL",
     "authorization_servers",
     ["nonsense"],
     '"nonsense"',
@@ -236,7 +247,7 @@ const servers: HostileCase[] = [
   ),
   bad(
     "P5j",
-    "an authorization server with http: off this machine",
+    "an authorization server with http: to another machine",
     "authorization_servers",
     ["http://as.example"],
     "OAuth 2.1 section 1.5",
@@ -248,26 +259,26 @@ const servers: HostileCase[] = [
     ["javascript:alert(1)"],
     "must be an https address",
   ),
-  taken(
+  accepted(
     "P5l",
     "the same authorization server three times",
-    "asked once",
+    "requested once",
     (metadata, { as }) => {
       metadata["authorization_servers"] = [as.issuer, as.issuer, as.issuer];
     },
-    { times: { [KNOWN[2] ?? ""]: 1 } },
+    { times: { [UP_TO_ISSUER[2] ?? ""]: 1 } },
   ),
-  taken(
+  accepted(
     "P5m",
-    "a first authorization server that says it is another one, and a second that is right",
-    "the second used",
+    "a first authorization server with another issuer in its metadata, and a valid second one",
+    "the second one is used",
     (metadata, { as, other }) => {
-      other.metadata["issuer"] = "https://somebody.example";
+      other.metadata["issuer"] = "https://wrong.example";
       metadata["authorization_servers"] = [other.issuer, as.issuer];
     },
     {
       requests: [
-        ...EXCHANGED,
+        ...WHOLE_LOGIN,
         "other GET /pool/.well-known/oauth-authorization-server",
         "other GET /.well-known/oauth-authorization-server/pool",
         "other GET /.well-known/openid-configuration/pool",
@@ -277,20 +288,20 @@ const servers: HostileCase[] = [
   ),
   refused(
     "P5n",
-    "a first authorization server that does not answer, and a second that does",
+    "a first authorization server that does not answer, and a second one that does",
     (metadata, { as, other }) => {
       for (const path of Object.keys(other.routes)) other.routes[path] = silence;
       metadata["authorization_servers"] = [other.issuer, as.issuer];
     },
     ["no complete response"],
     {
-      done: "an end: the second would be a choice that nobody made",
+      result: "an error: the second one is not a fallback",
       outcome: "unavailable",
       code: "timeout",
       timeout: 8,
       retries: false,
       requests: [
-        ...DESCRIBED,
+        ...UP_TO_RESOURCE,
         "other GET /pool/.well-known/oauth-authorization-server",
         "other GET /.well-known/oauth-authorization-server/pool",
         "other GET /.well-known/openid-configuration/pool",
@@ -300,22 +311,22 @@ const servers: HostileCase[] = [
   ),
   {
     id: "P6",
-    came: "an MCP server that names another authorization server than the one somebody is signed in at",
-    done: "told; a client of its own is registered there; no client, secret or token of the first one is sent to it",
+    input: "an MCP server that names another authorization server than the one of the stored login",
+    result: "logged; a new client is registered there; no client, secret or token of the first issuer is sent to it",
     says: ["names another authorization server than before"],
     outcome: "ok",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       await saveClientOf(kit);
       kit.mcp.metadata["authorization_servers"] = [kit.other.issuer];
     },
-    requests: EXCHANGED.map((one) => one.replace(/^as /, "other ")),
+    requests: WHOLE_LOGIN.map((one) => one.replace(/^as /, "other ")),
     check: ({ log, canaries }) => {
       const sent = log
         .filter(({ peer }) => peer === "other")
         .map(({ url, body, headers }) => url + body + JSON.stringify(headers));
       return unless({
-        "the first client's id stays where it is": !sent.some((text) => text.includes("first-client")),
+        "the first client's ID is not sent": !sent.some((text) => text.includes("first-client")),
         "no token of the first login is sent": !sent.some((text) => text.includes(canaries.get("refresh-token"))),
       });
     },
@@ -354,14 +365,14 @@ const rest: HostileCase[] = [
     ["larger than 262144 bytes"],
     { code: "body_too_large" },
   ),
-  taken(
+  accepted(
     "P7g",
     "offline_access listed by the resource alone",
-    "not asked for",
+    "not requested",
     set("scopes_supported", ["tools", "offline_access"]),
     {
       check: ({ as }) =>
-        unless({ "one scope is asked for": as.to("/pool/authorize")[0]?.url.includes("scope=tools&") === true }),
+        unless({ "one scope is requested": as.to("/pool/authorize")[0]?.url.includes("scope=tools&") === true }),
     },
   ),
   bad(
@@ -373,14 +384,14 @@ const rest: HostileCase[] = [
     "RFC 6750 section 5.3",
   ),
   bad("P8b", "bearer_methods_supported with body alone", "bearer_methods_supported", ["body"], "RFC 6750 section 5.3"),
-  taken("P9", "signed_metadata that names another authorization server", "not read", (metadata, { elsewhere }) => {
+  accepted("P9", "signed_metadata that names another authorization server", "ignored", (metadata, { elsewhere }) => {
     const claims = Buffer.from(JSON.stringify({ authorization_servers: [elsewhere.origin] })).toString("base64url");
     metadata["signed_metadata"] = `eyJhbGciOiJub25lIn0.${claims}.`;
   }),
-  taken(
+  accepted(
     "P11",
     "names, links and logos with escape sequences, and addresses to fetch",
-    "not read, not fetched, not shown",
+    "ignored: neither requested nor shown",
     (metadata, { elsewhere }) => {
       Object.assign(metadata, {
         resource_name: "\u001b]8;;https://evil.example\u0007x",
@@ -392,5 +403,5 @@ const rest: HostileCase[] = [
   ),
 ];
 
-/** What a resource says of itself (RFC 9728). */
+/** Metadata of the resource (RFC 9728). */
 export const resourceMetadata: readonly HostileCase[] = [...resource, ...servers, ...rest];

@@ -1,4 +1,4 @@
-/** Members of a device by which a client's secret may come, as the service documents them and elsewhere. */
+/** Members of a device that may hold a client secret, documented or not. */
 export const SECRET_FIELDS = (secret: string) => ({
   client_secret: secret,
   client: { client_id: "client-1", client_secret: secret },

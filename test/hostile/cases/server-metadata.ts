@@ -1,4 +1,4 @@
-import { EXCHANGED, type HostileCase, KNOWN, RENEWED, UNKNOWN, unless } from "../case.js";
+import { ALL_METADATA, type HostileCase, REFRESH, UP_TO_ISSUER, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import type { Route } from "../kit/peer.js";
 
@@ -10,31 +10,37 @@ type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
 
 function refused(
   id: string,
-  came: string,
+  input: string,
   change: Change,
   says: HostileCase["says"],
   over: Partial<HostileCase> = {},
 ): HostileCase {
   return {
     id,
-    came,
-    done: "refused, nothing further sent",
+    input,
+    result: "refused, no further request",
     outcome: "refused",
     arrange: (kit) => change(kit.as.metadata, kit),
     ...(says && { says }),
-    requests: UNKNOWN,
+    requests: ALL_METADATA,
     ...over,
   };
 }
 
-function taken(id: string, came: string, done: string, change: Change, over: Partial<HostileCase> = {}): HostileCase {
+function accepted(
+  id: string,
+  input: string,
+  result: string,
+  change: Change,
+  over: Partial<HostileCase> = {},
+): HostileCase {
   return {
     id,
-    came,
-    done,
+    input,
+    result,
     outcome: "ok",
     arrange: (kit) => change(kit.as.metadata, kit),
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     ...over,
   };
 }
@@ -44,35 +50,35 @@ const set =
   (metadata) => {
     metadata[name] = value;
   };
-const bad = (id: string, came: string, name: string, value: unknown, ...says: string[]) =>
-  refused(id, came, set(name, value), [name, OWN, ...says]);
+const bad = (id: string, input: string, name: string, value: unknown, ...says: string[]) =>
+  refused(id, input, set(name, value), [name, OWN, ...says]);
 
-/** The requests of a sign-in whose token endpoint is another server's. */
-const ELSEWHERE = [...EXCHANGED.filter((one) => one !== "as POST /pool/token"), "other POST /pool/token"];
+/** The requests of a login with the token endpoint of another server. */
+const ELSEWHERE = [...WHOLE_LOGIN.filter((one) => one !== "as POST /pool/token"), "other POST /pool/token"];
 
-/** Whether the person was told who gets the code, in a line that begins so; nobody is where the library has its own. */
-function handedOver(begin: string): NonNullable<HostileCase["check"]> {
+/** Checks that the command shows which host issues the token, in a line that starts with `begin`. */
+function showsTokenHost(begin: string): NonNullable<HostileCase["check"]> {
   return ({ as, other }, run) => {
     const [from, to] = [as, other].map(({ issuer }) => new URL(issuer).host);
     const line = `\n${begin}The login at ${from} is handed to ${to}, which issues the token.\n`;
-    return run === undefined ? [] : unless({ "the person is told": run.stderr.includes(line) });
+    return run === undefined ? [] : unless({ "the user is warned": run.stderr.includes(line) });
   };
 }
 
-const DISABLES = "--allow-cross-origin-endpoints disables this check";
+const ALLOWING_FLAG = "--allow-cross-origin-endpoints disables this check";
 
-/** Has the code of a login go to another origin, where nothing in the callback would show it. */
+/** Makes the code go to another origin, without `iss` in the callback. */
 function withoutIss({ as, other }: Kit): void {
   as.metadata["token_endpoint"] = `${other.issuer}/token`;
   delete as.metadata["authorization_response_iss_parameter_supported"];
 }
 
-/** A login that an issuer may be after for itself, where there is no terminal to ask on. */
-function mixUp(id: string, came: string, over: Partial<HostileCase> = {}): HostileCase {
+/** A possible mix-up attack (RFC 9700 section 4.4), without a terminal to ask the user. */
+function crossOriginCode(id: string, input: string, over: Partial<HostileCase> = {}): HostileCase {
   return {
     id,
-    came,
-    done: "refused before anything is registered, opened or sent",
+    input,
+    result: "refused before a registration, a browser or a code",
     outcome: "refused",
     code: "bad_server_metadata",
     arrange: withoutIss,
@@ -80,19 +86,19 @@ function mixUp(id: string, came: string, over: Partial<HostileCase> = {}): Hosti
       `token_endpoint "${other.issuer}/token"`,
       `must be at ${as.origin}, the origin of its authorization_endpoint, unless`,
       "(RFC 9700 section 4.4)",
-      DISABLES,
+      ALLOWING_FLAG,
     ],
     store: "same",
-    requests: KNOWN,
+    requests: UP_TO_ISSUER,
     ...over,
   };
 }
 
-/** An issuer that is not the one that was asked, by a difference that is easily passed over. */
-function mistaken(id: string, came: string, issuer: (own: string) => string, ...says: string[]): HostileCase {
+/** Metadata with an issuer that differs from the requested one. */
+function wrongIssuer(id: string, input: string, issuer: (own: string) => string, ...says: string[]): HostileCase {
   return refused(
     id,
-    came,
+    input,
     (metadata, { as }) => Object.assign(metadata, { issuer: issuer(as.issuer) }),
     ({ as }) => [
       `issuer "${issuer(as.issuer).replace("//a@", "//********@")}"`,
@@ -106,24 +112,24 @@ function mistaken(id: string, came: string, issuer: (own: string) => string, ...
 
 const issuers: HostileCase[] = [
   bad("M1", "issuer missing", "issuer", undefined, "is missing and", "must be exactly"),
-  mistaken("M2", "an issuer on another host", () => "https://as.example/pool"),
-  mistaken("M3a", "an issuer with a slash more", (own) => `${own}/`, "they differ by a slash at the end"),
-  mistaken(
+  wrongIssuer("M2", "an issuer on another host", () => "https://as.example/pool"),
+  wrongIssuer("M3a", "an issuer with a slash appended", (own) => `${own}/`, "they differ by a slash at the end"),
+  wrongIssuer(
     "M3b",
     "an issuer in upper case",
     (own) => own.replace("pool", "Pool"),
     "they differ in upper and lower case",
   ),
-  mistaken("M3c", "an issuer with an escaped letter", (own) => own.replace("pool", "%70ool")),
-  mistaken(
+  wrongIssuer("M3c", "an issuer with an escaped letter", (own) => own.replace("pool", "%70ool")),
+  wrongIssuer(
     "M3d",
     "an issuer with dots in its path",
     (own) => own.replace("pool", "x/../pool"),
     "they differ in how the same address is written",
   ),
-  mistaken("M4a", "an issuer with a query", (own) => `${own}?a=b`),
-  mistaken("M4b", "an issuer with a fragment", (own) => `${own}#a`),
-  mistaken("M4c", "an issuer with a user name", (own) => own.replace("//", "//a@")),
+  wrongIssuer("M4a", "an issuer with a query", (own) => `${own}?a=b`),
+  wrongIssuer("M4b", "an issuer with a fragment", (own) => `${own}#a`),
+  wrongIssuer("M4c", "an issuer with a user name", (own) => own.replace("//", "//a@")),
   bad(
     "M14",
     "an issuer that is a list with the right one in it",
@@ -141,20 +147,20 @@ const pkce: HostileCase[] = [
     ["code_challenge_methods_supported is missing and", 'must include "S256"', "--allow-missing-pkce-metadata"],
     { code: "pkce_unsupported" },
   ),
-  taken(
+  accepted(
     "M5b",
-    "code_challenge_methods_supported missing in the first document, there in the next",
-    "the next one used",
+    "code_challenge_methods_supported missing in the first document, present in the second",
+    "the next one is used",
     (metadata, { as }) => {
       as.routes[OPENID] = { json: { ...metadata } };
       delete metadata["code_challenge_methods_supported"];
     },
-    { requests: [...UNKNOWN, ...EXCHANGED] },
+    { requests: [...ALL_METADATA, ...WHOLE_LOGIN] },
   ),
-  taken(
+  accepted(
     "M5c",
     "the same as M5a with --allow-missing-pkce-metadata",
-    "S256 is sent all the same",
+    "S256 is used even so",
     (metadata) => delete metadata["code_challenge_methods_supported"],
     {
       flags: ["--allow-missing-pkce-metadata"],
@@ -215,7 +221,7 @@ const endpoints: HostileCase[] = [
   ...ENDPOINTS.map((name) =>
     bad(
       `M7-${name}`,
-      `${name} with http: off this machine`,
+      `${name} with http: to another machine`,
       name,
       "http://as.example/x",
       '"http://as.example/x"',
@@ -225,68 +231,71 @@ const endpoints: HostileCase[] = [
   ...ENDPOINTS.map((name) =>
     bad(
       `D6-${name}`,
-      `${name} at the metadata address of a cloud`,
+      `${name} at a cloud metadata address`,
       name,
       "https://169.254.169.254/latest/meta-data",
       "RFC 9728 section 7.7",
     ),
   ),
-  taken(
+  accepted(
     "M8",
     "a token endpoint on another origin",
-    "used, as RFC 8414 allows, and named to the person first",
+    "used, as RFC 8414 allows, after its host is shown to the user",
     (metadata, { other }) => {
       metadata["token_endpoint"] = `${other.issuer}/token`;
     },
-    { requests: ELSEWHERE, check: handedOver("") },
+    { requests: ELSEWHERE, check: showsTokenHost("") },
   ),
-  mixUp("M8b", "the same where the issuer does not promise iss"),
-  mixUp("M8c", "the same with token --login and a browser", {
+  crossOriginCode("M8b", "the same if the issuer does not announce iss"),
+  crossOriginCode("M8c", "the same with token --login and a browser", {
     command: (kit) => ["token", kit.mcp.url, "--login", "--browser", "none"],
   }),
-  mixUp("M8d", "the same for an AI agent that names a browser", {
+  crossOriginCode("M8d", "the same for an AI agent that names a browser", {
     environment: { AGENTAUTH_AGENT: "1" },
     flags: ["--json"],
-    says: ["the origin of its authorization_endpoint, unless", DISABLES],
+    says: ["the origin of its authorization_endpoint, unless", ALLOWING_FLAG],
   }),
-  mixUp("M8e", "the same in the first of two steps", { flags: ["--no-wait"] }),
-  mixUp("M8f", "the same with --flow paste", { flags: ["--flow", "paste"] }),
-  mixUp("M8g", "the same in mcp proxy with a browser", {
+  crossOriginCode("M8e", "the same with --no-wait", { flags: ["--no-wait"] }),
+  crossOriginCode("M8f", "the same with --flow paste", { flags: ["--flow", "paste"] }),
+  crossOriginCode("M8g", "the same in mcp proxy with a browser", {
     drive: async (kit) => {
-      // The end of the input would end the session before its answer.
+      // Closing stdin now would end the session before the response.
       const args = ["mcp", "proxy", kit.mcp.url, "--browser", "none", "--login"];
-      const proxy = kit.start(args, { keepsInput: true });
+      const proxy = kit.start(args, { keepsStdinOpen: true });
       proxy.child.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n');
-      await kit.said(proxy, /RFC 9700/);
+      await kit.untilPrinted(proxy, /RFC 9700/);
       proxy.child.stdin?.end();
       return proxy.ended;
     },
   }),
-  mixUp("M8h", "a login on another device whose code goes to another origin, iss promised or not", {
+  crossOriginCode("M8h", "a device login whose code goes to another origin, with or without iss", {
     flags: ["--flow", "device"],
     options: { flow: "device" },
     arrange: ({ as, other }) => {
       as.metadata["token_endpoint"] = `${other.issuer}/token`;
     },
-    says: ({ as }) => [`must be at ${as.origin}, the origin of its device_authorization_endpoint (RFC 9700`, DISABLES],
+    says: ({ as }) => [
+      `must be at ${as.origin}, the origin of its device_authorization_endpoint (RFC 9700`,
+      ALLOWING_FLAG,
+    ],
   }),
-  mixUp("M8i", "an issuer that names the authorization endpoint of another, and no iss", {
+  crossOriginCode("M8i", "an issuer that names the authorization endpoint of another one, without iss", {
     arrange: ({ as, other }) => {
       as.metadata["authorization_endpoint"] = `${other.issuer}/authorize`;
       delete as.metadata["authorization_response_iss_parameter_supported"];
     },
-    says: ({ as, other }) => [`token_endpoint "${as.issuer}/token"`, `must be at ${other.origin}`, DISABLES],
+    says: ({ as, other }) => [`token_endpoint "${as.issuer}/token"`, `must be at ${other.origin}`, ALLOWING_FLAG],
   }),
-  taken(
+  accepted(
     "M8j",
-    "a token endpoint on another origin and no iss, with --allow-cross-origin-endpoints",
-    "used, and the person warned first",
+    "a token endpoint on another origin without iss, with --allow-cross-origin-endpoints",
+    "used, after a warning to the user",
     (_, kit) => withoutIss(kit),
     {
       flags: ["--allow-cross-origin-endpoints"],
       options: { allowCrossOriginEndpoints: true },
       requests: ELSEWHERE,
-      check: handedOver("warning: "),
+      check: showsTokenHost("warning: "),
     },
   ),
   ...(["authorization", "token", "registration"] as const).map((name) =>
@@ -301,7 +310,7 @@ const endpoints: HostileCase[] = [
         flags: ["--same-origin-endpoints"],
         options: { sameOriginEndpoints: true },
         code: "bad_server_metadata",
-        requests: [...KNOWN, ...UNKNOWN.slice(KNOWN.length).map((one) => `${one}?`)],
+        requests: [...UP_TO_ISSUER, ...ALL_METADATA.slice(UP_TO_ISSUER.length).map((one) => `${one}?`)],
       },
     ),
   ),
@@ -340,20 +349,25 @@ const endpoints: HostileCase[] = [
   ),
 ];
 
-/** Serves a second document whose token endpoint is somewhere else. */
-const disagreeing =
+/** Serves a second document with another token endpoint. */
+const secondDocument =
   (path: string): Change =>
   (metadata, { as, elsewhere }) => {
     as.routes[path] = { json: { ...metadata, token_endpoint: `${elsewhere.origin}/token` } } as Route;
   };
 
 const documents: HostileCase[] = [
-  taken("M11a", "an OpenID document that disagrees with the OAuth document", "not even asked for", disagreeing(OPENID)),
-  taken("M11b", "two OAuth documents that disagree", "the first one used, alone", disagreeing(INSERTED)),
-  taken(
+  accepted(
+    "M11a",
+    "an OpenID document that disagrees with the OAuth document",
+    "not requested",
+    secondDocument(OPENID),
+  ),
+  accepted("M11b", "two OAuth documents that disagree", "only the first one is used", secondDocument(INSERTED)),
+  accepted(
     "M11c",
-    "a first document without token_endpoint, and a second that is whole",
-    "the second one used, alone",
+    "a first document without token_endpoint, and a complete second one",
+    "only the second one is used",
     (metadata, { as }) => {
       as.routes[INSERTED] = { json: { ...metadata, registration_endpoint: `${as.issuer}/register` } };
       delete metadata["token_endpoint"];
@@ -361,41 +375,41 @@ const documents: HostileCase[] = [
   ),
   {
     id: "M12",
-    came: "a token endpoint that has moved in the metadata since the sign-in",
-    done: "the renewal goes to the stored address; the metadata is not asked",
+    input: "a token endpoint that changed in the metadata after the login",
+    result: "the refresh goes to the stored address; the metadata is not requested",
     outcome: "ok",
     command: "token",
     prints: ["access-token"],
     async arrange(kit) {
-      await kit.keep({}, { expiresAt: Date.now() - 1000 });
+      await kit.saveLogin({}, { expiresAt: Date.now() - 1000 });
       kit.as.metadata["token_endpoint"] = `${kit.elsewhere.origin}/token`;
     },
-    requests: RENEWED,
+    requests: REFRESH,
   },
   bad(
     "M16a",
-    "an authorization endpoint that brings a redirect_uri of its own",
+    "an authorization endpoint that contains a redirect_uri",
     "authorization_endpoint",
     "https://as.example/a?redirect_uri=https://evil.example",
     "must not contain the parameter redirect_uri",
   ),
   bad(
     "M16b",
-    "an authorization endpoint that brings a state of its own",
+    "an authorization endpoint that contains a state",
     "authorization_endpoint",
     "https://as.example/a?state=x",
     "must not contain the parameter state",
   ),
-  taken(
+  accepted(
     "M17a",
     'authorization_response_iss_parameter_supported "true", a string, and a callback with the right iss',
-    "iss is compared all the same",
+    "iss is compared even so",
     set("authorization_response_iss_parameter_supported", "true"),
   ),
-  taken(
+  accepted(
     "M17b",
     'client_id_metadata_document_supported "true", a string',
-    "not believed: a client is registered",
+    "ignored: a client is registered",
     set("client_id_metadata_document_supported", "true"),
     {
       flags: ["--client-metadata-url", "https://client.example/metadata.json"],
@@ -404,30 +418,30 @@ const documents: HostileCase[] = [
   ),
   {
     id: "M18",
-    came: "a server without any metadata",
-    done: "refused; no endpoint is guessed",
+    input: "a server without any metadata",
+    result: "refused; no endpoint is guessed",
     outcome: "refused",
     code: "no_server_metadata",
     arrange: ({ as }) => void delete as.routes[OWN],
     says: ["publishes no metadata (RFC 8414)"],
-    requests: UNKNOWN,
+    requests: ALL_METADATA,
   },
   {
     id: "M19",
-    came: "server metadata that answers 503",
-    done: "repeated, then an end; no endpoint is guessed",
+    input: "server metadata that answers 503",
+    result: "retried, then an error; no endpoint is guessed",
     outcome: "unavailable",
     code: "server_error",
     arrange({ as }) {
       as.routes[OWN] = { status: 503 };
     },
-    requests: UNKNOWN,
-    times: { [KNOWN[2] ?? ""]: 3 },
+    requests: ALL_METADATA,
+    times: { [UP_TO_ISSUER[2] ?? ""]: 3 },
   },
-  taken(
+  accepted(
     "M20",
     "100,000 characters of scopes in the server metadata",
-    "not asked for",
+    "not requested",
     set(
       "scopes_supported",
       Array.from({ length: 10_000 }, (_, nth) => `scope${nth}`),
@@ -435,5 +449,5 @@ const documents: HostileCase[] = [
   ),
 ];
 
-/** What an authorization server says of itself (RFC 8414). */
+/** Metadata of the authorization server (RFC 8414). */
 export const serverMetadata: readonly HostileCase[] = [...issuers, ...pkce, ...endpoints, ...documents];

@@ -17,38 +17,38 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileStore } from "../../../src/store/file/file.js";
-import { EXCHANGED, type HostileCase, unless } from "../case.js";
-import { PLANTED } from "../judge.js";
+import { type HostileCase, unless, WHOLE_LOGIN } from "../case.js";
+import { PLANTED } from "../checks.js";
 import { filesBelow } from "../kit/canaries.js";
 import type { Kit } from "../kit/kit.js";
 
-/** The file of the one login that is kept. */
+/** The file of the only stored login. */
 function fileOf(kit: Kit): string {
   const grants = join(kit.home, "grants");
   const [name = ""] = readdirSync(grants);
   return join(grants, name);
 }
 
-const STRANGER = 12_345;
+const OTHER_UID = 12_345;
 const impossible = process.getuid?.() === 0 ? undefined : "only root can give a file away";
 
-/** A stored login that something was done to, and a token that is wanted all the same. */
-function kept(
+/** A damaged stored login, and a request for its token. */
+function damaged(
   id: string,
-  came: string,
+  input: string,
   spoil: (path: string, kit: Kit) => unknown,
   says: readonly (string | RegExp)[],
   over: Partial<HostileCase> = {},
 ): HostileCase {
   return {
     id,
-    came,
-    done: "refused, nothing changed, with the command that repairs it",
+    input,
+    result: "refused and unchanged; the hint is the command that repairs it",
     outcome: "store",
     code: "store_failed",
     command: "token",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       await spoil(fileOf(kit), kit);
     },
     says,
@@ -60,38 +60,41 @@ function kept(
 const rewrite = (change: (stored: Record<string, unknown>) => unknown) => (path: string) =>
   writeFileSync(path, JSON.stringify(change(JSON.parse(readFileSync(path, "utf8")))), { mode: 0o600 });
 const content = (text: string | Buffer) => (path: string) => writeFileSync(path, text, { mode: 0o600 });
-/** A place for copies of what is stored, where it may be. */
+/** A path outside the store for copies of stored files. */
 const planted = ({ folder }: Kit) => {
   mkdirSync(join(folder, PLANTED), { recursive: true, mode: 0o700 });
   return join(folder, PLANTED, "moved");
 };
 
 const permissions: HostileCase[] = [
-  kept("K2a", "a login that others can read", (path) => chmodSync(path, 0o644), ["can be read by others", "chmod 600"]),
-  kept("K2b", "a login that the group can read", (path) => chmodSync(path, 0o640), ["chmod 600"]),
-  kept("K2c", "a folder that others can enter", (path) => chmodSync(join(path, ".."), 0o755), ["chmod 700"]),
-  kept("K2d", "a home folder that others can write to", (_, kit) => chmodSync(kit.home, 0o777), [
+  damaged("K2a", "a login that others can read", (path) => chmodSync(path, 0o644), [
+    "can be read by others",
+    "chmod 600",
+  ]),
+  damaged("K2b", "a login that the group can read", (path) => chmodSync(path, 0o640), ["chmod 600"]),
+  damaged("K2c", "a folder that others can enter", (path) => chmodSync(join(path, ".."), 0o755), ["chmod 700"]),
+  damaged("K2d", "a home folder that others can write to", (_, kit) => chmodSync(kit.home, 0o777), [
     "can be written by others",
     "chmod go-w",
   ]),
-  kept(
+  damaged(
     "K2e",
-    "a login that belongs to somebody else",
-    (path) => chownSync(path, STRANGER, STRANGER),
+    "a login that belongs to another user",
+    (path) => chownSync(path, OTHER_UID, OTHER_UID),
     ["belongs to another user", "chown"],
     { impossible },
   ),
-  kept(
+  damaged(
     "K2f",
-    "a folder that belongs to somebody else",
-    (path) => chownSync(join(path, ".."), STRANGER, STRANGER),
+    "a folder that belongs to another user",
+    (path) => chownSync(join(path, ".."), OTHER_UID, OTHER_UID),
     ["belongs to another user", "chown"],
     { impossible },
   ),
 ];
 
 const kinds: HostileCase[] = [
-  kept(
+  damaged(
     "K3a",
     "a symbolic link in place of a login",
     (path, kit) => {
@@ -100,10 +103,10 @@ const kinds: HostileCase[] = [
     },
     ["is a symbolic link"],
   ),
-  kept("K3b", "a second name for a login (a hard link)", (path, kit) => linkSync(path, planted(kit)), [
+  damaged("K3b", "a second name for a login (a hard link)", (path, kit) => linkSync(path, planted(kit)), [
     "has another name too (a hard link)",
   ]),
-  kept(
+  damaged(
     "K3c",
     "a FIFO in place of a login",
     (path) => {
@@ -112,7 +115,7 @@ const kinds: HostileCase[] = [
     },
     ["is not an ordinary file"],
   ),
-  kept(
+  damaged(
     "K3d",
     "a folder in place of a login",
     (path) => {
@@ -121,7 +124,7 @@ const kinds: HostileCase[] = [
     },
     ["is not an ordinary file"],
   ),
-  kept(
+  damaged(
     "K3e",
     "a symbolic link in place of the folder of logins",
     (path, kit) => {
@@ -130,7 +133,7 @@ const kinds: HostileCase[] = [
     },
     ["is a symbolic link"],
   ),
-  kept(
+  damaged(
     "K3f",
     "a file in place of the folder of logins",
     (path) => {
@@ -142,89 +145,92 @@ const kinds: HostileCase[] = [
 ];
 
 const contents: HostileCase[] = [
-  kept("K4a", "a login that is empty", content(""), ["cannot be used", "move it away: mv"]),
-  kept(
+  damaged("K4a", "a login that is empty", content(""), ["cannot be used", "move it away: mv"]),
+  damaged(
     "K4b",
-    "a login that is cut",
+    "a truncated login",
     (path) => writeFileSync(path, readFileSync(path, "utf8").slice(0, 90), { mode: 0o600 }),
     ["cannot be used", "mv"],
     {
-      check: (_, run) => unless({ "nothing of it is shown": !/refreshToken|canary/.test(run?.stderr ?? "") }),
+      check: (_, run) => unless({ "the content is not shown": !/refreshToken|canary/.test(run?.stderr ?? "") }),
     },
   ),
-  kept(
+  damaged(
     "K4c",
     "a login of random bytes",
     content(Buffer.from(Array.from({ length: 500 }, (_, nth) => (nth * 7919) % 256))),
     ["cannot be used", "mv"],
   ),
-  kept(
+  damaged(
     "K4d",
     "a login of a newer version",
     rewrite((stored) => ({ ...stored, schema: 2 })),
     ['its schema is "2", and this version reads 1', "mv"],
   ),
-  kept(
+  damaged(
     "K4e",
-    "a login of another shape",
+    "a login with another structure",
     rewrite(() => ({ schema: 1, kind: "grant", tokens: [] })),
     ["cannot be used", "mv"],
   ),
-  kept(
+  damaged(
     "K4f",
-    "a login with a member twice",
+    "a login with a duplicate member",
     (path) =>
       writeFileSync(path, readFileSync(path, "utf8").replace("{", '{"server":"https://evil.example",'), {
         mode: 0o600,
       }),
     ["appears twice", "mv"],
   ),
-  kept(
+  damaged(
     "K4g",
-    "a login with the content of another one's file",
+    "a login with the content of another login",
     rewrite((stored) => ({ ...stored, server: "https://evil.example/mcp" })),
     ["its name is that of another login", "mv"],
   ),
-  kept("K4h", "a login of 20 MB", content(`{"schema":1,"a":"${"a".repeat(20e6)}"}`), ["larger than 1048576 bytes"]),
-  kept("K4i", "a login nested 100,000 deep", content(`{"schema":1,"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`), [
-    "nested deeper than 32",
-  ]),
-  kept("K4j", "a broken login, and a sign-in that would replace it", content("{"), ["cannot be used", "mv"], {
+  damaged("K4h", "a login of 20 MB", content(`{"schema":1,"a":"${"a".repeat(20e6)}"}`), ["larger than 1048576 bytes"]),
+  damaged(
+    "K4i",
+    "a login nested 100,000 deep",
+    content(`{"schema":1,"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`),
+    ["nested deeper than 32"],
+  ),
+  damaged("K4j", "a damaged login, and a new login that would replace it", content("{"), ["cannot be used", "mv"], {
     command: "login",
     cliOnly: true,
   }),
   {
-    ...kept("K4k", "a broken login beside a good one", () => undefined, []),
-    done: "the good one is used",
+    ...damaged("K4k", "a damaged login beside a valid one", () => undefined, []),
+    result: "the valid one is used",
     outcome: "ok",
     code: undefined,
     prints: ["access-token"],
     async arrange(kit) {
-      await kit.keep({ server: "http://127.0.0.1:1/other" });
+      await kit.saveLogin({ server: "http://127.0.0.1:1/other" });
       content("{")(fileOf(kit));
-      await kit.keep();
+      await kit.saveLogin();
     },
     store: "same",
   },
-  kept(
+  damaged(
     "K7",
     "a login with members that this version does not know",
     rewrite((stored) => ({ ...stored, ofTomorrow: { a: 1 } })),
     [],
     {
-      done: "kept when it is renewed",
+      result: "kept after a refresh",
       outcome: "ok",
       code: undefined,
       flags: ["--force-refresh"],
       prints: ["access-token"],
       store: "any",
       requests: ["as POST /pool/token"],
-      check: (kit) => unless({ "they are kept": readFileSync(fileOf(kit), "utf8").includes("ofTomorrow") }),
+      check: (kit) => unless({ "the members are stored": readFileSync(fileOf(kit), "utf8").includes("ofTomorrow") }),
     },
   ),
 ];
 
-const FIRST = { outcome: "ok", requests: EXCHANGED, cliOnly: true } as const;
+const FIRST = { outcome: "ok", requests: WHOLE_LOGIN, cliOnly: true } as const;
 const modesIn = ({ home }: Kit) => [
   (lstatSync(home).mode & 0o777) === 0o700,
   ...readdirSync(home, { withFileTypes: true })
@@ -236,27 +242,27 @@ const modesIn = ({ home }: Kit) => [
 const places: HostileCase[] = [
   {
     id: "K1",
-    came: "a first sign-in with umask 000",
-    done: "folders 0700 and files 0600 all the same",
+    input: "a first login with umask 000",
+    result: "folders have mode 0700, files 0600",
     ...FIRST,
     run: { wrapper: ["sh", "-c", 'umask 000; exec "$0" "$@"'] },
-    check: (kit) => unless({ "nobody else can read or enter": modesIn(kit).every(Boolean) }),
+    check: (kit) => unless({ "other users cannot read or enter": modesIn(kit).every(Boolean) }),
   },
   {
     id: "K6",
-    came: "a disk on which nothing more can be written, and a token that has ended",
-    done: "found out before the issuer is asked; the refresh token is not used up",
+    input: "a full disk, and an expired token",
+    result: "an error before the token request; the refresh token stays valid",
     outcome: "store",
     command: "token",
-    arrange: (kit) => kit.keep({}, { expiresAt: Date.now() - 1000 }),
+    arrange: (kit) => kit.saveLogin({}, { expiresAt: Date.now() - 1000 }),
     run: { wrapper: ["sh", "-c", 'ulimit -f 0; exec "$0" "$@"'] },
     requests: [],
     says: ["settings"],
   },
   {
     id: "K9a",
-    came: "HOME and AGENTAUTH_HOME unset",
-    done: "the home folder of the user's record, or an end that names AGENTAUTH_HOME; no crash",
+    input: "HOME and AGENTAUTH_HOME unset",
+    result: "the home folder of the user database, or an error that names AGENTAUTH_HOME",
     outcome: "auth",
     command: "token",
     environment: { HOME: "/nonexistent", AGENTAUTH_HOME: undefined, XDG_CONFIG_HOME: undefined },
@@ -264,45 +270,45 @@ const places: HostileCase[] = [
   },
   {
     id: "K9b",
-    came: "AGENTAUTH_HOME in a place that cannot be written to",
-    done: "an end before anything is registered, which names the place and the variable",
+    input: "AGENTAUTH_HOME in a folder that is not writable",
+    result: "an error before a registration, which names the path and the variable",
     outcome: "store",
     environment: { AGENTAUTH_HOME: "/proc/agentauth" },
     says: ["/proc/agentauth", "AGENTAUTH_HOME"],
-    check: ({ as }) => unless({ "nobody is registered": as.to("/pool/register").length === 0 }),
+    check: ({ as }) => unless({ "no client is registered": as.to("/pool/register").length === 0 }),
   },
   {
     id: "K9c",
-    came: "AGENTAUTH_HOME that is a file",
-    done: "an end that names it",
+    input: "AGENTAUTH_HOME that is a file",
+    result: "an error that names it",
     outcome: "store",
     command: "token",
     arrange: ({ home }) => writeFileSync(home, "x"),
     says: ["settings"],
     requests: [],
-    check: ({ home }) => unless({ "it is as it was": readFileSync(home, "utf8") === "x" }),
+    check: ({ home }) => unless({ "the file is unchanged": readFileSync(home, "utf8") === "x" }),
     store: "any",
   },
   {
     id: "K10",
-    came: "the keychain asked for, and none on this machine",
-    done: "an end; nothing is kept in a file in its place",
+    input: "AGENTAUTH_STORE=keyring without a keychain",
+    result: "an error; no file is used instead",
     outcome: "store",
     environment: { AGENTAUTH_STORE: "keyring", DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent" },
     seconds: 25,
     check: ({ home }) =>
       unless({
-        "nothing is kept": !existsSync(join(home, "grants")) || readdirSync(join(home, "grants")).length === 0,
+        "nothing is stored": !existsSync(join(home, "grants")) || readdirSync(join(home, "grants")).length === 0,
       }),
     store: "logins",
   },
   {
     id: "K14",
-    came: "a sign-out, with leftovers of interrupted saves beside the login",
-    done: "no token stays anywhere in the folder",
+    input: "a logout, with files of interrupted saves beside the login",
+    result: "no token is left in the folder",
     outcome: "ok",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       const path = fileOf(kit);
       copyFileSync(path, `${path}.0123456789ab.tmp`);
       chmodSync(`${path}.0123456789ab.tmp`, 0o600);
@@ -311,7 +317,7 @@ const places: HostileCase[] = [
     requests: ["as POST /pool/revoke"],
     check: async ({ home, canaries }) =>
       unless({
-        "no login is kept": (await fileStore(home).list()).length === 0,
+        "no login is stored": (await fileStore(home).list()).length === 0,
         "no token is left": filesBelow(home).every(
           ({ content: text }) => !text.includes(canaries.get("refresh-token")),
         ),
@@ -319,5 +325,5 @@ const places: HostileCase[] = [
   },
 ];
 
-/** The folder in which logins are kept, and what others may have done to it. */
+/** The folder of the logins, changed by other users or programs. */
 export const storage: readonly HostileCase[] = [...permissions, ...kinds, ...contents, ...places];

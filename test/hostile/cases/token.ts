@@ -1,66 +1,66 @@
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { EXCHANGED, type HostileCase, unless } from "../case.js";
+import { type HostileCase, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
 import { endless, flood, type Reply, type Route, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 
 const TOKEN = "/pool/token";
 const ONCE = { "as POST /pool/token": 1 } as const;
 
-/** Members of the answer to a code. */
+/** Members of the response to a code. */
 function answered(
   id: string,
-  came: string,
+  input: string,
   members: Record<string, unknown>,
   says: HostileCase["says"],
   over: Partial<HostileCase> = {},
 ): HostileCase {
   return {
     id,
-    came: `a token answer with ${came}`,
-    done: "refused, nothing kept",
+    input: `a token response with ${input}`,
+    result: "refused; nothing is stored",
     outcome: "refused",
     arrange({ as }) {
       as.tokenAnswer = members;
     },
     ...(says && { says }),
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     times: ONCE,
     store: "logins",
     ...over,
   };
 }
 
-/** Another answer to a code, which is never sent twice. */
+/** Another reply to a code, which is never sent twice. */
 function replied(
   id: string,
-  came: string,
+  input: string,
   route: Route,
-  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "done">,
+  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "result">,
 ): HostileCase {
   return {
     id,
-    came: `a code answered with ${came}`,
+    input: `a code answered with ${input}`,
     arrange({ as }) {
       as.routes[TOKEN] = route;
     },
-    requests: EXCHANGED,
+    requests: WHOLE_LOGIN,
     times: ONCE,
     store: "logins",
     ...over,
   };
 }
 
-const taken = (
+const accepted = (
   id: string,
-  came: string,
+  input: string,
   members: Record<string, unknown>,
-  done: string,
+  result: string,
   check: (kit: Kit) => Promise<Record<string, boolean>> = async () => ({}),
 ) =>
-  answered(id, came, members, undefined, {
+  answered(id, input, members, undefined, {
     outcome: "ok",
-    done,
+    result,
     store: "any",
     check: async (kit) => unless(await check(kit)),
   });
@@ -88,15 +88,15 @@ const answers: HostileCase[] = [
   answered("T1f", "an access_token beyond ASCII", { access_token: "tok\u00e9n-\ud83d\ude00" }, ["access_token"], {
     code: "bad_token_answer",
   }),
-  answered("T1g", "an access_token with a blank", { access_token: "two words" }, ["access_token"], {
+  answered("T1g", "an access_token with a space", { access_token: "two words" }, ["access_token"], {
     code: "bad_token_answer",
   }),
   answered("T2a", "no token_type", { token_type: undefined }, ["token_type"]),
   answered("T2b", 'token_type "mac"', { token_type: "mac" }, ["token_type"]),
-  answered("T2c", 'token_type "DPoP", which was not asked for', { token_type: "DPoP" }, ["token_type"]),
-  taken("T2d", 'token_type "bEaReR"', { token_type: "bEaReR" }, "taken: it has no case"),
-  taken("T3a", 'expires_in "3600", a string', { expires_in: "3600" }, "taken as a number", async (kit) => ({
-    "the end is known": (await tokensOf(kit))?.expiresAt !== undefined,
+  answered("T2c", 'token_type "DPoP", which was not requested', { token_type: "DPoP" }, ["token_type"]),
+  accepted("T2d", 'token_type "bEaReR"', { token_type: "bEaReR" }, "accepted: it is case-insensitive"),
+  accepted("T3a", 'expires_in "3600", a string', { expires_in: "3600" }, "accepted as a number", async (kit) => ({
+    "the expiry is stored": (await tokensOf(kit))?.expiresAt !== undefined,
   })),
   answered("T3b", "expires_in -5", { expires_in: -5 }, ["expires_in"]),
   answered("T3c", "expires_in 0", { expires_in: 0 }, ["expires_in", '"0"', "must be a positive number of seconds"]),
@@ -105,24 +105,26 @@ const answers: HostileCase[] = [
   answered("T3f", "expires_in with an escape sequence", { expires_in: "\u001b[5m1" }, ["expires_in", "\\e[5m1"], {
     code: "bad_token_answer",
   }),
-  taken("T3g", "expires_in 1e300", { expires_in: 1e300 }, "taken as a year", async (kit) => ({
-    "it ends within a year": ((await tokensOf(kit))?.expiresAt ?? Number.NaN) < Date.now() + YEAR_MS,
+  accepted("T3g", "expires_in 1e300", { expires_in: 1e300 }, "limited to a year", async (kit) => ({
+    "it expires within a year": ((await tokensOf(kit))?.expiresAt ?? Number.NaN) < Date.now() + YEAR_MS,
   })),
-  taken("T4", "no expires_in", { expires_in: undefined }, "kept until the server refuses it", async (kit) => ({
-    "no end is made up": (await tokensOf(kit))?.expiresAt === undefined,
+  accepted("T4", "no expires_in", { expires_in: undefined }, "used until the server rejects it", async (kit) => ({
+    "no expiry is stored": (await tokensOf(kit))?.expiresAt === undefined,
   })),
-  taken(
+  accepted(
     "T5a",
-    "more scopes than were asked for",
+    "more scopes than requested",
     { scope: "tools admin" },
-    "kept as what was granted",
-    async (kit) => ({ "the scope is the granted one": (await tokensOf(kit))?.scope === "tools admin" }),
+    "stored as the granted scope",
+    async (kit) => ({
+      "the scope is the granted one": (await tokensOf(kit))?.scope === "tools admin",
+    }),
   ),
-  taken(
+  accepted(
     "T5b",
     "a scope of 100 KB with escape sequences in it",
     { scope: `\u001b[2J${"s ".repeat(50_000)}` },
-    "kept, never shown as it is",
+    "stored, and shown escaped only",
   ),
   answered("T5c", "a scope that is a list", { scope: ["tools"] }, ["scope"]),
   answered("T14a", "a refresh_token that is an object", { refresh_token: {} }, ["refresh_token"]),
@@ -134,7 +136,7 @@ const answers: HostileCase[] = [
     { code: "bad_token_answer" },
   ),
   answered("T14c", "an empty refresh_token", { refresh_token: "" }, ["refresh_token"]),
-  answered("T14d", "an id_token that is none", { id_token: "not-a-jwt" }, undefined),
+  answered("T14d", "an id_token that is not a JWT", { id_token: "not-a-jwt" }, undefined),
   answered(
     "T14e",
     "an id_token without a signature, of another issuer",
@@ -143,7 +145,7 @@ const answers: HostileCase[] = [
   ),
 ];
 
-/** Repeats all that was sent to it, as an error. */
+/** Repeats the whole request in an error. */
 const echo: Route = ({ body, headers }) => ({
   status: 400,
   json: { error: "invalid_request", error_description: `you sent ${body} with ${String(headers.authorization)}` },
@@ -152,7 +154,7 @@ const echo: Route = ({ body, headers }) => ({
 const page: Reply = { headers: { "content-type": "text/html" }, text: "<html>\u001b[31m" };
 const EXPIRED = {
   outcome: "auth",
-  done: "an end that says to sign in again; the code is not sent twice",
+  result: "an error that asks for a new login; the code is not sent twice",
   says: ["the login cannot be continued"],
 } as const;
 
@@ -161,23 +163,23 @@ const replies: HostileCase[] = [
     "T7a",
     "an error in a 200",
     { json: { error: "invalid_grant" } },
-    { outcome: "auth", code: "invalid_grant", done: "taken as the error that it is" },
+    { outcome: "auth", code: "invalid_grant", result: "treated as an error" },
   ),
   replied("T7b", "a page in a 200", page, {
     outcome: "unavailable",
-    done: "taken for the word of something in between",
+    result: "treated as the response of an intermediary",
   }),
   replied(
     "T7c",
     "a 500 with JSON",
     { status: 500, json: { error: "server_error" } },
-    { outcome: "unavailable", done: "an end" },
+    { outcome: "unavailable", result: "an error" },
   ),
-  replied("T7d", "an empty 200", rawJson(""), { outcome: "unavailable", done: "taken for a broken answer" }),
-  replied("T7e", "JSON that is cut", rawJson('{"access_token":"canary-cut'), {
+  replied("T7d", "an empty 200", rawJson(""), { outcome: "unavailable", result: "treated as a broken response" }),
+  replied("T7e", "truncated JSON", rawJson('{"access_token":"canary-cut'), {
     outcome: "unavailable",
-    done: "taken for a broken answer; the code is not sent twice",
-    check: (_, run) => unless({ "nothing of it is shown": !run?.stderr.includes("canary-cut") }),
+    result: "treated as a broken response; the code is not sent twice",
+    check: (_, run) => unless({ "the content is not shown": !run?.stderr.includes("canary-cut") }),
   }),
   replied(
     "T7f",
@@ -187,30 +189,35 @@ const replies: HostileCase[] = [
     ),
     { ...EXPIRED },
   ),
-  replied("T7g", "a connection reset before the answer", reset, { ...EXPIRED, code: "connection_reset" }),
+  replied("T7g", "a connection reset before the response", reset, { ...EXPIRED, code: "connection_reset" }),
   replied(
     "T8",
     "invalid_grant and a description with escape sequences",
     { status: 400, json: { error: "invalid_grant", error_description: "\u001b]0;owned\u0007\u202e" } },
-    { outcome: "auth", code: "invalid_grant", done: "an end, shown escaped", says: ["\\e]0;owned\\u{7}\\u{202e}"] },
+    {
+      outcome: "auth",
+      code: "invalid_grant",
+      result: "an error that shows it escaped",
+      says: ["\\e]0;owned\\u{7}\\u{202e}"],
+    },
   ),
   replied("T9", "silence", silence, { ...EXPIRED, code: "timeout", timeout: 8 }),
   replied(
     "T10a",
     "a redirect to another origin",
     ({ headers }) => ({ status: 307, headers: { location: `http://${headers.host}/elsewhere` } }),
-    { outcome: "refused", code: "redirect_refused", done: "not followed: a code is posted once, to one address" },
+    { outcome: "refused", code: "redirect_refused", result: "not followed: the code is sent once, to one address" },
   ),
   replied(
     "T10b",
     "401 and a challenge with a resource_metadata",
     { status: 401, headers: { "www-authenticate": 'Bearer resource_metadata="https://evil.example/x"' }, text: "" },
-    { outcome: "auth", done: "an end; the challenge is not followed" },
+    { outcome: "auth", result: "an error; the challenge is not followed" },
   ),
   replied("T10c", "a body of 600 MB", flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", 600e6), {
     outcome: "refused",
     code: "body_too_large",
-    done: "read up to 1 MB, then refused",
+    result: "read up to 1 MB, then refused",
   }),
   replied(
     "T10d",
@@ -222,7 +229,7 @@ const replies: HostileCase[] = [
     "T10e",
     "429 and Retry-After: 86400",
     { status: 429, headers: { "retry-after": "86400" } },
-    { outcome: "unavailable", done: "an end at once" },
+    { outcome: "unavailable", result: "an error at once" },
   ),
   replied(
     "T11a",
@@ -231,11 +238,11 @@ const replies: HostileCase[] = [
       headers: { "set-cookie": "session=canary-cookie; Domain=127.0.0.1" },
       json: { access_token: "plain-access-token", token_type: "Bearer" },
     }),
-    { outcome: "ok", done: "the cookie is not kept", store: "any" },
+    { outcome: "ok", result: "the cookie is not stored", store: "any" },
   ),
   replied("T15a", "an error that repeats the code, the verifier and the client's secret", echo, {
     outcome: "remote",
-    done: "shown with all of them masked",
+    result: "shown with all three masked",
     code: "invalid_request",
     says: ["********"],
   }),
@@ -243,29 +250,29 @@ const replies: HostileCase[] = [
     "T15b",
     "an error whose name is the code that was sent",
     ({ body }) => ({ status: 400, json: { error: new URLSearchParams(body).get("code") } }),
-    { outcome: "remote", done: "shown masked", says: ["********"] },
+    { outcome: "remote", result: "shown masked", says: ["********"] },
   ),
 ];
 
-/** A sign-out from an issuer that does what it wants. */
-function signedOut(id: string, came: string, arrange: (kit: Kit) => unknown, over: Partial<HostileCase>): HostileCase {
+/** A logout at a hostile issuer. */
+function loggedOut(id: string, input: string, arrange: (kit: Kit) => unknown, over: Partial<HostileCase>): HostileCase {
   return {
     id,
-    came,
-    done: "the login is gone first; then the issuer is told, as far as it listens",
+    input,
+    result: "the login is deleted first, then revoked if the issuer answers",
     outcome: "ok",
     async arrange(kit) {
-      await kit.keep();
+      await kit.saveLogin();
       await arrange(kit);
     },
     command: ({ mcp }) => ["logout", mcp.url],
-    check: async ({ home }) => unless({ "no login is kept": (await fileStore(home).list()).length === 0 }),
+    check: async ({ home }) => unless({ "no login is stored": (await fileStore(home).list()).length === 0 }),
     ...over,
   };
 }
 
 const ends: HostileCase[] = [
-  signedOut(
+  loggedOut(
     "T13a",
     "a revocation endpoint that answers 503",
     ({ as }) => {
@@ -273,7 +280,7 @@ const ends: HostileCase[] = [
     },
     { outcome: "ok", requests: ["as POST /pool/revoke"] },
   ),
-  signedOut(
+  loggedOut(
     "T13b",
     "a revocation endpoint that never answers",
     ({ as }) => {
@@ -281,7 +288,7 @@ const ends: HostileCase[] = [
     },
     { outcome: "ok", requests: ["as POST /pool/revoke"], says: ["5 s"] },
   ),
-  signedOut(
+  loggedOut(
     "T13c",
     "a revocation endpoint that repeats the token",
     ({ as }) => {
@@ -289,7 +296,7 @@ const ends: HostileCase[] = [
     },
     { outcome: "ok", requests: ["as POST /pool/revoke"] },
   ),
-  signedOut(
+  loggedOut(
     "T13d",
     "a revocation endpoint that redirects to another origin",
     ({ as, elsewhere }) => {
@@ -298,7 +305,7 @@ const ends: HostileCase[] = [
     { outcome: "ok", requests: ["as POST /pool/revoke"] },
   ),
   {
-    ...signedOut(
+    ...loggedOut(
       "T13e",
       "an issuer with an end_session endpoint alone, which answers 500 with a page",
       () => undefined,
@@ -306,7 +313,7 @@ const ends: HostileCase[] = [
     ),
     async arrange(kit) {
       const { issuer } = kit.as;
-      await kit.keep({
+      await kit.saveLogin({
         endpoints: {
           token: `${issuer}/token`,
           introspection: undefined,
@@ -320,11 +327,11 @@ const ends: HostileCase[] = [
   },
   {
     id: "T16",
-    came: "an introspection answer with escape sequences and our own token in it",
-    done: "printed escaped, the token masked",
+    input: "an introspection response with escape sequences and the API token in it",
+    result: "printed escaped, with the token masked",
     outcome: "ok",
     arrange: async (kit) => {
-      await kit.keep({}, { accessToken: new Secret(kit.canaries.get("access-token")) });
+      await kit.saveLogin({}, { accessToken: new Secret(kit.canaries.get("access-token")) });
       kit.as.routes["/pool/introspect"] = {
         json: { active: true, username: "\u001b[2J\u202e", scope: "\u0007", token: kit.canaries.get("access-token") },
       };
@@ -334,5 +341,5 @@ const ends: HostileCase[] = [
   },
 ];
 
-/** Answers of the token endpoint to a code, and of the endpoints that end a login (RFC 6749, RFC 7009). */
+/** Responses of the token endpoint to a code, and of the endpoints of a logout (RFC 6749, RFC 7009). */
 export const token: readonly HostileCase[] = [...answers, ...replies, ...ends];

@@ -13,10 +13,10 @@ const KINDS = [
   "device-code",
 ] as const;
 
-/** What kind of secret a canary stands for. */
+/** The kind of secret that a canary represents. */
 export type Canary = (typeof KINDS)[number];
 
-/** Planted secrets, and those that the program made itself: none of them may turn up where it does not belong. */
+/** Planted secrets, and those that the program generated: none of them may leak. */
 export class Canaries {
   readonly #values = new Map<string, string>();
 
@@ -28,12 +28,12 @@ export class Canaries {
     return this.#values.get(kind) ?? "";
   }
 
-  /** Remembers a secret that was seen on its way, such as a verifier. */
+  /** Adds a secret that a request contained, such as a verifier. */
   add(name: string, value: string): void {
     if (value.length >= 8) this.#values.set(`${name} ${this.#values.size}`, value);
   }
 
-  /** The names of the secrets that a text holds. */
+  /** The names of the secrets in a text. */
   in(text: string, allowed: readonly Canary[] = []): string[] {
     return [...this.#values]
       .filter(([name, value]) => text.includes(value) && !allowed.some((kind) => name === kind))

@@ -1,11 +1,11 @@
 import { connect } from "node:net";
-import { type Person, signsIn } from "./person.js";
+import { logsIn, type User } from "./user.js";
 
-/** The listener that waits for a callback, as the address to sign in at gives it away. */
+/** The listener for the callback, as the login URL reveals it. */
 export interface Target {
   readonly host: string;
   readonly port: number;
-  /** What the right callback must carry. */
+  /** The state of the valid callback. */
   readonly state: string;
 }
 
@@ -14,7 +14,7 @@ export function targetOf(url: URL): Target {
   return { host: redirect.host, port: Number(redirect.port), state: url.searchParams.get("state") ?? "" };
 }
 
-/** Sends bytes to the listener and gives all that comes back. */
+/** Sends bytes to the listener and returns the response. */
 export function sendRaw(port: number, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes, "latin1"));
@@ -26,16 +26,16 @@ export function sendRaw(port: number, bytes: string): Promise<string> {
   });
 }
 
-/** A request as a browser writes it, with whatever a case adds. */
+/** A request as a browser sends it, with the headers of a case. */
 export function request({ host }: Target, target: string, headers: readonly string[] = [], method = "GET"): string {
   return [`${method} ${target} HTTP/1.1`, `Host: ${host}`, ...headers, "", ""].join("\r\n");
 }
 
-/** Something that tries to slip a callback in, and then the person, whose sign-in must still work. */
-export function forged(attempts: (target: Target) => readonly string[]): Person {
+/** Sends forged callbacks, then logs in as the user, which must succeed. */
+export function forged(attempts: (target: Target) => readonly string[]): User {
   return async (url, kit) => {
     const target = targetOf(url);
     for (const bytes of attempts(target)) kit.pages.push(await sendRaw(target.port, bytes));
-    await signsIn(url, kit);
+    await logsIn(url, kit);
   };
 }

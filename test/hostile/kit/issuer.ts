@@ -1,15 +1,15 @@
 import type { Canaries } from "./canaries.js";
 import { Peer, type PeerOptions, type Reply, type Seen } from "./peer.js";
 
-/** An authorization server that says yes to everything at once, with planted secrets. */
+/** An authorization server that grants everything at once, with canary secrets. */
 export class Issuer extends Peer {
-  /** The metadata document; a case changes it as it likes. */
+  /** The metadata document, which cases change. */
   metadata: Record<string, unknown> = {};
   /** Members that replace those of every token answer. */
   tokenAnswer: Record<string, unknown> = {};
   /** Members that replace those of every registration answer. */
   registrationAnswer: Record<string, unknown> = {};
-  /** Parameters of the callback that replace the right ones; null leaves one out. */
+  /** Parameters that replace those of the callback; null omits one. */
   callback: Record<string, string | null> = {};
 
   readonly #canaries: Canaries;
@@ -23,7 +23,7 @@ export class Issuer extends Peer {
     return `${this.origin}/pool`;
   }
 
-  /** Answers as an authorization server does, from here on. */
+  /** Installs the routes of an authorization server. */
   serve(): this {
     const { issuer } = this;
     this.metadata = {
@@ -52,7 +52,7 @@ export class Issuer extends Peer {
     return this;
   }
 
-  /** The answer of `/token` when nobody replaced it. */
+  /** The default response of `/token`. */
   tokens(): Record<string, unknown> {
     return {
       access_token: this.#canaries.get("access-token"),
@@ -63,7 +63,7 @@ export class Issuer extends Peer {
     };
   }
 
-  /** The answer of `/device`. */
+  /** The response of `/device`. */
   device(): Record<string, unknown> {
     return {
       device_code: this.#canaries.get("device-code"),
@@ -74,7 +74,7 @@ export class Issuer extends Peer {
     };
   }
 
-  /** Where a person who says yes is sent back to. */
+  /** The redirect to the client after consent. */
   callbackTo(request: Pick<Seen, "url">): string {
     const asked = new URL(request.url, this.origin).searchParams;
     const location = new URL(asked.get("redirect_uri") ?? "");
@@ -103,18 +103,18 @@ export class Issuer extends Peer {
   }
 }
 
-/** An MCP server that takes no request without a token. */
+/** An MCP server that requires a token. */
 export class McpServer extends Peer {
   /** The resource metadata document. */
   metadata: Record<string, unknown> = {};
-  /** The challenge of a refusal; undefined leaves it out. */
+  /** The challenge of a 401; undefined omits it. */
   challenge: string | string[] | undefined;
 
   get url(): string {
     return `${this.origin}/mcp`;
   }
 
-  /** Names an issuer, from here on. */
+  /** Installs the routes of an MCP server that names an issuer. */
   serveFor(issuer: Issuer): this {
     const wellKnown = "/.well-known/oauth-protected-resource/mcp";
     this.metadata = { resource: this.url, authorization_servers: [issuer.issuer] };
@@ -124,7 +124,7 @@ export class McpServer extends Peer {
     return this;
   }
 
-  /** The answer to a request without a token. */
+  /** The response to a request without a token. */
   refusal(): Reply {
     return {
       status: 401,

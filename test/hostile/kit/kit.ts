@@ -8,62 +8,62 @@ import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { Canaries } from "./canaries.js";
 import { Issuer, McpServer } from "./issuer.js";
 import { Peer, type Seen } from "./peer.js";
-import { type Person, signInAddress, signsIn } from "./person.js";
 import { type PublicWorld, startPublicWorld } from "./public-world.js";
 import { Service } from "./service.js";
+import { loginUrlIn, logsIn, type User } from "./user.js";
 import { type Run, startWatched, type Watched } from "./watched.js";
 
-/** Where the servers of a case are: on this machine, or out in the open behind a proxy. */
+/** Where the servers of a case are: on this machine, or simulated public ones behind a proxy. */
 export type World = "loopback" | "public";
 
-/** What a run of the program gets beside its arguments. */
+/** Options of a run beside its arguments. */
 export interface RunOptions {
   env?: Record<string, string | undefined>;
   stdin?: string | undefined;
-  /** Leaves the input open, for `child.stdin`. */
-  keepsInput?: boolean;
-  /** A program that starts it, such as `sh -c`; gets the command behind its words. */
+  /** Leaves stdin open, for `child.stdin`. */
+  keepsStdinOpen?: boolean;
+  /** A wrapper such as `sh -c`, which receives the command as its last arguments. */
   wrapper?: readonly string[];
-  person?: Person | undefined;
+  user?: User | undefined;
 }
 
-/** The hostile side of one case, and the folder that the program works in. */
+/** The servers of one case, and the folder that the program works in. */
 export interface Kit {
   readonly mcp: McpServer;
   readonly as: Issuer;
-  /** Another authorization server, whom nothing concerns unless a case says so. */
+  /** Another authorization server, used only by some cases. */
   readonly other: Issuer;
   readonly service: Service;
-  /** Nobody may even knock here, unless a case allows it. */
+  /** A tripwire: any connection is an error, unless a case allows it. */
   readonly elsewhere: Peer;
-  /** Every request to any of them, in order. */
+  /** Every request to any of the servers, in order. */
   readonly log: Seen[];
   readonly canaries: Canaries;
-  /** The pages that the person's browser was shown. */
+  /** The pages that the user's browser received. */
   readonly pages: string[];
   /** Every run of the program. */
   readonly runs: Run[];
-  /** The person's folder, with everything in it that a run can write to. */
+  /** The user's home folder, which contains everything that a run can write to. */
   readonly folder: string;
-  /** AGENTAUTH_HOME, inside of it. */
+  /** AGENTAUTH_HOME, inside `folder`. */
   readonly home: string;
-  /** What leads the program to servers that are not here. */
+  /** Flags that make the public servers reachable. */
   readonly flags: string[];
-  /** Runs the program to its end. */
+  /** Runs the program until it exits. */
   run(args: readonly string[], options?: RunOptions): Promise<Run>;
-  /** Starts it. */
+  /** Starts the built program. */
   start(args: readonly string[], options?: RunOptions): Watched;
-  /** Waits until a run that is under way has said something; or until it has ended. */
-  said(watched: Watched, what: RegExp): Promise<void>;
-  /** Keeps a login as if the person had signed in before. */
-  keep(over?: Partial<Grant>, tokens?: Partial<Grant["tokens"]>): Promise<Grant>;
+  /** Waits until a running program has printed a text to stderr, or has exited. */
+  untilPrinted(watched: Watched, what: RegExp): Promise<void>;
+  /** Stores a login as if the user had logged in before. */
+  saveLogin(over?: Partial<Grant>, tokens?: Partial<Grant["tokens"]>): Promise<Grant>;
   close(): Promise<void>;
 }
 
 /**
- * Builds the servers and the folder of one case.
+ * Creates the servers and the folder of one case.
  *
- * @param startsProcesses whether each run is a process of its own
+ * @param startsProcesses whether each run is a separate process
  */
 export async function startKit(world: World, startsProcesses = false): Promise<Kit> {
   const log: Seen[] = [];
@@ -80,7 +80,7 @@ export async function startKit(world: World, startsProcesses = false): Promise<K
   other.serve();
   mcp.serveFor(as);
   const peers = [mcp, as, other, service, elsewhere];
-  const kit: Surroundings = {
+  const kit: KitState = {
     ...{ mcp, as, other, service, elsewhere, log, canaries, folder },
     pages: [],
     runs: [],
@@ -89,12 +89,12 @@ export async function startKit(world: World, startsProcesses = false): Promise<K
     close: async () => void (await Promise.all([...peers, ...(open ? [open] : [])].map((peer) => peer.close()))),
   };
   mkdirSync(join(folder, "work"));
-  return { ...kit, ...acting(kit, startsProcesses) };
+  return { ...kit, ...actions(kit, startsProcesses) };
 }
 
-type Surroundings = Omit<Kit, "run" | "start" | "said" | "keep">;
+type KitState = Omit<Kit, "run" | "start" | "untilPrinted" | "saveLogin">;
 
-function acting(kit: Surroundings, startsProcesses: boolean): Omit<Kit, keyof Surroundings> {
+function actions(kit: KitState, startsProcesses: boolean): Omit<Kit, keyof KitState> {
   const start = (args: readonly string[], options: RunOptions = {}): Watched => {
     const { home, folder, canaries, service } = kit;
     const env = cleanEnv({
@@ -106,8 +106,8 @@ function acting(kit: Surroundings, startsProcesses: boolean): Omit<Kit, keyof Su
       ...options.env,
     });
     const cwd = startsProcesses || options.wrapper ? join(folder, "work") : undefined;
-    const { stdin, keepsInput, wrapper } = options;
-    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin, keepsInput, wrapper });
+    const { stdin, keepsStdinOpen, wrapper } = options;
+    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin, keepsStdinOpen, wrapper });
     const ended = watched.ended.then((run) => {
       kit.runs.push(run);
       return run;
@@ -118,13 +118,13 @@ function acting(kit: Surroundings, startsProcesses: boolean): Omit<Kit, keyof Su
     start,
     async run(args, options = {}) {
       const watched = start(args, options);
-      await until(watched, () => signInAddress(watched.stderr()) !== undefined);
-      const address = signInAddress(watched.stderr());
-      if (address) await (options.person ?? signsIn)(address, kit as Kit);
+      await until(watched, () => loginUrlIn(watched.stderr()) !== undefined);
+      const address = loginUrlIn(watched.stderr());
+      if (address) await (options.user ?? logsIn)(address, kit as Kit);
       return watched.ended;
     },
-    said: (watched, what) => until(watched, () => what.test(watched.stderr())),
-    async keep(over = {}, tokens = {}) {
+    untilPrinted: (watched, what) => until(watched, () => what.test(watched.stderr())),
+    async saveLogin(over = {}, tokens = {}) {
       const grant = grantOf(kit, over, tokens);
       await fileStore(kit.home).save(grant, undefined);
       return grant;
@@ -132,13 +132,13 @@ function acting(kit: Surroundings, startsProcesses: boolean): Omit<Kit, keyof Su
   };
 }
 
-/** Waits until something holds, or until the run is over. */
+/** Waits until a condition holds or the program exits. */
 async function until({ ended }: Watched, holds: () => boolean): Promise<void> {
-  let isOver = false;
+  let hasExited = false;
   void ended.finally(() => {
-    isOver = true;
+    hasExited = true;
   });
-  while (!isOver && !holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!hasExited && !holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 function grantOf(

@@ -2,19 +2,19 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server, Socket } from "node:net";
 
-/** A request as it arrived, its body read. */
+/** A received request, with its body. */
 export interface Seen {
   readonly peer: string;
   readonly method: string;
   /** Without the query. */
   readonly path: string;
-  /** With it. */
+  /** With the query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** What a route answers: JSON unless there is a text; `raw` writes the answer itself, or never does. */
+/** The reply of a route: JSON unless there is a text; `raw` writes the response itself, or never answers. */
 export interface Reply {
   status?: number;
   headers?: Record<string, string | string[]>;
@@ -23,22 +23,22 @@ export interface Reply {
   raw?: (response: ServerResponse) => unknown;
 }
 
-/** Makes the answer to one request; `nth` counts the requests of this path from 1. */
+/** Creates the reply to one request; `nth` counts the requests to this path from 1. */
 export type Route = Reply | ((request: Seen, nth: number) => Reply | Promise<Reply>);
 
 /** How a peer listens. */
 export interface PeerOptions {
-  /** Where it says that it is, when that is not where it listens. */
+  /** The advertised origin, if it differs from the listening address. */
   origin?: string;
   tls?: { key: string; cert: string };
-  /** Whether to log a connection by itself: for peers that nobody may even knock at. */
+  /** Whether to log each connection, even without a request. */
   isTripwire?: boolean;
 }
 
-/** A loopback server whose every answer a case can replace; what has no route is 404. */
+/** A loopback server with replaceable routes; a path without a route is 404. */
 export class Peer {
   readonly routes: Record<string, Route> = {};
-  /** The status with which it answers who takes it for a proxy; without it such requests are cut off. */
+  /** The status line for CONNECT requests; without it the connection is closed. */
   tunnels: string | undefined;
   readonly name: string;
   readonly #log: Seen[];
@@ -56,7 +56,7 @@ export class Peer {
     const listener = (request: IncomingMessage, response: ServerResponse) => void this.#answer(request, response);
     const { tls, isTripwire } = this.#options;
     const server = tls ? createTlsServer(tls, listener) : createServer(listener);
-    // On a busy machine the program may come back late to a connection that it has kept.
+    // On a busy machine the program may reuse a kept-alive connection late.
     server.keepAliveTimeout = 60_000;
     server.on("connect", ({ url = "" }: IncomingMessage, socket: Socket) => {
       this.#note({ method: "CONNECT", path: url, url, headers: {}, body: "" });
@@ -82,12 +82,12 @@ export class Peer {
     return this.#options.origin ?? `${this.#options.tls ? "https" : "http"}://127.0.0.1:${this.port}`;
   }
 
-  /** The requests that came for a path. */
+  /** The received requests to a path. */
   to(path: string): Seen[] {
     return this.#log.filter((seen) => seen.peer === this.name && seen.path === path);
   }
 
-  /** The form that the n-th request for a path brought, from 0. */
+  /** The form of the n-th request to a path, from 0. */
   form(path: string, nth = 0): URLSearchParams {
     return new URLSearchParams(this.to(path)[nth]?.body);
   }
@@ -127,23 +127,23 @@ function write(response: ServerResponse, { status = 200, headers = {}, json, tex
   } else response.writeHead(status, headers).end(text ?? "");
 }
 
-/** A JSON body written by hand, for what `JSON.stringify` would not write. */
+/** A raw JSON body, for text that `JSON.stringify` does not produce. */
 export function rawJson(text: string | Buffer, status = 200, headers: Record<string, string> = {}): Reply {
   return { status, headers: { "content-type": "application/json", ...headers }, text };
 }
 
-/** The bytes of a whole answer, head included, and then the end of the connection. */
+/** The bytes of a whole response, including its head; then the connection closes. */
 export function rawBytes(bytes: string | Buffer): Reply {
   return { raw: ({ socket }) => socket?.end(bytes) };
 }
 
-/** Answers with an abrupt end of the connection. */
+/** Resets the connection. */
 export const reset: Reply = { raw: ({ socket }) => socket?.destroy() };
 
 /** Never answers. */
 export const silence: Reply = { raw: () => undefined };
 
-/** Writes a piece again and again for as long as somebody listens. */
+/** Writes a piece at an interval until the connection closes. */
 export function endless(head: string, piece: string | Buffer, everyMs: number): Reply {
   return {
     raw({ socket }) {
@@ -155,7 +155,7 @@ export function endless(head: string, piece: string | Buffer, everyMs: number): 
   };
 }
 
-/** Writes as much as is taken, up to so many bytes. */
+/** Writes up to `bytes` bytes. */
 export function flood(head: string, bytes: number): Reply {
   const piece = Buffer.alloc(64 * 1024, 0x20);
   return {

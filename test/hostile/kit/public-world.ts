@@ -7,19 +7,19 @@ import type { Duplex } from "node:stream";
 import { temporaryFolder } from "../../helpers/cli.js";
 import type { Peer, PeerOptions, Seen } from "./peer.js";
 
-/** The names of the servers that are out in the open, all of them on this machine in truth; no certificate has the last. */
+/** The names of the simulated public servers; the last one is in no certificate. */
 type PublicHost = "mcp.test" | "as.test" | "service.test" | "wrong.test";
 
-/** Servers that the program takes for public ones: a proxy leads to them, and a certificate vouches for their names. */
+/** Servers that look public to the program: reached through a proxy, with certificates for their names. */
 export interface PublicWorld {
   at(host: PublicHost): PeerOptions;
   route(peers: Record<PublicHost, Peer>): void;
-  /** What the program has to be told. */
+  /** Flags that the program needs. */
   readonly flags: readonly string[];
   close(): Promise<void>;
 }
 
-/** Why there can be no public world on this machine, where there can be none. */
+/** Why public servers cannot be simulated on this machine. */
 export const withoutPublicWorld = hasOpenssl() ? undefined : "the program openssl makes the certificates";
 
 function hasOpenssl(): boolean {
@@ -31,7 +31,7 @@ function hasOpenssl(): boolean {
   }
 }
 
-/** Starts the proxy. A tunnel to anywhere else is logged and refused: it should never be asked for. */
+/** Starts the proxy. It logs and refuses a tunnel to any other host, which no case may request. */
 export async function startPublicWorld(log: Seen[]): Promise<PublicWorld> {
   const tls = certificates();
   const sockets = new Set<Duplex>();
@@ -74,7 +74,7 @@ function tunnel(socket: Duplex, port: number, sockets: Set<Duplex>): void {
 
 let made: { key: string; cert: string; ca: string } | undefined;
 
-/** An authority and the one certificate that it signed for all public names; `ca` is a file. */
+/** A certificate authority and its certificate for all public names; `ca` is a file. */
 function certificates(): { key: string; cert: string; ca: string } {
   if (made) return made;
   const folder = temporaryFolder();

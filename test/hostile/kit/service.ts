@@ -3,14 +3,14 @@ import { Peer, type Reply, type Seen } from "./peer.js";
 /** The path of every list of devices. */
 export const DEVICES = "/api/v1/device";
 
-/** A management service with a made-up list of devices. */
+/** A management service with a sample list of devices. */
 export class Service extends Peer {
-  /** How many devices there are. */
+  /** Number of devices. */
   count = 6;
-  /** How many come in a page. */
+  /** Devices per page. */
   pageSize = 2;
 
-  /** The answer to a request for a page, the list being as it should be. */
+  /** The correct response to the request for a page. */
   page(request: Seen): { status: string; summaries: Record<string, unknown>[]; pagination: Record<string, unknown> } {
     const query = new URL(request.url, this.origin).searchParams;
     const offset = Number(query.get("pagination[offset]") ?? 0);
@@ -30,12 +30,12 @@ export class Service extends Peer {
     };
   }
 
-  /** One of the devices. */
+  /** One device. */
   device(nth: number): Record<string, unknown> {
     return { id: `dev_${nth}`, type: "device", title: `Device ${nth}`, status: "active" };
   }
 
-  /** Serves the list, each page changed by `alter` first; what it gives in place of a page is the answer. */
+  /** Serves the list. `alter` changes each page, or returns a reply that replaces it. */
   list(alter: (page: ReturnType<Service["page"]>, offset: number, nth: number) => unknown): void {
     this.routes[DEVICES] = (request, nth) => {
       const page = this.page(request);

@@ -4,25 +4,25 @@ import { readFileSync } from "node:fs";
 import { BIN, collect, type Started } from "../../helpers/cli.js";
 import { RunInProcess } from "../../helpers/in-process.js";
 
-/** A finished run of the program, and what was seen of it from outside. */
+/** A finished run of the program. */
 export interface Run {
   readonly args: readonly string[];
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** How long it took, less the time that it, or the servers that it talked to, waited for a processor. */
+  /** The duration, without the time that the process or the servers of the test waited for a processor. */
   readonly seconds: number;
-  /** The most memory that its process ever held, in MB; undefined without a process of its own, or where the system has no /proc. */
+  /** The peak memory of the process in MB; undefined if the run had no separate process, or the system does not report it. */
   readonly megabytes: number | undefined;
-  /** Every command line that it and its children were seen with. */
+  /** Every observed command line of the process and its children. */
   readonly commandLines: readonly string[];
 }
 
-/** A run that is under way. */
+/** A running program. */
 export interface Watched {
   readonly child: Started;
-  /** What it has said so far. */
+  /** The output so far. */
   stdout(): string;
   stderr(): string;
   readonly ended: Promise<Run>;
@@ -33,31 +33,31 @@ export interface WatchedOptions {
   env: Record<string, string>;
   cwd?: string | undefined;
   stdin?: string | undefined;
-  /** Leaves the input open. */
-  keepsInput?: boolean | undefined;
-  /** The words before the command; with them, or with a folder to work in, the run is a process of its own. */
+  /** Leaves stdin open. */
+  keepsStdinOpen?: boolean | undefined;
+  /** The arguments before the command; with them, or with a working folder, the run is a separate process. */
   wrapper?: readonly string[] | undefined;
 }
 
 const SAMPLE_MS = 30;
 
-// A case that fails does not get to the end of what it started.
+// A failed case may leave programs running.
 const running = new Set<ChildProcess>();
 process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts the program: in this process, or in one of its own, whose memory and command lines are watched until it ends. */
+/** Starts the program: in this process, or in a separate one whose memory and command lines are sampled until it exits. */
 export function startWatched(args: readonly string[], options: WatchedOptions): Watched {
   return options.wrapper || options.cwd !== undefined ? startProcess(args, options) : startHere(args, options);
 }
 
-function startHere(args: readonly string[], { env, stdin, keepsInput }: WatchedOptions): Watched {
+function startHere(args: readonly string[], { env, stdin, keepsStdinOpen }: WatchedOptions): Watched {
   const startedAt = performance.now();
   const delayedBefore = delayOf("self");
   const child = new RunInProcess(args, { env });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-  if (!keepsInput) child.stdin.end(stdin ?? "");
+  if (!keepsStdinOpen) child.stdin.end(stdin ?? "");
   const ended = once(child, "close").then(([code, signal]): Run => {
     const seconds = Math.max(0, (performance.now() - startedAt) / 1000 - (delayOf("self") - delayedBefore));
     const commandLines = [args, ...child.children.map((one) => one.args)].map((words) => words.join(" "));
@@ -67,7 +67,7 @@ function startHere(args: readonly string[], { env, stdin, keepsInput }: WatchedO
 }
 
 function startProcess(args: readonly string[], options: WatchedOptions): Watched {
-  const { env, cwd, stdin, keepsInput, wrapper = [] } = options;
+  const { env, cwd, stdin, keepsStdinOpen, wrapper = [] } = options;
   const startedAt = performance.now();
   const delayedBefore = delayOf("self");
   const [command = process.execPath, ...words] = [...wrapper, process.execPath, BIN, ...args];
@@ -76,7 +76,7 @@ function startProcess(args: readonly string[], options: WatchedOptions): Watched
   const watch = sampling(child.pid ?? 0);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   child.stdin.on("error", () => undefined);
-  if (!keepsInput) child.stdin.end(stdin ?? "");
+  if (!keepsStdinOpen) child.stdin.end(stdin ?? "");
   const ended = once(child, "close").then(([code, signal]): Run => {
     running.delete(child);
     const { delayed, ...seen } = watch();
@@ -87,7 +87,7 @@ function startProcess(args: readonly string[], options: WatchedOptions): Watched
   return { child, stdout, stderr, ended };
 }
 
-/** Looks at a process again and again; the function that is given back stops and tells. */
+/** Samples a process at an interval; the returned function stops it and returns the result. */
 function sampling(pid: number): () => Pick<Run, "megabytes" | "commandLines"> & { delayed: number } {
   let kilobytes: number | undefined;
   let delayed = 0;
@@ -117,7 +117,7 @@ function peakOf(pid: number): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** Seconds that a process was ready to run and had no processor. */
+/** Seconds that a runnable process waited for a processor. */
 function delayOf(pid: number | "self"): number {
   return Number(readProc(`/proc/${pid}/schedstat`)?.split(" ")[1] ?? 0) / 1e9;
 }
@@ -130,7 +130,7 @@ function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // Gone, or a system without /proc.
+    // The process has exited, or the system has no /proc.
     return undefined;
   }
 }

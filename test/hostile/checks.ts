@@ -7,11 +7,11 @@ import type { Kit } from "./kit/kit.js";
 import type { Seen } from "./kit/peer.js";
 import type { Run } from "./kit/watched.js";
 
-/** Files of a case's own making, which may hold what it plants. */
+/** The folder for files of a case, which may contain secrets. */
 export const PLANTED = "planted";
 
-/** What is stored, as a text to be compared: every file with its mode and the digest of its content. */
-export function storeOf(kit: Kit, { store }: HostileCase): string {
+/** The store as comparable text: each file with its mode and the digest of its content. */
+export function storeSnapshot(kit: Kit, { store }: HostileCase): string {
   if (!statSync(kit.home, { throwIfNoEntry: false })?.isDirectory()) return "";
   const compared = store === "logins" ? /^grants\// : /^(?!claims\/)/;
   return filesBelow(kit.home)
@@ -23,7 +23,7 @@ export function storeOf(kit: Kit, { store }: HostileCase): string {
     .join("\n");
 }
 
-/** The requests that were sent though they must not be, or not though they must. */
+/** The forbidden requests that were sent, and the required ones that were not. */
 export function wrongRequests({ requests, times }: HostileCase, log: readonly Seen[]): string[] {
   if (requests === undefined) return [];
   const sent = log.map(({ peer, method, path }) => `${peer} ${method} ${path}`.trimEnd());
@@ -45,10 +45,10 @@ export function missingParts({ says = [] }: HostileCase, kit: Kit, text: string)
   const parts = typeof says === "function" ? says(kit) : says;
   return parts
     .filter((part) => (typeof part === "string" ? !text.includes(part) : !part.test(text)))
-    .map((part) => `not said: ${String(part)}, but ${JSON.stringify(text.slice(0, 1000))}`);
+    .map((part) => `not printed: ${String(part)}, but ${JSON.stringify(text.slice(0, 1000))}`);
 }
 
-/** Adds the secrets that the program made itself, as they were seen on their way. */
+/** Adds the secrets that the program generated, taken from its requests. */
 export function rememberSecrets({ canaries, log }: Kit): void {
   for (const { body, headers } of log) {
     canaries.add("verifier", new URLSearchParams(body).get("code_verifier") ?? "");
@@ -56,7 +56,7 @@ export function rememberSecrets({ canaries, log }: Kit): void {
   }
 }
 
-/** The secrets that turned up where they do not belong. */
+/** The secrets that leaked. */
 export function leaks({ prints = [] }: HostileCase, kit: Kit): string[] {
   const { canaries, runs, pages, folder } = kit;
   const printed = runs.flatMap(({ stdout, stderr, commandLines }) => [
@@ -71,17 +71,17 @@ export function leaks({ prints = [] }: HostileCase, kit: Kit): string[] {
   return [...printed, ...shown, ...written];
 }
 
-/** What is wrong with a run whatever the case: time, memory, a trace of the stack, characters that act on a terminal. */
-export function misconduct({ seconds = 15, megabytes = 150 }: HostileCase, run: Run): string[] {
+/** Problems of a run in any case: time, memory, stack traces, characters that control a terminal. */
+export function generalProblems({ seconds = 15, megabytes = 150 }: HostileCase, run: Run): string[] {
   const problems: string[] = [];
   if (run.seconds > seconds) problems.push(`it took ${run.seconds.toFixed(1)} s`);
   if (run.megabytes !== undefined && run.megabytes > megabytes)
     problems.push(`it took ${Math.round(run.megabytes)} MB`);
-  // Where an error came from is what --debug is for.
+  // --debug prints stack traces on purpose.
   if (!run.args.includes("--debug") && /^\s+at .+:\d+:\d+\)?$/m.test(run.stderr))
     problems.push(`a stack trace: ${run.stderr.slice(0, 500)}`);
   for (const stream of ["stdout", "stderr"] as const) {
-    // The lines of a CSV end with both (RFC 4180 section 2), and a cell in quotes holds what came.
+    // CSV lines end with CRLF (RFC 4180 section 2), and a quoted cell has the value unchanged.
     const text = run.args.includes("csv")
       ? run[stream].replace(/"(?:[^"]|"")*"/g, "").replaceAll("\r\n", "\n")
       : run[stream];

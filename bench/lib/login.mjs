@@ -1,9 +1,9 @@
-// What the sides that log in share.
+// Shared parts of the sides that log in.
 
 /** A port without a listener: the callback is read from the redirect. */
 export const REDIRECT_URI = "http://127.0.0.1:49152/callback";
 
-/** A request that an MCP server answers without a session. */
+/** A request that needs no MCP session. */
 export const TOOLS_LIST = {
   method: "POST",
   headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
@@ -27,15 +27,15 @@ export const login = {
 };
 
 /**
- * The official SDKs look for the metadata before the issuer's path only (RFC 8414); the service has it behind. For a
- * comparison of the rest they are led there.
+ * The official SDKs look for the metadata only before the issuer's path (RFC 8414); the service has it after the path. This
+ * redirects them, so that the rest can be compared.
  */
 export function ledToMetadata(url, init) {
   const led = String(url).replace(/^(https?:\/\/[^/]+)(\/\.well-known\/oauth-authorization-server)(\/.+)$/, "$1$3$2");
   return fetch(led, init);
 }
 
-/** What an official SDK's provider says of the client. */
+/** The client metadata of the official SDKs' providers. */
 export const OFFICIAL_CLIENT = {
   client_name: "official",
   redirect_uris: [REDIRECT_URI],
