@@ -187,10 +187,10 @@ export const OUTPUT_SCHEMAS = {
     }},
     "trace": {"type":"array","items":{"type":"object","properties":{"step":{"type":"string","examples":["authorization","challenge","end session","introspection","registration","resource metadata","revocation","server metadata","token"],"description":"What the request was for."},"method":{"type":"string","description":"The HTTP method."},"url":{"type":"string","format":"uri","description":"The address of the request."},"status":{"type":"integer","description":"The HTTP status; undefined if there was no response."},"used":{"type":"boolean","description":"Whether the response was used."},"why":{"type":"string","description":"The reason."}},"required":["step","method","url","used","why"]},"description":"Every request, in order."},
     "error": {"type":"object","required":["code","class","message"],"description":"Why no issuer was found; absent if one was.","properties":{
+      "hint": {"type":"string","description":"What helps, where something is known to."},
       "code": {"type":"string","description":"The exact failure."},
       "class": {"type":"string","examples":["aborted","auth","internal","partial","refused","remote","store","unavailable","usage"],"description":"What kind of failure it is; the CLI's exit code follows from it."},
       "message": {"type":"string","description":"What happened."},
-      "hint": {"type":"string","description":"What helps, where something is known to."},
     }},
   }},
   "introspection": {"type":"object","description":"An introspection response (RFC 7662 section 2.2).","additionalProperties":true,"required":["active"],"properties":{
@@ -274,15 +274,15 @@ export const OUTPUT_SCHEMAS = {
   }},
   "error": {"type":"object","description":"The JSON that a failed command prints on stderr; absent fields are omitted.","required":["error"],"properties":{
     "error": {"type":"object","required":["code","class","message","retryable","exit_code"],"description":"The failure.","properties":{
+      "hint": {"type":"string","description":"What helps, where something is known to."},
+      "resume": {"type":"integer","description":"The offset of the first item that a listing did not yield."},
       "code": {"type":"string","description":"The exact failure."},
       "class": {"type":"string","examples":["aborted","auth","internal","partial","refused","remote","store","unavailable","usage"],"description":"What kind of failure it is; the CLI's exit code follows from it."},
       "message": {"type":"string","description":"What happened."},
-      "hint": {"type":"string","description":"What helps, where something is known to."},
       "retryable": {"type":"boolean","description":"Whether the same call can succeed later."},
       "status": {"type":"integer","description":"The HTTP status, where there was an answer."},
       "request_id": {"type":"string","description":"The request id that the service sent."},
       "url": {"type":"string","description":"The address asked, without credentials."},
-      "resume": {"type":"integer","description":"The offset of the first item that a listing did not yield."},
       "retry_after": {"type":"integer","description":"Seconds that the server asked to wait before it is asked again."},
       "exit_code": {"type":"integer","description":"The exit code of the command."},
     }},
