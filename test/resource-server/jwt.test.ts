@@ -31,6 +31,8 @@ async function refused(token: string, reason: string, by: Server = server): Prom
   expect(by.reasons()).toEqual([reason]);
 }
 
+const rsa = await makeKey("rsa", "RS256");
+
 describe("algorithms (V2)", () => {
   it.each(["none", "None", "nOnE", "HS256", "ES256K", "RSA-OAEP", "", 5, undefined])("refuses alg %j", async (alg) => {
     const header = { typ: "at+jwt", kid: "key-1", alg };
@@ -41,7 +43,6 @@ describe("algorithms (V2)", () => {
   });
 
   it("takes no public key for the secret of an HMAC", async () => {
-    const rsa = await makeKey("rsa", "RS256");
     signer.keys.push(rsa.jwk);
     const fresh = signer.server();
     const unsigned = assemble({ alg: "HS256", typ: "at+jwt", kid: "rsa" }, signer.claims()).slice(0, -1);
@@ -53,7 +54,6 @@ describe("algorithms (V2)", () => {
   });
 
   it("takes the algorithms of the options alone, also for a key that names none", async () => {
-    const rsa = await makeKey("rsa", "RS256");
     const { alg: _, ...bare } = rsa.jwk;
     signer.keys.push(bare);
     const token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa);
@@ -62,7 +62,6 @@ describe("algorithms (V2)", () => {
   });
 
   it("takes no algorithm that the key is not for", async () => {
-    const rsa = await makeKey("rsa", "RS256");
     signer.keys.push({ ...rsa.jwk, alg: "PS256" });
     await refused(await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa), "key", signer.server());
   });
