@@ -123,12 +123,5 @@ export function refusal(code: string, message: string, context: RefusalContext):
   const { response, cause, retryable, hint, remedy } = context;
   const url = shownUrl(context.url);
   const about = { status: response.status, requestId: requestIdOf(response.headers), url, response };
-  return new AgentAuthError(code, `${url}: ${message}`, {
-    class: "refused",
-    ...about,
-    cause,
-    retryable,
-    hint,
-    remedy,
-  });
+  return new AgentAuthError(code, `${url}: ${message}`, { class: "refused", ...about, cause, retryable, hint, remedy });
 }

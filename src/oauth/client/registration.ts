@@ -268,9 +268,6 @@ export async function isForgotten(
 function checkDocumentUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === "") return value;
-  throw new AgentAuthError(
-    "usage",
-    `the client metadata address ${quote(value)} must be an https address with a path`,
-    { class: "usage" },
-  );
+  const message = `the client metadata address ${quote(value)} must be an https address with a path`;
+  throw new AgentAuthError("usage", message, { class: "usage" });
 }

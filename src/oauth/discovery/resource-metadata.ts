@@ -75,13 +75,9 @@ function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): 
   const from = `the WWW-Authenticate of ${mcpUrl}`;
   const url = checkAddress(value, "resource_metadata", from, policy);
   if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) {
-    throw refused("bad_address", {
-      field: "resource_metadata",
-      value,
-      from,
-      rule: "must be on the MCP server's origin (RFC 9728 section 7.3)",
-      override: "allowCrossOriginMetadata",
-    });
+    const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
+    const override = "allowCrossOriginMetadata";
+    throw refused("bad_address", { field: "resource_metadata", value, from, rule, override });
   }
   return url;
 }
@@ -185,12 +181,8 @@ function parentText({ resource }: ResourceMetadata): string {
 function checkIssuer(value: unknown, from: string, policy: PeerPolicy): string {
   const issuer = checkAddress(value, "authorization_servers", from, policy);
   if (issuer.includes("?")) {
-    throw refused("bad_address", {
-      field: "authorization_servers",
-      value,
-      from,
-      rule: "must not have a query (RFC 8414 section 2)",
-    });
+    const rule = "must not have a query (RFC 8414 section 2)";
+    throw refused("bad_address", { field: "authorization_servers", value, from, rule });
   }
   return issuer;
 }

@@ -201,10 +201,8 @@ async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, t
   // Without the caller's signal: the issuer may have processed the request, and then its response holds the only valid
   // tokens.
   const call = follow(undefined, Math.max(1, limit), () => {
-    return new AgentAuthError("timeout", `${url} did not answer in ${Math.round(limit / 100) / 10} s`, {
-      class: "unavailable",
-      url,
-    });
+    const message = `${url} did not answer in ${Math.round(limit / 100) / 10} s`;
+    return new AgentAuthError("timeout", message, { class: "unavailable", url });
   });
   const beforeSend = () => {
     if (lease.left() <= SAVING_MS) throw leaseLost();

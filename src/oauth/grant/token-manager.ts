@@ -197,9 +197,7 @@ function perhapsAmbiguous(key: GrantKey, { account }: Grant, unusable: AgentAuth
 }
 
 function storm(grant: Grant): AgentAuthError {
-  return new AgentAuthError(
-    "renewal_storm",
-    `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`,
-    { class: "auth", hint: "wait a minute, or log in again", remedy: loginRemedy(grant) },
-  );
+  const message = `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`;
+  const hint = "wait a minute, or log in again";
+  return new AgentAuthError("renewal_storm", message, { class: "auth", hint, remedy: loginRemedy(grant) });
 }

@@ -189,12 +189,8 @@ function normalizeResponse(reply: BufferedResponse, lenient: boolean): Response 
   const life = members["expires_in"];
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
-    throw refused("bad_token_answer", {
-      field: "expires_in",
-      value: life,
-      from: reply.url,
-      rule: "must be a positive number of seconds",
-    });
+    const rule = "must be a positive number of seconds";
+    throw refused("bad_token_answer", { field: "expires_in", value: life, from: reply.url, rule });
   }
   // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;

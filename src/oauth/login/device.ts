@@ -186,8 +186,6 @@ function nextPause(pause: number): number {
 }
 
 function codeExpired(): AgentAuthError {
-  return new AgentAuthError("expired_token", "the code was not entered in time", {
-    class: "auth",
-    hint: "begin the sign-in again",
-  });
+  const message = "the code was not entered in time";
+  return new AgentAuthError("expired_token", message, { class: "auth", hint: "begin the sign-in again" });
 }

@@ -258,15 +258,10 @@ async function saveGrant(context: LoginContext, reservation: Reservation, grant:
     }
     break;
   }
-  throw new AgentAuthError(
-    "store_failed",
-    `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`,
-    {
-      class: "store",
-      hint: "status() lists the stored logins",
-      remedy: { action: "inspect", subject: "logins" },
-    },
-  );
+  const message = `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`;
+  const hint = "status() lists the stored logins";
+  const remedy = { action: "inspect", subject: "logins" } as const;
+  throw new AgentAuthError("store_failed", message, { class: "store", hint, remedy });
 }
 
 function widerScopeWarning({ issuer, requestedScope }: Grant, extra: readonly string[]): string {

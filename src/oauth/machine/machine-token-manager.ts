@@ -186,22 +186,14 @@ function coversAll(grant: Grant, scope: string | undefined): boolean {
 }
 
 function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {
-  return new AgentAuthError(
-    "insufficient_scope",
-    `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not named")}`,
-    {
-      class: "auth",
-      status: 403,
-      hint: "ask for them, if the issuer of the assertion allows them",
-      remedy: { action: "configure", option: "scope" },
-    },
-  );
+  const message = `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not named")}`;
+  const hint = "ask for them, if the issuer of the assertion allows them";
+  const remedy = { action: "configure", option: "scope" } as const;
+  return new AgentAuthError("insufficient_scope", message, { class: "auth", status: 403, hint, remedy });
 }
 
 function storm(grant: Grant): AgentAuthError {
-  return new AgentAuthError(
-    "renewal_storm",
-    `${quote(grant.server)} rejected three new tokens within a minute; no other one is requested`,
-    { class: "auth", hint: "wait a minute, and look at what the issuer lets this client do" },
-  );
+  const message = `${quote(grant.server)} rejected three new tokens within a minute; no other one is requested`;
+  const hint = "wait a minute, and look at what the issuer lets this client do";
+  return new AgentAuthError("renewal_storm", message, { class: "auth", hint });
 }

@@ -66,12 +66,8 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
 /** A code is valid for one request: without a response it may be used up, and only a new login helps. */
 function asLoginFailure(error: unknown): unknown {
   if (!isAgentAuthError(error) || (error.code !== "timeout" && error.code !== "connection_reset")) return error;
-  return new AgentAuthError(error.code, `${error.message}; the login cannot be continued`, {
-    class: "auth",
-    url: error.url,
-    hint: "log in again",
-    cause: error,
-  });
+  const message = `${error.message}; the login cannot be continued`;
+  return new AgentAuthError(error.code, message, { class: "auth", url: error.url, hint: "log in again", cause: error });
 }
 
 /** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Never retried: that is up to the caller. */
