@@ -156,15 +156,10 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
   const { http, server, redirectUri, clientName, scope, moreGrants = [], trace, signal } = registration;
   const url = server.registrationEndpoint;
   if (url === undefined) {
-    throw new AgentAuthError(
-      "no_registration",
-      `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`,
-      {
-        class: "auth",
-        hint: "give the client it knows as client, or clientMetadataUrl",
-        remedy: { action: "configure", option: "clientId" },
-      },
-    );
+    const message = `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`;
+    const hint = "give the client it knows as client, or clientMetadataUrl";
+    const remedy = { action: "configure", option: "clientId" } as const;
+    throw new AgentAuthError("no_registration", message, { class: "auth", hint, remedy });
   }
   const metadata = {
     client_name: clientName,
