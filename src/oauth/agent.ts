@@ -145,7 +145,8 @@ export class AgentClient {
     return fetchWithToken(
       {
         fetchFor: (grant) => this.#connections.get(grant.server, grant).fetch,
-        grant: (url, options) => (machine ?? this.#tokenManager).toSend(this.#key(url), options),
+        grant: (url, options) =>
+          machine?.get(this.#key(url), options) ?? this.#tokenManager.toSend(this.#key(url), options),
         refresh: (grant, signal) => this.#tokenManager.refreshRefused(grant, signal),
         replace: (refused, request) =>
           machine?.replace(refused, request) ?? this.#tokenManager.login(refused, { ...request, refused }),

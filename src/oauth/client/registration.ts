@@ -210,11 +210,8 @@ function checkAnswer(
     client_secret_expires_at: expiresAt,
   } = answer;
   if (typeof clientId !== "string" || clientId.length > 2048 || !/^[\x20-\x7e]+$/.test(clientId)) {
-    throw complain(
-      "client_id",
-      clientId,
-      "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)",
-    );
+    const rule = "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)";
+    throw complain("client_id", clientId, rule);
   }
   if (secret !== undefined && secret !== null && (typeof secret !== "string" || secret.length > 8192)) {
     throw complain("client_secret", "(not shown)", "must be a string (RFC 7591 section 3.2.1)");

@@ -124,20 +124,14 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
     });
   }
   if (!Array.isArray(servers) || servers.length === 0) {
-    throw complain(
-      "authorization_servers",
-      servers,
-      "must name at least one authorization server (RFC 9728 section 2)",
-    );
+    const rule = "must name at least one authorization server (RFC 9728 section 2)";
+    throw complain("authorization_servers", servers, rule);
   }
   if (servers.length > MAX_ISSUERS)
     throw complain("authorization_servers", servers.length, `must not name more than ${MAX_ISSUERS}`);
   if (Array.isArray(methods) && !methods.includes("header")) {
-    throw complain(
-      "bearer_methods_supported",
-      methods,
-      'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)',
-    );
+    const rule = 'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)';
+    throw complain("bearer_methods_supported", methods, rule);
   }
   const scopes = document["scopes_supported"];
   return {

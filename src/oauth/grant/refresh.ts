@@ -288,13 +288,7 @@ async function saveWithRetries(
 }
 
 function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
-  return new AgentAuthError(
-    "grant_not_saved",
-    `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`,
-    {
-      class: "store",
-      ...(cause.hint === undefined ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) } : { hint: cause.hint }),
-      cause,
-    },
-  );
+  const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
+  const advice = cause.hint === undefined ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) } : { hint: cause.hint };
+  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, cause });
 }

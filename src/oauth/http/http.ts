@@ -271,9 +271,6 @@ export function isUnavailable(error: unknown): error is AgentAuthError {
 
 /** The error for a response that is a failure of the server, not a decision about the request. */
 export function serverFailure(url: string, status: number): AgentAuthError {
-  return new AgentAuthError(status === 429 ? "rate_limited" : "server_error", `${url}: HTTP ${status}`, {
-    class: "unavailable",
-    status,
-    url,
-  });
+  const code = status === 429 ? "rate_limited" : "server_error";
+  return new AgentAuthError(code, `${url}: HTTP ${status}`, { class: "unavailable", status, url });
 }

@@ -21,17 +21,14 @@ export async function identify(grant: MachineGrant, clientId: string): Promise<M
   const read = await strategyOf(grant).proof?.(grant);
   if (read === undefined) return { account, proof: undefined };
   const proof = read.text.trim();
-  return { account: `${account}:${await fingerprint([...read.source, ...subjectOf(proof)])}`, proof };
+  const fingerprint = await sha256(JSON.stringify([...read.source, ...subjectOf(proof)]));
+  return { account: `${account}:${fingerprint.slice(0, 16)}`, proof };
 }
 
 /** The subject of a proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
 function subjectOf(proof: string): unknown[] {
   const { iss, sub } = readClaims(proof)?.claims ?? {};
   return iss === undefined && sub === undefined ? [proof] : [iss, sub];
-}
-
-async function fingerprint(parts: readonly unknown[]): Promise<string> {
-  return (await sha256(JSON.stringify(parts))).slice(0, 16);
 }
 
 /** SHA-256 in hexadecimal digits. */

@@ -75,11 +75,6 @@ export class MachineTokenManager {
     }
   }
 
-  /** A grant for a request. */
-  toSend(key: GrantKey, options: Pick<TokenOptions, "signal">): Promise<Grant> {
-    return this.get(key, options);
-  }
-
   /** A new grant in place of one that its server rejected: once for the token, once for missing scopes. */
   async replace(refused: Grant, { scope, previousScope, challenge, signal }: Refused): Promise<Grant> {
     const { grant, store, clock } = this.#context;

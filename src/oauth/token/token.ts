@@ -124,11 +124,8 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
   // An invalid token is not quoted either: it may be a secret.
   const token = (field: string, value: string | undefined) => {
     if (value !== undefined && !isToken(value)) {
-      throw complain(
-        field,
-        "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)",
-        "(not shown)",
-      );
+      const rule = "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)";
+      throw complain(field, rule, "(not shown)");
     }
     return value;
   };
