@@ -81,13 +81,8 @@ export class OAuthHttp {
    * @param prover signs the DPoP proof, if the tokens are to be bound to a key (RFC 9449 section 5)
    * @param lenient drops invalid members other than the access token (see {@link dropInvalidMembers})
    */
-  fetcher({
-    signal,
-    beforeSend,
-    prover,
-    lenient,
-  }: FetcherOptions): (url: string, init: FetcherInit) => Promise<Response> {
-    return async (url, init) => {
+  fetcher({ signal, beforeSend, prover, lenient }: FetcherOptions) {
+    return async (url: string, init: FetcherInit): Promise<Response> => {
       const headers = new Headers(init.headers);
       for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
       if (!headers.has("accept")) headers.set("accept", "application/json");

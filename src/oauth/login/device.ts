@@ -64,13 +64,8 @@ export async function deviceLogin(
     });
   }
   const { signal } = request;
-  const registration = {
-    ...context,
-    server: issuer,
-    redirectUri: PLACEHOLDER_REDIRECT,
-    moreGrants: [DEVICE_CODE_GRANT],
-    signal,
-  };
+  const moreGrants = [DEVICE_CODE_GRANT];
+  const registration = { ...context, server: issuer, redirectUri: PLACEHOLDER_REDIRECT, moreGrants, signal };
   const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<StartedDeviceLogin> => {
     const { scope } = wanted;
     const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });

@@ -166,14 +166,8 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   const known = await context.store.readClient(issuer, form);
   const proofKey = await newProofKey(context.dpop, found);
   const prepare = async (): Promise<PreparedLogin> => {
-    const client = await obtainClient({
-      ...context,
-      server: found.issuer,
-      redirectUri,
-      scope,
-      now: context.clock.epoch(),
-      signal,
-    });
+    const now = context.clock.epoch();
+    const client = await obtainClient({ ...context, server: found.issuer, redirectUri, scope, now, signal });
     const login = {
       server: found.server,
       account: context.loginHint,

@@ -58,15 +58,9 @@ export class MachineTokenManager {
     const isGood = seen !== undefined && coversAll(seen, scope);
     if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl)) return seen;
     try {
+      const isUnusable = !isGood || options.forceRefresh === true;
       const parameters = { scope, previousScope: undefined, challenge: undefined };
-      return await this.#requestOnce({
-        key,
-        proof,
-        ...parameters,
-        seen,
-        isUnusable: !isGood || options.forceRefresh === true,
-        signal,
-      });
+      return await this.#requestOnce({ key, proof, ...parameters, seen, isUnusable, signal });
     } catch (error) {
       if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isPeerFailure(error)) throw error;
       const { expiresAt } = seen.tokens;
