@@ -44,11 +44,9 @@ async function readToken(source: TokenSource, call: Call, redactor: Redactor): P
   const value = typeof source === "function" ? await untilAborted(Promise.resolve(source()), call.signal) : source;
   const token = value instanceof Secret ? value.reveal() : value;
   if (typeof token !== "string" || !HEADER_SAFE.test(token)) {
-    throw new AgentAuthError(
-      "usage",
-      "the API token is empty or has characters that no HTTP header can carry (blanks, line breaks, non-ASCII)",
-      { class: "usage", hint: "check for a line break at its end" },
-    );
+    const message =
+      "the API token is empty or has characters that no HTTP header can carry (blanks, line breaks, non-ASCII)";
+    throw new AgentAuthError("usage", message, { class: "usage", hint: "check for a line break at its end" });
   }
   redactor.add(token);
   return token;

@@ -42,11 +42,8 @@ export function readEnvelope<Item extends object>(
   const body = reply.json;
   if (!isJsonObject(body)) throw refusal("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
   if (body["status"] !== "success" && body["status"] != null) {
-    throw refusal(
-      "bad_envelope",
-      `status is ${quote(typeof body["status"] === "string" ? mask(body["status"]) : body["status"])}, neither "success" nor "error"`,
-      about,
-    );
+    const message = `status is ${quote(typeof body["status"] === "string" ? mask(body["status"]) : body["status"])}, neither "success" nor "error"`;
+    throw refusal("bad_envelope", message, about);
   }
   const { summaries, pagination, sorting } = body;
   if (!Array.isArray(summaries)) {
@@ -54,11 +51,8 @@ export function readEnvelope<Item extends object>(
   }
   const invalidIndex = summaries.findIndex((item) => !isJsonObject(item));
   if (invalidIndex >= 0) {
-    throw refusal(
-      "bad_envelope",
-      `summaries[${invalidIndex}] is ${kindOf(summaries[invalidIndex])}, not an object`,
-      about,
-    );
+    const message = `summaries[${invalidIndex}] is ${kindOf(summaries[invalidIndex])}, not an object`;
+    throw refusal("bad_envelope", message, about);
   }
   // Without it the first page would pass for the whole list, and a listing must end complete or with an error.
   if (!isJsonObject(pagination)) {
@@ -161,11 +155,9 @@ function notJson(reply: BufferedResponse, mask: (text: string) => string): Agent
   const about = { response: reply.response, url: reply.url };
   if (reply.text === "") return refusal("bad_json", "the body is empty, where JSON was expected", about);
   const type = reply.response.headers.get("content-type");
-  return refusal(
-    "bad_content_type",
-    `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 4000)), 80)}`,
-    { ...about, hint: "a proxy or a login page may have answered in place of the service; check the base URL" },
-  );
+  const message = `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 4000)), 80)}`;
+  const hint = "a proxy or a login page may have answered in place of the service; check the base URL";
+  return refusal("bad_content_type", message, { ...about, hint });
 }
 
 function kindOf(value: unknown): string {

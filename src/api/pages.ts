@@ -108,12 +108,9 @@ function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): List
 }
 
 function tooManyPages(pages: number, url: string): AgentAuthError {
-  return new AgentAuthError("page_cap", `${url}: the listing did not end within ${pages} pages`, {
-    class: "refused",
-    url,
-    hint: "allow more with maxPages",
-    remedy: { action: "configure", option: "maxPages" },
-  });
+  const message = `${url}: the listing did not end within ${pages} pages`;
+  const remedy = { action: "configure", option: "maxPages" } as const;
+  return new AgentAuthError("page_cap", message, { class: "refused", url, hint: "allow more with maxPages", remedy });
 }
 
 /** The error that a listing ends with: where to resume, and of class `partial` once items were yielded. */

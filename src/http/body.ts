@@ -103,12 +103,9 @@ export async function cancel(response: Response): Promise<void> {
 }
 
 function tooLarge(response: Response, url: string, cap: number): AgentAuthError {
-  return refusal("body_too_large", `the response is larger than ${cap} bytes`, {
-    response,
-    url,
-    hint: "ask for smaller pages",
-    remedy: { action: "configure", option: "pageSize" },
-  });
+  const message = `the response is larger than ${cap} bytes`;
+  const remedy = { action: "configure", option: "pageSize" } as const;
+  return refusal("body_too_large", message, { response, url, hint: "ask for smaller pages", remedy });
 }
 
 interface RefusalContext extends Advice {
@@ -123,12 +120,5 @@ export function refusal(code: string, message: string, context: RefusalContext):
   const { response, cause, retryable, hint, remedy } = context;
   const url = shownUrl(context.url);
   const about = { status: response.status, requestId: requestIdOf(response.headers), url, response };
-  return new AgentAuthError(code, `${url}: ${message}`, {
-    class: "refused",
-    ...about,
-    cause,
-    retryable,
-    hint,
-    remedy,
-  });
+  return new AgentAuthError(code, `${url}: ${message}`, { class: "refused", ...about, cause, retryable, hint, remedy });
 }

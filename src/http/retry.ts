@@ -18,19 +18,7 @@ const MAX_BACKOFF_MS = 20_000;
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 
 /** Limits retries while everything fails, so that many clients do not overload a service that is down. */
-class RetryBudget {
-  #tokens = 500;
-
-  take(cost: number): boolean {
-    if (this.#tokens < cost) return false;
-    this.#tokens -= cost;
-    return true;
-  }
-
-  refill(amount: number): void {
-    this.#tokens = Math.min(500, this.#tokens + amount);
-  }
-}
+const RETRY_BUDGET = 500;
 
 type AttemptResult = BufferedResponse | AgentAuthError;
 
@@ -42,7 +30,7 @@ type AttemptResult = BufferedResponse | AgentAuthError;
  * @param mayRetry whether a response with a retryable status may be retried: its body may carry a final error code
  */
 export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: BufferedResponse) => boolean): Send {
-  const budget = new RetryBudget();
+  let budget = RETRY_BUDGET;
   return async (request, call) => {
     let spent = 0;
     for (let attempt = 1; ; attempt++) {
@@ -52,11 +40,12 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
       // A call that ran out of time is no evidence that the service works: the budget gets nothing back.
       if (call.signal.aborted) return settle(result);
       if (!isRetryable(result, mayRetry)) {
-        budget.refill(spent > 0 ? spent : 1);
+        budget = Math.min(RETRY_BUDGET, budget + (spent > 0 ? spent : 1));
         return settle(result);
       }
       const cost = isAgentAuthError(result) && result.code === "timeout" ? 10 : 5;
-      if (last || !budget.take(cost)) return settle(result);
+      if (last || budget < cost) return settle(result);
+      budget -= cost;
       spent += cost;
       const wait = waitBefore(attempt, result, policy, call.endsAt);
       if (wait === undefined) return settle(result);

@@ -10,10 +10,8 @@ import { isJsonObject, parseStrictJson } from "./strict-json.js";
 export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   if (!saysJson(reply.response.headers)) {
     const type = reply.response.headers.get("content-type") ?? "nothing";
-    throw refusal("bad_content_type", `the response says it is ${type.slice(0, 80)}, not application/json`, {
-      ...reply,
-      hint: "a proxy or a login page may have answered instead",
-    });
+    const message = `the response says it is ${type.slice(0, 80)}, not application/json`;
+    throw refusal("bad_content_type", message, { ...reply, hint: "a proxy or a login page may have answered instead" });
   }
   let value: unknown;
   try {

@@ -156,8 +156,6 @@ function decodeQuery(url: string): string {
 
 function timeoutError(url: string, within: string): AgentAuthError {
   const host = URL.canParse(url) ? new URL(url).host : "";
-  return new AgentAuthError("timeout", `${host}: no complete response ${within}`, {
-    class: "unavailable",
-    url: shownUrl(url),
-  });
+  const message = `${host}: no complete response ${within}`;
+  return new AgentAuthError("timeout", message, { class: "unavailable", url: shownUrl(url) });
 }

@@ -24,21 +24,17 @@ export async function listenByPlan(plan: RedirectPlan, handle: RequestListener):
 function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
   const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
   const reason = isTaken ? "another program uses it" : messageOf(cause);
-  return new AgentAuthError("usage", `port ${port} is needed for the redirect address ${uri}, but ${reason}`, {
-    class: "usage",
-    hint: `stop the program that uses port ${port}, or choose another`,
-    remedy: { action: "configure", option: "redirectPort" },
-    cause,
-  });
+  const message = `port ${port} is needed for the redirect address ${uri}, but ${reason}`;
+  const hint = `stop the program that uses port ${port}, or choose another`;
+  const remedy = { action: "configure", option: "redirectPort" } as const;
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy, cause });
 }
 
 function bindError(cause: unknown): AgentAuthError {
-  return new AgentAuthError("usage", `nothing can listen on this machine's loopback address: ${messageOf(cause)}`, {
-    class: "usage",
-    hint: "log in without a listener: by the flow paste or device",
-    remedy: { action: "configure", option: "flow" },
-    cause,
-  });
+  const message = `nothing can listen on this machine's loopback address: ${messageOf(cause)}`;
+  const hint = "log in without a listener: by the flow paste or device";
+  const remedy = { action: "configure", option: "flow" } as const;
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy, cause });
 }
 
 function messageOf(cause: unknown): string {

@@ -18,21 +18,18 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Where to listen. */
-export interface ListenAddress {
-  /** 0 to let the system choose. */
-  port: number;
-  /** Whether to listen on ::1 too, where this machine has it. */
-  ipv6: boolean;
-}
-
 /**
- * Listens on 127.0.0.1 and, with `ipv6`, on ::1 at the same port. No other program can share the port.
+ * Listens on 127.0.0.1 and, with `ipv6` and where this machine has it, on ::1 at the same port. No other program can
+ * share the port.
  *
+ * @param address the port 0 lets the system choose
  * @throws the system's error where an address cannot be bound; `EADDRINUSE` also when only ::1 is taken, because a
  * browser may try that one first and would hand the code to the program that holds it
  */
-export async function listen({ port, ipv6 }: ListenAddress, handle: RequestListener): Promise<Listener> {
+export async function listen(
+  { port, ipv6 }: { port: number; ipv6: boolean },
+  handle: RequestListener,
+): Promise<Listener> {
   for (let attempt = 1; ; attempt++) {
     const pool = new SocketPool();
     const first = await bind("127.0.0.1", port, pool, handle);

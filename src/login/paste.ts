@@ -80,9 +80,7 @@ function endedError(): AgentAuthError {
 
 /** The error where the user cannot paste the callback. */
 export function inputError(message: string): AgentAuthError {
-  return new AgentAuthError("login_required", message, {
-    class: "auth",
-    hint: "run the program in a terminal, or use the flow device",
-    remedy: { action: "configure", option: "flow" },
-  });
+  const hint = "run the program in a terminal, or use the flow device";
+  const remedy = { action: "configure", option: "flow" } as const;
+  return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
 }

@@ -33,12 +33,9 @@ export class SocketPool {
   }
 
   #closeOldest(): void {
-    for (const socket of this.#open) {
-      if (this.#exempt.has(socket)) continue;
-      this.#remove(socket);
-      socket.destroy();
-      return;
-    }
+    const oldest = [...this.#open].find((socket) => !this.#exempt.has(socket));
+    if (oldest) this.#remove(oldest);
+    oldest?.destroy();
   }
 
   #remove(socket: Socket): void {

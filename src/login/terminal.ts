@@ -58,17 +58,8 @@ const DEFAULT_TIMEOUT_S = DEFAULT_LOGIN_TIMEOUT_MS / 1000;
  * @throws AgentAuthError `usage` for a browser command that cannot be split into words
  */
 export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
-  const {
-    say,
-    env,
-    redirectHost,
-    redirectPort,
-    redirectPath,
-    input,
-    confirm,
-    loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S,
-  } = options;
-  const redirect = { host: redirectHost, port: redirectPort, path: redirectPath };
+  const { say, env, input, confirm, loginTimeoutSeconds: loginTimeout = DEFAULT_TIMEOUT_S } = options;
+  const redirect = { host: options.redirectHost, port: options.redirectPort, path: options.redirectPath };
   planRedirect(redirect);
   if (options.browser !== undefined) commandWords(options.browser);
   if (!(Number.isFinite(loginTimeout) && loginTimeout > 0))

@@ -95,13 +95,8 @@ function rethrowWithHint(thrown: unknown): never {
 }
 
 function noClient(server: string): AgentAuthError {
-  return new AgentAuthError(
-    "login_required",
-    `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`,
-    {
-      class: "auth",
-      hint: "name one with client.clientId, or log in first",
-      remedy: { action: "login", server, option: "clientId" },
-    },
-  );
+  const message = `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`;
+  const hint = "name one with client.clientId, or log in first";
+  const remedy = { action: "login", server, option: "clientId" } as const;
+  return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
 }

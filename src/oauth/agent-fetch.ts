@@ -91,11 +91,9 @@ function remedyFor(
   const isRepeated = wasRequested(grant, challenge.scope);
   if (mayLogin && !(isFutile && isRepeated)) return "stepUp";
   const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";
-  throw new AgentAuthError(
-    "insufficient_scope",
-    `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`,
-    { class: "auth", status: 403, hint: LOGIN_HINT, remedy: stepUp(grant, challenge.scope) },
-  );
+  const message = `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`;
+  const remedy = stepUp(grant, challenge.scope);
+  throw new AgentAuthError("insufficient_scope", message, { class: "auth", status: 403, hint: LOGIN_HINT, remedy });
 }
 
 /** Whether the login of this grant already requested the missing scopes. */

@@ -66,15 +66,7 @@ export class AgentClient {
   readonly #nonces = new Nonces();
 
   constructor(options: AgentClientOptions) {
-    const {
-      store,
-      login,
-      timeoutMs: timeout = DEFAULT_TIMEOUT_MS,
-      client,
-      resource,
-      dpop = "auto",
-      onProgress,
-    } = options;
+    const { store, login, timeoutMs = DEFAULT_TIMEOUT_MS, client, resource, dpop = "auto", onProgress } = options;
     checkOptions(options);
     bindMethods(this, AgentClient.prototype);
     this.#options = options;
@@ -90,7 +82,7 @@ export class AgentClient {
     this.#tokenManager = new TokenManager({
       ...common,
       httpFor,
-      timeoutMs: timeout,
+      timeoutMs,
       method: login,
       privateKey: client?.privateKey,
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
@@ -145,7 +137,8 @@ export class AgentClient {
     return fetchWithToken(
       {
         fetchFor: (grant) => this.#connections.get(grant.server, grant).fetch,
-        grant: (url, options) => (machine ?? this.#tokenManager).toSend(this.#key(url), options),
+        grant: (url, options) =>
+          machine?.get(this.#key(url), options) ?? this.#tokenManager.toSend(this.#key(url), options),
         refresh: (grant, signal) => this.#tokenManager.refreshRefused(grant, signal),
         replace: (refused, request) =>
           machine?.replace(refused, request) ?? this.#tokenManager.login(refused, { ...request, refused }),

@@ -7,7 +7,7 @@ import { networkError } from "../http/network-error.js";
 import { checkAddress } from "../http/peer-address.js";
 import { refused } from "../http/refuse.js";
 import { strictObject, uncompressed } from "../http/strict-object.js";
-import { createTransport, type Transport } from "../http/transport.js";
+import { createTransport } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { serverMetadataAddresses } from "../http/well-known.js";
 import { quote, Secret } from "../redact.js";
@@ -22,12 +22,6 @@ export interface Issuer {
   keys(signal: AbortSignal): Promise<Record<string, unknown>>;
   /** Introspects a token (RFC 7662 section 2.2). */
   introspect(token: string, signal: AbortSignal): Promise<Record<string, unknown>>;
-}
-
-/** The connection to an issuer. */
-interface IssuerConnection {
-  send: Transport;
-  bounds: () => Promise<AddressPolicy>;
 }
 
 const MAX_BYTES = 256 * 1024;
@@ -65,7 +59,7 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
 
 const JSON_TYPE = "application/json";
 
-function connectIssuer(issuer: string, options: ResourceServerOptions): IssuerConnection {
+function connectIssuer(issuer: string, options: ResourceServerOptions) {
   const { network, fetch, timeoutMs: timeout = 5000, clock, random, allowPrivateNetwork } = options;
   const url = new URL(issuer);
   const exemptions = allowPrivateNetwork ? "all" : new Set<string>();
@@ -75,26 +69,18 @@ function connectIssuer(issuer: string, options: ResourceServerOptions): IssuerCo
   const base = { fetch: networkConnection?.fetch ?? fetch, timeoutMs: timeout, deadline, clock, random };
   return {
     send: createTransport({ ...base, maxAttempts: ATTEMPTS, maxBodyBytes: MAX_BYTES }),
-    async bounds() {
-      const reach =
-        literal ??
-        (await networkConnection?.addressClass().catch((error: unknown) => throwNetworkError(error, issuer)));
-      return policyFor(reach, exemptions);
+    async bounds(): Promise<AddressPolicy> {
+      if (literal !== undefined) return policyFor(literal, exemptions);
+      const resolved = networkConnection?.addressClass().catch((error: unknown) => {
+        throw networkError(error, issuer);
+      });
+      return policyFor(await resolved, exemptions);
     },
   };
 }
 
-function throwNetworkError(error: unknown, url: string): never {
-  throw networkError(error, url);
-}
-
-interface Metadata {
-  document: Record<string, unknown>;
-  url: string;
-}
-
 /** The first document that names exactly this issuer. Any other, or none, leads to the next address. */
-async function findMetadata(issuer: string, read: (url: string) => Promise<BufferedResponse>): Promise<Metadata> {
+async function findMetadata(issuer: string, read: (url: string) => Promise<BufferedResponse>) {
   let first: AgentAuthError | undefined;
   for (const url of serverMetadataAddresses(issuer).flat()) {
     try {

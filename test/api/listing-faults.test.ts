@@ -38,7 +38,7 @@ describe("a listing over real sockets", () => {
   let sandbox: Sandbox;
   let truth: string[];
   let pool_id: string;
-  const DEVICES = 230;
+  const DEVICES = 120;
 
   beforeAll(async () => {
     sandbox = await startSandbox({ seed: 7, devices: DEVICES });
@@ -54,7 +54,7 @@ describe("a listing over real sockets", () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(passing, { maxLength: 6 }),
-        fc.integer({ min: 1, max: 60 }),
+        fc.integer({ min: 1, max: 40 }),
         fc.integer({ min: 1, max: 8 }),
         async (faults, pageSize, concurrency) => {
           sandbox.faults.clear();
@@ -160,7 +160,7 @@ describe("a listing over real sockets", () => {
     sandbox.faults.clear();
     let asked = 0;
     const token = () => (asked++ === 3 ? "sandbox_ended" : sandbox.apiToken);
-    const all = await service({ token }).devices.list({ pool_id }, { pageSize: 50 }).toArray();
+    const all = await service({ token }).devices.list({ pool_id }, { pageSize: 24 }).toArray();
     expect(all.map((device) => device.id)).toEqual(truth);
     expect(asked).toBe(6);
   });

@@ -1,26 +1,20 @@
-import { beforeEach, describe, expect, it } from "vitest";
-import { type Holder, makeHolder } from "./proofs.js";
-import { ALGS, METADATA_URL, outcome, pass, RESOURCE, type Server, type Signer, startSigner } from "./support.js";
+import { describe, expect } from "vitest";
+import { makeHolder } from "./proofs.js";
+import { ALGS, it as base, METADATA_URL, outcome, pass, RESOURCE } from "./support.js";
 
-let signer: Signer;
-let holder: Holder;
-let server: Server;
-beforeEach(async () => {
-  signer = await startSigner();
-  holder = await makeHolder(signer);
-  server = signer.server({ dpopNonces: true });
-});
+const it = base
+  .extend({ options: { dpopNonces: true } })
+  .extend("holder", ({ signer }) => makeHolder(signer))
+  /** Asks with a good proof that has this nonce. */
+  .extend("ask", ({ server, holder }) => async (nonce?: unknown, by = server): Promise<Response> => {
+    return by.ask(await holder.headers(await holder.prove({ claims: { nonce } })));
+  });
 
 const USE_NONCE = `DPoP error="use_dpop_nonce", error_description="the DPoP proof needs the nonce of this answer", algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
 const nonceOf = (response: Response) => response.headers.get("dpop-nonce");
 
-/** Asks with a good proof that has this nonce. */
-async function ask(nonce?: unknown, by = server): Promise<Response> {
-  return by.ask(await holder.headers(await holder.prove({ claims: { nonce } })));
-}
-
 describe("a server that wants nonces", () => {
-  it("gives one in its refusal, and takes it", async () => {
+  it("gives one in its refusal, and takes it", async ({ ask, server }) => {
     const first = await ask();
     expect(outcome(first)).toEqual([401, USE_NONCE]);
     expect(server.reasons()).toEqual(["nonce"]);
@@ -29,7 +23,7 @@ describe("a server that wants nonces", () => {
     expect([second.status, nonceOf(second)]).toEqual([200, null]);
   });
 
-  it("gives one to who comes without a token, and with every other refusal", async () => {
+  it("gives one to who comes without a token, and with every other refusal", async ({ server, holder }) => {
     const current = await server.dpopNonce();
     for (const response of [await server.ask(), await server.ask("x"), await server.ask(await holder.headers("x"))]) {
       expect([response.status, nonceOf(response)]).toEqual([401, current]);
@@ -39,21 +33,25 @@ describe("a server that wants nonces", () => {
     expect([few.status, nonceOf(few)]).toEqual([403, current]);
   });
 
-  it.each<[string, unknown]>([
+  it.for<[string, unknown]>([
     ["made up", "A".repeat(43)],
     ["no text", 5],
     ["empty", ""],
-  ])("takes none that is %s", async (_what, nonce) => {
+  ])("takes none that is %s", async ([_what, nonce], { ask }) => {
     expect(outcome(await ask(nonce))).toEqual([401, USE_NONCE]);
   });
 
-  it("takes none of another server", async () => {
+  it("takes none of another server", async ({ signer, ask }) => {
     const other = signer.server({ dpopNonces: true });
     expect((await ask(await other.dpopNonce(), other)).status).toBe(200);
     expect(outcome(await ask(await other.dpopNonce()))).toEqual([401, USE_NONCE]);
   });
 
-  it("takes the one before the current one, and gives the current one with its answer", async () => {
+  it("takes the one before the current one, and gives the current one with its answer", async ({
+    server,
+    signer,
+    ask,
+  }) => {
     const early = await server.dpopNonce();
     await pass(signer, 300);
     const response = await ask(early);
@@ -65,7 +63,7 @@ describe("a server that wants nonces", () => {
     expect(outcome(await ask(early))).toEqual([401, USE_NONCE]);
   });
 
-  it("adds its nonce to an answer whose headers cannot be changed", async () => {
+  it("adds its nonce to an answer whose headers cannot be changed", async ({ server, signer, holder }) => {
     const early = await server.dpopNonce();
     await pass(signer, 300);
     const handler = server.protect(() => Response.redirect("https://mcp.example/elsewhere", 307));
@@ -78,7 +76,7 @@ describe("a server that wants nonces", () => {
     ]);
   });
 
-  it("wants it from a program that verifies by itself, too", async () => {
+  it("wants it from a program that verifies by itself, too", async ({ server, holder }) => {
     const claims = { nonce: await server.dpopNonce() };
     const presentedWith = async (parts: object) =>
       ({ scheme: "DPoP", proof: await holder.prove(parts), method: "POST", url: RESOURCE }) as const;
@@ -88,14 +86,14 @@ describe("a server that wants nonces", () => {
     await expect(good).resolves.toMatchObject({ subject: "alice" });
   });
 
-  it("says first what else is wrong with a proof", async () => {
+  it("says first what else is wrong with a proof", async ({ server, holder }) => {
     const response = await server.ask(await holder.headers(await holder.prove({ claims: { htm: "GET" } })));
     expect(await response.json()).toMatchObject({ error: "invalid_dpop_proof" });
   });
 });
 
 describe("a server that wants none", () => {
-  it("gives none, and does not mind one", async () => {
+  it("gives none, and does not mind one", async ({ signer, ask }) => {
     const plain = signer.server();
     expect(await plain.dpopNonce()).toBeUndefined();
     expect(nonceOf(await plain.ask())).toBeNull();

@@ -1,36 +1,22 @@
 import { generateKeyPair, generateProof } from "dpop";
 import { calculateJwkThumbprint, exportJWK } from "jose";
-import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, onTestFinished, vi } from "vitest";
 import { hashOf } from "../helpers/proofs.js";
 import { createService } from "./introspection-service.js";
 import { type Holder, makeHolder } from "./proofs.js";
-import {
-  ALGS,
-  ASKED,
-  INTROSPECTION,
-  METADATA_URL,
-  outcome,
-  REFUSED,
-  RESOURCE,
-  type Server,
-  type Signer,
-  startSigner,
-} from "./support.js";
+import { ALGS, ASKED, it as base, INTROSPECTION, METADATA_URL, outcome, REFUSED, RESOURCE } from "./support.js";
 
-let signer: Signer;
-let holder: Holder;
-let server: Server;
-beforeEach(async () => {
-  signer = await startSigner();
-  holder = await makeHolder(signer);
-  server = signer.server();
-});
+const it = base.extend("holder", ({ signer }) => makeHolder(signer));
 
 const OF_DPOP = `algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
 const BAD_TOKEN = `DPoP error="invalid_token", error_description="the access token was not accepted", ${OF_DPOP}`;
 
 describe("where bound tokens are supported", () => {
-  it("takes one with a proof, in any case of the scheme, and a bearer token without one", async () => {
+  it("takes one with a proof, in any case of the scheme, and a bearer token without one", async ({
+    holder,
+    server,
+    signer,
+  }) => {
     for (const scheme of ["DPoP", "dpop", "DPOP"]) {
       const headers = { ...(await holder.headers()), authorization: `${scheme} ${holder.token}` };
       expect((await server.ask(headers)).status).toBe(200);
@@ -39,7 +25,7 @@ describe("where bound tokens are supported", () => {
     expect(server.log).toEqual([]);
   });
 
-  it("takes the proofs of a client library", async () => {
+  it("takes the proofs of a client library", async ({ signer }) => {
     const pair = await generateKeyPair("ES256");
     const jkt = await calculateJwkThumbprint(await exportJWK(pair.publicKey));
     const iat = Math.floor(Date.now() / 1000);
@@ -49,7 +35,7 @@ describe("where bound tokens are supported", () => {
     expect((await today.ask({ authorization: `DPoP ${token}`, dpop })).status).toBe(200);
   });
 
-  it("takes no bound token as a bearer token, with a proof or without", async () => {
+  it("takes no bound token as a bearer token, with a proof or without", async ({ holder, server }) => {
     const { dpop } = await holder.headers();
     const authorization = `Bearer ${holder.token}`;
     expect(outcome(await server.ask({ authorization }))).toEqual([401, REFUSED]);
@@ -57,27 +43,27 @@ describe("where bound tokens are supported", () => {
     expect(server.reasons()).toEqual(["bound", "bound"]);
   });
 
-  it("takes no bearer token as a bound one", async () => {
+  it("takes no bearer token as a bound one", async ({ signer, holder, server }) => {
     const token = await signer.sign();
     const dpop = await holder.prove({ claims: { ath: hashOf(token) } });
     expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
     expect(server.reasons()).toEqual(["unbound"]);
   });
 
-  it("takes no proof by another key than the token's", async () => {
+  it("takes no proof by another key than the token's", async ({ signer, holder, server }) => {
     const thief = await makeHolder(signer);
     const dpop = await thief.prove({ claims: { ath: hashOf(holder.token) } });
     expect(outcome(await server.ask({ authorization: `DPoP ${holder.token}`, dpop }))).toEqual([401, BAD_TOKEN]);
     expect(server.reasons()).toEqual(["bound"]);
   });
 
-  it.each<[string, unknown]>([
+  it.for<[string, unknown]>([
     ["to a certificate", { "x5t#S256": "A".repeat(43) }],
     ["to a certificate as well", { jkt: "", "x5t#S256": "A".repeat(43) }],
     ["to what is no thumbprint", { jkt: 5 }],
     ["to nothing", {}],
     ["to null", null],
-  ])("takes no token that is bound %s", async (_what, cnf) => {
+  ])("takes no token that is bound %s", async ([_what, cnf], { signer, holder, server }) => {
     const bound = typeof cnf === "object" && cnf !== null && "jkt" in cnf && cnf.jkt === "";
     const token = await signer.sign({ cnf: bound ? { ...cnf, jkt: holder.jkt } : cnf });
     const dpop = await holder.prove({ claims: { ath: hashOf(token) } });
@@ -86,7 +72,7 @@ describe("where bound tokens are supported", () => {
     expect(server.reasons()).toEqual(["bound", "bound"]);
   });
 
-  it("offers both ways, and says of scopes in the one that was used", async () => {
+  it("offers both ways, and says of scopes in the one that was used", async ({ server, holder }) => {
     expect(outcome(await server.ask())).toEqual([401, ASKED]);
     const few = await server.ask(await holder.headers(), { scopes: ["admin"] });
     expect(outcome(few)).toEqual([403, `DPoP error="insufficient_scope", scope="admin", ${OF_DPOP}`]);
@@ -94,7 +80,11 @@ describe("where bound tokens are supported", () => {
     expect(server.metadata()).not.toHaveProperty("dpop_bound_access_tokens_required");
   });
 
-  it("verifies the token first, and a proof only with the key that the token is bound to", async () => {
+  it("verifies the token first, and a proof only with the key that the token is bound to", async ({
+    signer,
+    server,
+    holder,
+  }) => {
     const verify = vi.spyOn(crypto.subtle, "verify");
     onTestFinished(() => verify.mockRestore());
     const thief = await makeHolder(signer, "RS256");
@@ -112,7 +102,7 @@ describe("where bound tokens are supported", () => {
     expect(await asked(holder.token, holder, { htm: "GET" })).toEqual(["proof", 1]);
   });
 
-  it("has no proof in its log", async () => {
+  it("has no proof in its log", async ({ holder, server }) => {
     const proof = await holder.prove({ claims: { htm: "GET" } });
     await server.ask(await holder.headers(proof));
     expect(server.reasons()).toEqual(["proof"]);
@@ -121,11 +111,9 @@ describe("where bound tokens are supported", () => {
 });
 
 describe("where bound tokens are required", () => {
-  beforeEach(() => {
-    server = signer.server({ dpop: "required" });
-  });
+  it.override({ options: { dpop: "required" } });
 
-  it("takes no others, and offers nothing else", async () => {
+  it("takes no others, and offers nothing else", async ({ server, holder, signer }) => {
     expect((await server.ask(await holder.headers())).status).toBe(200);
     expect(outcome(await server.ask())).toEqual([401, `DPoP ${OF_DPOP}`]);
     expect(outcome(await server.ask(await signer.sign()))).toEqual([401, `DPoP ${OF_DPOP}`]);
@@ -133,13 +121,13 @@ describe("where bound tokens are required", () => {
     expect(server.reasons()).toEqual(["missing", "missing", "scheme"]);
   });
 
-  it("takes no unbound token with a proof", async () => {
+  it("takes no unbound token with a proof", async ({ signer, holder, server }) => {
     const token = await signer.sign();
     const dpop = await holder.prove({ claims: { ath: hashOf(token) } });
     expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_TOKEN]);
   });
 
-  it("says so in the metadata", () => {
+  it("says so in the metadata", ({ server }) => {
     expect(server.metadata()).toMatchObject({
       dpop_signing_alg_values_supported: ALGS.split(" "),
       dpop_bound_access_tokens_required: true,
@@ -148,8 +136,8 @@ describe("where bound tokens are required", () => {
 });
 
 describe("where bound tokens are off", () => {
-  it("takes none, and does not speak of them", async () => {
-    server = signer.server({ dpop: "off" });
+  it("takes none, and does not speak of them", async ({ signer, holder }) => {
+    const server = signer.server({ dpop: "off" });
     const bearer = `Bearer resource_metadata="${METADATA_URL}"`;
     expect(outcome(await server.ask(await holder.headers()))).toEqual([401, bearer]);
     const refused = bearer.replace(
@@ -165,7 +153,7 @@ describe("where bound tokens are off", () => {
 });
 
 describe("verify", () => {
-  it("judges a token with how it came, at the address that clients know", async () => {
+  it("judges a token with how it came, at the address that clients know", async ({ holder, server }) => {
     for (const url of ["/mcp?a=b", "http://10.0.0.1:8080/mcp", RESOURCE]) {
       const presented = { scheme: "DPoP", proof: await holder.prove(), method: "POST", url } as const;
       expect(await server.verify(holder.token, { presented })).toMatchObject({ subject: "alice" });
@@ -180,25 +168,24 @@ describe("verify", () => {
     }
   });
 
-  it("takes no proof of no address for a request that has none", async () => {
+  it("takes no proof of no address for a request that has none", async ({ holder, server }) => {
     const proof = await holder.prove({ claims: { htu: undefined } });
     const presented = { scheme: "DPoP", proof, method: "POST", url: "*" } as const;
     await expect(server.verify(holder.token, { presented })).rejects.toMatchObject({ code: "invalid_dpop_proof" });
   });
 
-  it("takes a token alone for a bearer token", async () => {
+  it("takes a token alone for a bearer token", async ({ server, holder, signer }) => {
     await expect(server.verify(holder.token)).rejects.toMatchObject({ code: "invalid_token" });
     expect((await server.verify(await signer.sign())).subject).toBe("alice");
   });
 });
 
 describe("a token that the issuer is asked about", () => {
-  const present = async (token: string) => ({
-    authorization: `DPoP ${token}`,
-    dpop: await holder.prove({ claims: { ath: hashOf(token) } }),
-  });
-
-  it("is held against the key that the issuer names", async () => {
+  it("is held against the key that the issuer names", async ({ holder, signer }) => {
+    const present = async (token: string) => ({
+      authorization: `DPoP ${token}`,
+      dpop: await holder.prove({ claims: { ath: hashOf(token) } }),
+    });
     const cnf = { jkt: holder.jkt };
     createService(signer, {
       bound: signer.claims({ cnf, token_type: "DPoP" }),
@@ -206,7 +193,7 @@ describe("a token that the issuer is asked about", () => {
       plain: signer.claims({ token_type: "Bearer" }),
       unsaid: signer.claims({ token_type: "dpop" }),
     });
-    server = signer.server({ introspection: INTROSPECTION });
+    const server = signer.server({ introspection: INTROSPECTION });
     const statuses: Record<string, number[]> = {};
     for (const token of ["bound", "other", "plain", "unsaid"]) {
       const answers = [await server.ask(await present(token)), await server.ask(token)];

@@ -1,22 +1,19 @@
 import { inspect } from "node:util";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { Secret } from "../../src/redact.js";
 import type { SeenRequest } from "../helpers/server.js";
 import { createService } from "./introspection-service.js";
-import { countOf, INTROSPECTION, outcome, pass, REFUSED, type Server, type Signer, startSigner } from "./support.js";
+import { it as base, countOf, INTROSPECTION, outcome, pass, REFUSED, startSigner } from "./support.js";
 
-let signer: Signer;
-let server: Server;
-beforeEach(async () => {
-  signer = await startSigner();
-  createService(signer, { good: signer.claims() });
-  server = signer.server({ introspection: INTROSPECTION });
-});
-
-const asked = () => countOf(signer, "/introspect");
+const it = base
+  .extend({ options: { introspection: INTROSPECTION } })
+  .extend("service", { auto: true }, ({ signer }) => createService(signer, { good: signer.claims() }))
+  .extend("asked", ({ signer }) => {
+    return () => countOf(signer, "/introspect");
+  });
 
 describe("asking the issuer", () => {
-  it("takes a token that it calls active", async () => {
+  it("takes a token that it calls active", async ({ server, signer }) => {
     expect(await server.verify("good")).toMatchObject({ subject: "alice", clientId: "agent", scopes: ["mcp"] });
     const [request] = signer.issuer.to("/pool/introspect") as [SeenRequest];
     expect(request.headers["authorization"]).toBe(`Basic ${btoa("resource+server:pa%3Ass+word")}`);
@@ -27,7 +24,7 @@ describe("asking the issuer", () => {
     });
   });
 
-  it("can be authenticated in other ways", async () => {
+  it("can be authenticated in other ways", async ({ signer }) => {
     const introspection = {
       async authenticate({ headers, form }: { headers: Headers; form: URLSearchParams }) {
         headers.set("authorization", "Bearer of-the-server");
@@ -42,13 +39,17 @@ describe("asking the issuer", () => {
     expect(basic?.headers["authorization"]).toBe(`Basic ${btoa("rs:hidden")}`);
   });
 
-  it("is for other tokens than JWTs where both are taken: those are checked here", async () => {
+  it("is for other tokens than JWTs where both are taken: those are checked here", async ({
+    server,
+    signer,
+    asked,
+  }) => {
     expect((await server.ask(await signer.sign())).status).toBe(200);
     expect((await server.ask(await signer.sign({ aud: "other" }))).status).toBe(401);
     expect(asked()).toBe(0);
   });
 
-  it("is for JWTs too where the options say so, and then they may be of any kind", async () => {
+  it("is for JWTs too where the options say so, and then they may be of any kind", async ({ signer, asked }) => {
     const token = await signer.sign({}, { typ: "JWT" });
     createService(signer, { [token]: signer.claims() });
     const always = signer.server({ introspection: INTROSPECTION, tokens: "introspection" });
@@ -56,7 +57,7 @@ describe("asking the issuer", () => {
     expect([asked(), countOf(signer, "/jwks")]).toEqual([1, 0]);
   });
 
-  it("is not done without credentials for it", async () => {
+  it("is not done without credentials for it", async ({ signer, asked }) => {
     const jwtOnly = signer.server();
     expect(outcome(await jwtOnly.ask("good"))).toEqual([401, REFUSED]);
     expect(asked()).toBe(0);
@@ -64,7 +65,7 @@ describe("asking the issuer", () => {
 });
 
 describe("what an issuer says (V7, V8)", () => {
-  it.each<[string, Record<string, unknown>, string]>([
+  it.for<[string, Record<string, unknown>, string]>([
     ["active is missing", { active: undefined }, "inactive"],
     ["active is a text", { active: "true" }, "inactive"],
     ["active is 1", { active: 1 }, "inactive"],
@@ -79,14 +80,14 @@ describe("what an issuer says (V7, V8)", () => {
     ["exp is a text", { exp: "9999999999" }, "claims"],
     ["nbf is to come", { nbf: 9_999_999_999 }, "not_yet"],
     ["cnf binds it to a key", { cnf: { jkt: "AAAA" } }, "bound"],
-  ])("refuses a token of which %s", async (_what, over, reason) => {
+  ])("refuses a token of which %s", async ([_what, over, reason], { signer, server }) => {
     createService(signer, { odd: signer.claims(over) });
     expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
     expect(server.reasons()).toEqual([reason]);
     await expect(server.verify("odd")).rejects.toMatchObject({ code: "invalid_token" });
   });
 
-  it.each<[Record<string, unknown>]>([
+  it.for<[Record<string, unknown>]>([
     [{ token_type: "refresh_token" }],
     [{ token_type: "Refresh_Token" }],
     [{ token_type: "urn:ietf:params:oauth:token-type:refresh_token" }],
@@ -97,34 +98,34 @@ describe("what an issuer says (V7, V8)", () => {
     [{ token_type: ["Bearer"] }],
     [{ token_type: "Bearer", token_use: "refresh_token" }],
     [{ token_use: "id" }],
-  ])("refuses what is active and no access token: %j", async (over) => {
+  ])("refuses what is active and no access token: %j", async ([over], { signer, server, asked }) => {
     createService(signer, { odd: signer.claims(over) });
     expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
     expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
     expect([server.reasons(), asked()]).toEqual([["typ", "typ"], 1]);
   });
 
-  it.each<[Record<string, unknown>]>([
+  it.for<[Record<string, unknown>]>([
     [{ token_type: "Bearer" }],
     [{ token_type: "bearer", token_use: "access_token" }],
     [{ token_type: "access_token" }],
     [{ token_type: "urn:ietf:params:oauth:token-type:access_token" }],
     [{ token_type: null, token_use: "access" }],
-  ])("takes an access token however it is called: %j", async (over) => {
+  ])("takes an access token however it is called: %j", async ([over], { signer, server }) => {
     createService(signer, { plain: signer.claims(over) });
     expect((await server.ask("plain")).status).toBe(200);
   });
 
-  it("needs no iss: nobody else was asked", async () => {
+  it("needs no iss: nobody else was asked", async ({ signer, server }) => {
     createService(signer, { plain: signer.claims({ iss: undefined }) });
     expect((await server.verify("plain")).issuer).toBe(signer.issuer.issuer);
   });
 
-  it("needs the scopes", async () => {
+  it("needs the scopes", async ({ server }) => {
     expect((await server.ask("good", { scopes: ["admin"] })).status).toBe(403);
   });
 
-  it.each<[string, Parameters<typeof createService>[2]]>([
+  it.for<[string, Parameters<typeof createService>[2]]>([
     ["a page", { headers: { "content-type": "text/html" }, text: "<html>active: true</html>" }],
     ["nothing", { text: "" }],
     ["an empty JSON body", { headers: { "content-type": "application/json" }, text: "" }],
@@ -140,16 +141,23 @@ describe("what an issuer says (V7, V8)", () => {
     ["a redirect", { status: 302, headers: { location: "/elsewhere" }, text: "" }],
     ["401: it does not know the resource server", { status: 401, json: { error: "invalid_client" } }],
     ["400", { status: 400, json: { active: true } }],
-  ])("takes no token on the strength of %s, and does not call it bad either", async (_what, reply) => {
-    createService(signer, { good: signer.claims() }, reply);
-    const response = await server.ask("good");
-    expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
-    expect(server.log).toMatchObject([{ type: "unavailable", issuer: signer.issuer.issuer }]);
-  });
+  ])(
+    "takes no token on the strength of %s, and does not call it bad either",
+    async ([_what, reply], { signer, server }) => {
+      createService(signer, { good: signer.claims() }, reply);
+      const response = await server.ask("good");
+      expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(server.log).toMatchObject([{ type: "unavailable", issuer: signer.issuer.issuer }]);
+    },
+  );
 });
 
 describe("what is remembered", () => {
-  it("is asked for once by all who come at the same time, and again after half a minute", async () => {
+  it("is asked for once by all who come at the same time, and again after half a minute", async ({
+    server,
+    asked,
+    signer,
+  }) => {
     await Promise.all(Array.from({ length: 20 }, () => server.verify("good")));
     expect(asked()).toBe(1);
     await pass(signer, 29);
@@ -160,7 +168,7 @@ describe("what is remembered", () => {
     expect(asked()).toBe(2);
   });
 
-  it("is no longer good than the token", async () => {
+  it("is no longer good than the token", async ({ signer, asked }) => {
     const now = Math.floor(signer.clock.epoch() / 1000);
     createService(signer, { short: signer.claims({ exp: now + 5 }) });
     const exact = signer.server({ introspection: INTROSPECTION, clockSkew: 0 });
@@ -170,7 +178,7 @@ describe("what is remembered", () => {
     expect([exact.reasons(), asked()]).toEqual([["expired"], 1]);
   });
 
-  it("is a refusal for ten seconds", async () => {
+  it("is a refusal for ten seconds", async ({ signer, server, asked }) => {
     for (const seconds of [0, 9]) {
       await pass(signer, seconds);
       expect((await server.ask("unknown")).status).toBe(401);
@@ -181,7 +189,7 @@ describe("what is remembered", () => {
     expect((await server.ask("unknown")).status).toBe(200);
   });
 
-  it("is nothing where the options say so", async () => {
+  it("is nothing where the options say so", async ({ signer }) => {
     const server = signer.server({ introspection: { ...INTROSPECTION, cacheTtl: 0 } });
     await server.verify("good");
     createService(signer, {});
@@ -190,13 +198,13 @@ describe("what is remembered", () => {
     expect((await server.ask("good")).status).toBe(200);
   });
 
-  it("is not what was known of another token", async () => {
+  it("is not what was known of another token", async ({ signer, server }) => {
     createService(signer, { good: signer.claims(), other: signer.claims({ sub: "bob" }) });
     expect((await server.verify("good")).subject).toBe("alice");
     expect((await server.verify("other")).subject).toBe("bob");
   });
 
-  it("shows no token, also where the issuer repeats it", async () => {
+  it("shows no token, also where the issuer repeats it", async ({ signer, server }) => {
     const token = "canary-of-this-test";
     createService(signer, { [token]: signer.claims({ token, deep: [{ seen: `it is ${token}` }] }) });
     const verified = await server.verify(token);
@@ -215,7 +223,7 @@ describe("what is remembered", () => {
 });
 
 describe("several issuers", () => {
-  it("leave no doubt which of them may see the tokens", async () => {
+  it("leave no doubt which of them may see the tokens", async ({ signer }) => {
     const other = await startSigner("other", "/other");
     const authorizationServers = [other.issuer.issuer, signer.issuer.issuer];
     const introspection = { ...INTROSPECTION, issuer: signer.issuer.issuer };

@@ -1,10 +1,11 @@
 import { createHmac } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import { CompactEncrypt, exportJWK, exportSPKI } from "jose";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { startServer } from "../helpers/server.js";
 import {
   assemble,
+  it as base,
   type Claims,
   countOf,
   makeKey,
@@ -13,35 +14,34 @@ import {
   REFUSED,
   RESOURCE,
   type Server,
-  type Signer,
   startSigner,
 } from "./support.js";
 
-let signer: Signer;
-let server: Server;
-beforeEach(async () => {
-  signer = await startSigner();
-  server = signer.server();
-  // The same tests are of no use where a good token is not taken.
-  expect((await server.ask(await signer.sign())).status).toBe(200);
-});
-
-async function refused(token: string, reason: string, by: Server = server): Promise<void> {
-  expect(outcome(await by.ask(token))).toEqual([401, REFUSED]);
-  expect(by.reasons()).toEqual([reason]);
-}
-
-describe("algorithms (V2)", () => {
-  it.each(["none", "None", "nOnE", "HS256", "ES256K", "RSA-OAEP", "", 5, undefined])("refuses alg %j", async (alg) => {
-    const header = { typ: "at+jwt", kid: "key-1", alg };
-    for (const signature of ["", "AAAA"]) {
-      server.log.length = 0;
-      await refused(assemble(header, signer.claims(), signature), "algorithm");
-    }
+const it = base
+  // The tests are of no use where a good token is not accepted.
+  .extend("precondition", { auto: true }, async ({ server, signer }) => {
+    expect((await server.ask(await signer.sign())).status).toBe(200);
+  })
+  .extend("refused", ({ server }) => async (token: string, reason: string, by: Server = server): Promise<void> => {
+    expect(outcome(await by.ask(token))).toEqual([401, REFUSED]);
+    expect(by.reasons()).toEqual([reason]);
   });
 
-  it("takes no public key for the secret of an HMAC", async () => {
-    const rsa = await makeKey("rsa", "RS256");
+const rsa = await makeKey("rsa", "RS256");
+
+describe("algorithms (V2)", () => {
+  it.for(["none", "None", "nOnE", "HS256", "ES256K", "RSA-OAEP", "", 5, undefined])(
+    "refuses alg %j",
+    async (alg, { server, refused, signer }) => {
+      const header = { typ: "at+jwt", kid: "key-1", alg };
+      for (const signature of ["", "AAAA"]) {
+        server.log.length = 0;
+        await refused(assemble(header, signer.claims(), signature), "algorithm");
+      }
+    },
+  );
+
+  it("takes no public key for the secret of an HMAC", async ({ signer, refused }) => {
     signer.keys.push(rsa.jwk);
     const fresh = signer.server();
     const unsigned = assemble({ alg: "HS256", typ: "at+jwt", kid: "rsa" }, signer.claims()).slice(0, -1);
@@ -52,8 +52,7 @@ describe("algorithms (V2)", () => {
     }
   });
 
-  it("takes the algorithms of the options alone, also for a key that names none", async () => {
-    const rsa = await makeKey("rsa", "RS256");
+  it("takes the algorithms of the options alone, also for a key that names none", async ({ signer, refused }) => {
     const { alg: _, ...bare } = rsa.jwk;
     signer.keys.push(bare);
     const token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa);
@@ -61,19 +60,24 @@ describe("algorithms (V2)", () => {
     await refused(token, "algorithm", signer.server({ algorithms: ["PS256", "ES256"] }));
   });
 
-  it("takes no algorithm that the key is not for", async () => {
-    const rsa = await makeKey("rsa", "RS256");
+  it("takes no algorithm that the key is not for", async ({ signer, refused }) => {
     signer.keys.push({ ...rsa.jwk, alg: "PS256" });
     await refused(await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa), "key", signer.server());
   });
 
-  it.each([["none"], ["HS256"], ["ES256", "HS512"], []])("lets nobody ask for %j", (...algorithms) => {
-    expect(() => signer.server({ algorithms })).toThrow(TypeError);
-  });
+  it.for([["none"], ["HS256"], ["ES256", "HS512"], []] as const)(
+    "lets nobody ask for %j",
+    ([...algorithms], { signer }) => {
+      expect(() => signer.server({ algorithms })).toThrow(TypeError);
+    },
+  );
 });
 
 describe("headers of a token (V3)", () => {
-  it("lead nowhere: no key is fetched from an address in a token, and none is taken out of it", async () => {
+  it("lead nowhere: no key is fetched from an address in a token, and none is taken out of it", async ({
+    signer,
+    server,
+  }) => {
     const mine = await makeKey("mine");
     const trap = await startServer((response) => response.end(JSON.stringify({ keys: [mine.jwk] })));
     const headers: Record<string, unknown>[] = [
@@ -91,13 +95,20 @@ describe("headers of a token (V3)", () => {
     expect(trap.requests).toEqual([]);
   });
 
-  it.each(["../../../etc/passwd", "' OR 1=1 --", "key-1\u0000", "KEY-1", ""])("refuses the kid %j", async (kid) => {
-    await pass(signer, 60);
-    await refused(await signer.sign({}, { kid }, await makeKey()), "key");
-    expect(countOf(signer, "/jwks")).toBe(2);
-  });
+  it.for(["../../../etc/passwd", "' OR 1=1 --", "key-1\u0000", "KEY-1", ""])(
+    "refuses the kid %j",
+    async (kid, { signer, refused }) => {
+      await pass(signer, 60);
+      await refused(await signer.sign({}, { kid }, await makeKey()), "key");
+      expect(countOf(signer, "/jwks")).toBe(2);
+    },
+  );
 
-  it("must not be critical, not even where the algorithm library would understand them", async () => {
+  it("must not be critical, not even where the algorithm library would understand them", async ({
+    server,
+    refused,
+    signer,
+  }) => {
     const extended = { alg: "ES256", typ: "at+jwt", kid: "key-1" };
     for (const crit of [["exp"], ["b64"], ["unknown"], [], "unknown"]) {
       server.log.length = 0;
@@ -105,14 +116,14 @@ describe("headers of a token (V3)", () => {
     }
   });
 
-  it("must come once each", async () => {
+  it("must come once each", async ({ signer, refused }) => {
     const token = assemble('{"alg":"none","alg":"ES256","typ":"at+jwt","kid":"key-1"}', signer.claims(), "AAAA");
     await refused(token, "not_a_jwt");
   });
 });
 
 describe("tokens that are no signed JWTs (V3)", () => {
-  it("refuses an encrypted one", async () => {
+  it("refuses an encrypted one", async ({ signer, refused }) => {
     const key = await makeKey("enc", "ECDH-ES");
     const encrypted = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(signer.claims())))
       .setProtectedHeader({ alg: "ECDH-ES", enc: "A256GCM", typ: "at+jwt" })
@@ -120,21 +131,21 @@ describe("tokens that are no signed JWTs (V3)", () => {
     await refused(encrypted, "encrypted");
   });
 
-  it("refuses a compressed one, and inflates nothing", async () => {
+  it("refuses a compressed one, and inflates nothing", async ({ refused }) => {
     const bomb = deflateRawSync(Buffer.alloc(1_000_000, "a")).toString("base64url");
     const head = Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", zip: "DEF" })).toString("base64url");
     await refused(`${head}.${bomb}.AAAA`, "not_a_jwt");
   });
 
-  it.each(["x", "..", "a.b.c", "a.b.c.d", "eyJhbGciOiJFUzI1NiJ9..", `${"e30.".repeat(2)}`, "[].{}.AAAA"])(
+  it.for(["x", "..", "a.b.c", "a.b.c.d", "eyJhbGciOiJFUzI1NiJ9..", `${"e30.".repeat(2)}`, "[].{}.AAAA"])(
     "refuses %j",
-    async (token) => {
+    async (token, { server }) => {
       const response = await server.ask({ authorization: `Bearer ${token}` });
       expect(outcome(response)).toEqual([401, REFUSED]);
     },
   );
 
-  it("looks at no token of a megabyte, however it comes", async () => {
+  it("looks at no token of a megabyte, however it comes", async ({ signer, refused, server }) => {
     const token = `${await signer.sign()}${"A".repeat(1_000_000)}`;
     await refused(token, "too_large");
     server.log.length = 0;
@@ -142,7 +153,7 @@ describe("tokens that are no signed JWTs (V3)", () => {
     expect(server.reasons()).toEqual(["too_large"]);
   });
 
-  it("refuses claims that come twice, or are nested without end", async () => {
+  it("refuses claims that come twice, or are nested without end", async ({ signer, refused, server }) => {
     const [head = "", , signature = ""] = (await signer.sign()).split(".");
     const body = (text: string) => Buffer.from(text).toString("base64url");
     await refused(`${head}.${body('{"iss":"a","iss":"b"}')}.${signature}`, "not_a_jwt");
@@ -152,17 +163,17 @@ describe("tokens that are no signed JWTs (V3)", () => {
 });
 
 describe("signatures", () => {
-  it("must be those of the issuer's key", async () => {
+  it("must be those of the issuer's key", async ({ refused, signer }) => {
     await refused(await signer.sign({}, {}, await makeKey()), "signature");
   });
 
-  it("are of these very claims", async () => {
+  it("are of these very claims", async ({ signer, refused }) => {
     const [head, , signature] = (await signer.sign()).split(".");
     const body = Buffer.from(JSON.stringify(signer.claims({ scope: "mcp admin" }))).toString("base64url");
     await refused(`${head}.${body}.${signature}`, "signature");
   });
 
-  it("are tried with each key where the token names none", async () => {
+  it("are tried with each key where the token names none", async ({ signer, refused }) => {
     const second = await makeKey("key-2");
     signer.keys.push(second.jwk);
     const fresh = signer.server();
@@ -172,7 +183,7 @@ describe("signatures", () => {
     await refused(await signer.sign({}, { kid: undefined }, await makeKey()), "signature", fresh);
   });
 
-  it("are not tried with more than eight keys", async () => {
+  it("are not tried with more than eight keys", async ({ signer, refused }) => {
     const others = await Promise.all(Array.from({ length: 8 }, (_, at) => makeKey(`other-${at}`)));
     signer.keys = [...others.map(({ jwk }) => jwk), signer.key.jwk];
     await refused(await signer.sign({}, { kid: undefined }), "signature", signer.server());
@@ -180,7 +191,10 @@ describe("signatures", () => {
     expect((await signer.server().ask(await signer.sign({}, { kid: undefined }))).status).toBe(200);
   });
 
-  it("are not tried with a key that is for encryption or for another algorithm, or is symmetric", async () => {
+  it("are not tried with a key that is for encryption or for another algorithm, or is symmetric", async ({
+    signer,
+    refused,
+  }) => {
     const { jwk } = signer.key;
     signer.keys = [
       { ...jwk, use: "enc" },
@@ -193,18 +207,25 @@ describe("signatures", () => {
 });
 
 describe("the type of a token (V4)", () => {
-  it.each(["JWT", "id_token", "dpop+jwt", "logout+jwt", "at+jwtx", "text/at+jwt", ""])("refuses %j", async (typ) => {
-    await refused(await signer.sign({}, { typ }), "typ");
-  });
+  it.for(["JWT", "id_token", "dpop+jwt", "logout+jwt", "at+jwtx", "text/at+jwt", ""])(
+    "refuses %j",
+    async (typ, { refused, signer }) => {
+      await refused(await signer.sign({}, { typ }), "typ");
+    },
+  );
 
-  it("refuses none, and takes the one of RFC 9068 in any case and with its prefix", async () => {
+  it("refuses none, and takes the one of RFC 9068 in any case and with its prefix", async ({
+    server,
+    signer,
+    refused,
+  }) => {
     for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt"]) {
       expect((await server.ask(await signer.sign({}, { typ }))).status).toBe(200);
     }
     await refused(await signer.sign({}, { typ: undefined }), "typ");
   });
 
-  it("may be that of other JWTs where the options say so, but ID tokens stay out", async () => {
+  it("may be that of other JWTs where the options say so, but ID tokens stay out", async ({ signer, refused }) => {
     const legacy = signer.server({ typ: "legacy" });
     for (const typ of ["JWT", "jwt", undefined, "at+jwt"]) {
       expect((await legacy.ask(await signer.sign({}, { typ }))).status).toBe(200);
@@ -216,7 +237,7 @@ describe("the type of a token (V4)", () => {
 });
 
 describe("whom a token is for (V5)", () => {
-  it.each([
+  it.for([
     undefined,
     "",
     "https://elsewhere.example/mcp",
@@ -237,17 +258,17 @@ describe("whom a token is for (V5)", () => {
     { [RESOURCE]: true },
     5,
     null,
-  ])("refuses aud %j", async (aud) => {
+  ])("refuses aud %j", async (aud, { refused, signer }) => {
     await refused(await signer.sign({ aud }), "audience");
   });
 
-  it("takes a list that has this server among others", async () => {
+  it("takes a list that has this server among others", async ({ server, signer }) => {
     const aud = ["https://elsewhere.example", RESOURCE];
     const verified = await server.verify(await signer.sign({ aud }));
     expect(verified.audience).toEqual(aud);
   });
 
-  it("can be named otherwise by the options, in place of the resource", async () => {
+  it("can be named otherwise by the options, in place of the resource", async ({ signer, refused }) => {
     const named = signer.server({ audience: ["api://mcp", "urn:mcp"] });
     expect((await named.ask(await signer.sign({ aud: "urn:mcp" }))).status).toBe(200);
     await refused(await signer.sign(), "audience", named);
@@ -255,7 +276,7 @@ describe("whom a token is for (V5)", () => {
 });
 
 describe("who issued a token (V6)", () => {
-  it.each<[string, (issuer: string) => unknown]>([
+  it.for<[string, (issuer: string) => unknown]>([
     ["a slash at the end", (issuer) => `${issuer}/`],
     ["upper case", (issuer) => issuer.toUpperCase()],
     ["another pool", (issuer) => issuer.replace("/pool", "/other")],
@@ -263,13 +284,13 @@ describe("who issued a token (V6)", () => {
     ["nobody", () => undefined],
     ["a list", (issuer) => [issuer]],
     ["the name of a member of every object", () => "__proto__"],
-  ])("refuses %s, and asks nobody", async (_what, iss) => {
+  ])("refuses %s, and asks nobody", async ([_what, iss], { signer, refused }) => {
     const fresh = signer.server();
     await refused(await signer.sign({ iss: iss(signer.issuer.issuer) }), "issuer", fresh);
     expect(countOf(signer, "/jwks")).toBe(1);
   });
 
-  it("takes the keys of one issuer for its own tokens alone", async () => {
+  it("takes the keys of one issuer for its own tokens alone", async ({ signer, refused }) => {
     const other = await startSigner("other", "/other");
     const both = [signer.issuer.issuer, other.issuer.issuer];
     const server = signer.server({ authorizationServers: both });
@@ -280,7 +301,7 @@ describe("who issued a token (V6)", () => {
 });
 
 describe("times (V10)", () => {
-  it.each<[string, (now: number) => Claims, string | undefined]>([
+  it.for<[string, (now: number) => Claims, string | undefined]>([
     ["exp a minute ago", (now) => ({ exp: now - 60 }), "expired"],
     ["exp 59 s ago", (now) => ({ exp: now - 59 }), undefined],
     ["exp 0", () => ({ exp: 0 }), "expired"],
@@ -299,13 +320,13 @@ describe("times (V10)", () => {
     ["iat in 60 s", (now) => ({ iat: now + 60 }), undefined],
     ["iat a boolean", () => ({ iat: true }), "claims"],
     ["no iat", () => ({ iat: undefined }), undefined],
-  ])("%s", async (_what, over, reason) => {
+  ])("%s", async ([_what, over, reason], { signer, server, refused }) => {
     const token = await signer.sign(over(Math.floor(signer.clock.epoch() / 1000)));
     if (reason === undefined) expect((await server.ask(token)).status).toBe(200);
     else await refused(token, reason);
   });
 
-  it("are held exactly where clocks must not differ", async () => {
+  it("are held exactly where clocks must not differ", async ({ signer, refused }) => {
     const exact = signer.server({ clockSkew: 0 });
     const token = await signer.sign();
     await pass(signer, 299);
@@ -316,16 +337,16 @@ describe("times (V10)", () => {
 });
 
 describe("other claims", () => {
-  it.each<[Claims, string]>([
+  it.for<[Claims, string]>([
     [{ sub: 5 }, "claims"],
     [{ client_id: ["agent"] }, "claims"],
     [{ cnf: { jkt: "AAAA" } }, "bound"],
     [{ cnf: { "x5t#S256": "AAAA" } }, "bound"],
-  ])("refuses %j", async (over, reason) => {
+  ])("refuses %j", async ([over, reason], { refused, signer }) => {
     await refused(await signer.sign(over), reason);
   });
 
-  it("may be missing where nothing depends on them", async () => {
+  it("may be missing where nothing depends on them", async ({ signer, server }) => {
     const token = await signer.sign({ sub: undefined, client_id: undefined, azp: "app", jti: undefined });
     expect(await server.verify(token)).toMatchObject({ subject: undefined, clientId: "app" });
   });

@@ -25,8 +25,14 @@ export interface Holder {
   headers(proof?: string): Promise<{ authorization: string; dpop: string }>;
 }
 
+/** The RSA key of each algorithm, made once a file: one takes up to a second. */
+const rsaKeys = new Map<string, Promise<Key>>();
+
+/** A client with a new key; clients with the same RSA algorithm share one key. */
 export async function makeHolder(signer: Signer, alg = "ES256"): Promise<Holder> {
-  const key = await makeKey(undefined, alg);
+  const made = rsaKeys.get(alg) ?? makeKey(undefined, alg);
+  if (/^[RP]S/.test(alg)) rsaKeys.set(alg, made);
+  const key = await made;
   const { use: _, alg: __, ...jwk } = key.jwk;
   const jkt = await calculateJwkThumbprint(jwk);
   const token = await signer.sign({ cnf: { jkt }, exp: Math.floor(signer.clock.epoch() / 1000) + 3600 });

@@ -1,8 +1,9 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { reset } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
 import { createService } from "./introspection-service.js";
 import {
+  it as base,
   countOf,
   INTROSPECTION,
   makeKey,
@@ -10,16 +11,13 @@ import {
   pass,
   REFUSED,
   type Server,
-  type Signer,
   startSigner,
 } from "./support.js";
 
 const METADATA = "/.well-known/oauth-authorization-server";
-let signer: Signer;
-let server: Server;
-beforeEach(async () => {
-  signer = await startSigner();
-  server = signer.server();
+
+const it = base.extend("breakOff", ({ signer }) => (path: string): void => {
+  signer.issuer.routes[`/pool${path}`] = { status: 503, text: "down" };
 });
 
 async function expectUnavailable(by: Server, token: string, seconds = 5): Promise<void> {
@@ -33,28 +31,27 @@ async function expectUnavailable(by: Server, token: string, seconds = 5): Promis
   });
 }
 
-function breakOff(path: string): void {
-  signer.issuer.routes[`/pool${path}`] = { status: 503, text: "down" };
-}
-
 describe("an issuer that is down (V12)", () => {
-  it.each(["/jwks", METADATA])("is no reason to call a token bad: %s answers 503", async (path) => {
-    breakOff(path);
-    await expectUnavailable(server, await signer.sign());
-    await expect(server.verify(await signer.sign())).rejects.toMatchObject({ class: "unavailable", retryable: true });
-  });
+  it.for(["/jwks", METADATA])(
+    "is no reason to call a token bad: %s answers 503",
+    async (path, { breakOff, server, signer }) => {
+      breakOff(path);
+      await expectUnavailable(server, await signer.sign());
+      await expect(server.verify(await signer.sign())).rejects.toMatchObject({ class: "unavailable", retryable: true });
+    },
+  );
 
-  it.each<[string, Parameters<typeof createService>[2]]>([
+  it.for<[string, Parameters<typeof createService>[2]]>([
     ["resets", reset],
     ["answers 500", { status: 500, text: "" }],
     ["has too much to do", { status: 429, text: "" }],
     ["is nowhere", { status: 404, text: "" }],
-  ])("is none either where its introspection endpoint %s", async (_what, reply) => {
+  ])("is none either where its introspection endpoint %s", async ([_what, reply], { signer }) => {
     createService(signer, {}, reply);
     await expectUnavailable(signer.server({ introspection: INTROSPECTION }), "opaque");
   });
 
-  it("is none either where the resource server cannot authenticate itself there", async () => {
+  it("is none either where the resource server cannot authenticate itself there", async ({ signer }) => {
     createService(signer, { opaque: signer.claims() });
     const introspection = { authenticate: () => Promise.reject(new Error("no key")) };
     const failing = signer.server({ introspection });
@@ -65,7 +62,7 @@ describe("an issuer that is down (V12)", () => {
     expect(countOf(signer, "/introspect")).toBe(0);
   });
 
-  it("is not asked anew by each request that comes while it is down", async () => {
+  it("is not asked anew by each request that comes while it is down", async ({ breakOff, signer, server }) => {
     breakOff(METADATA);
     const token = await signer.sign();
     await Promise.all(Array.from({ length: 20 }, () => expectUnavailable(server, token)));
@@ -78,13 +75,13 @@ describe("an issuer that is down (V12)", () => {
     expect((await server.ask(token)).status).toBe(200);
   });
 
-  it("does not matter for what is refused without it", async () => {
+  it("does not matter for what is refused without it", async ({ breakOff, server, signer }) => {
     breakOff(METADATA);
     expect(outcome(await server.ask(await signer.sign({ iss: "https://elsewhere.example" })))).toEqual([401, REFUSED]);
     expect((await server.ask()).status).toBe(401);
   });
 
-  it("goes unnoticed while its keys are good, and not after", async () => {
+  it("goes unnoticed while its keys are good, and not after", async ({ signer, server, breakOff }) => {
     const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
     expect((await server.ask(token)).status).toBe(200);
     breakOff("/jwks");
@@ -95,7 +92,7 @@ describe("an issuer that is down (V12)", () => {
     await expectUnavailable(server, token);
   });
 
-  it("has its keys renewed before they end, once, while requests go on", async () => {
+  it("has its keys renewed before they end, once, while requests go on", async ({ signer, server, breakOff }) => {
     const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
     await server.ask(token);
     await pass(signer, 301);
@@ -109,7 +106,7 @@ describe("an issuer that is down (V12)", () => {
 });
 
 describe("a key that is not known (V12)", () => {
-  it("is looked for once a minute, by all requests together", async () => {
+  it("is looked for once a minute, by all requests together", async ({ server, signer }) => {
     await server.ask(await signer.sign());
     const next = await makeKey("key-2");
     const token = await signer.sign({}, { kid: "key-2" }, next);
@@ -123,7 +120,10 @@ describe("a key that is not known (V12)", () => {
     expect(countOf(signer, "/jwks")).toBe(2);
   });
 
-  it("may be a new one until the keys are read again, and is none when they lack it then", async () => {
+  it("may be a new one until the keys are read again, and is none when they lack it then", async ({
+    server,
+    signer,
+  }) => {
     await server.ask(await signer.sign());
     const token = await signer.sign({}, { kid: "made-up" }, await makeKey("made-up"));
     await pass(signer, 20.5);
@@ -135,7 +135,7 @@ describe("a key that is not known (V12)", () => {
     expect(countOf(signer, "/jwks")).toBe(2);
   });
 
-  it("is not waited for with a token that no key could make good", async () => {
+  it("is not waited for with a token that no key could make good", async ({ server, signer }) => {
     await server.ask(await signer.sign());
     for (const claims of [{ exp: 1 }, { aud: "https://far.example" }]) {
       expect(outcome(await server.ask(await signer.sign(claims, { kid: "old" })))).toEqual([401, REFUSED]);
@@ -143,13 +143,13 @@ describe("a key that is not known (V12)", () => {
     expect(server.reasons()).toEqual(["expired", "audience"]);
   });
 
-  it("is none where the keys were read for it", async () => {
+  it("is none where the keys were read for it", async ({ signer, server }) => {
     const token = await signer.sign({}, { kid: "made-up" }, await makeKey("made-up"));
     for (let i = 0; i < 3; i++) expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
     expect([server.reasons(), countOf(signer, "/jwks")]).toEqual([["key", "key", "key"], 1]);
   });
 
-  it("is remembered alone, however many are named", async () => {
+  it("is remembered alone, however many are named", async ({ server, signer }) => {
     await server.ask(await signer.sign());
     const tokens = ["first", "second"].map((kid) => signer.sign({}, { kid }));
     const [first, second] = await Promise.all(tokens);
@@ -162,14 +162,14 @@ describe("a key that is not known (V12)", () => {
     await expectUnavailable(server, first ?? "", 60);
   });
 
-  it("is not looked for where the known one says no", async () => {
+  it("is not looked for where the known one says no", async ({ server, signer }) => {
     await server.ask(await signer.sign());
     await pass(signer, 60);
     expect((await server.ask(await signer.sign({}, {}, await makeKey()))).status).toBe(401);
     expect([server.reasons(), countOf(signer, "/jwks")]).toEqual([["signature"], 1]);
   });
 
-  it("may be a good one while the keys cannot be read", async () => {
+  it("may be a good one while the keys cannot be read", async ({ signer, server, breakOff }) => {
     const good = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
     await server.ask(good);
     const rotated = await signer.sign({}, { kid: "key-2" }, await makeKey("key-2"));
@@ -187,7 +187,7 @@ describe("a key that is not known (V12)", () => {
 describe("the documents of an issuer", () => {
   const elsewhere = "https://elsewhere.example/pool";
 
-  it.each<[string, (issuer: string) => Record<string, unknown>, string]>([
+  it.for<[string, (issuer: string) => Record<string, unknown>, string]>([
     ["are of another issuer", () => ({ issuer: elsewhere }), "issuer_mismatch"],
     ["differ by a slash", (issuer) => ({ issuer: `${issuer}/` }), "issuer_mismatch"],
     ["name no keys", () => ({ jwks_uri: undefined }), "bad_address"],
@@ -195,17 +195,17 @@ describe("the documents of an issuer", () => {
     ["name keys at a metadata address", () => ({ jwks_uri: "https://169.254.169.254/jwks" }), "bad_address"],
     ["name keys in a file", () => ({ jwks_uri: "file:///etc/passwd" }), "bad_address"],
     ["name keys with a password", () => ({ jwks_uri: "https://user:pass@as.example/jwks" }), "bad_address"],
-  ])("are not used where they %s", async (_what, change, code) => {
+  ])("are not used where they %s", async ([_what, change, code], { signer, server }) => {
     Object.assign(signer.issuer.metadata, change(signer.issuer.issuer));
     await expectUnavailable(server, await signer.sign());
     expect(server.reasons()).toEqual([code]);
   });
 
-  it.each<[string, unknown]>([
+  it.for<[string, unknown]>([
     ["no list", { keys: "none" }],
     ["a list of something else", { keys: [5] }],
     ["nothing", {}],
-  ])("must hold keys: %s", async (_what, json) => {
+  ])("must hold keys: %s", async ([_what, json], { signer, server }) => {
     signer.issuer.routes["/pool/jwks"] = { json };
     await expectUnavailable(server, await signer.sign());
     expect(server.reasons()).toEqual(["bad_envelope"]);
@@ -225,7 +225,7 @@ describe("the documents of an issuer", () => {
     }
   });
 
-  it("lead nowhere nearer than the issuer is, unless that is allowed", async () => {
+  it("lead nowhere nearer than the issuer is, unless that is allowed", async ({ signer }) => {
     const sent: string[] = [];
     const issuer = "https://as.example/pool";
     const fetch: typeof globalThis.fetch = async (input) => {
@@ -244,7 +244,9 @@ describe("the documents of an issuer", () => {
     expect((await signer.server({ ...options, allowPrivateNetwork: true }).ask(token)).status).toBe(200);
   });
 
-  it("are asked for by way of the network that the options bring, and judged by where names lead", async () => {
+  it("are asked for by way of the network that the options bring, and judged by where names lead", async ({
+    signer,
+  }) => {
     const ways: string[] = [];
     const network = {
       connectTo: (server: URL) => {
@@ -256,7 +258,7 @@ describe("the documents of an issuer", () => {
     expect(ways).toEqual([signer.issuer.issuer]);
   });
 
-  it("cannot be had where the network does not know the issuer's name", async () => {
+  it("cannot be had where the network does not know the issuer's name", async ({ signer }) => {
     const network = {
       connectTo: () => ({
         fetch: async () => Response.json({ issuer: "https://as.example/pool", jwks_uri: "https://as.example/jwks" }),
@@ -269,7 +271,7 @@ describe("the documents of an issuer", () => {
     expect(lost.reasons()).toEqual(["dns_failed"]);
   });
 
-  it("are asked for once where nobody answers at all", async () => {
+  it("are asked for once where nobody answers at all", async ({ signer }) => {
     const fetch: typeof globalThis.fetch = async (input) => {
       sent.push((input as Request).url);
       throw new TypeError("fetch failed");
@@ -280,7 +282,7 @@ describe("the documents of an issuer", () => {
   });
 });
 
-it("a caller that goes away ends its own wait alone", async () => {
+it("a caller that goes away ends its own wait alone", async ({ signer, server }) => {
   let answer = () => {};
   signer.issuer.routes["/pool/jwks"] = async () => {
     await new Promise<void>((resolve) => {

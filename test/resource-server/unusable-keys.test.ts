@@ -1,17 +1,21 @@
 import { exportJWK, type JWK } from "jose";
-import { beforeEach, describe, expect, it } from "vitest";
-import { countOf, makeKey, outcome, pass, REFUSED, type Server, type Signer, startSigner } from "./support.js";
+import { describe, expect } from "vitest";
+import { it as base, countOf, makeKey, outcome, pass, REFUSED, type Server } from "./support.js";
 
-let signer: Signer;
-let server: Server;
-let token: string;
 const [rsa, other] = await Promise.all([makeKey("rsa", "RS256"), makeKey("rsa", "RS256")]);
-beforeEach(async () => {
-  signer = await startSigner();
-  server = signer.server();
-  signer.keys = [rsa.jwk];
-  token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa);
-});
+
+const it = base
+  .extend("keySet", { auto: true }, ({ signer }) => {
+    signer.keys = [rsa.jwk];
+  })
+  .extend("token", ({ signer }) => signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa))
+  .extend("unjudged", ({ server, token, signer }) => async (by: Server = server): Promise<void> => {
+    by.log.length = 0;
+    const response = await by.ask(token);
+    expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(response.headers.get("www-authenticate")).toBeNull();
+    expect(by.log).toMatchObject([{ type: "unavailable", issuer: signer.issuer.issuer, code: "bad_envelope" }]);
+  });
 
 const BROKEN: [string, () => JWK | Promise<JWK>][] = [
   ["is no base64", () => ({ ...rsa.jwk, n: "!!!" })],
@@ -27,50 +31,51 @@ async function smallKey(): Promise<JWK> {
   return exportJWK(publicKey);
 }
 
-async function unjudged(by: Server = server): Promise<void> {
-  by.log.length = 0;
-  const response = await by.ask(token);
-  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
-  expect(response.headers.get("www-authenticate")).toBeNull();
-  expect(by.log).toMatchObject([{ type: "unavailable", issuer: signer.issuer.issuer, code: "bad_envelope" }]);
-}
-
 describe("a key that cannot be used (V12)", () => {
-  it.each(BROKEN)("says nothing of a token: one that %s", async (_what, broken) => {
-    signer.keys = [await broken()];
-    await unjudged();
-    expect(server.log).toMatchObject([{ detail: expect.stringContaining('the key "rsa" cannot be used') }]);
-    await expect(server.verify(token)).rejects.toMatchObject({ class: "unavailable", status: 503 });
-    const { d = "no private part" } = await exportJWK(rsa.privateKey);
-    expect(JSON.stringify(server.log)).not.toContain(d);
-  });
+  it.for(BROKEN)(
+    "says nothing of a token: one that %s",
+    async ([_what, broken], { signer, unjudged, server, token }) => {
+      signer.keys = [await broken()];
+      await unjudged();
+      expect(server.log).toMatchObject([{ detail: expect.stringContaining('the key "rsa" cannot be used') }]);
+      await expect(server.verify(token)).rejects.toMatchObject({ class: "unavailable", status: 503 });
+      const { d = "no private part" } = await exportJWK(rsa.privateKey);
+      expect(JSON.stringify(server.log)).not.toContain(d);
+    },
+  );
 
-  it.each(BROKEN)("does not stand before a good one of the same name: one that %s", async (_what, broken) => {
-    for (const keys of [
-      [await broken(), rsa.jwk],
-      [rsa.jwk, await broken()],
-      [await broken(), other.jwk, rsa.jwk],
-    ]) {
-      signer.keys = keys;
-      const fresh = signer.server();
-      expect([(await fresh.ask(token)).status, fresh.log]).toEqual([200, []]);
-    }
-  });
+  it.for(BROKEN)(
+    "does not stand before a good one of the same name: one that %s",
+    async ([_what, broken], { signer, token }) => {
+      for (const keys of [
+        [await broken(), rsa.jwk],
+        [rsa.jwk, await broken()],
+        [await broken(), other.jwk, rsa.jwk],
+      ]) {
+        signer.keys = keys;
+        const fresh = signer.server();
+        expect([(await fresh.ask(token)).status, fresh.log]).toEqual([200, []]);
+      }
+    },
+  );
 
-  it.each(BROKEN)("leaves the verdict to a good one of the same name: one that %s", async (_what, broken) => {
-    token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, other);
-    for (const keys of [
-      [await broken(), rsa.jwk],
-      [rsa.jwk, await broken()],
-    ]) {
-      signer.keys = keys;
-      const fresh = signer.server();
-      expect(outcome(await fresh.ask(token))).toEqual([401, REFUSED]);
-      expect(fresh.reasons()).toEqual(["signature"]);
-    }
-  });
+  it.for(BROKEN)(
+    "leaves the verdict to a good one of the same name: one that %s",
+    async ([_what, broken], { signer }) => {
+      const token = await signer.sign({}, { alg: "RS256", kid: "rsa" }, other);
+      for (const keys of [
+        [await broken(), rsa.jwk],
+        [rsa.jwk, await broken()],
+      ]) {
+        signer.keys = keys;
+        const fresh = signer.server();
+        expect(outcome(await fresh.ask(token))).toEqual([401, REFUSED]);
+        expect(fresh.reasons()).toEqual(["signature"]);
+      }
+    },
+  );
 
-  it("says nothing of a token either where none of its name can be used", async () => {
+  it("says nothing of a token either where none of its name can be used", async ({ signer, unjudged }) => {
     const small = { ...(await smallKey()), kid: "rsa" };
     signer.keys = [{ ...rsa.jwk, n: "!!!" }, small];
     await unjudged();
@@ -83,13 +88,13 @@ describe("a key that cannot be used (V12)", () => {
     await unjudged(signer.server());
   });
 
-  it("is no matter for the tokens of another key", async () => {
+  it("is no matter for the tokens of another key", async ({ signer, server, unjudged }) => {
     signer.keys = [{ ...rsa.jwk, n: "!!!" }, signer.key.jwk];
     expect((await server.ask(await signer.sign())).status).toBe(200);
     await unjudged();
   });
 
-  it("is read again once a minute, by when it may have been mended", async () => {
+  it("is read again once a minute, by when it may have been mended", async ({ signer, unjudged, server, token }) => {
     signer.keys = [{ ...rsa.jwk, n: "!!!" }];
     for (let i = 0; i < 5; i++) await unjudged();
     expect(countOf(signer, "/jwks")).toBe(1);
@@ -101,7 +106,7 @@ describe("a key that cannot be used (V12)", () => {
 });
 
 describe("a set without keys (V12)", () => {
-  it("says nothing of a token, and is read again once a minute", async () => {
+  it("says nothing of a token, and is read again once a minute", async ({ signer, unjudged, server, token }) => {
     signer.keys = [];
     for (let i = 0; i < 5; i++) await unjudged();
     await pass(signer, 60);
@@ -112,7 +117,11 @@ describe("a set without keys (V12)", () => {
     expect((await server.ask(token)).status).toBe(200);
   });
 
-  it("is no set that has other keys alone: of those, a token that names none of them is not", async () => {
+  it("is no set that has other keys alone: of those, a token that names none of them is not", async ({
+    signer,
+    server,
+    token,
+  }) => {
     signer.keys = [signer.key.jwk];
     expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
     expect(server.reasons()).toEqual(["key"]);

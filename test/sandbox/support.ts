@@ -3,13 +3,29 @@ import { it as base } from "vitest";
 import { type Fault, type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import type { Device, ErrorEnvelope, ListEnvelope } from "../../src/sandbox/wire-types.js";
 
+interface SandboxFixtures {
+  options: SandboxOptions;
+  sandbox: Sandbox;
+  start: (more?: SandboxOptions) => Promise<Sandbox>;
+}
+
 /** Tests with a sandbox each. */
-export const it = base.extend<{ options: SandboxOptions; sandbox: Sandbox }>({
+export const it = base.extend<SandboxFixtures>({
   /** The options of the sandbox. */
   options: {},
   sandbox: async ({ options }, use) => {
     await using sandbox = await startSandbox(options);
     await use(sandbox);
+  },
+  /** Starts a sandbox with more options. */
+  start: async ({ options }, use) => {
+    const started: Sandbox[] = [];
+    await use(async (more) => {
+      const sandbox = await startSandbox({ ...options, ...more });
+      started.push(sandbox);
+      return sandbox;
+    });
+    await Promise.all(started.map((sandbox) => sandbox.close()));
   },
 });
 

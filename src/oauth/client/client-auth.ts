@@ -49,11 +49,8 @@ function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.Client
 function missing({ clientId }: ClientRecord, what: string, option: "clientSecret" | "privateKey"): AgentAuthError {
   const message = `the client ${quote(clientId)} authenticates with ${what}, which is not stored and must be provided`;
   const remedy: Remedy = { action: "configure", option };
-  return new AgentAuthError("usage", message, {
-    class: "usage",
-    hint: `set client.clientId and client.${option}`,
-    remedy,
-  });
+  const hint = `set client.clientId and client.${option}`;
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy });
 }
 
 interface KeyAlgorithm {
@@ -133,9 +130,7 @@ export function checkAuthMethod(
 }
 
 function unsupported({ issuer }: IssuerMetadata, whose: string, list: string): AgentAuthError {
-  return new AgentAuthError(
-    "client_auth_unsupported",
-    `the authorization server ${quote(issuer)} takes no request ${whose}: ${list}`,
-    { class: "auth", hint: "use a client that proves itself in one of these ways, or have it registered again" },
-  );
+  const message = `the authorization server ${quote(issuer)} takes no request ${whose}: ${list}`;
+  const hint = "use a client that proves itself in one of these ways, or have it registered again";
+  return new AgentAuthError("client_auth_unsupported", message, { class: "auth", hint });
 }

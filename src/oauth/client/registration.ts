@@ -156,15 +156,10 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
   const { http, server, redirectUri, clientName, scope, moreGrants = [], trace, signal } = registration;
   const url = server.registrationEndpoint;
   if (url === undefined) {
-    throw new AgentAuthError(
-      "no_registration",
-      `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`,
-      {
-        class: "auth",
-        hint: "give the client it knows as client, or clientMetadataUrl",
-        remedy: { action: "configure", option: "clientId" },
-      },
-    );
+    const message = `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`;
+    const hint = "give the client it knows as client, or clientMetadataUrl";
+    const remedy = { action: "configure", option: "clientId" } as const;
+    throw new AgentAuthError("no_registration", message, { class: "auth", hint, remedy });
   }
   const metadata = {
     client_name: clientName,
@@ -215,11 +210,8 @@ function checkAnswer(
     client_secret_expires_at: expiresAt,
   } = answer;
   if (typeof clientId !== "string" || clientId.length > 2048 || !/^[\x20-\x7e]+$/.test(clientId)) {
-    throw complain(
-      "client_id",
-      clientId,
-      "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)",
-    );
+    const rule = "must be a non-empty string of visible ASCII characters (RFC 7591 section 3.2.1)";
+    throw complain("client_id", clientId, rule);
   }
   if (secret !== undefined && secret !== null && (typeof secret !== "string" || secret.length > 8192)) {
     throw complain("client_secret", "(not shown)", "must be a string (RFC 7591 section 3.2.1)");
@@ -268,9 +260,6 @@ export async function isForgotten(
 function checkDocumentUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === "") return value;
-  throw new AgentAuthError(
-    "usage",
-    `the client metadata address ${quote(value)} must be an https address with a path`,
-    { class: "usage" },
-  );
+  const message = `the client metadata address ${quote(value)} must be an https address with a path`;
+  throw new AgentAuthError("usage", message, { class: "usage" });
 }

@@ -162,12 +162,8 @@ const REQUEST_PARAMETERS = [
 function checkQuery(endpoint: string, url: string): void {
   const taken = REQUEST_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
   if (taken === undefined) return;
-  throw refused("bad_server_metadata", {
-    field: "authorization_endpoint",
-    value: endpoint,
-    from: url,
-    rule: `must not contain the parameter ${taken} (RFC 6749 section 3.1)`,
-  });
+  const rule = `must not contain the parameter ${taken} (RFC 6749 section 3.1)`;
+  throw refused("bad_server_metadata", { field: "authorization_endpoint", value: endpoint, from: url, rule });
 }
 
 /** Describes a difference that is easy to overlook. */

@@ -75,13 +75,9 @@ function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): 
   const from = `the WWW-Authenticate of ${mcpUrl}`;
   const url = checkAddress(value, "resource_metadata", from, policy);
   if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) {
-    throw refused("bad_address", {
-      field: "resource_metadata",
-      value,
-      from,
-      rule: "must be on the MCP server's origin (RFC 9728 section 7.3)",
-      override: "allowCrossOriginMetadata",
-    });
+    const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
+    const override = "allowCrossOriginMetadata";
+    throw refused("bad_address", { field: "resource_metadata", value, from, rule, override });
   }
   return url;
 }
@@ -128,20 +124,14 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
     });
   }
   if (!Array.isArray(servers) || servers.length === 0) {
-    throw complain(
-      "authorization_servers",
-      servers,
-      "must name at least one authorization server (RFC 9728 section 2)",
-    );
+    const rule = "must name at least one authorization server (RFC 9728 section 2)";
+    throw complain("authorization_servers", servers, rule);
   }
   if (servers.length > MAX_ISSUERS)
     throw complain("authorization_servers", servers.length, `must not name more than ${MAX_ISSUERS}`);
   if (Array.isArray(methods) && !methods.includes("header")) {
-    throw complain(
-      "bearer_methods_supported",
-      methods,
-      'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)',
-    );
+    const rule = 'must include "header": tokens are not sent in any other way (RFC 6750 section 5.3)';
+    throw complain("bearer_methods_supported", methods, rule);
   }
   const scopes = document["scopes_supported"];
   return {
@@ -185,12 +175,8 @@ function parentText({ resource }: ResourceMetadata): string {
 function checkIssuer(value: unknown, from: string, policy: PeerPolicy): string {
   const issuer = checkAddress(value, "authorization_servers", from, policy);
   if (issuer.includes("?")) {
-    throw refused("bad_address", {
-      field: "authorization_servers",
-      value,
-      from,
-      rule: "must not have a query (RFC 8414 section 2)",
-    });
+    const rule = "must not have a query (RFC 8414 section 2)";
+    throw refused("bad_address", { field: "authorization_servers", value, from, rule });
   }
   return issuer;
 }

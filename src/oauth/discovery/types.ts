@@ -9,21 +9,21 @@ export interface IssuerMetadata {
   /** Where clients register (RFC 7591). */
   registrationEndpoint: string | undefined;
   /** Where tokens are introspected (RFC 7662). */
-  introspectionEndpoint: string | undefined;
+  introspectionEndpoint?: string | undefined;
   /** Where tokens are revoked (RFC 7009). */
-  revocationEndpoint: string | undefined;
+  revocationEndpoint?: string | undefined;
   /** Where sessions are ended (OpenID Connect RP-Initiated Logout). */
-  endSessionEndpoint: string | undefined;
+  endSessionEndpoint?: string | undefined;
   /** Where device logins begin (RFC 8628). */
-  deviceAuthorizationEndpoint: string | undefined;
+  deviceAuthorizationEndpoint?: string | undefined;
   /** The issuer's keys. */
-  jwksUri: string | undefined;
+  jwksUri?: string | undefined;
   /** The scopes that it names. */
-  scopesSupported: readonly string[] | undefined;
+  scopesSupported?: readonly string[] | undefined;
   /** The grants that it names. */
-  grantTypesSupported: readonly string[] | undefined;
+  grantTypesSupported?: readonly string[] | undefined;
   /** How clients may authenticate at the token endpoint. */
-  tokenEndpointAuthMethods: readonly string[] | undefined;
+  tokenEndpointAuthMethods?: readonly string[] | undefined;
   /** Signing algorithms for client assertions. */
   tokenEndpointSigningAlgorithms?: readonly string[] | undefined;
   /** Signing algorithms for DPoP proofs (RFC 9449 section 5.1). */

@@ -101,11 +101,6 @@ export function rethrowRecentFailure(lease: Lease, now: number, isBlocked: boole
 
 /** The error for a lease that expired before its work began. */
 export function leaseLost(): AgentAuthError {
-  return new AgentAuthError(
-    "lease_lost",
-    "this process was suspended for so long that another one may have taken over",
-    {
-      class: "unavailable",
-    },
-  );
+  const message = "this process was suspended for so long that another one may have taken over";
+  return new AgentAuthError("lease_lost", message, { class: "unavailable" });
 }

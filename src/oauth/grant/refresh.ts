@@ -201,10 +201,8 @@ async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, t
   // Without the caller's signal: the issuer may have processed the request, and then its response holds the only valid
   // tokens.
   const call = follow(undefined, Math.max(1, limit), () => {
-    return new AgentAuthError("timeout", `${url} did not answer in ${Math.round(limit / 100) / 10} s`, {
-      class: "unavailable",
-      url,
-    });
+    const message = `${url} did not answer in ${Math.round(limit / 100) / 10} s`;
+    return new AgentAuthError("timeout", message, { class: "unavailable", url });
   });
   const beforeSend = () => {
     if (lease.left() <= SAVING_MS) throw leaseLost();
@@ -290,13 +288,7 @@ async function saveWithRetries(
 }
 
 function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
-  return new AgentAuthError(
-    "grant_not_saved",
-    `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`,
-    {
-      class: "store",
-      ...(cause.hint === undefined ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) } : { hint: cause.hint }),
-      cause,
-    },
-  );
+  const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
+  const advice = cause.hint === undefined ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) } : { hint: cause.hint };
+  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, cause });
 }

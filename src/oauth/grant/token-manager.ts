@@ -184,22 +184,14 @@ function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
 }
 
 function perhapsAmbiguous(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {
-  return new AgentAuthError(
-    "account_ambiguous",
-    `${quote(account ?? "")} is logged in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`,
-    {
-      class: "store",
-      hint: unusable.hint ?? "repair the file",
-      remedy: { action: "configure", option: "account" },
-      cause: unusable,
-    },
-  );
+  const message = `${quote(account ?? "")} is logged in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`;
+  const hint = unusable.hint ?? "repair the file";
+  const remedy = { action: "configure", option: "account" } as const;
+  return new AgentAuthError("account_ambiguous", message, { class: "store", hint, remedy, cause: unusable });
 }
 
 function storm(grant: Grant): AgentAuthError {
-  return new AgentAuthError(
-    "renewal_storm",
-    `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`,
-    { class: "auth", hint: "wait a minute, or log in again", remedy: loginRemedy(grant) },
-  );
+  const message = `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`;
+  const hint = "wait a minute, or log in again";
+  return new AgentAuthError("renewal_storm", message, { class: "auth", hint, remedy: loginRemedy(grant) });
 }

@@ -81,13 +81,8 @@ export class OAuthHttp {
    * @param prover signs the DPoP proof, if the tokens are to be bound to a key (RFC 9449 section 5)
    * @param lenient drops invalid members other than the access token (see {@link dropInvalidMembers})
    */
-  fetcher({
-    signal,
-    beforeSend,
-    prover,
-    lenient,
-  }: FetcherOptions): (url: string, init: FetcherInit) => Promise<Response> {
-    return async (url, init) => {
+  fetcher({ signal, beforeSend, prover, lenient }: FetcherOptions) {
+    return async (url: string, init: FetcherInit): Promise<Response> => {
       const headers = new Headers(init.headers);
       for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
       if (!headers.has("accept")) headers.set("accept", "application/json");
@@ -189,12 +184,8 @@ function normalizeResponse(reply: BufferedResponse, lenient: boolean): Response 
   const life = members["expires_in"];
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
-    throw refused("bad_token_answer", {
-      field: "expires_in",
-      value: life,
-      from: reply.url,
-      rule: "must be a positive number of seconds",
-    });
+    const rule = "must be a positive number of seconds";
+    throw refused("bad_token_answer", { field: "expires_in", value: life, from: reply.url, rule });
   }
   // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
@@ -275,9 +266,6 @@ export function isUnavailable(error: unknown): error is AgentAuthError {
 
 /** The error for a response that is a failure of the server, not a decision about the request. */
 export function serverFailure(url: string, status: number): AgentAuthError {
-  return new AgentAuthError(status === 429 ? "rate_limited" : "server_error", `${url}: HTTP ${status}`, {
-    class: "unavailable",
-    status,
-    url,
-  });
+  const code = status === 429 ? "rate_limited" : "server_error";
+  return new AgentAuthError(code, `${url}: HTTP ${status}`, { class: "unavailable", status, url });
 }

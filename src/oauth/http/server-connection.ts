@@ -90,9 +90,6 @@ function exemptHosts(grant: Remembered | undefined): ReadonlySet<string> {
 }
 
 function forbidden(server: string): AgentAuthError {
-  return new AgentAuthError(
-    "bad_address",
-    `the MCP server's address ${quote(server)} is link-local, of a metadata service or reserved: nothing is ever sent there`,
-    { class: "refused" },
-  );
+  const message = `the MCP server's address ${quote(server)} is link-local, of a metadata service or reserved: nothing is ever sent there`;
+  return new AgentAuthError("bad_address", message, { class: "refused" });
 }

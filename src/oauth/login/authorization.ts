@@ -100,21 +100,13 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
   }
   const iss = parameters.get("iss");
   if (iss === null ? pending.promisesIss : iss !== pending.issuer) {
-    throw refused("iss_mismatch", {
-      field: "iss",
-      value: iss ?? undefined,
-      from,
-      rule: `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); the response is not used`,
-    });
+    const rule = `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); the response is not used`;
+    throw refused("iss_mismatch", { field: "iss", value: iss ?? undefined, from, rule });
   }
   // An `error` without a value counts as missing, so a code is still required.
   if (!parameters.get("error") && !parameters.get("code")) {
-    throw refused("bad_callback", {
-      field: "code",
-      value: undefined,
-      from,
-      rule: "is required (RFC 6749 section 4.1.2)",
-    });
+    const rule = "is required (RFC 6749 section 4.1.2)";
+    throw refused("bad_callback", { field: "code", value: undefined, from, rule });
   }
   try {
     const as: oauth.AuthorizationServer = {

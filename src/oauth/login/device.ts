@@ -64,13 +64,8 @@ export async function deviceLogin(
     });
   }
   const { signal } = request;
-  const registration = {
-    ...context,
-    server: issuer,
-    redirectUri: PLACEHOLDER_REDIRECT,
-    moreGrants: [DEVICE_CODE_GRANT],
-    signal,
-  };
+  const moreGrants = [DEVICE_CODE_GRANT];
+  const registration = { ...context, server: issuer, redirectUri: PLACEHOLDER_REDIRECT, moreGrants, signal };
   const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<StartedDeviceLogin> => {
     const { scope } = wanted;
     const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
@@ -186,8 +181,6 @@ function nextPause(pause: number): number {
 }
 
 function codeExpired(): AgentAuthError {
-  return new AgentAuthError("expired_token", "the code was not entered in time", {
-    class: "auth",
-    hint: "begin the sign-in again",
-  });
+  const message = "the code was not entered in time";
+  return new AgentAuthError("expired_token", message, { class: "auth", hint: "begin the sign-in again" });
 }

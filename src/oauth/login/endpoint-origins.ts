@@ -45,13 +45,10 @@ export async function checkEndpointOrigins(
   } finally {
     deadline.release();
   }
-  throw refused("bad_server_metadata", {
-    field: "token_endpoint",
-    value: issuer.tokenEndpoint,
-    from: issuer.url,
-    rule: `must be at ${new URL(first.address).origin}, the origin of its ${first.field}${first.unless} (RFC 9700 section 4.4)`,
-    override: "allowCrossOriginEndpoints",
-  });
+  const value = issuer.tokenEndpoint;
+  const rule = `must be at ${new URL(first.address).origin}, the origin of its ${first.field}${first.unless} (RFC 9700 section 4.4)`;
+  const override = "allowCrossOriginEndpoints";
+  throw refused("bad_server_metadata", { field: "token_endpoint", value, from: issuer.url, rule, override });
 }
 
 interface FirstEndpoint {

@@ -166,14 +166,8 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   const known = await context.store.readClient(issuer, form);
   const proofKey = await newProofKey(context.dpop, found);
   const prepare = async (): Promise<PreparedLogin> => {
-    const client = await obtainClient({
-      ...context,
-      server: found.issuer,
-      redirectUri,
-      scope,
-      now: context.clock.epoch(),
-      signal,
-    });
+    const now = context.clock.epoch();
+    const client = await obtainClient({ ...context, server: found.issuer, redirectUri, scope, now, signal });
     const login = {
       server: found.server,
       account: context.loginHint,
@@ -258,15 +252,10 @@ async function saveGrant(context: LoginContext, reservation: Reservation, grant:
     }
     break;
   }
-  throw new AgentAuthError(
-    "store_failed",
-    `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`,
-    {
-      class: "store",
-      hint: "status() lists the stored logins",
-      remedy: { action: "inspect", subject: "logins" },
-    },
-  );
+  const message = `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`;
+  const hint = "status() lists the stored logins";
+  const remedy = { action: "inspect", subject: "logins" } as const;
+  throw new AgentAuthError("store_failed", message, { class: "store", hint, remedy });
 }
 
 function widerScopeWarning({ issuer, requestedScope }: Grant, extra: readonly string[]): string {

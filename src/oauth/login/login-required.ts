@@ -22,12 +22,9 @@ export function loginRequired(
 ): AgentAuthError {
   const { profile, server, account } = key;
   const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
-  return new AgentAuthError("login_required", `sign-in is needed for ${quote(server)} (${whose}): ${reason}`, {
-    class: "auth",
-    hint: LOGIN_HINT,
-    remedy: loginRemedy(key, wish),
-    cause,
-  });
+  const message = `sign-in is needed for ${quote(server)} (${whose}): ${reason}`;
+  const remedy = loginRemedy(key, wish);
+  return new AgentAuthError("login_required", message, { class: "auth", hint: LOGIN_HINT, remedy, cause });
 }
 
 /** The login that helps, without defaults. */

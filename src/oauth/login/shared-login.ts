@@ -109,9 +109,7 @@ function rethrowDeclined(lease: Lease, { key, explicit, now }: LoginAttempt): vo
   // The failure stays that of the attempt in which the user was asked, and so does its time.
   lease.rollback();
   if (lease.waited) throw failureOf(failure);
-  throw new AgentAuthError(
-    failure.code,
-    `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`,
-    { class: "auth", hint: "log in to be asked again", remedy: loginRemedy(key) },
-  );
+  const message = `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`;
+  const hint = "log in to be asked again";
+  throw new AgentAuthError(failure.code, message, { class: "auth", hint, remedy: loginRemedy(key) });
 }

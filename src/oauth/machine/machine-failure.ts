@@ -29,18 +29,16 @@ function commonAdvice(code: string, { grant, client }: RequestingClient): Advice
         remedy: { action: "inspect", subject: "grants" },
       };
     case "invalid_scope":
-      return {
-        hint: "ask for scopes that the issuer gives this client",
-        remedy: { action: "configure", option: "scope" },
-      };
+      return configuring("scope", "ask for scopes that the issuer gives this client");
     case "invalid_target":
-      return {
-        hint: "the issuer gives this client no token for the server",
-        remedy: { action: "configure", option: "resource" },
-      };
+      return configuring("resource", "the issuer gives this client no token for the server");
     default:
       return {};
   }
+}
+
+function configuring(option: "scope" | "resource", hint: string): Advice {
+  return { hint, remedy: { action: "configure", option } };
 }
 
 /** Which client to check, and what it authenticates with; the client at the identity provider may be wrong as well. */

@@ -21,17 +21,14 @@ export async function identify(grant: MachineGrant, clientId: string): Promise<M
   const read = await strategyOf(grant).proof?.(grant);
   if (read === undefined) return { account, proof: undefined };
   const proof = read.text.trim();
-  return { account: `${account}:${await fingerprint([...read.source, ...subjectOf(proof)])}`, proof };
+  const fingerprint = await sha256(JSON.stringify([...read.source, ...subjectOf(proof)]));
+  return { account: `${account}:${fingerprint.slice(0, 16)}`, proof };
 }
 
 /** The subject of a proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
 function subjectOf(proof: string): unknown[] {
   const { iss, sub } = readClaims(proof)?.claims ?? {};
   return iss === undefined && sub === undefined ? [proof] : [iss, sub];
-}
-
-async function fingerprint(parts: readonly unknown[]): Promise<string> {
-  return (await sha256(JSON.stringify(parts))).slice(0, 16);
 }
 
 /** SHA-256 in hexadecimal digits. */
@@ -52,32 +49,22 @@ export function machineGrantOf(account: string | undefined): MachineGrantType | 
 
 /** The error for an interactive login with a machine grant. */
 export function noSignIn({ type }: MachineGrant): AgentAuthError {
-  return new AgentAuthError("usage", `the grant ${type} has no interactive login`, {
-    class: "usage",
-    hint: "token() gets a token",
-    remedy: { action: "token", grant: type },
-  });
+  const message = `the grant ${type} has no interactive login`;
+  const hint = "token() gets a token";
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy: { action: "token", grant: type } });
 }
 
 /** The error for a machine grant that has no stored token yet. */
 export function noToken(server: string): AgentAuthError {
-  return new AgentAuthError("login_required", `no token of this grant is stored for ${quote(server)}`, {
-    class: "auth",
-    hint: "token() gets one",
-    remedy: { action: "token" },
-  });
+  const message = `no token of this grant is stored for ${quote(server)}`;
+  const hint = "token() gets one";
+  return new AgentAuthError("login_required", message, { class: "auth", hint, remedy: { action: "token" } });
 }
 
 /** The error for an interactive login with the account of a machine grant. */
 export function noPerson(account: string): AgentAuthError {
   const type = machineGrantOf(account);
-  return new AgentAuthError(
-    "usage",
-    `the account ${quote(account)} belongs to a machine grant and has no interactive login`,
-    {
-      class: "usage",
-      hint: "token() of a client with this grant gets a token",
-      remedy: { action: "token", grant: type },
-    },
-  );
+  const message = `the account ${quote(account)} belongs to a machine grant and has no interactive login`;
+  const hint = "token() of a client with this grant gets a token";
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy: { action: "token", grant: type } });
 }

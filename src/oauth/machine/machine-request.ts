@@ -71,15 +71,10 @@ export async function requestMachineGrant(context: MachineContext, request: Mach
 function checkProof({ grant, client }: MachineContext, { mutualTls }: LoginContext): void {
   const isProven = client.clientSecret !== undefined || client.privateKey !== undefined || mutualTls === true;
   if (strategyOf(grant).proof !== undefined || isProven) return;
-  throw new AgentAuthError(
-    "usage",
-    `the client ${quote(client.clientId)} has neither a secret nor a key, and the grant ${grant.type} requires one`,
-    {
-      class: "usage",
-      hint: "give its client.clientSecret or client.privateKey",
-      remedy: { action: "configure", option: "clientSecret", also: "privateKey" },
-    },
-  );
+  const message = `the client ${quote(client.clientId)} has neither a secret nor a key, and the grant ${grant.type} requires one`;
+  const hint = "give its client.clientSecret or client.privateKey";
+  const remedy = { action: "configure", option: "clientSecret", also: "privateKey" } as const;
+  throw new AgentAuthError("usage", message, { class: "usage", hint, remedy });
 }
 
 /** A second failure in discovery adds nothing, unless the server now names another issuer. */

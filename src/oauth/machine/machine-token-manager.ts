@@ -58,26 +58,15 @@ export class MachineTokenManager {
     const isGood = seen !== undefined && coversAll(seen, scope);
     if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl)) return seen;
     try {
+      const isUnusable = !isGood || options.forceRefresh === true;
       const parameters = { scope, previousScope: undefined, challenge: undefined };
-      return await this.#requestOnce({
-        key,
-        proof,
-        ...parameters,
-        seen,
-        isUnusable: !isGood || options.forceRefresh === true,
-        signal,
-      });
+      return await this.#requestOnce({ key, proof, ...parameters, seen, isUnusable, signal });
     } catch (error) {
       if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isPeerFailure(error)) throw error;
       const { expiresAt } = seen.tokens;
       if (expiresAt === undefined || expiresAt <= clock.epoch()) throw error;
       return seen;
     }
-  }
-
-  /** A grant for a request. */
-  toSend(key: GrantKey, options: Pick<TokenOptions, "signal">): Promise<Grant> {
-    return this.get(key, options);
   }
 
   /** A new grant in place of one that its server rejected: once for the token, once for missing scopes. */
@@ -186,22 +175,14 @@ function coversAll(grant: Grant, scope: string | undefined): boolean {
 }
 
 function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {
-  return new AgentAuthError(
-    "insufficient_scope",
-    `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not named")}`,
-    {
-      class: "auth",
-      status: 403,
-      hint: "ask for them, if the issuer of the assertion allows them",
-      remedy: { action: "configure", option: "scope" },
-    },
-  );
+  const message = `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not named")}`;
+  const hint = "ask for them, if the issuer of the assertion allows them";
+  const remedy = { action: "configure", option: "scope" } as const;
+  return new AgentAuthError("insufficient_scope", message, { class: "auth", status: 403, hint, remedy });
 }
 
 function storm(grant: Grant): AgentAuthError {
-  return new AgentAuthError(
-    "renewal_storm",
-    `${quote(grant.server)} rejected three new tokens within a minute; no other one is requested`,
-    { class: "auth", hint: "wait a minute, and look at what the issuer lets this client do" },
-  );
+  const message = `${quote(grant.server)} rejected three new tokens within a minute; no other one is requested`;
+  const hint = "wait a minute, and look at what the issuer lets this client do";
+  return new AgentAuthError("renewal_storm", message, { class: "auth", hint });
 }

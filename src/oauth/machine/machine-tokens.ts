@@ -113,15 +113,10 @@ function checkAudience(assertion: string, { issuer, tokenEndpoint }: TokenCall):
   if (named.includes(issuer) || named.includes(tokenEndpoint)) return;
   const shown = audience === undefined ? "has no aud" : `is for ${quote(audience)} (aud)`;
   const wanted = `neither the issuer ${quote(issuer)} nor its token endpoint ${quote(tokenEndpoint)} is in its aud`;
-  throw new AgentAuthError(
-    "wrong_audience",
-    `the assertion ${shown}, and is not sent: ${wanted} (RFC 7523 section 3)`,
-    {
-      class: "refused",
-      hint: "have it issued for this issuer; if it is for another one, check the MCP server and the option issuer",
-      remedy: { action: "configure", option: "issuer" },
-    },
-  );
+  const message = `the assertion ${shown}, and is not sent: ${wanted} (RFC 7523 section 3)`;
+  const hint = "have it issued for this issuer; if it is for another one, check the MCP server and the option issuer";
+  const remedy = { action: "configure", option: "issuer" } as const;
+  throw new AgentAuthError("wrong_audience", message, { class: "refused", hint, remedy });
 }
 
 /** Checks the shape of a JWT. The message never quotes it: it is a secret. */
@@ -129,8 +124,6 @@ function checkAssertion(assertion: string | Secret, what: string): string {
   const text = (assertion instanceof Secret ? assertion.reveal() : assertion).trim();
   if (/^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)) return text;
   const found = text === "" ? "is empty" : "is no JWT: three parts of base64url, with dots between them";
-  throw new AgentAuthError("usage", `${what} ${found} (RFC 7519 section 3)`, {
-    class: "usage",
-    hint: "give it as it was issued, without quotes and without a scheme before it",
-  });
+  const hint = "give it as it was issued, without quotes and without a scheme before it";
+  throw new AgentAuthError("usage", `${what} ${found} (RFC 7519 section 3)`, { class: "usage", hint });
 }

@@ -138,10 +138,6 @@ function checkAudience(call: TokenCall, request: ExchangeRequest, token: string)
   const requested = [...listOf(request.audience), ...listOf(request.resource)].map(withoutSlash);
   const isRequested = (one: unknown) => typeof one === "string" && requested.includes(withoutSlash(one));
   if (named === undefined || requested.length === 0 || [named].flat().some(isRequested)) return;
-  throw refused("bad_token_answer", {
-    field: "aud of the token",
-    value: named,
-    from: call.tokenEndpoint,
-    rule: "must name a requested audience or resource (RFC 8693 section 2.1)",
-  });
+  const rule = "must name a requested audience or resource (RFC 8693 section 2.1)";
+  throw refused("bad_token_answer", { field: "aud of the token", value: named, from: call.tokenEndpoint, rule });
 }

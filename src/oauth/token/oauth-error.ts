@@ -67,24 +67,18 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const { status } = thrown;
     const isTemporary = status >= 500 || status === 429;
     const code = isTemporary ? "server_error" : "http_error";
-    return new AgentAuthError(code, `${url} answered HTTP ${status}`, {
-      class: isTemporary ? "unavailable" : "auth",
-      status,
-      url,
-      retryAfter: isTemporary ? retryAfterSeconds(thrown.response) : undefined,
-    });
+    const message = `${url} answered HTTP ${status}`;
+    const retryAfter = isTemporary ? retryAfterSeconds(thrown.response) : undefined;
+    return new AgentAuthError(code, message, { class: isTemporary ? "unavailable" : "auth", status, url, retryAfter });
   }
   if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
   if (thrown instanceof oauth.OperationProcessingError || thrown instanceof oauth.UnsupportedOperationError) {
     const response = thrown.cause instanceof Response ? thrown.cause : undefined;
     const status = response?.status;
     if (response !== undefined && status !== undefined && (status >= 500 || status === 429)) {
-      return new AgentAuthError("server_error", `${url}: HTTP ${status}`, {
-        class: "unavailable",
-        status,
-        url,
-        retryAfter: retryAfterSeconds(response),
-      });
+      const message = `${url}: HTTP ${status}`;
+      const retryAfter = retryAfterSeconds(response);
+      return new AgentAuthError("server_error", message, { class: "unavailable", status, url, retryAfter });
     }
     // All other bodies were strictly parsed before.
     if ("code" in thrown && thrown.code === oauth.PARSE_ERROR) {

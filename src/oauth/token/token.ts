@@ -66,12 +66,8 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
 /** A code is valid for one request: without a response it may be used up, and only a new login helps. */
 function asLoginFailure(error: unknown): unknown {
   if (!isAgentAuthError(error) || (error.code !== "timeout" && error.code !== "connection_reset")) return error;
-  return new AgentAuthError(error.code, `${error.message}; the login cannot be continued`, {
-    class: "auth",
-    url: error.url,
-    hint: "log in again",
-    cause: error,
-  });
+  const message = `${error.message}; the login cannot be continued`;
+  return new AgentAuthError(error.code, message, { class: "auth", url: error.url, hint: "log in again", cause: error });
 }
 
 /** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Never retried: that is up to the caller. */
@@ -128,11 +124,8 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
   // An invalid token is not quoted either: it may be a secret.
   const token = (field: string, value: string | undefined) => {
     if (value !== undefined && !isToken(value)) {
-      throw complain(
-        field,
-        "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)",
-        "(not shown)",
-      );
+      const rule = "must consist of visible ASCII characters, at most 65536 (RFC 6749 appendix A)";
+      throw complain(field, rule, "(not shown)");
     }
     return value;
   };

@@ -102,11 +102,8 @@ function addFaults(faults: FaultController, body: unknown) {
     return faults.add(typeof body === "string" ? parseFault(body) : (body as Fault | Fault[]));
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    throw new Refusal(
-      400,
-      "invalid_value",
-      error.hint === undefined ? error.message : `${error.message}; ${error.hint}`,
-    );
+    const message = error.hint === undefined ? error.message : `${error.message}; ${error.hint}`;
+    throw new Refusal(400, "invalid_value", message);
   }
 }
 

@@ -60,9 +60,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
 
 function listenError(host: string, port: number, cause: NodeJS.ErrnoException): AgentAuthError {
   const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
-  return new AgentAuthError("usage", `the sandbox cannot listen on ${quote(host)} port ${port}: ${reason}`, {
-    class: "usage",
-    hint: cause.code === "EADDRINUSE" ? "choose another port, or 0 for a free one" : "choose another host or port",
-    cause,
-  });
+  const message = `the sandbox cannot listen on ${quote(host)} port ${port}: ${reason}`;
+  const hint = cause.code === "EADDRINUSE" ? "choose another port, or 0 for a free one" : "choose another host or port";
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }

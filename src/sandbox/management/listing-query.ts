@@ -47,11 +47,8 @@ function readScope(query: URLSearchParams, { scope, prefix }: ListingRules): str
   const id = readOnce(query, scope);
   if (id === undefined || id === "") throw new Refusal(400, "required_value", `${scope} is required`);
   if (!id.startsWith(prefix)) {
-    throw new Refusal(
-      400,
-      "unexpected_ref_type",
-      `${scope} must be an id that begins with ${prefix}, not ${quote(id)}`,
-    );
+    const message = `${scope} must be an id that begins with ${prefix}, not ${quote(id)}`;
+    throw new Refusal(400, "unexpected_ref_type", message);
   }
   return id;
 }

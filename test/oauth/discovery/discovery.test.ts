@@ -99,8 +99,8 @@ describe("a server of the revision 2025-03-26", () => {
       authorizationEndpoint: `${mcp.origin}/authorize`,
       tokenEndpoint: `${mcp.origin}/token`,
       registrationEndpoint: `${mcp.origin}/register`,
-      introspectionEndpoint: undefined,
     });
+    expect(found?.issuer.introspectionEndpoint).toBeUndefined();
   });
 
   it("[10] is believed in what it publishes (2025-03-26)", async () => {

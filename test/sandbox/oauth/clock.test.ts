@@ -1,6 +1,5 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
-import { failureOf } from "../support.js";
+import { describe, expect, vi } from "vitest";
+import { it as base, failureOf } from "../support.js";
 import {
   begin,
   callTool,
@@ -14,17 +13,13 @@ import {
   signIn,
 } from "./support.js";
 
-let sandbox: Sandbox;
-afterEach(() => sandbox.close());
-async function start(options: SandboxOptions = {}): Promise<void> {
-  sandbox = await startSandbox({ devices: 5, autoApprove: true, ...options });
-}
+const it = base.extend({ options: { devices: 5, autoApprove: true } });
 
 const HOUR = 3_600_000;
 
 describe.each([false, true])("the clock, opaque tokens: %s", (opaque) => {
-  it("lets an access token expire while its refresh token is still good", async () => {
-    await start({ opaque });
+  it("lets an access token expire while its refresh token is still good", async ({ start }) => {
+    const sandbox = await start({ opaque });
     const session = await signIn(sandbox);
     const status = async (token: string) => (await callTool(sandbox.mcpUrl, token, "whoami")).status;
     const { access_token: token } = session.tokens;
@@ -42,8 +37,8 @@ describe.each([false, true])("the clock, opaque tokens: %s", (opaque) => {
     expect(exp - iat).toBe(3600);
   });
 
-  it("lets refresh tokens expire too, each by itself", async () => {
-    await start({ opaque, accessTokenTtl: 60, refreshTokenTtl: 7200 });
+  it("lets refresh tokens expire too, each by itself", async ({ start }) => {
+    const sandbox = await start({ opaque, accessTokenTtl: 60, refreshTokenTtl: 7200 });
     const session = await signIn(sandbox);
     sandbox.clock.advance(HOUR);
     const next = await refreshed(session);
@@ -56,8 +51,8 @@ describe.each([false, true])("the clock, opaque tokens: %s", (opaque) => {
   });
 });
 
-it("an authorization code is too old after a minute, and a sign-in on the pages after an hour", async () => {
-  await start();
+it("an authorization code is too old after a minute, and a sign-in on the pages after an hour", async ({ start }) => {
+  const sandbox = await start();
   const as = await discover(sandbox);
   const client = await register(as);
   const begun = await begin(as, client);
@@ -67,8 +62,8 @@ it("an authorization code is too old after a minute, and a sign-in on the pages 
   expect((await post({ client }, as.token_endpoint, form)).status).toBe(400);
 });
 
-it("a clock that stands still keeps everything as it is", async () => {
-  await start({ now: () => 1_000_000, accessTokenTtl: 2 });
+it("a clock that stands still keeps everything as it is", async ({ start }) => {
+  const sandbox = await start({ now: () => 1_000_000, accessTokenTtl: 2 });
   const { tokens } = await signIn(sandbox);
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR });
   try {
@@ -80,8 +75,8 @@ it("a clock that stands still keeps everything as it is", async () => {
   expect((await callTool(sandbox.mcpUrl, tokens.access_token, "whoami")).status).toBe(401);
 });
 
-it("goes forward only, in whole milliseconds, in this process or from another", async () => {
-  await start({ now: () => 5000 });
+it("goes forward only, in whole milliseconds, in this process or from another", async ({ start }) => {
+  const sandbox = await start({ now: () => 5000 });
   for (const wrong of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     expect(() => sandbox.clock.advance(wrong)).toThrow(TypeError);
   }

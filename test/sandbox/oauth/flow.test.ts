@@ -1,7 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as oauth from "oauth4webapi";
-import { afterEach, describe, expect, it } from "vitest";
-import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { describe, expect } from "vitest";
+import type { Sandbox } from "../../../src/sandbox/index.js";
+import { it as base } from "../support.js";
 import {
   authOf,
   begin,
@@ -20,13 +21,7 @@ import {
   TOKEN_EXCHANGE,
 } from "./support.js";
 
-let sandbox: Sandbox;
-afterEach(() => sandbox.close());
-
-async function start(options: SandboxOptions = {}): Promise<Sandbox> {
-  sandbox = await startSandbox({ devices: 5, autoApprove: "bob", ...options });
-  return sandbox;
-}
+const it = base.extend({ options: { devices: 5, autoApprove: "bob" } });
 
 async function errorOf(response: Response): Promise<[number, string]> {
   const { error } = (await response.json()) as { error: string };
@@ -44,8 +39,8 @@ function claimsOf(token: string): Record<string, unknown> {
 }
 
 describe("the whole way", () => {
-  it("from the challenge to the tool, by the documents alone", async () => {
-    await start();
+  it("from the challenge to the tool, by the documents alone", async ({ start }) => {
+    const sandbox = await start();
     const challenged = await rpc(sandbox.mcpUrl, undefined, "tools/list");
     const [, prmUrl = ""] = /resource_metadata="([^"]+)"/.exec(challenged.headers.get("www-authenticate") ?? "") ?? [];
     const resource = new URL(sandbox.mcpUrl);
@@ -77,8 +72,8 @@ describe("the whole way", () => {
     ]);
   });
 
-  it.each(["legacy", { pin: "2026-07-28" }] as const)("with the official MCP client, %j", async (mode) => {
-    await start();
+  it.for(["legacy", { pin: "2026-07-28" }] as const)("with the official MCP client, %j", async (mode, { start }) => {
+    const sandbox = await start();
     const { tokens } = await signIn(sandbox, { resource: sandbox.mcpUrl });
     const transport = new StreamableHTTPClientTransport(new URL(sandbox.mcpUrl), {
       requestInit: { headers: { authorization: `Bearer ${tokens.access_token}` } },
@@ -95,8 +90,8 @@ describe("the whole way", () => {
     await client.close();
   });
 
-  it("answers a subscription at once instead of keeping it open", async () => {
-    await start();
+  it("answers a subscription at once instead of keeping it open", async ({ start }) => {
+    const sandbox = await start();
     const { tokens } = await signIn(sandbox);
     const version = "2026-07-28";
     const meta = {
@@ -121,16 +116,16 @@ describe("the whole way", () => {
     expect(get.status).toBe(405);
   });
 
-  it("gives the resource's token where none was named, and none for another resource", async () => {
-    await start();
+  it("gives the resource's token where none was named, and none for another resource", async ({ start }) => {
+    const sandbox = await start();
     const { as, client, tokens } = await signIn(sandbox);
     expect(claimsOf(tokens.access_token)["aud"]).toBe(sandbox.mcpUrl);
     const { url } = await begin(as, client, { resource: "https://elsewhere.example/mcp" });
     expect((await landing(url)).searchParams.get("error")).toBe("invalid_target");
   });
 
-  it("binds tokens to one MCP server", async () => {
-    await start();
+  it("binds tokens to one MCP server", async ({ start }) => {
+    const sandbox = await start();
     const [, other] = sandbox.data.pools(sandbox.ids.domain);
     const theirs = `${sandbox.origin}/mcp/${other?.id}`;
     const session = await signIn(sandbox, { resource: theirs }, {}, other?.id);
@@ -143,8 +138,8 @@ describe("the whole way", () => {
     expect((await callTool(own, ofFirst.tokens.access_token, "whoami")).status).toBe(401);
   });
 
-  it("refuses a token whose signature or claims were changed", async () => {
-    await start();
+  it("refuses a token whose signature or claims were changed", async ({ start }) => {
+    const sandbox = await start();
     const { tokens } = await signIn(sandbox);
     const [head = "", , signature = ""] = tokens.access_token.split(".");
     const claims = { ...claimsOf(tokens.access_token), scope: "mcp reports:read" };
@@ -152,8 +147,8 @@ describe("the whole way", () => {
     expect((await callTool(sandbox.mcpUrl, forged, "whoami")).status).toBe(401);
   });
 
-  it("sends the issuer only where that was asked for", async () => {
-    await start({ iss: true });
+  it("sends the issuer only where that was asked for", async ({ start }) => {
+    const sandbox = await start({ iss: true });
     const as = await discover(sandbox);
     const client = await register(as);
     const begun = await begin(as, client);
@@ -162,8 +157,8 @@ describe("the whole way", () => {
     expect((await landing(begun.url)).searchParams.get("iss")).toBe(as.issuer);
   });
 
-  it("does not send it in errors either, where it was not", async () => {
-    await start();
+  it("does not send it in errors either, where it was not", async ({ start }) => {
+    const sandbox = await start();
     const as = await discover(sandbox);
     const { url, state } = await begin(as, await register(as), { resource: "https://elsewhere.example/mcp" });
     const { searchParams } = await landing(url);
@@ -172,8 +167,8 @@ describe("the whole way", () => {
 });
 
 describe("PKCE", () => {
-  it("is required, with S256, and the verifier has to be the right one", async () => {
-    await start();
+  it("is required, with S256, and the verifier has to be the right one", async ({ start }) => {
+    const sandbox = await start();
     const as = await discover(sandbox);
     const client = await register(as);
     const { url } = await begin(as, client);
@@ -202,8 +197,8 @@ describe("PKCE", () => {
 });
 
 describe("refresh tokens", () => {
-  it("rotate, and one that comes again revokes the grant", async () => {
-    await start();
+  it("rotate, and one that comes again revokes the grant", async ({ start }) => {
+    const sandbox = await start();
     const session = await signIn(sandbox);
     const second = await refreshed(session);
     expect(second.refresh_token).not.toBe(session.tokens.refresh_token);
@@ -215,15 +210,15 @@ describe("refresh tokens", () => {
     expect(await introspect(session, third.refresh_token)).toEqual({ active: false });
   });
 
-  it("are good for one of many that use one at the same time", async () => {
-    await start();
+  it("are good for one of many that use one at the same time", async ({ start }) => {
+    const sandbox = await start();
     const session = await signIn(sandbox);
     const statuses = (await Promise.all(Array.from({ length: 8 }, () => refresh(session)))).map(({ status }) => status);
     expect(statuses.sort()).toEqual([200, 400, 400, 400, 400, 400, 400, 400]);
   });
 
-  it("may be used again while the grace lasts", async () => {
-    await start({ refreshReuseGrace: 30 });
+  it("may be used again while the grace lasts", async ({ start }) => {
+    const sandbox = await start({ refreshReuseGrace: 30 });
     const session = await signIn(sandbox);
     await refreshed(session);
     sandbox.clock.advance(29_000);
@@ -233,23 +228,23 @@ describe("refresh tokens", () => {
     expect(await errorOf(await refresh(session, again.refresh_token))).toEqual([400, "invalid_grant"]);
   });
 
-  it("are for clients that registered the grant", async () => {
-    await start();
+  it("are for clients that registered the grant", async ({ start }) => {
+    const sandbox = await start();
     expect((await signIn(sandbox, {}, { grant_types: ["authorization_code"] })).tokens).not.toHaveProperty(
       "refresh_token",
     );
   });
 
-  it("need offline_access where that is required", async () => {
-    await start({ requireOfflineAccess: true });
+  it("need offline_access where that is required", async ({ start }) => {
+    const sandbox = await start({ requireOfflineAccess: true });
     expect((await signIn(sandbox)).tokens).not.toHaveProperty("refresh_token");
     const asked = await signIn(sandbox, { scope: "mcp offline_access", prompt: "consent" });
     expect(asked.tokens).toMatchObject({ refresh_token: expect.any(String), scope: "mcp" });
     expect(await refreshed(asked)).toMatchObject({ refresh_token: expect.any(String), scope: "mcp" });
   });
 
-  it("keep the scopes, and can ask for fewer", async () => {
-    await start();
+  it("keep the scopes, and can ask for fewer", async ({ start }) => {
+    const sandbox = await start();
     const session = await signIn(sandbox, { scope: "mcp reports:read anything" });
     expect(session.tokens.scope).toBe("mcp reports:read anything");
     const response = await post(session, session.as.token_endpoint, {
@@ -262,8 +257,8 @@ describe("refresh tokens", () => {
     expect((await refreshed(session, fewer.refresh_token)).scope).toBe("mcp reports:read anything");
   });
 
-  it("work for a public client", async () => {
-    await start();
+  it("work for a public client", async ({ start }) => {
+    const sandbox = await start();
     const session = await signIn(sandbox, {}, { token_endpoint_auth_method: "none" });
     expect(session.client).not.toHaveProperty("client_secret");
     expect((await refreshed(session)).refresh_token).toEqual(expect.any(String));
@@ -271,8 +266,8 @@ describe("refresh tokens", () => {
 });
 
 describe("scopes", () => {
-  it("are asked for by the tool that needs one, before it runs", async () => {
-    await start();
+  it("are asked for by the tool that needs one, before it runs", async ({ start }) => {
+    const sandbox = await start();
     const { tokens } = await signIn(sandbox);
     const refused = await callTool(sandbox.mcpUrl, tokens.access_token, "admin_report");
     expect(refused.status).toBe(403);
@@ -287,8 +282,8 @@ describe("scopes", () => {
 });
 
 describe.each([false, true])("introspection, opaque: %s", (opaque) => {
-  it("returns the facts of a token", async () => {
-    await start({ opaque });
+  it("returns the facts of a token", async ({ start }) => {
+    const sandbox = await start({ opaque });
     const session = await signIn(sandbox, { resource: sandbox.mcpUrl });
     expect(session.tokens.access_token.startsWith("eyJ")).toBe(!opaque);
     expect((await callTool(sandbox.mcpUrl, session.tokens.access_token, "whoami")).status).toBe(200);
@@ -311,8 +306,8 @@ describe.each([false, true])("introspection, opaque: %s", (opaque) => {
     expect(anonymous.status).toBeGreaterThanOrEqual(400);
   });
 
-  it("lets a public client introspect its own tokens only", async () => {
-    await start({ opaque });
+  it("lets a public client introspect its own tokens only", async ({ start }) => {
+    const sandbox = await start({ opaque });
     const session = await signIn(sandbox);
     const stranger = await register(session.as, { token_endpoint_auth_method: "none" });
     const response = await fetch(session.as.introspection_endpoint ?? "", {
@@ -334,8 +329,8 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
       ...form,
     });
 
-  it("gives a token for another audience, with no more scopes", async () => {
-    await start({ opaque });
+  it("gives a token for another audience, with no more scopes", async ({ start }) => {
+    const sandbox = await start({ opaque });
     const session = await signIn(sandbox, { scope: "mcp reports:read" }, grants);
     const response = await swap(session, { audience: "urn:reports", scope: "reports:read" });
     const body = (await response.json()) as Record<string, unknown>;
@@ -358,8 +353,8 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
     expect((await callTool(sandbox.mcpUrl, String(body["access_token"]), "whoami")).status).toBe(401);
   });
 
-  it("refuses what it cannot trust or make", async () => {
-    await start({ opaque });
+  it("refuses what it cannot trust or make", async ({ start }) => {
+    const sandbox = await start({ opaque });
     const session = await signIn(sandbox, {}, grants);
     const target = { audience: "urn:reports" };
     const refusals = [
@@ -382,8 +377,8 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
 });
 
 describe("revocation", () => {
-  it("ends the grant of a refresh token", async () => {
-    await start({ revocation: true });
+  it("ends the grant of a refresh token", async ({ start }) => {
+    const sandbox = await start({ revocation: true });
     const session = await signIn(sandbox);
     const { refresh_token: token = "" } = session.tokens;
     const { revocation_endpoint } = session.as;
@@ -393,18 +388,18 @@ describe("revocation", () => {
 });
 
 describe("devices", () => {
-  const list = async () => {
+  const list = async (sandbox: Sandbox) => {
     const url = `${sandbox.baseUrl}/api/v1/device?pool_id=${sandbox.ids.pool}&pagination[page_size]=1000`;
     const response = await fetch(url, { headers: { authorization: `Bearer ${sandbox.apiToken}` } });
     return ((await response.json()) as { summaries: Record<string, unknown>[] }).summaries;
   };
 
-  it("appear in the list after a login, and are seen again at a refresh", async () => {
+  it("appear in the list after a login, and are seen again at a refresh", async ({ start }) => {
     const now = 1_790_000_000_000;
-    await start({ now: () => now });
-    const before = await list();
+    const sandbox = await start({ now: () => now });
+    const before = await list(sandbox);
     const session = await signIn(sandbox);
-    const [device, ...more] = (await list()).filter(({ id }) => !before.some((known) => known["id"] === id));
+    const [device, ...more] = (await list(sandbox)).filter(({ id }) => !before.some((known) => known["id"] === id));
     expect(more).toEqual([]);
     const seen = {
       at: now / 1000,
@@ -428,24 +423,24 @@ describe("devices", () => {
     });
     sandbox.clock.advance(60_000);
     await refreshed(session);
-    const later = (await list()).find(({ id }) => id === device?.["id"]);
+    const later = (await list(sandbox)).find(({ id }) => id === device?.["id"]);
     expect(later).toMatchObject({ first_seen: { at: now / 1000 }, last_seen: { at: now / 1000 + 60 } });
-    expect(await list()).toHaveLength(before.length + 1);
+    expect(await list(sandbox)).toHaveLength(before.length + 1);
   });
 
-  it("are the same ones when the same client and account sign in again", async () => {
-    await start();
+  it("are the same ones when the same client and account sign in again", async ({ start }) => {
+    const sandbox = await start();
     const { as, client } = await signIn(sandbox);
     const begun = await begin(as, client);
     await redeem(as, client, begun, await landing(begun.url));
     expect(sandbox.data.deviceCount(sandbox.ids.pool)).toBe(6);
   });
 
-  it.each(["revoked", "deleted"] as const)("that are %s cannot refresh", async (end) => {
-    await start();
-    const before = (await list()).map(({ id }) => id);
+  it.for(["revoked", "deleted"] as const)("that are %s cannot refresh", async (end, { start }) => {
+    const sandbox = await start();
+    const before = (await list(sandbox)).map(({ id }) => id);
     const session = await signIn(sandbox);
-    const id = String((await list()).find((device) => !before.includes(device["id"]))?.["id"]);
+    const id = String((await list(sandbox)).find((device) => !before.includes(device["id"]))?.["id"]);
     const { pool } = sandbox.ids;
     if (end === "revoked") sandbox.data.updateDevice(pool, id, { status: "revoked" });
     else sandbox.data.deleteDevice(pool, id);

@@ -1,17 +1,18 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { it as base } from "../support.js";
 import { callTool, REDIRECT_URI, rpc, TOKEN_EXCHANGE } from "./support.js";
 
-let sandbox: Sandbox;
-afterEach(() => sandbox.close());
-
-async function start(options: SandboxOptions = {}): Promise<{ issuer: string; metadata: Record<string, unknown> }> {
-  sandbox = await startSandbox({ devices: 5, ...options });
+async function metadataOf(sandbox: Sandbox) {
   const issuer = sandbox.authUrl(sandbox.ids.pool);
   const response = await fetch(`${issuer}/.well-known/oauth-authorization-server`);
   expect(response.headers.get("content-type")).toMatch(/^application\/json/);
   return { issuer, metadata: (await response.json()) as Record<string, unknown> };
 }
+
+const it = base
+  .extend({ options: { devices: 5 } })
+  .extend("issuer", ({ sandbox }) => sandbox.authUrl(sandbox.ids.pool));
 
 const documented = (issuer: string) => ({
   issuer,
@@ -29,19 +30,20 @@ const documented = (issuer: string) => ({
 });
 
 describe("the metadata of an authorization server", () => {
-  it("is what the service documents, and nothing else", async () => {
-    const { issuer, metadata } = await start();
+  it("is what the service documents, and nothing else", async ({ sandbox }) => {
+    const { issuer, metadata } = await metadataOf(sandbox);
     expect(issuer).toBe(`${sandbox.origin}/${sandbox.ids.pool}`);
     expect(metadata).toEqual(documented(issuer));
   });
 
-  it("says what options add", async () => {
-    const { issuer, metadata } = await start({
+  it("says what options add", async ({ start }) => {
+    const sandbox = await start({
       iss: true,
       deviceFlow: true,
       revocation: true,
       requireOfflineAccess: true,
     });
+    const { issuer, metadata } = await metadataOf(sandbox);
     expect(metadata).toEqual({
       ...documented(issuer),
       grant_types_supported: [
@@ -55,8 +57,7 @@ describe("the metadata of an authorization server", () => {
     });
   });
 
-  it("is a document of its own for every pool, reached by any name of the sandbox", async () => {
-    await start();
+  it("is a document of its own for every pool, reached by any name of the sandbox", async ({ sandbox }) => {
     const [, other] = sandbox.data.pools(sandbox.ids.domain);
     const issuer = sandbox.authUrl(other?.id ?? "");
     const byName = issuer.replace("127.0.0.1", "localhost");
@@ -65,8 +66,7 @@ describe("the metadata of an authorization server", () => {
     expect(() => sandbox.authUrl("pool_0000000000")).toThrow(TypeError);
   });
 
-  it("is at the service's own address only", async () => {
-    const { issuer } = await start();
+  it("is at the service's own address only", async ({ sandbox, issuer }) => {
     const { pool } = sandbox.ids;
     for (const url of [
       `${issuer}/.well-known/openid-configuration`,
@@ -86,8 +86,8 @@ describe("the metadata of an authorization server", () => {
     expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("leads to public keys only", async () => {
-    const { metadata } = await start();
+  it("leads to public keys only", async ({ sandbox }) => {
+    const { metadata } = await metadataOf(sandbox);
     const { keys } = (await (await fetch(String(metadata["jwks_uri"]))).json()) as { keys: Record<string, string>[] };
     expect(keys).toHaveLength(1);
     expect(keys[0]).toMatchObject({ kty: "EC", crv: "P-256", alg: "ES256", use: "sig" });
@@ -96,8 +96,7 @@ describe("the metadata of an authorization server", () => {
 });
 
 describe("the metadata of an MCP server", () => {
-  it("is what the service documents, with the well-known segment before the path", async () => {
-    const { issuer } = await start();
+  it("is what the service documents, with the well-known segment before the path", async ({ sandbox, issuer }) => {
     const response = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`);
     expect(await response.json()).toEqual({ resource: sandbox.mcpUrl, authorization_servers: [issuer] });
     const [, other] = sandbox.data.pools(sandbox.ids.domain);
@@ -113,16 +112,15 @@ describe("the metadata of an MCP server", () => {
     }
   });
 
-  it("names the scopes of the option", async () => {
-    await start({ scopesSupported: ["mcp", "reports:read"] });
+  it("names the scopes of the option", async ({ start }) => {
+    const sandbox = await start({ scopesSupported: ["mcp", "reports:read"] });
     const response = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`);
     expect(await response.json()).toMatchObject({ scopes_supported: ["mcp", "reports:read"] });
   });
 });
 
 describe("the challenge of an MCP server", () => {
-  it("names the metadata, whatever is asked without a token", async () => {
-    await start();
+  it("names the metadata, whatever is asked without a token", async ({ sandbox }) => {
     const url = `${sandbox.origin}/.well-known/oauth-protected-resource/mcp`;
     for (const response of [
       await rpc(sandbox.mcpUrl, undefined, "tools/list"),
@@ -135,8 +133,7 @@ describe("the challenge of an MCP server", () => {
     }
   });
 
-  it("says that a token is none of its server's", async () => {
-    await start();
+  it("says that a token is none of its server's", async ({ sandbox }) => {
     const response = await callTool(sandbox.mcpUrl, "eyJhbGciOiJub25lIn0.e30.", "whoami");
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token", .*resource_metadata="/);
@@ -151,7 +148,6 @@ describe("OAuth options", () => {
     ["refreshReuseGrace", { refreshReuseGrace: -1 }],
     ["scopesSupported", { scopesSupported: ["two words"] }],
   ])("refuses a wrong %s", async (name, options) => {
-    await start();
     await expect(startSandbox(options)).rejects.toMatchObject({
       code: "usage",
       message: expect.stringContaining(name),
@@ -160,8 +156,7 @@ describe("OAuth options", () => {
 });
 
 describe("registration", () => {
-  it("answers what the service documents", async () => {
-    const { issuer } = await start();
+  it("answers what the service documents", async ({ issuer }) => {
     const register = (body: object) =>
       fetch(`${issuer}/register`, {
         method: "POST",

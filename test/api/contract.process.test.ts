@@ -1,0 +1,53 @@
+import { spawnSync } from "node:child_process";
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+describe("npm run generate", () => {
+  const files = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts", "src/cli/commands/schema/service.gen.ts"];
+  const others = ["src/cli/commands/schema/outputs.gen.ts", "src/cli/commands/all.gen.ts", "README.md"];
+  const pages = ["man/agentauth.1", "docs/cli.md"];
+  const generate = (...args: string[]) =>
+    spawnSync(process.execPath, [join(copy, "scripts/generate.mjs"), ...args], { encoding: "utf8" });
+  let copy: string;
+
+  beforeAll(() => {
+    copy = mkdtempSync(join(tmpdir(), "agentauth-contract-"));
+    const sources = ["scripts/generate.mjs", "scripts/generate", "src", "README.md", "openapi.yaml", "package.json"];
+    for (const file of [...sources, "tsconfig.json"]) cpSync(join(root, file), join(copy, file), { recursive: true });
+    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"), "junction");
+    for (const file of files) rmSync(join(copy, file));
+  });
+  afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+  const complaint = (file: string) => `${file} differs from openapi.yaml: run "npm run generate"`;
+
+  it("finds files missing, writes them, and finds them stale", () => {
+    const missing = generate("--check");
+    expect(missing.status).toBe(1);
+    for (const file of files) expect(missing.stderr).toContain(complaint(file));
+
+    expect(generate()).toMatchObject({ status: 0, stderr: "" });
+    for (const file of [...files, ...others, ...pages])
+      expect(readFileSync(join(copy, file), "utf8")).toBe(readFileSync(join(root, file), "utf8"));
+
+    for (const file of files) appendFileSync(join(copy, file), "// by hand\n");
+    const stale = generate("--check");
+    expect(stale.status).toBe(1);
+    for (const file of files) expect(stale.stderr).toContain(complaint(file));
+    for (const file of files) expect(readFileSync(join(copy, file), "utf8")).toContain("by hand");
+  });
+
+  it("fails on a constraint that the table of shapes does not support", () => {
+    const text = readFileSync(join(root, "openapi.yaml"), "utf8");
+    const pattern = "          pattern: ^[A-Z]{2}$\n";
+    writeFileSync(join(copy, "openapi.yaml"), text.replace(pattern, `${pattern}          maxLength: 2\n`));
+    const run = generate();
+    expect(run.status).toBe(1);
+    expect(run.stderr).toContain('InteractionDetails.country_code: the table of shapes does not support "maxLength"');
+  });
+});
