@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, startBench } from "../helpers/cli.js";
+import { allIds, type Bench, linesOf, startBench } from "../../../helpers/cli.js";
 
 let bench: Bench;
 
@@ -61,45 +61,26 @@ describe("tree", () => {
   });
 });
 
-describe("devices get", () => {
-  it("gives the whole device", async () => {
-    const { data, ids } = bench.sandbox;
-    const id = data.device(ids.pool, 7)?.id ?? "";
-    const { code, stdout, stderr } = await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "json"]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(JSON.parse(stdout)).toEqual(
-      JSON.parse(JSON.stringify(await bench.service.devices.get({ pool_id: ids.pool, id }))),
-    );
-    const plain = await bench.run(["devices", "get", id, "--pool", ids.pool]);
-    expect(plain.stdout).toMatch(new RegExp(`^id\\t${id}$`, "m"));
-    expect((await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "id"])).stdout).toBe(`${id}\n`);
-  });
-});
-
-describe("api", () => {
-  it("gives an answer as the service gave it", async () => {
-    const { ids } = bench.sandbox;
-    const query = ["-f", `pool_id=${ids.pool}`, "-f", "pagination[offset]=3", "-f", "pagination[page_size]=2"];
-    const { code, stdout, stderr } = await bench.run(["api", "GET", "/api/v1/device", ...query]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const body = JSON.parse(stdout);
-    expect(body).toMatchObject({ status: "success", pagination: { page_offset: 3, page_size: 2, item_count: 12 } });
-    expect(body.summaries.map(({ id }: { id: string }) => id)).toEqual(allIds(bench.sandbox).slice(3, 5));
-  });
-
-  it("needs no leading slash, takes jq, and encodes values", async () => {
-    const { ids } = bench.sandbox;
-    const jq = await bench.run([
-      "api",
-      "get",
-      "api/v1/pool",
-      "-f",
-      `domain_id=${ids.domain}`,
-      "--jq",
-      ".pagination.item_count",
+describe("a tree that ends in the middle", () => {
+  it("is exit 7 once something was printed", async () => {
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
+    const { code, stdout, stderr } = await bench.run([
+      "tree",
+      "--account",
+      bench.sandbox.ids.account,
+      "--retries",
+      "0",
     ]);
-    expect(jq.stdout).toBe("2\n");
-    await bench.run(["api", "GET", "/api/v1/pool", "-f", "domain_id=a&b=c#d e"]);
-    expect(bench.sandbox.requests.at(-1)?.query).toEqual({ domain_id: "a&b=c#d e" });
+    expect([code, stdout.startsWith("account\t")]).toEqual([7, true]);
+    expect(stderr).toMatch(/^error: the tree ended early: .*HTTP 503/);
+  });
+
+  it("prints nothing as json, or where nothing came at all", async () => {
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
+    const json = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0", "-o", "json"]);
+    expect([json.code, json.stdout]).toEqual([5, ""]);
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "domain", times: 0 });
+    const text = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0"]);
+    expect([text.code, text.stdout]).toEqual([5, ""]);
   });
 });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { linesOf, runCli, temporaryFolder } from "../helpers/cli.js";
+import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const run = (args: readonly string[], home: string, env: Record<string, string> = {}) =>
   runCli(args, { env: { AGENTAUTH_HOME: home, ...env } });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { allIds, type Bench, linesOf, startBench } from "../helpers/cli.js";
+import { allIds, type Bench, linesOf, startBench } from "../../../helpers/cli.js";
 
 let bench: Bench;
 
@@ -240,5 +240,20 @@ describe("devices get on a list that breaks off", () => {
     expect(error).toMatchObject({ class: "unavailable", exit_code: 5, status: 503, retryable: true });
     expect(error).not.toHaveProperty("resume");
     expect(stderr).not.toContain("the listing ended");
+  });
+});
+
+describe("devices get", () => {
+  it("gives the whole device", async () => {
+    const { data, ids } = bench.sandbox;
+    const id = data.device(ids.pool, 7)?.id ?? "";
+    const { code, stdout, stderr } = await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "json"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toEqual(
+      JSON.parse(JSON.stringify(await bench.service.devices.get({ pool_id: ids.pool, id }))),
+    );
+    const plain = await bench.run(["devices", "get", id, "--pool", ids.pool]);
+    expect(plain.stdout).toMatch(new RegExp(`^id\\t${id}$`, "m"));
+    expect((await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "id"])).stdout).toBe(`${id}\n`);
   });
 });

@@ -2,9 +2,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { BIN, cleanEnv, runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
-
-startProcesses();
+import { BIN, cleanEnv, runProcess, temporaryFolder } from "../helpers/cli.js";
 
 const dist = join(dirname(dirname(BIN)), "dist");
 /** Whoever has set something up is told no first steps. */
@@ -27,9 +25,9 @@ describe("the help of the program itself", () => {
   it.each(["", "80", "100", "250", "60", "99"])("is what the parser prints, for COLUMNS=%s", async (COLUMNS) => {
     const env = { COLUMNS, ...SET_UP };
     // Two words are left to the parser.
-    const parsed = await runCli(["--help", "--help"], { env });
+    const parsed = await runProcess(["--help", "--help"], { env });
     expect(parsed).toMatchObject({ code: 0, stderr: "" });
-    for (const words of WAYS) expect(await runCli(words, { env })).toEqual(parsed);
+    for (const words of WAYS) expect(await runProcess(words, { env })).toEqual(parsed);
   });
 
   it.each(["", "80", "100", "250"])("loads nothing of the program, for COLUMNS=%s", (COLUMNS) => {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
 
 const windows = process.platform === "win32";
 let bench: Bench;
@@ -55,8 +55,6 @@ describe("settings", () => {
 
   it("are found with config path", async () => {
     expect((await run(["config", "path"])).stdout).toBe(`${join(home, "config.json")}\n`);
-    const { stdout } = await run(["config", "path"], { env: { AGENTAUTH_HOME: "relative" }, cwd: "/" });
-    expect(stdout).toBe("/relative/config.json\n");
   });
 
   it.skipIf(windows)("are for nobody else to read, whatever the umask", async () => {
@@ -150,37 +148,6 @@ describe("settings", () => {
 });
 
 describe("settings that are changed at once", () => {
-  it("are all kept, by 20 processes in two profiles and with a profile chosen meanwhile", {
-    timeout: 120_000,
-  }, async () => {
-    const keys = [
-      "account",
-      "domain",
-      "pool",
-      "base_url",
-      "auth_header",
-      "output",
-      "store",
-      "client_cert",
-      "client_key",
-    ];
-    const values = { base_url: "https://x.example", auth_header: "X-Key", output: "json", store: "file" } as const;
-    const wanted = (key: string) => (values as Record<string, string>)[key] ?? `/${key}`;
-    await set("pool", "p", "--profile", "b");
-    const sets = ["a", "b"].flatMap((profile) =>
-      keys.map((key) => run(["config", "set", key, wanted(key), "--profile", profile])),
-    );
-    const others = [run(["profile", "use", "b"]), run(["config", "unset", "store_fallback"])];
-    const ended = await Promise.all([...sets, ...others]);
-    expect(ended.map(({ code, stderr }) => [code, /error|warning/.exec(stderr)?.[0]])).toEqual(
-      ended.map(() => [0, undefined]),
-    );
-    const whole = Object.fromEntries(keys.map((key) => [key, wanted(key)]));
-    const written = JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as unknown;
-    expect(written).toEqual({ schema: 1, profile: "b", profiles: { a: whole, b: whole } });
-    expect(readdirSync(join(home, "claims"))).toEqual([]);
-  });
-
   it("wait for nobody who was killed", async () => {
     await set("pool", "p");
     mkdirSync(join(home, "claims"), { recursive: true, mode: 0o700 });
@@ -254,75 +221,5 @@ describe("what comes first", () => {
     const first = await run(["devices", "list", "--limit", "1", "-q"], { env });
     expect(JSON.parse(first.stdout)).toMatchObject({ type: "device" });
     expect((await run(["devices", "list", "-o", "id"], { env })).stdout.split("\n")).toHaveLength(6);
-  });
-});
-
-describe("profiles", () => {
-  it("are made by a setting, listed, used and deleted with their token", async () => {
-    await set("base_url", "https://staging.example", "--profile", "staging");
-    await run(["config", "set", "api_token", "-", "--profile", "staging"], { stdin: "tok_0123456" });
-    const names = async () => linesOf((await run(["profile", "list"])).stdout).map((line) => line.split("\t"));
-    expect(await names()).toEqual([
-      ["default", "true", "", "settings file"],
-      ["staging", "false", "https://staging.example", ""],
-    ]);
-    expect((await run(["profile", "use", "staging"])).code).toBe(0);
-    expect((await names()).map(([name, used]) => [name, used])).toEqual([
-      ["default", "false"],
-      ["staging", "true"],
-    ]);
-    expect((await run(["config", "get", "base_url"])).stdout).toBe("https://staging.example\n");
-    expect((await run(["profile", "delete", "staging"])).code).toBe(0);
-    expect(await names()).toEqual([["default", "true", "", "settings file"]]);
-    expect(existsSync(join(home, "tokens", "staging"))).toBe(false);
-  });
-
-  it("that have nothing written down are not said to be deleted", async () => {
-    expect(await run(["profile", "delete", "default"])).toMatchObject({
-      code: 0,
-      stderr: "profile default has no settings to delete\n",
-    });
-    await set("pool", "p");
-    expect((await run(["profile", "delete", "default"])).stderr).toBe("profile default is deleted\n");
-  });
-
-  it("say which one is used, and why, also where it does not exist", async () => {
-    await set("pool", "p", "--profile", "staging");
-    const used = async (args: string[], env: Record<string, string> = {}) => {
-      const { stdout, stderr } = await run(["profile", "list", "-o", "json", ...args], { env });
-      const rows = JSON.parse(stdout) as { name: string; current: boolean; source?: string }[];
-      return [rows.filter(({ current }) => current).map(({ name, source }) => `${name}: ${source}`), stderr];
-    };
-    expect(await used([])).toEqual([["default: settings file"], ""]);
-    expect(await used([], { AGENTAUTH_PROFILE: "staging" })).toEqual([["staging: AGENTAUTH_PROFILE"], ""]);
-    expect(await used(["--profile", "staging"])).toEqual([["staging: --profile"], ""]);
-    expect(await used([], { AGENTAUTH_PROFILE: "stagin" })).toEqual([
-      [],
-      expect.stringContaining('AGENTAUTH_PROFILE names the profile "stagin", which does not exist'),
-    ]);
-  });
-
-  it("that do not exist are told with those that do", async () => {
-    await set("base_url", "https://staging.example", "--profile", "staging");
-    expect(await run(["profile", "use", "stagin"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("hint: did you mean staging?"),
-    });
-    expect(await run(["profile", "delete", "zzz"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("hint: profiles: default, staging"),
-    });
-  });
-
-  it("sandbox stands for the running one and takes no settings", async () => {
-    const { code, stderr } = await run(["config", "set", "pool", "p", "--profile", "sandbox"]);
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining("the profile sandbox is reserved for the running sandbox"),
-    ]);
-    expect(await run(["devices", "list", "--profile", "sandbox"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("no sandbox is running\nhint: agentauth sandbox start"),
-    });
   });
 });

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Report } from "../../src/cli/commands/report/model.js";
-import { type Bench, linesOf, runHint, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+import type { Report } from "../../../../src/cli/commands/report/model.js";
+import { type Bench, linesOf, startBench, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { pasteHint } from "../../paste-hint.js";
 
 let bench: Bench;
 let report: string[];
@@ -102,11 +103,12 @@ describe("agentauth devices report", () => {
 
 describe("agentauth devices report --html", () => {
   it("writes one page, says where, and prints nothing else", async () => {
-    const cwd = temporaryFolder();
-    const { code, stdout, stderr } = await bench.run([...report, "--html", "out.html"], { cwd });
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: 'wrote "out.html": 500 devices\n' });
-    expect(readdirSync(cwd)).toEqual(["out.html"]);
-    const page = readFileSync(join(cwd, "out.html"), "utf8");
+    const folder = temporaryFolder();
+    const path = join(folder, "out.html");
+    const { code, stdout, stderr } = await bench.run([...report, "--html", path]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: `wrote "${path}": 500 devices\n` });
+    expect(readdirSync(folder)).toEqual(["out.html"]);
+    const page = readFileSync(path, "utf8");
     expect(page).toMatch(/^<!doctype html>\n<html lang="en">/);
     expect(page.length).toBeLessThan(400_000);
     expect(unsafeIn(page)).toEqual([]);
@@ -116,33 +118,33 @@ describe("agentauth devices report --html", () => {
     const printed = await bench.run([...report, "--html", "-"]);
     expect([printed.code, printed.stderr]).toEqual([0, ""]);
     expect(printed.stdout).toMatch(/<\/html>\n$/);
-    const cwd = temporaryFolder();
-    const both = await bench.run([...report, "--html", "out.html", "--json"], { cwd });
-    expect([JSON.parse(both.stdout).devices.counted, readdirSync(cwd)]).toEqual([500, ["out.html"]]);
+    const folder = temporaryFolder();
+    const both = await bench.run([...report, "--html", join(folder, "out.html"), "--json"]);
+    expect([JSON.parse(both.stdout).devices.counted, readdirSync(folder)]).toEqual([500, ["out.html"]]);
     const neither = await bench.run([...report, "--html", "-", "--json"]);
     expect([neither.code, neither.stdout]).toEqual([2, ""]);
   });
 
   it("leaves a file that is there alone, before it asks for anything", async () => {
-    const cwd = temporaryFolder();
-    writeFileSync(join(cwd, "out.html"), "mine");
+    const path = join(temporaryFolder(), "out.html");
+    writeFileSync(path, "mine");
     const before = bench.asked();
-    const { code, stderr } = await bench.run([...report, "--html", "out.html"], { cwd });
+    const { code, stderr } = await bench.run([...report, "--html", path]);
     expect(code).toBe(2);
     expect(stderr).toBe(
-      'error: --html "out.html" already exists\nhint: give another file, or overwrite it with --force\n',
+      `error: --html "${path}" already exists\nhint: give another file, or overwrite it with --force\n`,
     );
-    expect([bench.asked(), readFileSync(join(cwd, "out.html"), "utf8")]).toEqual([before, "mine"]);
-    expect((await bench.run([...report, "--html", "out.html", "--force"], { cwd })).code).toBe(0);
-    expect(readFileSync(join(cwd, "out.html"), "utf8")).toContain("<!doctype html>");
+    expect([bench.asked(), readFileSync(path, "utf8")]).toEqual([before, "mine"]);
+    expect((await bench.run([...report, "--html", path, "--force"])).code).toBe(0);
+    expect(readFileSync(path, "utf8")).toContain("<!doctype html>");
   });
 
   it("refuses a place that no file can be in, and --force without a file", async () => {
-    const cwd = temporaryFolder();
-    const lost = await bench.run([...report, "--html", "gone/out.html"], { cwd });
+    const path = join(temporaryFolder(), "gone", "out.html");
+    const lost = await bench.run([...report, "--html", path]);
     expect([lost.code, lost.stderr]).toEqual([
       2,
-      'error: --html "gone/out.html" is in a folder that does not exist\nhint: give another file, or - for standard output\n',
+      `error: --html "${path}" is in a folder that does not exist\nhint: give another file, or - for standard output\n`,
     ]);
     const forced = await bench.run([...report, "--force"]);
     expect([forced.code, forced.stdout]).toEqual([2, ""]);
@@ -158,7 +160,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(stdout).toMatch(/^90 devices /m);
     expect(stdout).toMatch(/^note: the list ended early: 90 devices of the 500 of the pool could be read$/m);
     bench.sandbox.faults.clear();
-    const rest = await runHint(stderr, bench.env);
+    const rest = await pasteHint(stderr, bench.env);
     expect(rest.code).toBe(0);
     expect(rest.stdout).toMatch(/^410 devices /m);
   });
@@ -178,7 +180,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     });
     bench.sandbox.faults.clear();
     const hint = linesOf(stderr).find((line) => line.startsWith("{")) ?? "";
-    expect((await runHint(hint, bench.env)).code).toBe(0);
+    expect((await pasteHint(hint, bench.env)).code).toBe(0);
     expect(readFileSync(join(cwd, "out-from-90.html"), "utf8")).toContain("410 devices");
     expect(readFileSync(path, "utf8")).toContain("90 devices");
   });

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { describeProgram, leafCommands } from "../../src/cli/commands/commands/command-tree.js";
-import { EXIT_CODES } from "../../src/cli/runtime/exit-codes.js";
-import { linesOf, runCli } from "../helpers/cli.js";
-import { declaredProgram } from "../helpers/program.js";
+import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
+import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
+import { linesOf, runCli } from "../../../helpers/cli.js";
+import { declaredProgram } from "../../../helpers/program.js";
 
 const { commands: TOP } = describeProgram(declaredProgram());
 const GROUPS = TOP.filter(({ commands }) => commands.length > 0).map(({ name }) => name.split(" "));
