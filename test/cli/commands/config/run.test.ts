@@ -223,3 +223,92 @@ describe("what comes first", () => {
     expect((await run(["devices", "list", "-o", "id"], { env })).stdout.split("\n")).toHaveLength(6);
   });
 });
+
+describe("a setting", () => {
+  it.each<[string, string[], Record<string, string>]>([
+    ["--profile", ["--profile", "a/b"], {}],
+    ["AGENTAUTH_PROFILE", [], { AGENTAUTH_PROFILE: "a/b" }],
+  ])("is refused for a name from %s that no profile can have", async (source, flags, env) => {
+    expect(await run(["config", "set", "pool", "p", ...flags], { env })).toMatchObject({
+      code: 2,
+      stderr: `error: ${source} "a/b" is not a valid profile name\nhint: use letters, digits, "-", "_" and "."\n`,
+    });
+  });
+
+  it("that names a file is stored as an absolute path, with ~ as the user's folder", async () => {
+    const user = temporaryFolder();
+    await run(["config", "set", "client_cert", "~/cert.pem"], { env: { HOME: user } });
+    expect((await run(["config", "get", "client_cert"])).stdout).toBe(`${join(user, "cert.pem")}\n`);
+  });
+
+  it("is printed with its control characters escaped on a terminal alone", async () => {
+    writeSettings(JSON.stringify({ profiles: { default: { pool: "a\u001b[31m" } } }));
+    expect((await run(["config", "get", "pool"])).stdout).toBe("a\u001b[31m\n");
+    expect((await run(["config", "get", "pool"], { tty: true })).stdout).toBe("a\\e[31m\n");
+  });
+
+  it.each([
+    ["https://issuer.example/path?x=1"],
+    ["https://user:word@issuer.example"],
+    ["http://issuer.example"],
+    ["issuer.example"],
+  ])("refuses the issuer %s", async (value) => {
+    const { code, stderr } = await run(["config", "set", "issuer", value]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("must be an https address without a query")]);
+  });
+
+  it.each(["https://issuer.example/path", "http://127.0.0.1:9000"])("takes the issuer %s", async (value) => {
+    await set("issuer", value);
+    expect((await run(["config", "get", "issuer"])).stdout).toBe(`${value}\n`);
+  });
+
+  it("has no line of a settings file where there is no file", async () => {
+    const { code, stdout } = await run(["config", "list", "--show-origin", "-o", "json"]);
+    expect([code, JSON.parse(stdout)[0]]).toEqual([0, { key: "profile", value: "default", source: "default" }]);
+  });
+});
+
+describe("settings that cannot be", () => {
+  it.each([
+    ["a profile name that is none", '{"profile": "a/b"}', 'profile "a/b" is not a valid profile name'],
+    ["profiles that are a list", '{"profiles": []}', "profiles must be an object"],
+    ["a profile with a name that is none", '{"profiles": {"a/b": {}}}', '"a/b" is not a valid profile name'],
+    ["a profile that is no object", '{"profiles": {"work": 7}}', "profiles.work must be an object"],
+  ])("%s", async (_what, text, message) => {
+    writeSettings(text);
+    const { code, stdout, stderr } = await run(["config", "list"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+  });
+
+  it("read are an error of the store", async () => {
+    mkdirSync(join(home, "config.json"), { recursive: true });
+    const { code, stderr } = await run(["config", "list"]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining("config.json cannot be read")]);
+  });
+});
+
+describe("the API token from a terminal", () => {
+  it("is asked for", async () => {
+    const { code, stderr } = await run(["config", "set", "api_token", "-"], {
+      tty: { stdin: true },
+      stdin: "tok_0123456789\n",
+    });
+    expect([code, stderr]).toEqual([
+      0,
+      "paste the API token, then press Enter and Ctrl-D\napi_token is set in profile default\n",
+    ]);
+  });
+
+  it.each<[string, string[], Record<string, string>]>([
+    ["--no-input", ["--no-input"], {}],
+    ["AGENTAUTH_NO_INPUT", [], { AGENTAUTH_NO_INPUT: "1" }],
+  ])("is not asked for with %s", async (_what, flags, env) => {
+    expect(await run(["config", "set", "api_token", "-", ...flags], { env, tty: { stdin: true } })).toMatchObject({
+      code: 2,
+      stderr:
+        "error: the API token must come from stdin, which is a terminal, and prompts are disabled\n" +
+        "hint: agentauth config set api_token - < token.txt\n",
+    });
+  });
+});

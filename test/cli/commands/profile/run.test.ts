@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { linesOf, type RunOptions, runCli, temporaryFolder } from "../../../helpers/cli.js";
@@ -85,5 +85,31 @@ describe("profiles", () => {
       code: 2,
       stderr: expect.stringContaining("no sandbox is running\nhint: agentauth sandbox start"),
     });
+  });
+
+  it("that are used are not, while AGENTAUTH_PROFILE names another one, which is said", async () => {
+    await set("pool", "p", "--profile", "staging");
+    const { code, stderr } = await run(["profile", "use", "default"], { env: { AGENTAUTH_PROFILE: "staging" } });
+    expect([code, stderr]).toEqual([
+      0,
+      'using profile default from now on\nwarning: AGENTAUTH_PROFILE is set to "staging" and takes precedence\n',
+    ]);
+  });
+
+  it("are listed in the format of the default profile, through jq, and not in one that is none", async () => {
+    await set("output", "json");
+    expect(JSON.parse((await run(["profile", "list"])).stdout)).toMatchObject([{ name: "default", current: true }]);
+    expect((await run(["profile", "list", "--jq", ".[0].name"])).stdout).toBe("default\n");
+    const { code, stdout, stderr } = await run(["profile", "list", "-o", "jsn"]);
+    expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining("did you mean json?")]);
+  });
+
+  it("cannot be listed, used or deleted where the settings file is broken", async () => {
+    mkdirSync(home, { recursive: true });
+    writeFileSync(join(home, "config.json"), "{");
+    for (const args of [["list"], ["use", "x"], ["delete", "x"]]) {
+      const { code, stdout, stderr } = await run(["profile", ...args]);
+      expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining("is not valid JSON")]);
+    }
   });
 });

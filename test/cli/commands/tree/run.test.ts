@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, startBench } from "../../../helpers/cli.js";
+import { allIds, type Bench, linesOf, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
 
 let bench: Bench;
 
@@ -82,5 +82,54 @@ describe("a tree that ends in the middle", () => {
     bench.sandbox.faults.add({ kind: "status", status: 503, path: "domain", times: 0 });
     const text = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0"]);
     expect([text.code, text.stdout]).toEqual([5, ""]);
+  });
+});
+
+describe("a tree that cannot be printed", () => {
+  it.each<[string, string[], string, string]>([
+    ["without an account", ["tree"], "no account", "hint: agentauth tree --account <account_id>"],
+    [
+      "in a format for rows",
+      ["tree", "--account", "a", "-o", "csv"],
+      'tree does not support the format "csv"',
+      "hint: formats of a tree: table, plain, json, ndjson, yaml",
+    ],
+    ["with an unknown flag", ["tree", "--account", "a", "--lmit", "1"], "unknown option '--lmit'", "did you mean"],
+  ])("%s is a usage error, and nothing is sent", async (_what, args, message, hint) => {
+    const before = bench.sandbox.requests.length;
+    const { code, stdout, stderr } = await bench.run(args);
+    expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(hint);
+  });
+
+  it("in the format of the profile, where that is one for rows", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    await runCli(["config", "set", "output", "csv"], { env });
+    const { code, stderr } = await bench.run(["tree", "--account", bench.sandbox.ids.account], { env });
+    expect([code, stderr]).toEqual([
+      2,
+      'error: tree does not support the format "csv"\nhint: formats of a tree: table, plain, json, ndjson, yaml\n',
+    ]);
+  });
+
+  it("of an account that does not exist", async () => {
+    const { code, stdout } = await bench.run(["tree", "--account", "acc_nope"]);
+    expect([code, stdout]).toEqual([6, ""]);
+  });
+
+  it("of domains without an id", async () => {
+    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], path: "domain", times: 0 });
+    const { code, stdout, stderr } = await tree("-o", "json");
+    expect([code, stdout]).toEqual([3, ""]);
+    expect(stderr).toContain("without an id");
+  });
+
+  it("to its end, because a signal ends it", async () => {
+    bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "device", times: 0 });
+    const { code, stdout, stderr } = await bench.run(["tree", "--account", bench.sandbox.ids.account], {
+      signalAfter: { characters: 1, signal: "SIGINT" },
+    });
+    expect([code, stdout.startsWith("account\t"), stderr]).toEqual([130, true, "error: ended by SIGINT\n"]);
   });
 });

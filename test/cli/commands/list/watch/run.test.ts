@@ -9,8 +9,10 @@ import {
   type Bench,
   collect,
   linesOf,
+  runCli,
   startBench,
   startCli,
+  temporaryFolder,
   unsafeIn,
   until,
 } from "../../../../helpers/cli.js";
@@ -338,6 +340,7 @@ describe("flags that make no sense with --watch", () => {
     ["--offset", ["--watch", "--offset", "3"], "--offset does not work with --watch"],
     ["--limit for events", ["--watch", "--limit", "3"], "--limit does not work with --watch"],
     ["--csv-raw", ["--watch", "--csv-raw"], "--csv-raw does not work with --watch"],
+    ["--limit and --until", ["--watch", "--until", "true", "--limit", "3"], "--limit does not work with --until"],
     ["--until of nothing", ["--watch", "--until", ""], "--until is empty"],
     ["an interval below a second", ["--watch=0.5"], '--watch "0.5" must be a time such as 5s'],
     ["an interval that is none", ["--watch=soon"], '--watch "soon" must be a time such as 5s'],
@@ -347,5 +350,129 @@ describe("flags that make no sense with --watch", () => {
     expect([code, stdout, bench.asked()]).toEqual([2, "", before]);
     expect(stderr).toContain(message);
     expect(stderr).toContain("hint");
+  });
+});
+
+describe("a table on a terminal", () => {
+  const ESC = "\u001b";
+  const SHOWN = `${ESC}[?2026l`;
+  let small: Bench;
+
+  beforeAll(async () => {
+    small = await startBench({ devices: 6 });
+  });
+  afterEach(() => small.sandbox.faults.clear());
+  afterAll(() => small.sandbox.close());
+
+  /** The part of the output since the last time that the table was drawn. */
+  function onTerminal(args: readonly string[] = [], env: Record<string, string> = {}) {
+    const more = { NO_COLOR: "1", TERM: "xterm", LINES: "24", ...small.env, ...env };
+    const run = startCli([...small.devices, "--watch=1s", ...args], {
+      env: more,
+      clock,
+      tty: { stdin: true, stdout: true },
+      columns: 100,
+    });
+    const [out, err] = [collect(run.stdout), collect(run.stderr)];
+    const ended = once(run, "close").then(([code]) => code as number | null);
+    const drawings = () => out().split(SHOWN).slice(0, -1);
+    return {
+      out,
+      err,
+      drawings,
+      ended,
+      lines: () => linesOf((drawings().at(-1) ?? "").replaceAll(new RegExp(`${ESC}\\[[?\\d]*[A-Za-z]|\\r`, "g"), "")),
+      until: (holds: () => boolean) => until(() => holds() || run.exitCode !== null),
+      signal: (name: NodeJS.Signals) => run.kill(name),
+      async end() {
+        run.kill("SIGINT");
+        return ended;
+      },
+    };
+  }
+
+  it("is drawn again in its own place", async () => {
+    const run = onTerminal();
+    await run.until(() => run.drawings().length >= 3);
+    expect([await run.end(), run.err()]).toEqual([130, ""]);
+    expect(run.lines()[0]).toMatch(/^ID +TITLE +STATUS/);
+    expect(
+      run
+        .lines()
+        .slice(1, 7)
+        .map((line) => line.split(" ")[0]),
+    ).toEqual(allIds(small.sandbox));
+    expect(run.lines()[7]).toMatch(/^6 devices at \d\d:\d\d:\d\d, every 1s, Ctrl-C to stop$/);
+    expect(run.drawings()[1]).toContain(`\r${ESC}[8A`);
+  });
+
+  it("is drawn below what a shell has written while the program was stopped", async () => {
+    const run = onTerminal();
+    await run.until(() => run.drawings().length >= 2);
+    run.signal("SIGCONT");
+    const before = run.drawings().length;
+    await run.until(() => run.drawings().length > before);
+    expect(await run.end()).toBe(130);
+    expect(run.drawings()[before]).not.toContain("[8A");
+  });
+
+  it("has as many rows as fit, in the columns that are asked for", async () => {
+    const run = onTerminal(["--columns", "id"], { LINES: "6" });
+    await run.until(() => run.drawings().length >= 1);
+    expect(await run.end()).toBe(130);
+    expect(run.lines().map((line) => line.split(" ")[0])).toEqual([
+      "ID",
+      ...allIds(small.sandbox).slice(0, 2),
+      "…",
+      "6",
+    ]);
+  });
+
+  it("gives way to a warning, and is drawn again below it", async () => {
+    const run = onTerminal(["--retries", "0"]);
+    await run.until(() => run.drawings().length >= 1);
+    small.sandbox.faults.add({ kind: "status", status: 503, times: 1 });
+    await run.until(() => run.err().includes("polling works again"));
+    expect(await run.end()).toBe(130);
+    expect(run.out()).toContain(`\r${ESC}[8A${ESC}[J`);
+    expect(run.err()).toMatch(/^warning: the list cannot be read: .*\npolling works again\n$/);
+  });
+
+  it("has the rows that match, and the format of the profile", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    await runCli(["config", "set", "output", "wide"], { env });
+    const run = onTerminal(["--status", "actve", "--limit", "2"], env);
+    await run.until(() => run.drawings().length >= 1);
+    expect(await run.end()).toBe(130);
+    expect(run.lines().at(-1)).toMatch(/^0 of 6 devices at /);
+    expect(run.err()).toContain('did you mean "active"?');
+    const limited = onTerminal(["-o", "wide", "--limit", "2"]);
+    await limited.until(() => limited.drawings().length >= 1);
+    expect(await limited.end()).toBe(130);
+    expect(
+      limited
+        .lines()
+        .slice(1, 3)
+        .map((line) => line.split(" ")[0]),
+    ).toEqual(allIds(small.sandbox).slice(0, 2));
+  });
+
+  it("is printed again below the last one where the terminal has no escape sequences", async () => {
+    const run = onTerminal(["--columns", "id"], { TERM: "dumb" });
+    await run.until(() => run.out().includes("every 1s"));
+    const { data, ids } = small.sandbox;
+    const gone = data.device(ids.pool, 5);
+    data.deleteDevice(ids.pool, gone?.id ?? "");
+    await run.until(() => run.out().includes("5 devices"));
+    data.insertDevice(ids.pool, gone);
+    expect(await run.end()).toBe(130);
+    expect(run.out()).not.toContain(ESC);
+    expect(run.out()).toMatch(/^ID\n(?:dev_\w+\n){6}6 devices at .*\n/);
+    expect(run.out()).toMatch(/\n\nID\n(?:dev_\w+\n){5}5 devices at .*\n/);
+  });
+
+  it("cannot be filtered with --jq", async () => {
+    const { code, stderr } = await small.run([...small.devices, "--watch", "-o", "table", "--jq", "."], { tty: true });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("--jq does not work with -o table and --watch")]);
   });
 });
