@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
-import { type Bench, linesOf, startBench, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { type Bench, linesOf, runCli, startBench, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { sendJson, startServer } from "../../../helpers/server.js";
 import { pasteHint } from "../../paste-hint.js";
 
 let bench: Bench;
@@ -201,5 +202,41 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     const ended = new Promise((resolve) => child.once("close", resolve));
     child.kill("SIGINT");
     expect([await ended, existsSync(path)]).toEqual([130, false]);
+  });
+});
+
+describe("a report on a pool whose list changes or repeats itself", () => {
+  const oneByOne = ["--page-size", "30", "--concurrency", "1"];
+
+  it("says so in the report and in a warning", async () => {
+    bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
+    const { code, stdout, stderr } = await bench.run([...report, ...oneByOne]);
+    expect(code).toBe(0);
+    expect(stderr).toContain("warning: the list changed while it was read; the report says so");
+    expect(stdout.replace(/\s+/g, " ")).toContain(
+      "note: the list changed while it was read: devices that were added or removed may be missing",
+    );
+  });
+
+  it("goes into a file of the same name for the rest, also with --html=<file>", async () => {
+    const folder = temporaryFolder();
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stderr } = await bench.run([...report, ...untilBroken, `--html=${join(folder, "out.html")}`]);
+    expect(code).toBe(7);
+    expect(stderr).toContain(`--html=${join(folder, "out-from-90.html")}`);
+  });
+
+  it("names the notes of numbers that the service repeats", async () => {
+    const device = { id: "dev_1", title: "a", status: "active", session_type: "mcp" };
+    const { origin } = await startServer((response, { url }) => {
+      const offset = Number(new URL(url, "http://x").searchParams.get("pagination[offset]") ?? 0);
+      const summaries = offset < 2 ? [device] : [];
+      const pagination = { item_count: 2, page_offset: offset, page_size: 1, next_page_offset: offset < 1 ? 1 : null };
+      sendJson(response, { status: "success", summaries, pagination, sorting: { field: "id", direction: "asc" } });
+    });
+    const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
+    const { stdout, stderr } = await runCli(["devices", "report", "--pool", "p", "--page-size", "1"], { env });
+    expect(stdout).toMatch(/^1 device /m);
+    expect(stderr).toContain("twice; each is counted once");
   });
 });
