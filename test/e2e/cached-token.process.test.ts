@@ -16,7 +16,7 @@ let env: { AGENTAUTH_HOME: string };
 async function homeWith(token: string): Promise<{ AGENTAUTH_HOME: string }> {
   const folder = temporaryFolder();
   const { tokens } = madeGrant();
-  // Without a refresh token nobody is asked to renew it.
+  // Without a refresh token no issuer is asked to refresh it.
   const fresh = {
     accessToken: new Secret(token),
     refreshToken: undefined,
@@ -108,7 +108,7 @@ describe("what is loaded for it", () => {
       .sort();
   }
 
-  /** Runs a command line and tells which files of ours and which of Node's own modules it loaded. */
+  /** Runs a command line and returns which files of ours and which of Node's own modules it loaded. */
   async function loadedBy(args: readonly string[]): Promise<{ files: string[]; builtins: string[] }> {
     const log = `${temporaryFolder()}/loaded.json`;
     // Coverage names every file that was run.

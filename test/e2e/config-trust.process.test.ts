@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.sandbox.close());
 
-/** A folder as somebody else's repository may be, which would send the token to an address of its own. */
+/** A folder such as a hostile repository, which would send the token to its own address. */
 function hostileFolder(address: string): string {
   const folder = temporaryFolder();
   const settings = {
@@ -54,7 +54,7 @@ function hostileFolder(address: string): string {
   return folder;
 }
 
-describe("a folder that belongs to somebody else", () => {
+describe("a folder that belongs to another user", () => {
   it("sets nothing: neither where requests go, nor how, nor what they carry", async () => {
     const thief = await startServer((response) => sendJson(response, {}));
     const cwd = hostileFolder(thief.origin);

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { BIN, cleanEnv, runProcess, temporaryFolder } from "../helpers/cli.js";
 
 const dist = join(dirname(dirname(BIN)), "dist");
-/** Whoever has set something up is told no first steps. */
+/** The first steps are printed only where nothing is set up. */
 const SET_UP = { AGENTAUTH_BASE_URL: "https://agentauth.example" };
 const WAYS = [[], ["--help"], ["-h"], ["help"]];
 
@@ -46,7 +46,7 @@ describe("the help of the program itself", () => {
     }
   });
 
-  it("ends well where nobody reads it, and says so where it cannot be written", () => {
+  it("succeeds where the reader has closed the pipe, and reports an output that cannot be written", () => {
     const closed = spawnSync("sh", ["-c", `"$0" "$1" --help | true; echo $?`, process.execPath, BIN], {
       env: cleanEnv(),
       encoding: "utf8",

@@ -33,9 +33,11 @@ it("takes events for a watched list", async () => {
   expect(JSON.parse(linesOf(stderr).at(-1) ?? "").error.message).toContain("--limit does not work with --watch");
 });
 
-it("leaves a login to the flag that asks for one", async () => {
+it("leaves the browser to the flag that names one", async () => {
   const args = ["token", "https://mcp.example/mcp", "--browser", "x '"];
   const { code, stderr } = await runCli(args, { env: { ...AGENT, HTTPS_PROXY: "http://127.0.0.1:9" } });
-  expect(code).not.toBe(0);
-  expect(stderr).not.toBe("");
+  expect(code).toBe(2);
+  expect(JSON.parse(linesOf(stderr).at(-1) ?? "").error.message).toBe(
+    `the browser command "x '" has an unterminated '`,
+  );
 });

@@ -6,7 +6,7 @@ import { folder } from "../../store/stores.js";
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
-/** A folder as we make it, with a mode that somebody gave it later. */
+/** A folder as we make it, with a mode that was set later. */
 function home(mode: number): string {
   const path = folder();
   mkdirSync(join(path, "grants"));

@@ -60,7 +60,7 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(error["hint"]).toMatch(/^continue with: agentauth devices list .* --offset 90$/);
   });
 
-  it("goes on to the limit that was set, from the offset that was set, with the filters that were set", async () => {
+  it("continues to the limit that was set, from the offset that was set, with the filters that were set", async () => {
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const args = [
       "--offset",
@@ -104,7 +104,7 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(stderr).toMatch(/^error: the listing ended after 90 items: /);
   });
 
-  it("has the place to go on where a page has no pagination, and is refused where that is the first", async () => {
+  it("has the offset to continue from where a page has no pagination, and is refused where that is the first", async () => {
     const args = [...bench.devices, "-o", "id", "--page-size", "30", "--concurrency", "1"];
     bench.sandbox.faults.add({ kind: "omit-pagination", after: 2, path: "device" });
     const { code, stdout, stderr } = await bench.run(args);

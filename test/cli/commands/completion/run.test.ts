@@ -9,7 +9,7 @@ const env = { HOME: home, AGENTAUTH_HOME: join(home, "settings") };
 
 beforeAll(() => prepare(env));
 
-/** What the scripts are told for words of which the last is to be completed. */
+/** The answer to the scripts for words of which the last one is to be completed. */
 async function offered(...words: string[]) {
   const { code, stdout, stderr } = await runCli(["complete", "--", ...words], { env });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

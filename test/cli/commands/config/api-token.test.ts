@@ -51,7 +51,7 @@ async function withService(listener: RequestListener, test: (url: string) => Pro
 }
 
 describe("an API token", () => {
-  it.skipIf(windows)("from stdin lands in a file of its own, for nobody else to read, and nowhere else", async () => {
+  it.skipIf(windows)("from stdin goes into a separate file that only the user can read, and nowhere else", async () => {
     const { code, stdout, stderr } = await run(["config", "set", "api_token", "-"], { stdin: `${TOKEN}\n` });
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "api_token is set in profile default\n" });
     const file = join(home, "tokens", "default");

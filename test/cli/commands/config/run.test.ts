@@ -57,7 +57,7 @@ describe("settings", () => {
     expect((await run(["config", "path"])).stdout).toBe(`${join(home, "config.json")}\n`);
   });
 
-  it.skipIf(windows)("are for nobody else to read, whatever the umask", async () => {
+  it.skipIf(windows)("can be read by the user alone, whatever the umask", async () => {
     await run(["config", "set", "pool", "p"]);
     expect([modeOf(home), modeOf(join(home, "config.json"))]).toEqual(["700", "600"]);
   });
@@ -148,7 +148,7 @@ describe("settings", () => {
 });
 
 describe("settings that are changed at once", () => {
-  it("wait for nobody who was killed", async () => {
+  it("do not wait for a process that was killed", async () => {
     await set("pool", "p");
     mkdirSync(join(home, "claims"), { recursive: true, mode: 0o700 });
     const holder = { pid: 4_194_000, boot: "another", space: "", started: "1" };
@@ -161,7 +161,7 @@ describe("settings that are changed at once", () => {
 });
 
 describe("--show-origin", () => {
-  it("tells the flag, the variable, the line of the settings file, or that it is the default", async () => {
+  it("names the flag, the variable, the line of the settings file, or that it is the default", async () => {
     await set("pool", "pool_x");
     await set("base_url", "https://profile.example");
     const path = join(home, "config.json");

@@ -63,7 +63,7 @@ describe("profiles", () => {
     ]);
   });
 
-  it("that do not exist are told with those that do", async () => {
+  it("that do not exist are reported with those that do", async () => {
     await set("base_url", "https://staging.example", "--profile", "staging");
     expect(await run(["profile", "use", "stagin"])).toMatchObject({
       code: 2,
