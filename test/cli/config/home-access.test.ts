@@ -1,12 +1,12 @@
 import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { repairHome } from "../../../src/cli/config/home-access.js";
+import { accessOf, homeAccess, repairHome } from "../../../src/cli/config/home-access.js";
 import { folder } from "../../store/stores.js";
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
-/** A folder as we make it, with a mode that somebody gave it later. */
+/** A folder as we make it, with a mode that was set later. */
 function home(mode: number): string {
   const path = folder();
   mkdirSync(join(path, "grants"));
@@ -40,5 +40,23 @@ describe.skipIf(process.platform === "win32")("the repair of a folder that other
 
   it("does nothing where there is no folder", () => {
     expect(repairHome(join(folder(), "absent"))).toBe(false);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("who can get at a folder", () => {
+  const mine = process.getuid?.() ?? 0;
+  it.each([
+    [{ uid: mine, mode: 0o700 }, "private"],
+    [{ uid: mine, mode: 0o750 }, "readable"],
+    [{ uid: mine, mode: 0o770 }, "writable"],
+    [{ uid: mine + 1, mode: 0o700 }, "foreign"],
+  ] as const)("%j: %s", (stat, access) => {
+    expect(accessOf(stat)).toBe(access);
+  });
+
+  it("is not known of one out of reach", () => {
+    const file = join(folder(), "file");
+    writeFileSync(file, "");
+    expect(homeAccess(join(file, "below"))).toBeUndefined();
   });
 });

@@ -352,3 +352,44 @@ describe("settings", () => {
     expect(await quickly(ARGV)).toBeUndefined();
   });
 });
+
+it("an output that cannot be written is reported by the whole program", async () => {
+  await save(kept());
+  const texts: string[] = [];
+  const stdout = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error("ENOSPC: no space left"), { code: "ENOSPC" })),
+  });
+  const stderr = new Writable({
+    write(chunk, _encoding, done) {
+      texts.push(String(chunk));
+      done();
+    },
+  });
+  const rest = { on: () => {}, off: () => {}, emit: () => false };
+  const exit = () => {
+    throw new Error("the process was ended");
+  };
+  const env = { AGENTAUTH_HOME: home };
+  const host: Host = { stdin: Readable.from([]), stdout, stderr, env, ...rest, exit };
+  expect(await main(["token", MCP], host)).toBe(1);
+  expect(texts.join("")).toMatch(/^error: the output cannot be written: ENOSPC/);
+});
+
+it("a reader that has closed the pipe is no failure", async () => {
+  await save(kept());
+  const stdout = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error("EPIPE"), { code: "EPIPE" })),
+  });
+  const rest = { on: () => {}, off: () => {}, emit: () => false };
+  const exit = () => {
+    throw new Error("the process was ended");
+  };
+  const streams = { stdin: Readable.from([]), stdout, stderr: new Writable() };
+  expect(await main(["token", MCP], { ...streams, env: { AGENTAUTH_HOME: home }, ...rest, exit })).toBe(0);
+});
+
+it("a token of another issuer than the settings name is left to the whole program", async () => {
+  await save(kept());
+  settings({ profiles: { default: { issuer: "https://another.example" } } });
+  expect(await quickly(["token", MCP])).toBeUndefined();
+});

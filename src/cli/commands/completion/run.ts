@@ -11,10 +11,21 @@ import { ZSH_SCRIPT } from "./zsh.js";
 export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
   // The package's bash script evaluates the typed words, and its bash and zsh scripts break at the colon of a URL.
   const own = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: undefined, powershell: undefined }[shell];
-  if (own !== undefined) await io.stdout.write(own);
-  // The package prints its scripts itself.
-  else script(shell, "agentauth", "agentauth");
+  await io.stdout.write(own ?? packagedScript(shell));
   return undefined;
+}
+
+/** The script that the package prints, synchronously: the output of a run is that of its IO, not of the process. */
+function packagedScript(shell: CompletionOptions["shell"]): string {
+  const lines: string[] = [];
+  const { log } = console;
+  console.log = (line: string) => void lines.push(line);
+  try {
+    script(shell, "agentauth", "agentauth");
+  } finally {
+    console.log = log;
+  }
+  return lines.map((line) => `${line}\n`).join("");
 }
 
 /** The reply for an error: no candidates and no files. */

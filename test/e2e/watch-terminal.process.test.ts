@@ -1,10 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, startBench, startProcesses, temporaryFolder, until } from "../helpers/cli.js";
+import { allIds, type Bench, startBench, temporaryFolder, until } from "../helpers/cli.js";
 import { hasTerminal, screenOf, startOnTerminal, type TerminalRun } from "./terminal-support.js";
-
-startProcesses();
 
 const ESC = "\u001b";
 const HIDE = `${ESC}[?25l`;

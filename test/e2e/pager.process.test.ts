@@ -79,7 +79,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     for (const id of allIds(bench.sandbox)) expect(pager.seen()).toContain(id);
   });
 
-  it("one device likewise", async () => {
+  it("prints one device through it too", async () => {
     const pager = makePager();
     const { pool } = bench.sandbox.ids;
     const id = allIds(bench.sandbox)[3] ?? "";
@@ -89,7 +89,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(pager.seen()).toContain(id);
   });
 
-  it("a tree likewise, unless told not to", async () => {
+  it("prints a tree through it too, unless a flag forbids it", async () => {
     const { account, pool } = bench.sandbox.ids;
     const args = ["tree", "--account", account];
     const [pager, unused] = [makePager(), makePager()];
@@ -168,7 +168,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect([await run.ended, run.lines()]).toEqual([0, []]);
   });
 
-  it("Ctrl-C ends the listing, waits for the pager, and tells how to go on", async () => {
+  it("Ctrl-C ends the listing, waits for the pager, and prints the command that continues", async () => {
     const pager = makePager(
       'setTimeout(() => { process.stdout.write("the pager has ended\\n"); process.exit(0); }, 500);',
     );
@@ -202,7 +202,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(await run.ended).toBe(143);
   });
 
-  it("an error in the middle is told after the pager", async () => {
+  it("an error in the middle is printed after the pager", async () => {
     const pager = makePager('process.stdout.write("the pager has ended\\n"); process.exit(0);');
     bench.sandbox.faults.add({ kind: "status", status: 503, after: 3, path: "device", times: 0 });
     const args = ["--page-size", "10", "--concurrency", "1", "--retries", "0", "-o", "id"];

@@ -6,9 +6,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrowserLog, CHROMIUM, startChromium } from "../helpers/chromium.js";
-import { type Bench, startBench, startProcesses, temporaryFolder } from "../helpers/cli.js";
-
-startProcesses();
+import { type Bench, startBench, temporaryFolder } from "../helpers/cli.js";
 
 const HOSTILE = `"'><script>document.title="taken"</script><img src=x onerror=alert(1)></style>\u202e`;
 const SIZES = [

@@ -1,59 +1,16 @@
-import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { shellWord } from "../../src/redact.js";
-import { parseCsv } from "../cli/output/printing.js";
-import { BIN, cleanEnv, collect, linesOf, runCli, temporaryFolder } from "../helpers/cli.js";
-import { type Scene, startScene } from "../helpers/issuer.js";
-import { sendJson, startServer, type TestServer } from "../helpers/server.js";
-import { MadeService } from "../helpers/service.js";
-import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
-
-const ESC = "\u001b";
-const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
-/** A person's browser, as a command: goes where the address leads and reads the page there. */
-const BROWSER = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
-
-// A lone surrogate has no form in UTF-8, and so none in a file.
-const items = everyText(256)
-  .filter((text) => !/\p{Cs}/u.test(text))
-  .map((text, index) => ({
-    id: `dev_${index}`,
-    title: text,
-    status: text,
-    session_type: "mcp",
-    last_seen: { at: 1_700_000_000, city: text, user_agent: text },
-    dynamic_client_details: { title: text, redirect_uris: [text] },
-  }));
-
-/** A service whose every text is made of all of Unicode; pools and domains have the same items. */
-function startService(): Promise<TestServer> {
-  const made = new MadeService(0);
-  made.items = items;
-  return startServer((response, { url }) => {
-    const { pathname, searchParams: query } = new URL(url, "http://x");
-    if (!pathname.endsWith("/device")) made.items = items.slice(0, 1);
-    else made.items = items;
-    const { items: summaries, ...page } = made.page(
-      Number(query.get("pagination[offset]") ?? 0),
-      Number(query.get("pagination[page_size]") ?? 300),
-    );
-    sendJson(response, { status: "success", summaries, ...page, sorting: { field: "id", direction: "asc" } });
-  });
-}
-
-async function onTerminal(args: readonly string[], env: Record<string, string>) {
-  const command = [process.execPath, BIN, ...args].map(shellWord).join(" ");
-  const child = spawn("script", ["-qec", command, "/dev/null"], { env: cleanEnv(env), stdio: "pipe" });
-  const out = collect(child.stdout);
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, stdout: out() };
-}
+import { collect, linesOf, runCli, startCli, temporaryFolder, until } from "../../helpers/cli.js";
+import { type Scene, startScene } from "../../helpers/issuer.js";
+import { unsafeCharacters } from "../../helpers/unsafe.js";
+import { loginUrlIn } from "../../hostile/kit/user.js";
+import { parseCsv } from "./printing.js";
+import { items, startUnicodeService } from "./unicode-service.js";
 
 describe("a service whose every text is made of all of Unicode", () => {
   it.each(["table", "wide", "plain", "id", "json", "ndjson", "yaml"])("is harmless as %s", async (format) => {
-    const { origin } = await startService();
+    const { origin } = await startUnicodeService();
     const { code, stdout, stderr } = await runCli(["devices", "list", "--pool", "p", "-o", format], {
       env: { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" },
     });
@@ -66,7 +23,7 @@ describe("a service whose every text is made of all of Unicode", () => {
   });
 
   it("is harmless as a tree and as one object", async () => {
-    const { origin } = await startService();
+    const { origin } = await startUnicodeService();
     const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
     const tree = ["tree", "--account", "a", "--limit", String(items.length), "-o"];
     const get = ["devices", "get", "dev_1", "--pool", "p", "-o"];
@@ -77,7 +34,7 @@ describe("a service whose every text is made of all of Unicode", () => {
   });
 
   it("parses back equal from CSV, and with --csv-raw byte by byte", async () => {
-    const { origin } = await startService();
+    const { origin } = await startUnicodeService();
     const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
     const args = ["devices", "list", "--pool", "p", "-o", "csv", "--columns", "id,title", "--no-header"];
     const raw = await runCli([...args, "--csv-raw"], { env });
@@ -86,26 +43,6 @@ describe("a service whose every text is made of all of Unicode", () => {
     expect(guarded.map(([id, title = ""], index) => [id, title.slice(title === items[index]?.title ? 0 : 1)])).toEqual(
       items.map(({ id, title }) => [id, title]),
     );
-  });
-
-  it.skipIf(!script)("is harmless on a terminal, where only our own colours are escape sequences", async () => {
-    const { origin } = await startService();
-    const env = {
-      AGENTAUTH_BASE_URL: origin,
-      AGENTAUTH_API_TOKEN: "token-of-a-test",
-      COLUMNS: "200",
-      NO_COLOR: "1",
-      PAGER: "cat",
-    };
-    for (const format of ["table", "json", "csv"]) {
-      const args = ["devices", "list", "--pool", "p", "-o", format];
-      const { code, stdout } = await onTerminal(args, { ...env, TERM: "dumb" });
-      expect([format, code, unsafeCharacters(stdout.replace(/\r+\n/g, "\n"))]).toEqual([format, 0, []]);
-    }
-    const { stdout } = await onTerminal(["devices", "list", "--pool", "p"], { ...env, TERM: "xterm", NO_COLOR: "" });
-    // Bold, dim, a colour or its end; a line of progress taken away. No address is made a link.
-    const ours = new RegExp(`${ESC}\\[(?:1|2|3\\d|22|39)m|\r${ESC}\\[2K`, "g");
-    expect(unsafeCharacters(stdout.replace(/\r+\n/g, "\n").replace(ours, ""))).toEqual([]);
   });
 });
 
@@ -179,18 +116,29 @@ const PLACES: readonly (readonly [string, Spoil])[] = [
   ],
 ];
 
+/** Runs a login whose user goes where the printed address leads, if one is printed, and reads the last page. */
+async function loggedIn(args: readonly string[], env: Record<string, string>) {
+  const run = startCli([...args, "--browser", "none"], { env });
+  const ended = once(run, "close");
+  const [out, err] = [collect(run.stdout), collect(run.stderr)];
+  await until(() => loginUrlIn(err()) !== undefined || run.exitCode !== null);
+  const address = loginUrlIn(err());
+  if (address) await fetch(address).then((page) => page.text());
+  await ended;
+  return { stdout: out(), stderr: err() };
+}
+
 describe("a server that puts hostile text into its answers", () => {
   it.each(PLACES)("as %s: nothing of it reaches the terminal raw, or begins a line", async (_place, spoil) => {
     const scene = await startScene();
     spoil(scene, HOSTILE);
     const env = { AGENTAUTH_HOME: temporaryFolder() };
-    for (const args of [
-      ["discover", scene.mcp.url, "-o", "table"],
-      ["login", scene.mcp.url, "--debug", "--browser", BROWSER],
-    ]) {
-      const { stdout, stderr } = await runCli(args, { env });
-      const told = [args[0], unsafeCharacters(stdout, "\n"), unsafeCharacters(stderr, "\n")];
-      expect(told).toEqual([args[0], [], []]);
+    for (const [name, { stdout, stderr }] of [
+      ["discover", await runCli(["discover", scene.mcp.url, "-o", "table"], { env })],
+      ["login", await loggedIn(["login", scene.mcp.url, "--debug"], env)],
+    ] as const) {
+      const printed = [name, unsafeCharacters(stdout, "\n"), unsafeCharacters(stderr, "\n")];
+      expect(printed).toEqual([name, [], []]);
       expect(`\n${stdout}\n${stderr}`).not.toMatch(/\n(?:error: |hint: )?forged/);
     }
   });

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { linesOf, runCli, temporaryFolder } from "../helpers/cli.js";
+import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const run = (args: readonly string[], home: string, env: Record<string, string> = {}) =>
   runCli(args, { env: { AGENTAUTH_HOME: home, ...env } });
 
 describe("the first steps", () => {
-  it("are told in three lines to somebody who has set nothing up, beside the help", async () => {
+  it("are printed in three lines beside the help where nothing is set up", async () => {
     const home = join(temporaryFolder(), "home");
     for (const columns of ["80", "57"]) {
       const { code, stdout, stderr } = await run([], home, { COLUMNS: columns });
@@ -18,7 +18,7 @@ describe("the first steps", () => {
     }
   });
 
-  it("are told to nobody who asks for help, has a setting, or names a service", async () => {
+  it("are not printed for --help, with a setting, or with a service in the environment", async () => {
     const home = join(temporaryFolder(), "home");
     expect((await run(["--help"], home)).stderr).toBe("");
     expect((await run([], home, { AGENTAUTH_BASE_URL: "https://agentauth.example" })).stderr).toBe("");

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, runHint, startBench } from "../helpers/cli.js";
+import { allIds, type Bench, linesOf, startBench } from "../../helpers/cli.js";
+import { pasteHint } from "../paste-hint.js";
 
 let bench: Bench;
 
@@ -32,7 +33,7 @@ describe("a list that ends in the middle: exit 7", () => {
       expect(first.code).toBe(7);
       expect(first.stderr).toMatch(/^(error: |\{.*"message":")the listing ended after \d+ items: .*HTTP 503/);
       bench.sandbox.faults.clear();
-      const rest = await runHint(first.stderr, bench.env);
+      const rest = await pasteHint(first.stderr, bench.env);
       expect(rest.code).toBe(0);
       const [begun, ended] = [idsIn(first.stdout), idsIn(rest.stdout)];
       expect(begun.length).toBeGreaterThan(0);
@@ -59,7 +60,7 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(error["hint"]).toMatch(/^continue with: agentauth devices list .* --offset 90$/);
   });
 
-  it("goes on to the limit that was set, from the offset that was set, with the filters that were set", async () => {
+  it("continues to the limit that was set, from the offset that was set, with the filters that were set", async () => {
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const args = [
       "--offset",
@@ -76,13 +77,13 @@ describe("a list that ends in the middle: exit 7", () => {
     ];
     const first = await bench.run([...bench.devices, ...args]);
     bench.sandbox.faults.clear();
-    const rest = await runHint(first.stderr, bench.env);
+    const rest = await pasteHint(first.stderr, bench.env);
     expect([...linesOf(first.stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox).slice(10, 210));
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const filter = ["--title", "*[ '\"$]*", "--status", "active", "--page-size", "25", "--retries", "0", "-o", "id"];
     const chosen = await bench.run([...bench.devices, ...filter]);
     bench.sandbox.faults.clear();
-    const others = await runHint(chosen.stderr, bench.env);
+    const others = await pasteHint(chosen.stderr, bench.env);
     const whole = await bench.run([...bench.devices, ...filter]);
     expect(others.code).toBe(0);
     expect(chosen.stdout + others.stdout).toBe(whole.stdout);
@@ -103,7 +104,7 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(stderr).toMatch(/^error: the listing ended after 90 items: /);
   });
 
-  it("has the place to go on where a page has no pagination, and is refused where that is the first", async () => {
+  it("has the offset to continue from where a page has no pagination, and is refused where that is the first", async () => {
     const args = [...bench.devices, "-o", "id", "--page-size", "30", "--concurrency", "1"];
     bench.sandbox.faults.add({ kind: "omit-pagination", after: 2, path: "device" });
     const { code, stdout, stderr } = await bench.run(args);
@@ -135,29 +136,5 @@ describe("a list that ends in the middle: exit 7", () => {
     ]);
     expect([code, stdout]).toEqual([7, ""]);
     expect(stderr).toContain("hint: nothing was printed, since --jq sees the whole array");
-  });
-});
-
-describe("a tree that ends in the middle", () => {
-  it("is exit 7 once something was printed", async () => {
-    bench.sandbox.faults.add(broken);
-    const { code, stdout, stderr } = await bench.run([
-      "tree",
-      "--account",
-      bench.sandbox.ids.account,
-      "--retries",
-      "0",
-    ]);
-    expect([code, stdout.startsWith("account\t")]).toEqual([7, true]);
-    expect(stderr).toMatch(/^error: the tree ended early: .*HTTP 503/);
-  });
-
-  it("prints nothing as json, or where nothing came at all", async () => {
-    bench.sandbox.faults.add(broken);
-    const json = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0", "-o", "json"]);
-    expect([json.code, json.stdout]).toEqual([5, ""]);
-    bench.sandbox.faults.add({ ...broken, path: "domain" });
-    const text = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0"]);
-    expect([text.code, text.stdout]).toEqual([5, ""]);
   });
 });

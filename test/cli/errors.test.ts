@@ -29,7 +29,7 @@ interface Expected {
   retryable?: boolean;
 }
 
-/** Runs a command twice, as a person and as a program, and holds both errors against what is expected. */
+/** Runs a command twice, for a user and for a program, and compares both errors with what is expected. */
 async function expectError(
   args: string[],
   expected: Expected,
@@ -84,7 +84,7 @@ describe("authentication: exit 4", () => {
 describe("unavailable: exit 5", () => {
   const NO_RETRY = ["--retries", "0"];
 
-  it("nobody listens", async () => {
+  it("a port without a listener", async () => {
     const args = [...bench.devices, "--base-url", `http://127.0.0.1:${await freePort()}`, ...NO_RETRY];
     await expectError(args, { exit_code: 5, code: "connection_refused", class: "unavailable", retryable: true }, [
       /127\.0\.0\.1:\d+: the connection was refused/,

@@ -13,12 +13,9 @@ import {
   collect,
   linesOf,
   startBench,
-  startProcesses,
   temporaryFolder,
   unsafeIn,
 } from "../helpers/cli.js";
-
-startProcesses();
 
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: the tests on a terminal need the program script of util-linux\n");

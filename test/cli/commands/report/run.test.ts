@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Report } from "../../src/cli/commands/report/model.js";
-import { type Bench, linesOf, runHint, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+import type { Report } from "../../../../src/cli/commands/report/model.js";
+import { type Bench, linesOf, runCli, startBench, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { sendJson, startServer } from "../../../helpers/server.js";
+import { pasteHint } from "../../paste-hint.js";
 
 let bench: Bench;
 let report: string[];
@@ -102,11 +104,12 @@ describe("agentauth devices report", () => {
 
 describe("agentauth devices report --html", () => {
   it("writes one page, says where, and prints nothing else", async () => {
-    const cwd = temporaryFolder();
-    const { code, stdout, stderr } = await bench.run([...report, "--html", "out.html"], { cwd });
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: 'wrote "out.html": 500 devices\n' });
-    expect(readdirSync(cwd)).toEqual(["out.html"]);
-    const page = readFileSync(join(cwd, "out.html"), "utf8");
+    const folder = temporaryFolder();
+    const path = join(folder, "out.html");
+    const { code, stdout, stderr } = await bench.run([...report, "--html", path]);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: `wrote "${path}": 500 devices\n` });
+    expect(readdirSync(folder)).toEqual(["out.html"]);
+    const page = readFileSync(path, "utf8");
     expect(page).toMatch(/^<!doctype html>\n<html lang="en">/);
     expect(page.length).toBeLessThan(400_000);
     expect(unsafeIn(page)).toEqual([]);
@@ -116,33 +119,33 @@ describe("agentauth devices report --html", () => {
     const printed = await bench.run([...report, "--html", "-"]);
     expect([printed.code, printed.stderr]).toEqual([0, ""]);
     expect(printed.stdout).toMatch(/<\/html>\n$/);
-    const cwd = temporaryFolder();
-    const both = await bench.run([...report, "--html", "out.html", "--json"], { cwd });
-    expect([JSON.parse(both.stdout).devices.counted, readdirSync(cwd)]).toEqual([500, ["out.html"]]);
+    const folder = temporaryFolder();
+    const both = await bench.run([...report, "--html", join(folder, "out.html"), "--json"]);
+    expect([JSON.parse(both.stdout).devices.counted, readdirSync(folder)]).toEqual([500, ["out.html"]]);
     const neither = await bench.run([...report, "--html", "-", "--json"]);
     expect([neither.code, neither.stdout]).toEqual([2, ""]);
   });
 
   it("leaves a file that is there alone, before it asks for anything", async () => {
-    const cwd = temporaryFolder();
-    writeFileSync(join(cwd, "out.html"), "mine");
+    const path = join(temporaryFolder(), "out.html");
+    writeFileSync(path, "mine");
     const before = bench.asked();
-    const { code, stderr } = await bench.run([...report, "--html", "out.html"], { cwd });
+    const { code, stderr } = await bench.run([...report, "--html", path]);
     expect(code).toBe(2);
     expect(stderr).toBe(
-      'error: --html "out.html" already exists\nhint: give another file, or overwrite it with --force\n',
+      `error: --html "${path}" already exists\nhint: give another file, or overwrite it with --force\n`,
     );
-    expect([bench.asked(), readFileSync(join(cwd, "out.html"), "utf8")]).toEqual([before, "mine"]);
-    expect((await bench.run([...report, "--html", "out.html", "--force"], { cwd })).code).toBe(0);
-    expect(readFileSync(join(cwd, "out.html"), "utf8")).toContain("<!doctype html>");
+    expect([bench.asked(), readFileSync(path, "utf8")]).toEqual([before, "mine"]);
+    expect((await bench.run([...report, "--html", path, "--force"])).code).toBe(0);
+    expect(readFileSync(path, "utf8")).toContain("<!doctype html>");
   });
 
   it("refuses a place that no file can be in, and --force without a file", async () => {
-    const cwd = temporaryFolder();
-    const lost = await bench.run([...report, "--html", "gone/out.html"], { cwd });
+    const path = join(temporaryFolder(), "gone", "out.html");
+    const lost = await bench.run([...report, "--html", path]);
     expect([lost.code, lost.stderr]).toEqual([
       2,
-      'error: --html "gone/out.html" is in a folder that does not exist\nhint: give another file, or - for standard output\n',
+      `error: --html "${path}" is in a folder that does not exist\nhint: give another file, or - for standard output\n`,
     ]);
     const forced = await bench.run([...report, "--force"]);
     expect([forced.code, forced.stdout]).toEqual([2, ""]);
@@ -158,7 +161,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(stdout).toMatch(/^90 devices /m);
     expect(stdout).toMatch(/^note: the list ended early: 90 devices of the 500 of the pool could be read$/m);
     bench.sandbox.faults.clear();
-    const rest = await runHint(stderr, bench.env);
+    const rest = await pasteHint(stderr, bench.env);
     expect(rest.code).toBe(0);
     expect(rest.stdout).toMatch(/^410 devices /m);
   });
@@ -178,7 +181,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     });
     bench.sandbox.faults.clear();
     const hint = linesOf(stderr).find((line) => line.startsWith("{")) ?? "";
-    expect((await runHint(hint, bench.env)).code).toBe(0);
+    expect((await pasteHint(hint, bench.env)).code).toBe(0);
     expect(readFileSync(join(cwd, "out-from-90.html"), "utf8")).toContain("410 devices");
     expect(readFileSync(path, "utf8")).toContain("90 devices");
   });
@@ -199,5 +202,41 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     const ended = new Promise((resolve) => child.once("close", resolve));
     child.kill("SIGINT");
     expect([await ended, existsSync(path)]).toEqual([130, false]);
+  });
+});
+
+describe("a report on a pool whose list changes or repeats itself", () => {
+  const oneByOne = ["--page-size", "30", "--concurrency", "1"];
+
+  it("says so in the report and in a warning", async () => {
+    bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
+    const { code, stdout, stderr } = await bench.run([...report, ...oneByOne]);
+    expect(code).toBe(0);
+    expect(stderr).toContain("warning: the list changed while it was read; the report says so");
+    expect(stdout.replace(/\s+/g, " ")).toContain(
+      "note: the list changed while it was read: devices that were added or removed may be missing",
+    );
+  });
+
+  it("goes into a file of the same name for the rest, also with --html=<file>", async () => {
+    const folder = temporaryFolder();
+    bench.sandbox.faults.add({ ...broken, after: 3 });
+    const { code, stderr } = await bench.run([...report, ...untilBroken, `--html=${join(folder, "out.html")}`]);
+    expect(code).toBe(7);
+    expect(stderr).toContain(`--html=${join(folder, "out-from-90.html")}`);
+  });
+
+  it("names the notes of numbers that the service repeats", async () => {
+    const device = { id: "dev_1", title: "a", status: "active", session_type: "mcp" };
+    const { origin } = await startServer((response, { url }) => {
+      const offset = Number(new URL(url, "http://x").searchParams.get("pagination[offset]") ?? 0);
+      const summaries = offset < 2 ? [device] : [];
+      const pagination = { item_count: 2, page_offset: offset, page_size: 1, next_page_offset: offset < 1 ? 1 : null };
+      sendJson(response, { status: "success", summaries, pagination, sorting: { field: "id", direction: "asc" } });
+    });
+    const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "token-of-a-test" };
+    const { stdout, stderr } = await runCli(["devices", "report", "--pool", "p", "--page-size", "1"], { env });
+    expect(stdout).toMatch(/^1 device /m);
+    expect(stderr).toContain("twice; each is counted once");
   });
 });

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { describeProgram, leafCommands } from "../../src/cli/commands/commands/command-tree.js";
-import { EXIT_CODES } from "../../src/cli/runtime/exit-codes.js";
-import { linesOf, runCli } from "../helpers/cli.js";
-import { declaredProgram } from "../helpers/program.js";
+import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
+import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
+import { linesOf, runCli } from "../../../helpers/cli.js";
+import { declaredProgram } from "../../../helpers/program.js";
 
 const { commands: TOP } = describeProgram(declaredProgram());
 const GROUPS = TOP.filter(({ commands }) => commands.length > 0).map(({ name }) => name.split(" "));
@@ -24,7 +24,7 @@ describe("help is on stdout, exit 0", () => {
   });
 
   it("the program itself: without a word, with help, -h and --help", async () => {
-    // Whoever has set something up is told no first steps.
+    // The first steps are printed only where nothing is set up.
     const env = { AGENTAUTH_BASE_URL: "https://agentauth.example" };
     const words = [[], ["help"], ["-h"], ["--help"]];
     const [plain, ...others] = await Promise.all(words.map((args) => runCli(args, { env })));
@@ -69,7 +69,7 @@ describe("topics", () => {
   });
 });
 
-it("tells its version, that of the package", async () => {
+it("prints its version, that of the package", async () => {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
   for (const flag of ["--version", "-V"]) {
     expect(await runCli([flag])).toEqual({ code: 0, signal: null, stdout: `${version}\n`, stderr: "" });

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
 
 const windows = process.platform === "win32";
 let bench: Bench;
@@ -55,11 +55,9 @@ describe("settings", () => {
 
   it("are found with config path", async () => {
     expect((await run(["config", "path"])).stdout).toBe(`${join(home, "config.json")}\n`);
-    const { stdout } = await run(["config", "path"], { env: { AGENTAUTH_HOME: "relative" }, cwd: "/" });
-    expect(stdout).toBe("/relative/config.json\n");
   });
 
-  it.skipIf(windows)("are for nobody else to read, whatever the umask", async () => {
+  it.skipIf(windows)("can be read by the user alone, whatever the umask", async () => {
     await run(["config", "set", "pool", "p"]);
     expect([modeOf(home), modeOf(join(home, "config.json"))]).toEqual(["700", "600"]);
   });
@@ -150,38 +148,7 @@ describe("settings", () => {
 });
 
 describe("settings that are changed at once", () => {
-  it("are all kept, by 20 processes in two profiles and with a profile chosen meanwhile", {
-    timeout: 120_000,
-  }, async () => {
-    const keys = [
-      "account",
-      "domain",
-      "pool",
-      "base_url",
-      "auth_header",
-      "output",
-      "store",
-      "client_cert",
-      "client_key",
-    ];
-    const values = { base_url: "https://x.example", auth_header: "X-Key", output: "json", store: "file" } as const;
-    const wanted = (key: string) => (values as Record<string, string>)[key] ?? `/${key}`;
-    await set("pool", "p", "--profile", "b");
-    const sets = ["a", "b"].flatMap((profile) =>
-      keys.map((key) => run(["config", "set", key, wanted(key), "--profile", profile])),
-    );
-    const others = [run(["profile", "use", "b"]), run(["config", "unset", "store_fallback"])];
-    const ended = await Promise.all([...sets, ...others]);
-    expect(ended.map(({ code, stderr }) => [code, /error|warning/.exec(stderr)?.[0]])).toEqual(
-      ended.map(() => [0, undefined]),
-    );
-    const whole = Object.fromEntries(keys.map((key) => [key, wanted(key)]));
-    const written = JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as unknown;
-    expect(written).toEqual({ schema: 1, profile: "b", profiles: { a: whole, b: whole } });
-    expect(readdirSync(join(home, "claims"))).toEqual([]);
-  });
-
-  it("wait for nobody who was killed", async () => {
+  it("do not wait for a process that was killed", async () => {
     await set("pool", "p");
     mkdirSync(join(home, "claims"), { recursive: true, mode: 0o700 });
     const holder = { pid: 4_194_000, boot: "another", space: "", started: "1" };
@@ -194,7 +161,7 @@ describe("settings that are changed at once", () => {
 });
 
 describe("--show-origin", () => {
-  it("tells the flag, the variable, the line of the settings file, or that it is the default", async () => {
+  it("names the flag, the variable, the line of the settings file, or that it is the default", async () => {
     await set("pool", "pool_x");
     await set("base_url", "https://profile.example");
     const path = join(home, "config.json");
@@ -257,72 +224,91 @@ describe("what comes first", () => {
   });
 });
 
-describe("profiles", () => {
-  it("are made by a setting, listed, used and deleted with their token", async () => {
-    await set("base_url", "https://staging.example", "--profile", "staging");
-    await run(["config", "set", "api_token", "-", "--profile", "staging"], { stdin: "tok_0123456" });
-    const names = async () => linesOf((await run(["profile", "list"])).stdout).map((line) => line.split("\t"));
-    expect(await names()).toEqual([
-      ["default", "true", "", "settings file"],
-      ["staging", "false", "https://staging.example", ""],
-    ]);
-    expect((await run(["profile", "use", "staging"])).code).toBe(0);
-    expect((await names()).map(([name, used]) => [name, used])).toEqual([
-      ["default", "false"],
-      ["staging", "true"],
-    ]);
-    expect((await run(["config", "get", "base_url"])).stdout).toBe("https://staging.example\n");
-    expect((await run(["profile", "delete", "staging"])).code).toBe(0);
-    expect(await names()).toEqual([["default", "true", "", "settings file"]]);
-    expect(existsSync(join(home, "tokens", "staging"))).toBe(false);
-  });
-
-  it("that have nothing written down are not said to be deleted", async () => {
-    expect(await run(["profile", "delete", "default"])).toMatchObject({
-      code: 0,
-      stderr: "profile default has no settings to delete\n",
-    });
-    await set("pool", "p");
-    expect((await run(["profile", "delete", "default"])).stderr).toBe("profile default is deleted\n");
-  });
-
-  it("say which one is used, and why, also where it does not exist", async () => {
-    await set("pool", "p", "--profile", "staging");
-    const used = async (args: string[], env: Record<string, string> = {}) => {
-      const { stdout, stderr } = await run(["profile", "list", "-o", "json", ...args], { env });
-      const rows = JSON.parse(stdout) as { name: string; current: boolean; source?: string }[];
-      return [rows.filter(({ current }) => current).map(({ name, source }) => `${name}: ${source}`), stderr];
-    };
-    expect(await used([])).toEqual([["default: settings file"], ""]);
-    expect(await used([], { AGENTAUTH_PROFILE: "staging" })).toEqual([["staging: AGENTAUTH_PROFILE"], ""]);
-    expect(await used(["--profile", "staging"])).toEqual([["staging: --profile"], ""]);
-    expect(await used([], { AGENTAUTH_PROFILE: "stagin" })).toEqual([
-      [],
-      expect.stringContaining('AGENTAUTH_PROFILE names the profile "stagin", which does not exist'),
-    ]);
-  });
-
-  it("that do not exist are told with those that do", async () => {
-    await set("base_url", "https://staging.example", "--profile", "staging");
-    expect(await run(["profile", "use", "stagin"])).toMatchObject({
+describe("a setting", () => {
+  it.each<[string, string[], Record<string, string>]>([
+    ["--profile", ["--profile", "a/b"], {}],
+    ["AGENTAUTH_PROFILE", [], { AGENTAUTH_PROFILE: "a/b" }],
+  ])("is refused for a name from %s that no profile can have", async (source, flags, env) => {
+    expect(await run(["config", "set", "pool", "p", ...flags], { env })).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("hint: did you mean staging?"),
-    });
-    expect(await run(["profile", "delete", "zzz"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("hint: profiles: default, staging"),
+      stderr: `error: ${source} "a/b" is not a valid profile name\nhint: use letters, digits, "-", "_" and "."\n`,
     });
   });
 
-  it("sandbox stands for the running one and takes no settings", async () => {
-    const { code, stderr } = await run(["config", "set", "pool", "p", "--profile", "sandbox"]);
+  it("that names a file is stored as an absolute path, with ~ as the user's folder", async () => {
+    const user = temporaryFolder();
+    await run(["config", "set", "client_cert", "~/cert.pem"], { env: { HOME: user } });
+    expect((await run(["config", "get", "client_cert"])).stdout).toBe(`${join(user, "cert.pem")}\n`);
+  });
+
+  it("is printed with its control characters escaped on a terminal alone", async () => {
+    writeSettings(JSON.stringify({ profiles: { default: { pool: "a\u001b[31m" } } }));
+    expect((await run(["config", "get", "pool"])).stdout).toBe("a\u001b[31m\n");
+    expect((await run(["config", "get", "pool"], { tty: true })).stdout).toBe("a\\e[31m\n");
+  });
+
+  it.each([
+    ["https://issuer.example/path?x=1"],
+    ["https://user:word@issuer.example"],
+    ["http://issuer.example"],
+    ["issuer.example"],
+  ])("refuses the issuer %s", async (value) => {
+    const { code, stderr } = await run(["config", "set", "issuer", value]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("must be an https address without a query")]);
+  });
+
+  it.each(["https://issuer.example/path", "http://127.0.0.1:9000"])("takes the issuer %s", async (value) => {
+    await set("issuer", value);
+    expect((await run(["config", "get", "issuer"])).stdout).toBe(`${value}\n`);
+  });
+
+  it("has no line of a settings file where there is no file", async () => {
+    const { code, stdout } = await run(["config", "list", "--show-origin", "-o", "json"]);
+    expect([code, JSON.parse(stdout)[0]]).toEqual([0, { key: "profile", value: "default", source: "default" }]);
+  });
+});
+
+describe("settings that cannot be", () => {
+  it.each([
+    ["a profile name that is none", '{"profile": "a/b"}', 'profile "a/b" is not a valid profile name'],
+    ["profiles that are a list", '{"profiles": []}', "profiles must be an object"],
+    ["a profile with a name that is none", '{"profiles": {"a/b": {}}}', '"a/b" is not a valid profile name'],
+    ["a profile that is no object", '{"profiles": {"work": 7}}', "profiles.work must be an object"],
+  ])("%s", async (_what, text, message) => {
+    writeSettings(text);
+    const { code, stdout, stderr } = await run(["config", "list"]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(message);
+  });
+
+  it("read are an error of the store", async () => {
+    mkdirSync(join(home, "config.json"), { recursive: true });
+    const { code, stderr } = await run(["config", "list"]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining("config.json cannot be read")]);
+  });
+});
+
+describe("the API token from a terminal", () => {
+  it("is asked for", async () => {
+    const { code, stderr } = await run(["config", "set", "api_token", "-"], {
+      tty: { stdin: true },
+      stdin: "tok_0123456789\n",
+    });
     expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining("the profile sandbox is reserved for the running sandbox"),
+      0,
+      "paste the API token, then press Enter and Ctrl-D\napi_token is set in profile default\n",
     ]);
-    expect(await run(["devices", "list", "--profile", "sandbox"])).toMatchObject({
+  });
+
+  it.each<[string, string[], Record<string, string>]>([
+    ["--no-input", ["--no-input"], {}],
+    ["AGENTAUTH_NO_INPUT", [], { AGENTAUTH_NO_INPUT: "1" }],
+  ])("is not asked for with %s", async (_what, flags, env) => {
+    expect(await run(["config", "set", "api_token", "-", ...flags], { env, tty: { stdin: true } })).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("no sandbox is running\nhint: agentauth sandbox start"),
+      stderr:
+        "error: the API token must come from stdin, which is a terminal, and prompts are disabled\n" +
+        "hint: agentauth config set api_token - < token.txt\n",
     });
   });
 });

@@ -5,19 +5,8 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Secret } from "../../src/redact.js";
 import { fileStore } from "../../src/store/file/file.js";
-import {
-  BIN,
-  type CliResult,
-  cleanEnv,
-  collect,
-  runCli,
-  startCli,
-  startProcesses,
-  temporaryFolder,
-} from "../helpers/cli.js";
+import { BIN, type CliResult, cleanEnv, collect, runProcess, startProcess, temporaryFolder } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
-
-startProcesses();
 
 const MCP = "https://mcp.example/mcp";
 const DIST = new URL("../../dist/cli/", import.meta.url);
@@ -27,7 +16,7 @@ let env: { AGENTAUTH_HOME: string };
 async function homeWith(token: string): Promise<{ AGENTAUTH_HOME: string }> {
   const folder = temporaryFolder();
   const { tokens } = madeGrant();
-  // Without a refresh token nobody is asked to renew it.
+  // Without a refresh token no issuer is asked to refresh it.
   const fresh = {
     accessToken: new Secret(token),
     refreshToken: undefined,
@@ -74,7 +63,7 @@ describe("a token that is stored and fresh", () => {
     [["https://mcp.example/other", "--format", "json"]],
     [[]],
   ])("token %j prints the same and ends with the same code as the whole program", async (args) => {
-    const { stdout, stderr, code } = await runCli(["token", ...args], { env });
+    const { stdout, stderr, code } = await runProcess(["token", ...args], { env });
     expect({ stdout, stderr, code }).toEqual(pick(await whole(["token", ...args])));
   });
 
@@ -82,13 +71,13 @@ describe("a token that is stored and fresh", () => {
 
   it("is printed whole, however long it is", async () => {
     const token = "t".repeat(300_000);
-    const { stdout, code } = await runCli(["token", MCP], { env: await homeWith(token) });
+    const { stdout, code } = await runProcess(["token", MCP], { env: await homeWith(token) });
     expect(code).toBe(0);
     expect(stdout).toBe(`${token}\n`);
   });
 
   it("is no failure where its reader has gone", async () => {
-    const child = startCli(["token", MCP], { env });
+    const child = startProcess(["token", MCP], { env });
     const err = collect(child.stderr);
     child.stdout?.destroy();
     expect(await once(child, "close")).toEqual([0, null]);
@@ -119,7 +108,7 @@ describe("what is loaded for it", () => {
       .sort();
   }
 
-  /** Runs a command line and tells which files of ours and which of Node's own modules it loaded. */
+  /** Runs a command line and returns which files of ours and which of Node's own modules it loaded. */
   async function loadedBy(args: readonly string[]): Promise<{ files: string[]; builtins: string[] }> {
     const log = `${temporaryFolder()}/loaded.json`;
     // Coverage names every file that was run.

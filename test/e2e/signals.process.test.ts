@@ -9,12 +9,11 @@ import {
   collect,
   linesOf,
   runHint,
+  runProcess,
   startBench,
-  startProcesses,
+  startProcess,
   until,
 } from "../helpers/cli.js";
-
-startProcesses();
 
 let bench: Bench;
 
@@ -33,7 +32,10 @@ describe("signals", () => {
     ["SIGTERM", 143],
   ] as const)("%s in the middle of a list: exit %i, and the command that goes on", async (signal, expected) => {
     bench.sandbox.faults.add(slow);
-    const { code, stdout, stderr } = await bench.run(args(), { signalAfter: { characters: 400, signal } });
+    const { code, stdout, stderr } = await runProcess(args(), {
+      env: bench.env,
+      signalAfter: { characters: 400, signal },
+    });
     expect(code).toBe(expected);
     expect(stderr).toMatch(new RegExp(`^error: ended by ${signal}\\nhint: continue with: agentauth devices list `));
     bench.sandbox.faults.clear();
@@ -46,7 +48,10 @@ describe("signals", () => {
     ["SIGTERM", 143],
   ] as const)("%s leaves json open, with the error and its exit code %i as JSON", async (signal, exit_code) => {
     bench.sandbox.faults.add(slow);
-    const run = await bench.run([...args(), "-o", "json"], { signalAfter: { characters: 400, signal } });
+    const run = await runProcess([...args(), "-o", "json"], {
+      env: bench.env,
+      signalAfter: { characters: 400, signal },
+    });
     expect(run.code).toBe(exit_code);
     expect(() => JSON.parse(run.stdout)).toThrow();
     expect(JSON.parse(run.stderr)).toMatchObject({ error: { class: "aborted", code: "aborted", exit_code } });
@@ -54,7 +59,7 @@ describe("signals", () => {
 
   it("SIGINT before the first page: exit 130, nothing printed", async () => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
-    const child = bench.start(args());
+    const child = startProcess(args(), { env: bench.env });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
     const before = bench.asked();
     const ended = once(child, "close");
@@ -64,7 +69,7 @@ describe("signals", () => {
   });
 
   it("a second SIGINT does not wait for a reader that has stopped reading", async () => {
-    const child = bench.start([...bench.devices, "--page-size", "500", "-o", "json"]);
+    const child = startProcess([...bench.devices, "--page-size", "500", "-o", "json"], { env: bench.env });
     const before = child.pid;
     expect(before).toBeDefined();
     const first = new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
@@ -77,7 +82,7 @@ describe("signals", () => {
   });
 
   it("one SIGTERM ends it too, a little later", async () => {
-    const child = bench.start([...bench.devices, "--page-size", "500", "-o", "json"]);
+    const child = startProcess([...bench.devices, "--page-size", "500", "-o", "json"], { env: bench.env });
     await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
     child.kill("SIGTERM");
     expect((await once(child, "exit"))[0]).toBe(143);
@@ -101,7 +106,7 @@ describe("the reader of a list", () => {
   });
 
   it("may leave before anything comes", async () => {
-    const child = bench.start([...bench.devices, "-o", "json"]);
+    const child = startProcess([...bench.devices, "-o", "json"], { env: bench.env });
     const err = collect(child.stderr);
     child.stdout?.destroy();
     expect([(await once(child, "close"))[0], err()]).toEqual([0, ""]);
@@ -110,7 +115,7 @@ describe("the reader of a list", () => {
   it("slows the fetching when it is slow", async () => {
     const big = await startBench({ devices: 20_000 });
     try {
-      const child = big.start([...big.devices, "--page-size", "100", "-o", "json"]);
+      const child = startProcess([...big.devices, "--page-size", "100", "-o", "json"], { env: big.env });
       await until(() => big.asked() > 3);
       let before = -1;
       // Steady means that the program waits for its reader: everything that was under way has come.

@@ -2,12 +2,10 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { BIN, cleanEnv, runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
-
-startProcesses();
+import { BIN, cleanEnv, runProcess, temporaryFolder } from "../helpers/cli.js";
 
 const dist = join(dirname(dirname(BIN)), "dist");
-/** Whoever has set something up is told no first steps. */
+/** The first steps are printed only where nothing is set up. */
 const SET_UP = { AGENTAUTH_BASE_URL: "https://agentauth.example" };
 const WAYS = [[], ["--help"], ["-h"], ["help"]];
 
@@ -27,9 +25,9 @@ describe("the help of the program itself", () => {
   it.each(["", "80", "100", "250", "60", "99"])("is what the parser prints, for COLUMNS=%s", async (COLUMNS) => {
     const env = { COLUMNS, ...SET_UP };
     // Two words are left to the parser.
-    const parsed = await runCli(["--help", "--help"], { env });
+    const parsed = await runProcess(["--help", "--help"], { env });
     expect(parsed).toMatchObject({ code: 0, stderr: "" });
-    for (const words of WAYS) expect(await runCli(words, { env })).toEqual(parsed);
+    for (const words of WAYS) expect(await runProcess(words, { env })).toEqual(parsed);
   });
 
   it.each(["", "80", "100", "250"])("loads nothing of the program, for COLUMNS=%s", (COLUMNS) => {
@@ -48,7 +46,7 @@ describe("the help of the program itself", () => {
     }
   });
 
-  it("ends well where nobody reads it, and says so where it cannot be written", () => {
+  it("succeeds where the reader has closed the pipe, and reports an output that cannot be written", () => {
     const closed = spawnSync("sh", ["-c", `"$0" "$1" --help | true; echo $?`, process.execPath, BIN], {
       env: cleanEnv(),
       encoding: "utf8",

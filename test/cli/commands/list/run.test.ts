@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { allIds, type Bench, linesOf, startBench } from "../helpers/cli.js";
+import { allIds, type Bench, linesOf, startBench } from "../../../helpers/cli.js";
 
 let bench: Bench;
 
@@ -69,7 +69,7 @@ describe("a list holds what the library gives, in its order", () => {
 });
 
 describe("how much of a list", () => {
-  it("--limit, and the command that goes on", async () => {
+  it("--limit, and the command that continues", async () => {
     const { code, stdout, stderr } = await bench.run([...bench.devices, "--limit", "5", "-o", "id"]);
     expect(code).toBe(0);
     expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(0, 5));
@@ -79,7 +79,7 @@ describe("how much of a list", () => {
     );
   });
 
-  it("--offset, told as a range of the whole list", async () => {
+  it("--offset, reported as a range of the whole list", async () => {
     const { stdout, stderr } = await bench.run([...bench.devices, "--offset", "10", "--limit", "5", "-o", "id"]);
     expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(10, 15));
     expect(stderr).toMatch(/^shown 11 to 15 of 60; continue with: .* --offset 15 --limit 5\n$/);
@@ -118,7 +118,7 @@ describe("how much of a list", () => {
 });
 
 describe("choosing", () => {
-  it("--status, --session-type and --title, and what was left out is told", async () => {
+  it("--status, --session-type and --title, and reports what was left out", async () => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const chosen = all.filter(({ status, session_type }) => status === "active" && session_type === "mcp");
     const { stdout, stderr } = await bench.run([
@@ -150,7 +150,7 @@ describe("choosing", () => {
     expect(bench.asked() - before).toBeLessThan(6);
   });
 
-  it("--limit on what matches goes on exactly behind the last item that was shown", async () => {
+  it("--limit on what matches continues exactly behind the last item that was shown", async () => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const expected = all.filter(({ session_type }) => session_type === "mcp").map(({ id }) => id);
     const found: (string | undefined)[] = [];
@@ -165,7 +165,7 @@ describe("choosing", () => {
     expect(found).toEqual(expected);
   });
 
-  it("where the limit ends with the list, nothing is left to go on with", async () => {
+  it("where the limit ends with the list, nothing is left to continue with", async () => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const last = all.at(-1)?.title ?? "";
     const args = ["--title", last.replace(/[^a-z]/gi, "?"), "--offset", "59", "--limit", "1", "-o", "id"];
@@ -173,7 +173,7 @@ describe("choosing", () => {
     expect([linesOf(stdout), stderr]).toEqual([[all.at(-1)?.id], expect.stringMatching(/^1 of 1 match \([^;]*\)\n$/)]);
   });
 
-  it("a value that nothing has is told, and what was meant", async () => {
+  it("warns about a value that no item has, with a suggestion", async () => {
     const { code, stdout, stderr } = await bench.run([...bench.devices, "--status", "actve", "-o", "json"]);
     expect([code, stdout]).toEqual([0, "[]\n"]);
     expect(stderr).toContain('warning: --status "actve": nothing has this status; did you mean "active"?');
@@ -194,7 +194,7 @@ describe("choosing", () => {
 });
 
 describe("a list that is not what it should be", () => {
-  it("a list that changes is told; with --strict it is an error", async () => {
+  it("warns about a list that changes; with --strict it is an error", async () => {
     bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
     const args = [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
     const lenient = await bench.run(args);
@@ -230,7 +230,7 @@ describe("a list that is not what it should be", () => {
 });
 
 describe("devices get on a list that breaks off", () => {
-  it("ends as a single request does: unavailable, with no way to go on in a list that nobody sees", async () => {
+  it("ends as a single request does: unavailable, without a command that continues a list that was not printed", async () => {
     const last = allIds(bench.sandbox).at(-1) ?? "";
     bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", after: 1, times: 0 });
     const args = ["devices", "get", last, "--pool", bench.sandbox.ids.pool, "--retries", "0", "-o", "json"];
@@ -240,5 +240,20 @@ describe("devices get on a list that breaks off", () => {
     expect(error).toMatchObject({ class: "unavailable", exit_code: 5, status: 503, retryable: true });
     expect(error).not.toHaveProperty("resume");
     expect(stderr).not.toContain("the listing ended");
+  });
+});
+
+describe("devices get", () => {
+  it("gives the whole device", async () => {
+    const { data, ids } = bench.sandbox;
+    const id = data.device(ids.pool, 7)?.id ?? "";
+    const { code, stdout, stderr } = await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "json"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toEqual(
+      JSON.parse(JSON.stringify(await bench.service.devices.get({ pool_id: ids.pool, id }))),
+    );
+    const plain = await bench.run(["devices", "get", id, "--pool", ids.pool]);
+    expect(plain.stdout).toMatch(new RegExp(`^id\\t${id}$`, "m"));
+    expect((await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "id"])).stdout).toBe(`${id}\n`);
   });
 });

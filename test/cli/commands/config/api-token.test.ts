@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, type RunOptions, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+import { type Bench, type RunOptions, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
 
 const windows = process.platform === "win32";
 const TOKEN = "tok_0123456789abcdef";
@@ -51,7 +51,7 @@ async function withService(listener: RequestListener, test: (url: string) => Pro
 }
 
 describe("an API token", () => {
-  it.skipIf(windows)("from stdin lands in a file of its own, for nobody else to read, and nowhere else", async () => {
+  it.skipIf(windows)("from stdin goes into a separate file that only the user can read, and nowhere else", async () => {
     const { code, stdout, stderr } = await run(["config", "set", "api_token", "-"], { stdin: `${TOKEN}\n` });
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "api_token is set in profile default\n" });
     const file = join(home, "tokens", "default");
@@ -84,9 +84,9 @@ describe("an API token", () => {
     });
     const folder = temporaryFolder();
     writeFileSync(join(folder, "token.txt"), apiToken, { mode: 0o600 });
-    expect((await run(["config", "set", "api_token", "file:token.txt"], { cwd: folder })).code).toBe(0);
+    await set("api_token", `file:${join(folder, "token.txt")}`);
     expect(reference()).toBe(`file:${join(folder, "token.txt")}`);
-    expect((await run(list, { cwd: "/" })).code).toBe(0);
+    expect((await run(list)).code).toBe(0);
   });
 
   it("that is replaced or unset leaves no file behind", async () => {

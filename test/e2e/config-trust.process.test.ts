@@ -8,7 +8,7 @@ import {
   BIN,
   cleanEnv,
   collect,
-  runCli,
+  runProcess,
   startBench,
   startCliSandbox,
   temporaryFolder,
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.sandbox.close());
 
-/** A folder as somebody else's repository may be, which would send the token to an address of its own. */
+/** A folder such as a hostile repository, which would send the token to its own address. */
 function hostileFolder(address: string): string {
   const folder = temporaryFolder();
   const settings = {
@@ -54,13 +54,13 @@ function hostileFolder(address: string): string {
   return folder;
 }
 
-describe("a folder that belongs to somebody else", () => {
+describe("a folder that belongs to another user", () => {
   it("sets nothing: neither where requests go, nor how, nor what they carry", async () => {
     const thief = await startServer((response) => sendJson(response, {}));
     const cwd = hostileFolder(thief.origin);
-    const listed = await bench.run([...bench.devices, "-o", "id"], { cwd });
+    const listed = await runProcess([...bench.devices, "-o", "id"], { cwd, env: bench.env });
     expect([listed.code, listed.stdout.split("\n").length, listed.stderr]).toEqual([0, 4, ""]);
-    const settings = await bench.run(["config", "list", "-o", "json"], { cwd });
+    const settings = await runProcess(["config", "list", "-o", "json"], { cwd, env: bench.env });
     expect(JSON.parse(settings.stdout)).toMatchObject([
       { key: "profile", value: "default" },
       { key: "base_url", value: bench.sandbox.baseUrl, source: "AGENTAUTH_BASE_URL" },
@@ -81,36 +81,11 @@ describe("a folder that belongs to somebody else", () => {
 
   it("is not where a service is looked for when none is set", async () => {
     const thief = await startServer((response) => sendJson(response, {}));
-    const run = await runCli(["devices", "list", "--pool", "p"], {
+    const run = await runProcess(["devices", "list", "--pool", "p"], {
       cwd: hostileFolder(thief.origin),
       env: { AGENTAUTH_API_TOKEN: "a-token-of-somebody" },
     });
     expect([run.code, run.stderr]).toEqual([2, expect.stringContaining("no service is configured")]);
-    expect(thief.requests).toEqual([]);
-  });
-});
-
-describe("a profile's token", () => {
-  it("is not drawn out by an address from a flag or from the environment", async () => {
-    const thief = await startServer((response) => sendJson(response, {}));
-    const home = temporaryFolder();
-    const run = (args: string[], more: { stdin?: string; env?: Record<string, string> } = {}) =>
-      runCli(args, { ...more, env: { AGENTAUTH_HOME: home, ...more.env } });
-    await run(["config", "set", "base_url", bench.sandbox.baseUrl]);
-    await run(["config", "set", "api_token", "-"], { stdin: bench.sandbox.apiToken });
-    expect((await run([...bench.devices, "-o", "id"])).code).toBe(0);
-    for (const drawn of [
-      await run([...bench.devices, "--base-url", thief.origin]),
-      await run(bench.devices, { env: { AGENTAUTH_BASE_URL: thief.origin } }),
-      await run(bench.devices, {
-        env: { AGENTAUTH_BASE_URL: bench.sandbox.baseUrl.replace("127.0.0.1", "localhost") },
-      }),
-    ]) {
-      expect([drawn.code, drawn.stdout]).toEqual([2, ""]);
-      expect(drawn.stderr).toMatch(
-        /^error: the API token of profile default belongs to http:\/\/127\.0\.0\.1:\d+, not to /,
-      );
-    }
     expect(thief.requests).toEqual([]);
   });
 });
@@ -146,84 +121,7 @@ describe("the sandbox and the real world", () => {
   });
 });
 
-describe("a settings file that is wrong", () => {
-  it.each<[string, string, string]>([
-    ["an unknown key", '{\n  "schema": 1,\n  "profils": {}\n}', 'line 3 of <path>: unknown key "profils"'],
-    [
-      "an unknown setting",
-      '{\n  "profiles": {\n    "default": {\n      "url": "x"\n    }\n  }\n}',
-      'line 4 of <path>: unknown key "profiles.default.url"; known are',
-    ],
-    [
-      "a value of the wrong kind, after the same word as a value",
-      '{"profiles": {\n"default": {"account": "pool",\n"pool": 7}}}',
-      'line 3 of <path>: profiles.default.pool is "7", not a string',
-    ],
-    [
-      "a value that cannot be",
-      '{\r\n\t"profiles": {\r\n\t\t"default": {\r\n\t\t\t"output": "xml"}}}',
-      'profiles.default.output in line 4 of <path> "xml" must be one of',
-    ],
-    ["NaN", '{"schema": NaN}', "<path>: it is not valid JSON: a value was expected (line 1, column 12)"],
-    ["an infinity", '{"schema": 1e999}', "<path>: it is not valid JSON: the number is too large (line 1, column 12)"],
-    ["a comment", "{ // mine\n}", "(line 1, column 3)"],
-    [
-      "a name twice",
-      '{"profile":"a",\n"profile":"b"}',
-      'the name "profile" appears twice in one object (line 2, column 1)',
-    ],
-    ["a byte order mark", "\ufeff{}", "(line 1, column 1)"],
-    ["a polluted prototype", '{"__proto__": {"profile": "x"}}', 'line 1 of <path>: unknown key "__proto__"'],
-    [
-      "a setting of a prototype",
-      '{"profiles": {"default": {"constructor": "x"}}}',
-      'unknown key "profiles.default.constructor"',
-    ],
-  ])("with %s is an error that names the line", async (_what, text, message) => {
-    const home = temporaryFolder();
-    const path = join(home, "config.json");
-    writeFileSync(path, text);
-    const { code, stdout, stderr } = await runCli(["config", "list"], { env: { AGENTAUTH_HOME: home } });
-    expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toContain(message.replace("<path>", path));
-  });
-
-  it("may have tabs and CRLF between its words", async () => {
-    const home = temporaryFolder();
-    writeFileSync(join(home, "config.json"), '{\r\n\t"profiles":\t{ "default": { "pool": "p" } }\r\n}\r\n');
-    const { code, stdout } = await runCli(["config", "get", "pool"], { env: { AGENTAUTH_HOME: home } });
-    expect([code, stdout]).toEqual([0, "p\n"]);
-  });
-});
-
 describe("an identifier", () => {
-  it.each(["../../x", "a/../b", "?a=b", "a&pool_id=other", "#frag", "%2e%2e%2f", "a b+c", "日本語", "..", "."])(
-    "is sent as it is and changes nothing else: %s",
-    async (id) => {
-      const before = bench.sandbox.requests.length;
-      const { code } = await bench.run(["devices", "list", "--pool", id]);
-      expect(code).toBe(6);
-      const asked = bench.sandbox.requests.slice(before);
-      expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /api/v1/device"]);
-    },
-  );
-
-  it("reaches the service in full", async () => {
-    const seen: string[] = [];
-    const { origin } = await startServer((response, { url }) => {
-      seen.push(url);
-      sendJson(response, { status: "error", code: "not_found", message: "no" }, 404);
-    });
-    const env = { AGENTAUTH_BASE_URL: origin, AGENTAUTH_API_TOKEN: "a-token-of-a-test" };
-    await runCli(["devices", "list", "--pool", "../x?a=b&pool_id=y#z"], { env });
-    const url = new URL(seen[0] ?? "", origin);
-    expect([url.pathname, url.searchParams.getAll("pool_id"), url.hash]).toEqual([
-      "/api/v1/device",
-      ["../x?a=b&pool_id=y#z"],
-      "",
-    ]);
-  });
-
   it.each([
     ["a line break", "a\\nb"],
     ["a control character", "a\\033[31m"],

@@ -1,0 +1,95 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { prepare, SERVER } from "./support.js";
+
+const home = temporaryFolder();
+const env = { HOME: home, AGENTAUTH_HOME: join(home, "settings") };
+
+beforeAll(() => prepare(env));
+
+/** The answer to the scripts for words of which the last one is to be completed. */
+async function offered(...words: string[]) {
+  const { code, stdout, stderr } = await runCli(["complete", "--", ...words], { env });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const lines = linesOf(stdout);
+  return { values: lines.slice(0, -1).map((line) => line.split("\t")[0]), end: lines.at(-1) };
+}
+
+describe("agentauth complete", () => {
+  it.each<[string, string[], string[]]>([
+    ["a command", ["dev"], ["devices"]],
+    ["a verb", ["devices", "l"], ["list"]],
+    ["a flag of the command", ["devices", "list", "--page"], ["--page-size"]],
+    ["a flag that every command has", ["devices", "list", "--prof"], ["--profile"]],
+    [
+      "a flag after another one",
+      ["devices", "list", "--json", "--output=json", "-ojson", "--seen-a"],
+      ["--seen-after"],
+    ],
+    ["a choice", ["devices", "list", "-o", "nd"], ["ndjson"]],
+    ["a choice in the same word", ["devices", "list", "--output=nd"], ["ndjson"]],
+    ["a choice of an operand", ["completion", "b"], ["bash"]],
+    ["a profile", ["devices", "list", "--profile", ""], ["default", "staging"]],
+    ["an account", ["tree", "--account", ""], ["acc_1"]],
+    ["a domain", ["pools", "list", "--domain", ""], ["dom_1"]],
+    ["a pool", ["devices", "list", "--pool", "pool"], ["pool_staging"]],
+    [
+      "a field of a device",
+      ["devices", "list", "--columns", "last_seen.c"],
+      ["last_seen.city", "last_seen.country_code"],
+    ],
+    ["a field after others", ["devices", "list", "--columns=id,sess"], ["id,session_type"]],
+    ["a field to sort by", ["devices", "list", "--sort", "l"], ["last_seen"]],
+    ["a documented value", ["devices", "list", "--session-type", ""], ["browser", "api", "mcp"]],
+    ["a setting", ["config", "set", "base"], ["base_url"]],
+    ["a profile to use", ["profile", "use", "st"], ["staging"]],
+    ["a server that somebody is signed in at", ["token", ""], [SERVER]],
+    ["the same after a flag", ["token", "--force-refresh", ""], [SERVER]],
+    ["a topic of the help", ["help", "exit"], ["exit-codes"]],
+    ["of the help no command that is for shells", ["help", "comp"], ["completion"]],
+    ["a type of output", ["schema", "rep"], ["report"]],
+    ["a host", ["mcp", "config", "claude-c"], ["claude-code"]],
+    ["nothing for what is no command", ["nonsense", ""], []],
+  ])("offers %s", async (_what, words, values) => {
+    expect(await offered(...words)).toEqual({ values, end: ":4" });
+  });
+
+  it("offers short and long flags after a dash", async () => {
+    const { values } = await offered("devices", "list", "-");
+    expect(values).toEqual(expect.arrayContaining(["-o", "--output", "-q", "--quiet"]));
+    expect(new Set(values).size).toBe(values.length);
+  });
+
+  it("leaves files to the shell where one is meant", async () => {
+    expect(await offered("token", "--ca-file", "")).toEqual({ values: [], end: ":0" });
+    expect(await offered("exec", SERVER, "--", "ls", "")).toEqual({ values: [], end: ":0" });
+  });
+
+  it("is silent where settings and logins cannot be read, and still knows the commands", async () => {
+    const broken = temporaryFolder();
+    writeFileSync(join(broken, "config.json"), "{");
+    const { code, stdout, stderr } = await runCli(["complete", "--", "token", "--form"], {
+      env: { AGENTAUTH_HOME: broken, AGENTAUTH_STORE: "nonsense", AGENTAUTH_AGENT: "1" },
+    });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: "--format\tOutput format (default: raw)\n:4\n",
+      stderr: "",
+    });
+  });
+
+  it("opens no keychain", async () => {
+    const { stdout } = await runCli(["complete", "--", "token", ""], { env: { ...env, AGENTAUTH_STORE: "keyring" } });
+    expect(stdout).toBe(":4\n");
+  });
+});
+
+it("has a script for PowerShell, and for no shell that it does not know", async () => {
+  const { stdout } = await runCli(["completion", "powershell"]);
+  expect(stdout).toContain("Register-ArgumentCompleter -CommandName 'agentauth'");
+  const { code, stderr } = await runCli(["completion", "bsh"]);
+  expect(code).toBe(2);
+  expect(stderr).toContain("hint: did you mean bash?");
+});

@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { allIds, type Bench, linesOf, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 12 });
+});
+afterEach(() => bench.sandbox.faults.clear());
+afterAll(() => bench.sandbox.close());
+
+const tree = (...args: string[]) => bench.run(["tree", "--account", bench.sandbox.ids.account, ...args]);
+
+/** The order in which the service lists. */
+function byId<T extends { id: string }>(items: readonly T[]): T[] {
+  return [...items].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+describe("tree", () => {
+  it("shows domains, their pools and the first devices of each", async () => {
+    const { data, ids } = bench.sandbox;
+    const { code, stdout, stderr } = await tree();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const expected = [["account", ids.account]];
+    for (const domain of byId(data.domains(ids.account))) {
+      expected.push(["domain", domain.id]);
+      for (const pool of byId(data.pools(domain.id))) {
+        expected.push(["pool", pool.id]);
+        for (let index = 0; index < 5; index++) expected.push(["device", data.device(pool.id, index)?.id ?? ""]);
+      }
+    }
+    expect(linesOf(stdout).map((line) => line.split("\t").slice(0, 2))).toEqual(expected);
+    expect(stdout).toMatch(/^pool\tpool_\w+\t.*\t\w+, 12 devices$/m);
+  });
+
+  it("draws branches, and says how many more there are", async () => {
+    const { stdout } = await tree("-o", "table", "--limit", "1");
+    const lines = linesOf(stdout);
+    expect(lines[0]).toBe(`account ${bench.sandbox.ids.account}`);
+    expect(lines.filter((line) => /^[├└]── /.test(line))).toHaveLength(2);
+    expect(lines.filter((line) => /^[│ ] {3}[├└]── /.test(line))).toHaveLength(4);
+    expect(lines.filter((line) => line.endsWith("└── … and 11 more (--limit)"))).toHaveLength(4);
+  });
+
+  it("as json and yaml holds every device unless there is a limit", async () => {
+    const { ids } = bench.sandbox;
+    const whole = JSON.parse((await tree("-o", "json")).stdout);
+    expect(whole).toMatchObject({ account_id: ids.account, domains: [{ type: "domain" }, { type: "domain" }] });
+    const pools = whole.domains.flatMap(
+      (domain: { pools: { id: string; device_count: number; devices: { id: string }[] }[] }) => domain.pools,
+    );
+    const pool = pools.find(({ id }: { id: string }) => id === ids.pool);
+    expect(pool.devices.map(({ id }: { id: string }) => id)).toEqual(allIds(bench.sandbox));
+    const none = JSON.parse((await tree("-o", "json", "--limit", "0")).stdout);
+    expect(none.domains[0].pools[0]).toMatchObject({ device_count: 12, devices: [] });
+    expect((await tree("-o", "yaml", "--limit", "0")).stdout).toMatch(/^account_id: acc_/);
+  });
+
+  it("can be filtered with jq", async () => {
+    expect((await tree("--jq", "[.domains[].pools[].device_count] | add")).stdout).toBe("48\n");
+  });
+});
+
+describe("a tree that ends in the middle", () => {
+  it("is exit 7 once something was printed", async () => {
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
+    const { code, stdout, stderr } = await bench.run([
+      "tree",
+      "--account",
+      bench.sandbox.ids.account,
+      "--retries",
+      "0",
+    ]);
+    expect([code, stdout.startsWith("account\t")]).toEqual([7, true]);
+    expect(stderr).toMatch(/^error: the tree ended early: .*HTTP 503/);
+  });
+
+  it("prints nothing as json, or where nothing came at all", async () => {
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
+    const json = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0", "-o", "json"]);
+    expect([json.code, json.stdout]).toEqual([5, ""]);
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "domain", times: 0 });
+    const text = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0"]);
+    expect([text.code, text.stdout]).toEqual([5, ""]);
+  });
+});
+
+describe("a tree that cannot be printed", () => {
+  it.each<[string, string[], string, string]>([
+    ["without an account", ["tree"], "no account", "hint: agentauth tree --account <account_id>"],
+    [
+      "in a format for rows",
+      ["tree", "--account", "a", "-o", "csv"],
+      'tree does not support the format "csv"',
+      "hint: formats of a tree: table, plain, json, ndjson, yaml",
+    ],
+    ["with an unknown flag", ["tree", "--account", "a", "--lmit", "1"], "unknown option '--lmit'", "did you mean"],
+  ])("%s is a usage error, and nothing is sent", async (_what, args, message, hint) => {
+    const before = bench.sandbox.requests.length;
+    const { code, stdout, stderr } = await bench.run(args);
+    expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
+    expect(stderr).toContain(message);
+    expect(stderr).toContain(hint);
+  });
+
+  it("in the format of the profile, where that is one for rows", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    await runCli(["config", "set", "output", "csv"], { env });
+    const { code, stderr } = await bench.run(["tree", "--account", bench.sandbox.ids.account], { env });
+    expect([code, stderr]).toEqual([
+      2,
+      'error: tree does not support the format "csv"\nhint: formats of a tree: table, plain, json, ndjson, yaml\n',
+    ]);
+  });
+
+  it("of an account that does not exist", async () => {
+    const { code, stdout } = await bench.run(["tree", "--account", "acc_nope"]);
+    expect([code, stdout]).toEqual([6, ""]);
+  });
+
+  it("of domains without an id", async () => {
+    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], path: "domain", times: 0 });
+    const { code, stdout, stderr } = await tree("-o", "json");
+    expect([code, stdout]).toEqual([3, ""]);
+    expect(stderr).toContain("without an id");
+  });
+
+  it("to its end, because a signal ends it", async () => {
+    bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "device", times: 0 });
+    const { code, stdout, stderr } = await bench.run(["tree", "--account", bench.sandbox.ids.account], {
+      signalAfter: { characters: 1, signal: "SIGINT" },
+    });
+    expect([code, stdout.startsWith("account\t"), stderr]).toEqual([130, true, "error: ended by SIGINT\n"]);
+  });
+});

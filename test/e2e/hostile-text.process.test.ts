@@ -1,0 +1,40 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { shellWord } from "../../src/redact.js";
+import { startUnicodeService } from "../cli/output/unicode-service.js";
+import { BIN, cleanEnv, collect } from "../helpers/cli.js";
+import { unsafeCharacters } from "../helpers/unsafe.js";
+
+const ESC = "\u001b";
+const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+
+async function onTerminal(args: readonly string[], env: Record<string, string>) {
+  const command = [process.execPath, BIN, ...args].map(shellWord).join(" ");
+  const child = spawn("script", ["-qec", command, "/dev/null"], { env: cleanEnv(env), stdio: "pipe" });
+  const out = collect(child.stdout);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stdout: out() };
+}
+
+describe("a service whose every text is made of all of Unicode", () => {
+  it.skipIf(!script)("is harmless on a terminal, where only our own colours are escape sequences", async () => {
+    const { origin } = await startUnicodeService();
+    const env = {
+      AGENTAUTH_BASE_URL: origin,
+      AGENTAUTH_API_TOKEN: "token-of-a-test",
+      COLUMNS: "200",
+      NO_COLOR: "1",
+      PAGER: "cat",
+    };
+    for (const format of ["table", "json", "csv"]) {
+      const args = ["devices", "list", "--pool", "p", "-o", format];
+      const { code, stdout } = await onTerminal(args, { ...env, TERM: "dumb" });
+      expect([format, code, unsafeCharacters(stdout.replace(/\r+\n/g, "\n"))]).toEqual([format, 0, []]);
+    }
+    const { stdout } = await onTerminal(["devices", "list", "--pool", "p"], { ...env, TERM: "xterm", NO_COLOR: "" });
+    // Bold, dim, a colour or its end; a line of progress taken away. No address is made a link.
+    const ours = new RegExp(`${ESC}\\[(?:1|2|3\\d|22|39)m|\r${ESC}\\[2K`, "g");
+    expect(unsafeCharacters(stdout.replace(/\r+\n/g, "\n").replace(ours, ""))).toEqual([]);
+  });
+});

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Bench, runProcess, startBench, temporaryFolder } from "../helpers/cli.js";
+
+let bench: Bench;
+let report: string[];
+
+beforeAll(async () => {
+  bench = await startBench({ devices: 20 });
+  report = ["devices", "report", "--pool", bench.sandbox.ids.pool];
+});
+afterAll(() => bench.sandbox.close());
+
+describe("agentauth devices report --html with a file in the working folder", () => {
+  it("writes the page there, and names the file as it was typed", async () => {
+    const cwd = temporaryFolder();
+    const run = (...flags: string[]) =>
+      runProcess([...report, "--html", "out.html", ...flags], { cwd, env: bench.env });
+    const first = await run();
+    expect([first.code, first.stdout, first.stderr]).toEqual([0, "", 'wrote "out.html": 20 devices\n']);
+    expect(readdirSync(cwd)).toEqual(["out.html"]);
+    expect(readFileSync(join(cwd, "out.html"), "utf8")).toContain("<!doctype html>");
+    writeFileSync(join(cwd, "out.html"), "mine");
+    const second = await run();
+    expect([second.code, second.stderr]).toEqual([
+      2,
+      'error: --html "out.html" already exists\nhint: give another file, or overwrite it with --force\n',
+    ]);
+    expect(readFileSync(join(cwd, "out.html"), "utf8")).toBe("mine");
+    expect((await run("--force", "--json")).code).toBe(0);
+    expect(readdirSync(cwd)).toEqual(["out.html"]);
+  });
+
+  it("refuses a file in a folder that does not exist", async () => {
+    const { code, stderr } = await runProcess([...report, "--html", "gone/out.html"], {
+      cwd: temporaryFolder(),
+      env: bench.env,
+    });
+    expect([code, stderr]).toEqual([
+      2,
+      'error: --html "gone/out.html" is in a folder that does not exist\nhint: give another file, or - for standard output\n',
+    ]);
+  });
+});
