@@ -7,6 +7,7 @@ import { memoryStore } from "../../src/store/memory.js";
 import { runCli, temporaryFolder, until } from "../helpers/cli.js";
 import { DEMO_SCOPE, type DemoRequest, type DemoServers, startDemoProvider } from "../helpers/demo-provider.js";
 import { freePort } from "../login/support.js";
+import { SIGN_IN } from "./support.js";
 
 let demo: DemoServers;
 /** What the person's browser ended up with. */
@@ -165,7 +166,6 @@ describe("the library at an authorization server that others wrote", () => {
 });
 
 describe("the built program there", () => {
-  const browser = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
   let home: string;
   const run = (...args: string[]) => runCli(args, { env: { AGENTAUTH_HOME: home } });
   beforeEach(() => {
@@ -173,7 +173,7 @@ describe("the built program there", () => {
   });
 
   it("prints a token that the server takes, from six requests and one sign-in", async () => {
-    const { code, stdout } = await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    const { code, stdout } = await run("token", demo.mcpUrl, ...SIGN_IN);
     expect(code).toBe(0);
     expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);
     const headers = {
@@ -187,7 +187,7 @@ describe("the built program there", () => {
   });
 
   it("calls a tool, renews, signs out; each in a process of its own, with one sign-in for all", async () => {
-    const first = await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    const first = await run("token", demo.mcpUrl, ...SIGN_IN);
     const called = await run("mcp", "call", demo.mcpUrl, "whoami");
     expect([called.code, called.stdout]).toEqual([
       0,
@@ -205,7 +205,7 @@ describe("the built program there", () => {
   });
 
   it("has no way to introspect there, and says so", async () => {
-    await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    await run("token", demo.mcpUrl, ...SIGN_IN);
     const { code, stdout, stderr } = await run("introspect", demo.mcpUrl);
     expect([code, stdout]).toEqual([6, ""]);
     expect(stderr).toMatch(/^error: .* has no introspection_endpoint\n/);
