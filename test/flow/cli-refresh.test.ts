@@ -14,16 +14,6 @@ describe("agentauth token, when the token has ended", () => {
 
   const renewals = (asked: readonly string[]) => asked.filter((line) => line.includes("refresh_token"));
 
-  it("renews it once for twenty processes", async () => {
-    const user = desk.newcomer();
-    await user.signIn();
-    await user.age(-10);
-    const results = await Promise.all(Array.from({ length: 20 }, () => user.run(["token", desk.url])));
-    expect(results.map(({ code }) => code)).toEqual(Array(20).fill(0));
-    expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
-    expect(renewals(user.asked())).toEqual(["POST /<pool>/token refresh_token 200"]);
-  });
-
   it("says with -v what it does, and shows nothing secret by it", async () => {
     const user = desk.newcomer();
     await user.signIn();
