@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "vitest";
+import { type Clock, systemClock } from "../../src/http/deadline.js";
 import type { Grant } from "../../src/oauth/grant/grant.js";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
 import { fileStore } from "../../src/store/file/file.js";
@@ -112,6 +113,17 @@ export const flowTest = (options: SandboxOptions = {}) =>
       const user = desk.newcomer();
       return { ...user, token: (await user.signIn()).stdout.trim() };
     });
+
+/** A clock on which time passes `factor` times as fast as on that of the machine. */
+export function fastClock(factor: number): Clock {
+  const [start, epoch] = [systemClock.now(), systemClock.epoch()];
+  const passed = () => (systemClock.now() - start) * factor;
+  return {
+    now: () => start + passed(),
+    epoch: () => Math.round(epoch + passed()),
+    sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
+  };
+}
 
 /** Sends somebody off who is signed in at once: the address that their browser is sent back to, not yet opened. */
 export async function callbackOf(signIn: URL | string): Promise<string> {
