@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { linesOf } from "../helpers/cli.js";
-import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+import { type Desk, hurryTimers, type Newcomer, SIGN_IN, startDesk } from "./support.js";
 
 let desk: Desk;
 let me: Newcomer;
@@ -56,6 +56,7 @@ describe("agentauth logout", () => {
   it("waits for no issuer that is silent, and is done all the same", async () => {
     await me.signIn();
     desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "end_session", times: 0 });
+    hurryTimers(5);
     const { code, stdout } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
     expect(JSON.parse(stdout)).toMatchObject([

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "vitest";
+import { onTestFinished, test, vi } from "vitest";
 import { type Clock, systemClock } from "../../src/http/deadline.js";
 import type { Grant } from "../../src/oauth/grant/grant.js";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
@@ -123,6 +123,15 @@ export function fastClock(factor: number): Clock {
     epoch: () => Math.round(epoch + passed()),
     sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
   };
+}
+
+/** Until the case ends, timers of this process that wait for a second or more fire `factor` times as early. */
+export function hurryTimers(factor: number): void {
+  const { setTimeout } = globalThis;
+  const hurried = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+    setTimeout(run, ms < 1000 ? ms : ms / factor, ...args);
+  vi.stubGlobal("setTimeout", hurried);
+  onTestFinished(() => void vi.unstubAllGlobals());
 }
 
 /** Sends somebody off who is signed in at once: the address that their browser is sent back to, not yet opened. */
