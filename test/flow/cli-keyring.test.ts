@@ -24,7 +24,7 @@ async function succeed(args: readonly string[], env: Record<string, string>) {
 }
 
 describe.runIf(process.platform === "linux")("where there is no keychain", () => {
-  it("nobody is sent to sign in, nothing is written, and the way out is said", async () => {
+  it("no login starts, nothing is written, and the error names the setting that helps", async () => {
     const { code, stdout, stderr } = await me.run(["token", me.url, ...SIGN_IN], { env: NO_KEYCHAIN });
     expect(code).toBe(8);
     expect(stdout).toBe("");

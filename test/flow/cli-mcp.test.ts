@@ -54,7 +54,7 @@ describe("agentauth introspect", () => {
     expect((await user.run(["introspect", url, "--jq", ".active"])).stdout).toBe("true\n");
   });
 
-  it("ends with 4 where nobody is signed in", async ({ me, url }) => {
+  it("ends with 4 where no login is stored", async ({ me, url }) => {
     const { code, stdout, stderr } = await me.run(["introspect", url]);
     expect([code, stdout]).toEqual([4, ""]);
     expect(stderr).toContain(`hint: agentauth login ${url}\n`);
@@ -99,7 +99,7 @@ describe("agentauth mcp", () => {
     expect(user.asked().length).toBe(before);
   });
 
-  it("steps up where a person is there: the scopes that it had and the one that is missing", async ({ me, url }) => {
+  it("steps up where a browser is available: the scopes of the token and the missing one", async ({ me, url }) => {
     await me.signIn("--scope", "mcp");
     const alone = await me.run(["mcp", "call", url, "admin_report"]);
     expect([alone.code, alone.stdout]).toEqual([4, ""]);
@@ -116,7 +116,7 @@ describe("agentauth mcp", () => {
     expect((await me.run(["mcp", "call", url, "admin_report"])).code).toBe(0);
   });
 
-  it("signs nobody in unasked", async ({ me, url }) => {
+  it("does not log in without a flag", async ({ me, url }) => {
     const { code, stdout } = await me.run(["mcp", "tools", url]);
     expect([code, stdout, me.asked()]).toEqual([4, "", []]);
   });

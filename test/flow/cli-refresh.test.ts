@@ -5,7 +5,7 @@ import { type Desk, startDesk } from "./support.js";
 
 const onUnix = describe.skipIf(process.platform === "win32");
 
-describe("agentauth token, when the token has ended", () => {
+describe("agentauth token, when the token has expired", () => {
   let desk: Desk;
   beforeAll(async () => {
     desk = await startDesk();
@@ -79,11 +79,11 @@ describe("agentauth token, when the token has ended", () => {
   });
 });
 
-onUnix("agentauth token, when it is told to end in the middle of a renewal", () => {
+onUnix("agentauth token, when it is ended during a refresh", () => {
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("finishes and keeps the renewal after %s, then ends with %i", async (signal, exitCode) => {
+  ] as const)("finishes and stores the refresh after %s, then ends with %i", async (signal, exitCode) => {
     const desk = await startDesk();
     try {
       const user = desk.newcomer();

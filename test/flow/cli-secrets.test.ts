@@ -134,14 +134,14 @@ it("gives the browser's command the address, and none of our settings", () => {
   expect(secretsIn(argv + environment)).toEqual([]);
 });
 
-it("keeps what it keeps where nobody else can read it, and nothing anywhere else", () => {
+it("stores its files where no other user can read them, and nothing elsewhere", () => {
   const files = filesBelow(home).filter(({ path }) => !BY_SPY.includes(relative(home, path)));
   expect(files.length).toBeGreaterThan(2);
   for (const { path, mode } of files) expect([path, mode & 0o077]).toEqual([path, 0]);
   for (const { path } of files) expect(path.startsWith(settings)).toBe(true);
 });
 
-it("keeps no token after the sign-out", () => {
+it("stores no token after the logout", () => {
   for (const { path, text } of filesBelow(home)) {
     expect([path, secretsIn(text).filter((name) => name !== "client secret")]).toEqual([path, []]);
   }

@@ -48,7 +48,7 @@ describe("the program as a credential helper", () => {
     ["json", []],
     ["header", []],
     ["raw", []],
-  ])("%s prints nothing where nobody is signed in, and ends with 4", async ([format, words], { me, url }) => {
+  ])("%s prints nothing where no login is stored, and ends with 4", async ([format, words], { me, url }) => {
     const stdin = format === "git" ? attributes(url) : format === "bazel" ? JSON.stringify({ uri: url }) : "";
     const { code, stdout, stderr } = await helper(me, format, words, stdin);
     expect([code, stdout]).toEqual([4, ""]);

@@ -67,7 +67,7 @@ describe("the command", () => {
     expect([code, sha(stdout)]).toEqual([0, sha(stdin)]);
   });
 
-  it("gets a renewed token where the one that is kept has not enough time left", async () => {
+  it("gets a refreshed token where the stored one expires too soon", async () => {
     const other = await signedIn();
     const before = (await other.grant()).tokens.accessToken.reveal();
     await other.age(50);
@@ -123,7 +123,7 @@ describe("the exit code", () => {
 describe("nothing is started", () => {
   const touch = (file: string) => ["--", "touch", file];
 
-  it("where nobody is signed in: exit 4, and the command to run", async () => {
+  it("where no login is stored: exit 4, and the command to run", async () => {
     const file = join(temporaryFolder(), "started");
     const { code, stdout, stderr } = await desk.newcomer().run(["exec", url, ...touch(file)]);
     expect([code, stdout, existsSync(file)]).toEqual([4, "", false]);
@@ -281,7 +281,7 @@ describe("--as file:NAME", () => {
     }
   });
 
-  it("says once that it cannot be renewed, and nobody is asked to sign in while the command runs", async () => {
+  it("reports once that it cannot be refreshed, and starts no login while the command runs", async () => {
     const short = await startDesk({ accessTokenTtl: 3 });
     try {
       const newcomer = short.newcomer();

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { linesOf, startCliSandbox } from "../helpers/cli.js";
 
 describe("a sandbox of its own process", () => {
-  it("tells what its machines get tokens with, when it has machines", async () => {
+  it("prints the credentials of its machines, when it has machines", async () => {
     const sandbox = await startCliSandbox(["--machine-grants"]);
     try {
       const { stdout, code } = await sandbox.run(["sandbox", "machine"]);

@@ -60,7 +60,7 @@ async function token(me: Newcomer, flags: readonly string[], env: Record<string,
 }
 
 describe("a service", () => {
-  it("gets a token by its secret, uses it again, and needs nobody for it", async () => {
+  it("gets a token by its secret, and uses it again without a user", async () => {
     const me = desk.newcomer();
     const first = await token(me, asService());
     expect(decodeJwt(first)).toMatchObject({ sub: machine.secretClient.clientId, aud: url });
@@ -97,7 +97,7 @@ describe("a service", () => {
     expect(kept).not.toContain(machine.secretClient.clientSecret);
   });
 
-  it("is asked for once by all processes that want it at the same time", async () => {
+  it("is requested once by all runs at the same time", async () => {
     const me = desk.newcomer();
     const tokens = await Promise.all(Array.from({ length: 6 }, () => token(me, asService())));
     expect(new Set(tokens).size).toBe(1);
@@ -223,7 +223,7 @@ describe("a workload", () => {
   }
 });
 
-describe("a person's company", () => {
+describe("the identity provider of a user", () => {
   const env = () => ({ ...SECRET(), AGENTAUTH_IDP_CLIENT_SECRET: machine.idp.clientSecret });
 
   it("vouches for them, by an id token of the environment or of a file", async () => {
@@ -251,7 +251,7 @@ describe("a person's company", () => {
 });
 
 describe("a login", () => {
-  it("of a person and tokens of machines live side by side", async () => {
+  it("of a user and tokens of machines are stored side by side", async () => {
     const me = desk.newcomer();
     await token(me, asService());
     const person = decodeJwt((await me.signIn()).stdout.trim());

@@ -39,7 +39,7 @@ describe("a failure of mcp tools and mcp call", () => {
     },
   );
 
-  it("is told as that of request is", async ({ desk, url, user }) => {
+  it("is reported like that of request", async ({ desk, url, user }) => {
     for (const [status, retryAfter] of [[401], [404], [429, "7"], [500], [503]] as const) {
       const fault = { kind: "status", status, path: "mcp", times: 0, body: "html" } as const;
       desk.sandbox.faults.add({ ...fault, ...(retryAfter !== undefined && { retryAfter }) });
@@ -64,7 +64,7 @@ describe("a failure of mcp tools and mcp call", () => {
     expect([exit, name, hint]).toEqual([4, "login_required", `agentauth login ${url}`]);
   });
 
-  it("of a connection that breaks is told as one, at the start and in the midst of an answer", async ({
+  it("of a connection that breaks is reported as such, at the start and within a response", async ({
     desk,
     url,
     user,
@@ -89,7 +89,7 @@ describe("a failure of mcp tools and mcp call", () => {
     expect(message).toContain("ECONNREFUSED");
   });
 
-  it("that the server tells by JSON-RPC is the server's word, and acts on no terminal", async () => {
+  it("that the server reports by JSON-RPC is quoted, and acts on no terminal", async () => {
     for (const status of [200, 400]) {
       const server = await signedInAt(({ id }, response) => {
         sendError(response, id, -32_000, "the shelf is \u001b[31mempty", status);
@@ -101,7 +101,7 @@ describe("a failure of mcp tools and mcp call", () => {
     }
   });
 
-  it("of a server that is out of order is told with what it says", async () => {
+  it("of a server with an internal error is reported with its message", async () => {
     const server = await signedInAt(({ id }, response) => sendError(response, id, -32_603, "out of paper", 503));
     const { exit, name, message } = await failureOf(server.run, ["mcp", "tools", server.url]);
     expect([exit, name, message]).toEqual([5, "server_error", expect.stringMatching(/\(HTTP 503\): "out of paper"$/)]);
@@ -132,7 +132,7 @@ describe("--timeout of mcp call", () => {
     response.end();
   };
 
-  it("begins anew when the tool tells of its progress", async () => {
+  it("starts again when the tool reports progress", async () => {
     const server = await signedInAt(talkative);
     const { code, stdout, stderr } = await server.run(["mcp", "call", server.url, ...TOOL]);
     expect([code, stdout, stderr]).toEqual([0, "built\n", ""]);
@@ -147,7 +147,7 @@ describe("--timeout of mcp call", () => {
     expect([exit, name]).toEqual([5, "timeout"]);
   });
 
-  it("lets a tool work for longer than a minute", async () => {
+  it("allows a tool to work for longer than a minute", async () => {
     hurryTimers(30);
     const server = await signedInAt(({ id }, response) => {
       setTimeout(() => sendResult(response, id, { content: [{ type: "text", text: "at last" }] }), 62_000);

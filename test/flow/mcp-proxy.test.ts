@@ -122,7 +122,7 @@ describe("agentauth mcp proxy", () => {
     await expect(unknown).rejects.toMatchObject({ code: -32_601 });
   });
 
-  it("renews a token that ends in mid-session, once for five proxies", async () => {
+  it("refreshes a token that expires within a session, once for five proxies", async () => {
     await me.signIn();
     const hosts = await Promise.all(Array.from({ length: 5 }, () => startHost()));
     await me.age(-10);
@@ -134,7 +134,7 @@ describe("agentauth mcp proxy", () => {
     expect(since.filter((line) => line.includes("authorize"))).toEqual([]);
   });
 
-  it("renews a token that the server refuses before its time, and asks again", async () => {
+  it("refreshes a token that the server refuses before it expires, and repeats the request", async () => {
     await me.signIn();
     const { client, err } = await startHost();
     desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 1, body: "empty" });
@@ -143,7 +143,7 @@ describe("agentauth mcp proxy", () => {
     expect(err()).toBe("");
   });
 
-  it("signs in once for five proxies that are told to", async () => {
+  it("logs in once for five proxies with --login", async () => {
     const hosts = await Promise.all(
       Array.from({ length: 5 }, () => startHost(["--login", "--browser", FETCH_BROWSER])),
     );
@@ -152,7 +152,7 @@ describe("agentauth mcp proxy", () => {
     expect(me.asked().filter((line) => line.includes("authorization_code"))).toHaveLength(1);
   });
 
-  it("steps up where it may, and tells the command where it may not", async () => {
+  it("steps up where it may, and prints the command where it may not", async () => {
     await me.signIn("--scope", "mcp");
     const { client, err } = await startHost();
     const refused = client.callTool({ name: "admin_report" });
@@ -181,8 +181,8 @@ describe("agentauth mcp proxy", () => {
   });
 });
 
-describe("agentauth mcp proxy, where nobody is signed in", () => {
-  it("tells a host the command that helps, and ends", async () => {
+describe("agentauth mcp proxy, where no login is stored", () => {
+  it("sends a host the command that helps, and ends", async () => {
     await expect(startHost()).rejects.toThrow(`not logged in; run: agentauth login ${url}`);
     expect(me.asked()).toEqual([]);
   });
@@ -296,7 +296,7 @@ describe("agentauth mcp proxy to a server with sessions", () => {
     expect(err()).toBe("");
   });
 
-  it("tells of a server that is gone, and works again with one that has come back", async () => {
+  it("reports a server that is gone, and works again with one that has come back", async () => {
     const { client } = await startHost([], "2025-11-25", server.url);
     const held = client.callTool({ name: "hold" });
     await until(() => server.held.length === 1);

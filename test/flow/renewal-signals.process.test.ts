@@ -40,7 +40,7 @@ async function slowRenewal(ms = 2000) {
   };
 }
 
-describe.skipIf(process.platform === "win32")("in the middle of a renewal", () => {
+describe.skipIf(process.platform === "win32")("during a refresh", () => {
   it.each<[NodeJS.Signals[], number]>([
     [["SIGINT", "SIGINT"], 130],
     [["SIGTERM", "SIGINT"], 143],

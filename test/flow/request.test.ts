@@ -37,7 +37,7 @@ describe("agentauth request", () => {
     expect(stdout).toContain('"admin_report"');
   });
 
-  it("signs in where that is needed and allowed, and ends with 4 where it is not", async () => {
+  it("logs in where that is needed and allowed, and ends with 4 where it is not", async () => {
     const refused = await me.run(["request", url, "-d", LIST]);
     expect([refused.code, refused.stdout]).toEqual([4, ""]);
     expect(refused.stderr).toContain(`\nhint: agentauth login ${url}\n`);
@@ -46,7 +46,7 @@ describe("agentauth request", () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('"admin_report"')]);
   });
 
-  it("renews a token that its server no longer takes", async () => {
+  it("refreshes a token that its server no longer accepts", async () => {
     const first = await me.signIn();
     desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp" });
     expect((await me.run(["request", url, "-d", LIST])).code).toBe(0);
@@ -119,7 +119,7 @@ describe("agentauth request", () => {
     expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
-  it("gives up a server that does not answer within --timeout", async () => {
+  it("ends with 5 where a server does not respond within --timeout", async () => {
     await me.signIn();
     desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST, "--timeout", "1"]);
