@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startProcesses } from "../helpers/cli.js";
-import { HAS_SECRET_SERVICE, type SecretService, startSecretService } from "../helpers/secret-service.js";
 import { type Desk, filesBelow, type Newcomer, SIGN_IN, startDesk } from "./support.js";
-
-startProcesses();
 
 const NO_KEYCHAIN = { AGENTAUTH_STORE: "keyring", DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" };
 
@@ -27,36 +23,8 @@ async function succeed(args: readonly string[], env: Record<string, string>) {
   return result;
 }
 
-describe.skipIf(!HAS_SECRET_SERVICE)("a stored login with a key in the keychain", () => {
-  let service: SecretService;
-
-  beforeAll(async () => {
-    service = await startSecretService();
-  });
-  afterAll(() => service.close());
-
-  it("is sealed on the disk, and found again by the next command", async () => {
-    const env = { AGENTAUTH_STORE: "keyring", ...service.env };
-    const { stdout: token } = await succeed(["token", me.url, ...SIGN_IN], env);
-    expect(kept()).toHaveLength(2);
-    for (const { text } of kept()) expect(text).toMatch(/^\{"schema":1,"kind":"sealed","alg":"A256GCM",/);
-    for (const { text } of filesBelow(me.home)) expect(text).not.toContain(token.trim());
-    expect((await succeed(["token", me.url], env)).stdout).toBe(token);
-    const refreshed = await succeed(["token", me.url, "--force-refresh"], env);
-    expect(refreshed.stdout).not.toBe(token);
-    expect((await succeed(["token", me.url], env)).stdout).toBe(refreshed.stdout);
-  });
-
-  it("is one key for two commands that sign in at once", async () => {
-    const env = { AGENTAUTH_STORE: "keyring", ...service.env };
-    for (const name of ["a", "b"]) await me.addProfile(name);
-    await Promise.all(["a", "b"].map((name) => succeed(["token", me.url, "--profile", name, ...SIGN_IN], env)));
-    for (const name of ["a", "b"]) await succeed(["token", me.url, "--profile", name], env);
-  });
-});
-
 describe.runIf(process.platform === "linux")("where there is no keychain", () => {
-  it("nobody is sent to sign in, nothing is written, and the way out is said", async () => {
+  it("no login starts, nothing is written, and the error names the setting that helps", async () => {
     const { code, stdout, stderr } = await me.run(["token", me.url, ...SIGN_IN], { env: NO_KEYCHAIN });
     expect(code).toBe(8);
     expect(stdout).toBe("");

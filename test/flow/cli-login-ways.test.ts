@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { until } from "../helpers/cli.js";
 import { isFree } from "../login/support.js";
-import { callbackOf, type Desk, type Newcomer, signInUrl, startDesk } from "./support.js";
+import { callbackOf, type Desk, fastClock, type Newcomer, signInUrl, startDesk } from "./support.js";
 
 let desk: Desk;
 let me: Newcomer;
@@ -142,7 +142,7 @@ describe("--flow paste", () => {
 
 describe("--flow device", () => {
   it("shows a code, and ends once it was entered somewhere else", async () => {
-    const login = me.start(["login", url, "--flow", "device"]);
+    const login = me.start(["login", url, "--flow", "device"], {}, { clock: fastClock(20) });
     await shownUrl(login);
     const complete = /^ {2}(http\S+user_code=\S+)$/m.exec(login.err())?.[1] ?? "";
     const page = await fetch(complete);
@@ -155,7 +155,7 @@ describe("--flow device", () => {
 describe("SIGINT during a login", () => {
   it.each([
     ["with a listener", ["--browser", "none"]],
-    ["with a browser that never comes back", ["--browser", `"${process.execPath}" -e ""`]],
+    ["with a browser that never comes back", ["--browser", "true"]],
     ["by paste", ["--flow", "paste"]],
     ["on another device", ["--flow", "device"]],
   ])("%s leaves nothing behind", async (_name, flags) => {

@@ -20,7 +20,7 @@ const PRM = "GET /.well-known/oauth-protected-resource/mcp 200";
 const REFRESH = "POST /<pool>/token refresh_token 200";
 
 describe("agentauth token", () => {
-  it("signs in, prints the token and nothing else, and prints the same one from then on", async () => {
+  it("logs in, prints only the token, and prints the same token from then on", async () => {
     const { code, stdout } = await me.signIn();
     const { tokens } = await me.grant();
     expect([code, stdout]).toEqual([0, `${tokens.accessToken.reveal()}\n`]);
@@ -45,7 +45,7 @@ describe("agentauth token", () => {
     expect(asked.slice(2).filter((request) => request.includes("/mcp"))).toEqual([]);
   });
 
-  it("ends with 4 where nobody is there: an empty stdout, and the command to run", async () => {
+  it("ends with 4 where no login is possible: an empty stdout, and the command to run", async () => {
     const { code, stdout, stderr } = await me.run(["token", url]);
     expect([code, stdout]).toEqual([4, ""]);
     expect(stderr).toContain(`\nhint: agentauth login ${url}\n`);
@@ -65,7 +65,7 @@ describe("agentauth token", () => {
     });
   });
 
-  it("does not sign in with --no-login, nor with AGENTAUTH_NO_INPUT, whatever else is said", async () => {
+  it("does not log in with --no-login, nor with AGENTAUTH_NO_INPUT, whatever other flags say", async () => {
     expect((await me.run(["token", url, ...SIGN_IN.slice(1), "--no-login"])).code).toBe(4);
     expect((await me.run(["token", url, ...SIGN_IN], { env: { AGENTAUTH_NO_INPUT: "1" } })).code).toBe(4);
     expect(me.asked()).toEqual([]);
@@ -138,7 +138,7 @@ describe("agentauth token --format", () => {
     });
   });
 
-  it("tells everything about it as json", async () => {
+  it("prints every field of the token as JSON", async () => {
     const { expires_in, ...rest } = JSON.parse(await print("json")) as Record<string, unknown>;
     expect(rest).toEqual({
       access_token: token,
@@ -163,7 +163,7 @@ describe("agentauth login, status and logout", () => {
     expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
   });
 
-  it("signs in, is seen as a new device, and signs out", async () => {
+  it("logs in, appears as a new device, and logs out", async () => {
     const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
     expect([login.code, login.stdout]).toEqual([0, ""]);
     expect(login.stderr).toMatch(/^logged in at http:.*, the token expires at \d{4}-/m);
@@ -179,7 +179,7 @@ describe("agentauth login, status and logout", () => {
     expect((await me.run(["token", url])).code).toBe(4);
   });
 
-  it("signs in anew although a token is there, with the client that it has", async () => {
+  it("logs in again with the stored client although a token is stored", async () => {
     await me.signIn();
     const before = await me.grant();
     const again = await me.run(["login", url, "--json", ...SIGN_IN.slice(1)]);
@@ -190,7 +190,7 @@ describe("agentauth login, status and logout", () => {
     expect(me.asked().filter((request) => request.includes("/register"))).toHaveLength(1);
   });
 
-  it("tells by its exit code whether somebody is signed in", async () => {
+  it("reports by its exit code whether a login is stored", async () => {
     expect(await me.run(["status"])).toMatchObject({ code: 4, stdout: "" });
     expect(await me.run(["status", url, "--json"])).toMatchObject({ code: 4, stdout: "[]\n" });
     await me.signIn();
@@ -204,7 +204,7 @@ describe("agentauth login, status and logout", () => {
     expect((await me.run(["status", url, "--profile", "work"])).code).toBe(4);
   });
 
-  it("signs out of everything, and minds nothing where there is nothing", async () => {
+  it("logs out of everything, and ends with 0 where no login is stored", async () => {
     const other = `${url}/${desk.sandbox.ids.pool}`;
     await me.signIn();
     await me.run(["token", other, ...SIGN_IN]);

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
-import { type Desk, FETCH_BROWSER, type Newcomer, startDesk } from "./support.js";
+import { FETCH_BROWSER, flowTest } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-
-beforeAll(async () => {
-  desk = await startDesk({ autoApprove: "bob", scopesSupported: ["mcp", "reports:read"] });
-  url = desk.url;
-});
-afterAll(() => desk.close());
-beforeEach(() => {
-  me = desk.newcomer();
-});
+const it = flowTest({ autoApprove: "bob", scopesSupported: ["mcp", "reports:read"] });
 
 describe("agentauth discover", () => {
   const steps = ["challenge", "resource metadata", "server metadata", "server metadata"];
 
-  it("shows every step and what came of it; nobody signs in, nothing is registered or kept", async () => {
+  it("shows every step and what came of it; nobody signs in, nothing is registered or kept", async ({
+    desk,
+    me,
+    url,
+  }) => {
     const { code, stdout } = await me.run(["discover", url]);
     const [trace = "", facts = ""] = stdout.split("\n\n");
     expect(code).toBe(0);
@@ -33,14 +26,14 @@ describe("agentauth discover", () => {
     expect(me.asked().every((request) => /well-known| \/mcp /.test(request))).toBe(true);
   });
 
-  it("gives the same as JSON", async () => {
+  it("gives the same as JSON", async ({ desk, me, url }) => {
     const { code, stdout } = await me.run(["discover", url, "-o", "json"]);
     const report = JSON.parse(stdout) as { server: string; issuer: { issuer: string }; trace: { step: string }[] };
     expect([code, report.server, report.issuer.issuer]).toEqual([0, url, desk.sandbox.authUrl(desk.sandbox.ids.pool)]);
     expect(report.trace.map(({ step }) => step)).toEqual(steps);
   });
 
-  it("shows how far it came where it fails", async () => {
+  it("shows how far it came where it fails", async ({ desk, me, url }) => {
     desk.sandbox.faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
     const { code, stdout, stderr } = await me.run(["discover", url]);
     desk.sandbox.faults.clear();
@@ -51,18 +44,17 @@ describe("agentauth discover", () => {
 });
 
 describe("agentauth introspect", () => {
-  it("asks the issuer about the token that is kept", async () => {
-    await me.signIn();
-    const before = me.asked().length;
-    const { code, stdout } = await me.run(["introspect", url, "-o", "json"]);
-    const { client } = await me.grant();
+  it("asks the issuer about the token that is kept", async ({ url, user }) => {
+    const before = user.asked().length;
+    const { code, stdout } = await user.run(["introspect", url, "-o", "json"]);
+    const { client } = await user.grant();
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ active: true, sub: "bob", client_id: client.clientId, aud: url });
-    expect(me.asked().slice(before)).toEqual(["POST /<pool>/introspect 200"]);
-    expect((await me.run(["introspect", url, "--jq", ".active"])).stdout).toBe("true\n");
+    expect(user.asked().slice(before)).toEqual(["POST /<pool>/introspect 200"]);
+    expect((await user.run(["introspect", url, "--jq", ".active"])).stdout).toBe("true\n");
   });
 
-  it("ends with 4 where nobody is signed in", async () => {
+  it("ends with 4 where no login is stored", async ({ me, url }) => {
     const { code, stdout, stderr } = await me.run(["introspect", url]);
     expect([code, stdout]).toEqual([4, ""]);
     expect(stderr).toContain(`hint: agentauth login ${url}\n`);
@@ -70,48 +62,44 @@ describe("agentauth introspect", () => {
 });
 
 describe("agentauth mcp", () => {
-  it("lists the tools", async () => {
-    await me.signIn();
-    expect(linesOf((await me.run(["mcp", "tools", url, "-o", "id"])).stdout)).toEqual([
+  it("lists the tools", async ({ url, user }) => {
+    expect(linesOf((await user.run(["mcp", "tools", url, "-o", "id"])).stdout)).toEqual([
       "whoami",
       "echo",
       "admin_report",
     ]);
-    const tools = JSON.parse((await me.run(["mcp", "tools", url, "--json"])).stdout) as { name: string }[];
+    const tools = JSON.parse((await user.run(["mcp", "tools", url, "--json"])).stdout) as { name: string }[];
     expect(tools[1]).toMatchObject({ name: "echo", inputSchema: { required: ["text"] } });
   });
 
-  it("calls a tool as the one who signed in, by the client that registered", async () => {
-    await me.signIn();
-    const { stdout } = await me.run(["mcp", "call", url, "whoami"]);
-    const { client } = await me.grant();
+  it("calls a tool as the one who signed in, by the client that registered", async ({ url, user }) => {
+    const { stdout } = await user.run(["mcp", "call", url, "whoami"]);
+    const { client } = await user.grant();
     expect(JSON.parse(stdout)).toMatchObject({ subject: "bob", client_id: client.clientId });
   });
 
-  it("gives the arguments from --args or from standard input", async () => {
-    await me.signIn();
-    const given = await me.run(["mcp", "call", url, "echo", "--args", '{"text":"hello"}']);
+  it("gives the arguments from --args or from standard input", async ({ url, user }) => {
+    const given = await user.run(["mcp", "call", url, "echo", "--args", '{"text":"hello"}']);
     expect([given.code, given.stdout]).toEqual([0, "hello\n"]);
-    const piped = await me.run(["mcp", "call", url, "echo", "--args", "-"], { stdin: '{"text":"from a pipe"}' });
+    const piped = await user.run(["mcp", "call", url, "echo", "--args", "-"], { stdin: '{"text":"from a pipe"}' });
     expect([piped.code, piped.stdout]).toEqual([0, "from a pipe\n"]);
   });
 
-  it("ends with 6 where the tool fails, and with 2 for arguments that are no object", async () => {
-    await me.signIn();
-    const failed = await me.run(["mcp", "call", url, "echo"]);
+  it("ends with 6 where the tool fails, and with 2 for arguments that are no object", async ({ url, user }) => {
+    const failed = await user.run(["mcp", "call", url, "echo"]);
     expect([failed.code, failed.stdout]).toEqual([6, 'echo needs the argument "text", a string\n']);
     expect(failed.stderr).toBe(
       `error: the tool "echo" failed; its output is on standard output\nhint: the arguments of each tool: agentauth mcp tools ${url} --json\n`,
     );
-    const asJson = await me.run(["mcp", "call", url, "echo", "--json"]);
+    const asJson = await user.run(["mcp", "call", url, "echo", "--json"]);
     expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([6, expect.objectContaining({ isError: true })]);
     expect(JSON.parse(asJson.stderr)).toMatchObject({ error: { code: "mcp_failed", exit_code: 6 } });
-    const before = me.asked().length;
-    expect((await me.run(["mcp", "call", url, "echo", "--args", "[1]"])).code).toBe(2);
-    expect(me.asked().length).toBe(before);
+    const before = user.asked().length;
+    expect((await user.run(["mcp", "call", url, "echo", "--args", "[1]"])).code).toBe(2);
+    expect(user.asked().length).toBe(before);
   });
 
-  it("steps up where a person is there: the scopes that it had and the one that is missing", async () => {
+  it("steps up where a browser is available: the scopes of the token and the missing one", async ({ me, url }) => {
     await me.signIn("--scope", "mcp");
     const alone = await me.run(["mcp", "call", url, "admin_report"]);
     expect([alone.code, alone.stdout]).toEqual([4, ""]);
@@ -128,7 +116,7 @@ describe("agentauth mcp", () => {
     expect((await me.run(["mcp", "call", url, "admin_report"])).code).toBe(0);
   });
 
-  it("signs nobody in unasked", async () => {
+  it("does not log in without a flag", async ({ me, url }) => {
     const { code, stdout } = await me.run(["mcp", "tools", url]);
     expect([code, stdout, me.asked()]).toEqual([4, "", []]);
   });

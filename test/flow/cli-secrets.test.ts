@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { fileStore } from "../../src/store/file/file.js";
-import { type CliResult, collect, runCli, startCli, startProcesses, temporaryFolder, until } from "../helpers/cli.js";
+import { type CliResult, collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
 import { callbackOf, type Desk, filesBelow, signInUrl, startDesk } from "./support.js";
-
-startProcesses();
 
 let desk: Desk;
 /** The person's own folder, in which the program makes one. */
@@ -20,8 +18,10 @@ const said = new Map<string, CliResult>();
 const secrets = new Map<string, string>();
 const challenges = new Set<string>();
 
-/** Says what it was started with to a file, and does not open the address. */
-const SPY = `"${process.execPath}" -e "require('fs').writeFileSync(process.env.HOME + '/seen', JSON.stringify([process.argv, process.env]))"`;
+/** A browser that writes its arguments and its environment to a file, and does not open the address. */
+const SPY = `sh -c 'for word; do echo "$word"; done > "$HOME/argv"; env > "$HOME/new"; mv "$HOME/new" "$HOME/seen"' browser`;
+/** The files of {@link SPY}. */
+const BY_SPY = ["argv", "seen"];
 
 beforeAll(async () => {
   desk = await startDesk();
@@ -127,21 +127,21 @@ it("says no secret on standard output but the token that was asked for", () => {
 });
 
 it("gives the browser's command the address, and none of our settings", () => {
-  const text = readFileSync(join(home, "seen"), "utf8");
-  const [argv, environment] = JSON.parse(text) as [string[], Record<string, string>];
-  expect(argv.at(-1)).toMatch(/^http:.*code_challenge=/);
-  expect(Object.keys(environment).filter((name) => name.startsWith("AGENTAUTH_"))).toEqual([]);
-  expect(secretsIn(text)).toEqual([]);
+  const [argv = "", environment = ""] = ["argv", "seen"].map((name) => readFileSync(join(home, name), "utf8"));
+  expect(argv).toMatch(/^http:.*code_challenge=.*\n$/);
+  expect(environment).toContain(`HOME=${home}\n`);
+  expect(environment).not.toMatch(/^AGENTAUTH_/m);
+  expect(secretsIn(argv + environment)).toEqual([]);
 });
 
-it("keeps what it keeps where nobody else can read it, and nothing anywhere else", () => {
-  const files = filesBelow(home).filter(({ path }) => path !== join(home, "seen"));
+it("stores its files where no other user can read them, and nothing elsewhere", () => {
+  const files = filesBelow(home).filter(({ path }) => !BY_SPY.includes(relative(home, path)));
   expect(files.length).toBeGreaterThan(2);
   for (const { path, mode } of files) expect([path, mode & 0o077]).toEqual([path, 0]);
   for (const { path } of files) expect(path.startsWith(settings)).toBe(true);
 });
 
-it("keeps no token after the sign-out", () => {
+it("stores no token after the logout", () => {
   for (const { path, text } of filesBelow(home)) {
     expect([path, secretsIn(text).filter((name) => name !== "client secret")]).toEqual([path, []]);
   }

@@ -58,7 +58,7 @@ describe.each([
     }
   });
 
-  it("is renewed by one of ten processes, with one use of the refresh token", async () => {
+  it("is refreshed by one of ten runs, with one use of the refresh token", async () => {
     const me = desk.newcomer();
     await me.signIn(...JSON_FORMAT);
     const before = await me.grant();
@@ -102,7 +102,7 @@ describe.each([
     expect(holders.map(({ mode }) => mode)).toEqual([0o600]);
   });
 
-  it("gives one to a service that signs nobody in", async () => {
+  it("gives one to a service without a user", async () => {
     const { secretClient } = desk.sandbox.machine ?? {};
     const me = desk.newcomer();
     const flags = ["--grant", "client-credentials", "--client-id", secretClient?.clientId ?? ""];
@@ -113,7 +113,7 @@ describe.each([
     expect((await me.grant()).proofKey).toBeDefined();
   });
 
-  it("is signed out of as of any other", async () => {
+  it("is logged out of like any other", async () => {
     const me = desk.newcomer();
     await me.signIn(...JSON_FORMAT);
     expect(await me.run(["logout", desk.url])).toMatchObject({ code: 0 });

@@ -42,7 +42,7 @@ describe("--debug", () => {
     ["token", ["token", "URL", "--force-refresh"], TOKEN],
     ["exec", ["exec", "URL", "--", "true"], TOKEN],
     ["request", ["request", "URL", "--data", "{}"], ["> POST /mcp", "< 400 /mcp"]],
-  ])("tells every request of %s with its headers, and no secret", async (name, words, expected) => {
+  ])("logs every request of %s with its headers, and no secret", async (name, words, expected) => {
     if (name === "exec") await me.age(-10);
     const args = words.map((word) => (word === "URL" ? desk.url : word));
     const { stdout, stderr } = await me.run(["--debug", ...args]);
@@ -52,20 +52,20 @@ describe("--debug", () => {
     await shownNowhere(stderr);
   });
 
-  it("tells every request of a sign-in, without the queries", async () => {
+  it("logs every request of a login, without the queries", async () => {
     const { stderr } = await me.signIn("--force-refresh", "--scope", "mcp reports:read", "--debug");
     expect(told(stderr)).toEqual(expect.arrayContaining(["> POST /mcp", "< 401 /mcp", ...TOKEN]));
     for (const line of linesOf(stderr)) if (/^[<>+-] /.test(line)) expect(line).not.toContain("?");
     await shownNowhere(stderr);
   });
 
-  it("tells the request of an exchange", async () => {
+  it("logs the request of an exchange", async () => {
     const { stderr } = await me.run(["exchange", desk.url, "--audience", "https://api.example", "--debug"]);
     expect(told(stderr)[0]).toBe("> POST /<pool>/token");
     await shownNowhere(stderr);
   });
 
-  it("tells of an answer that is no good, and that the request is repeated", async () => {
+  it("logs a failed response, and that the request is repeated", async () => {
     desk.sandbox.faults.add({ kind: "status", status: 503, path: "prm", times: 1 });
     const { stderr } = await me.run(["discover", desk.url, "--debug"]);
     desk.sandbox.faults.clear();

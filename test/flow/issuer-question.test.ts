@@ -1,69 +1,35 @@
 import { describe, expect, it } from "vitest";
-import { hasTerminal, startOnTerminal } from "../e2e/terminal-support.js";
-import { runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
+import { type RunOptions, runCli, temporaryFolder } from "../helpers/cli.js";
 import { startScene } from "../helpers/issuer.js";
-
-startProcesses();
 
 const QUESTION = "[y/N]";
 
-describe.skipIf(!hasTerminal)("a login at a terminal, by a client with a secret", () => {
-  async function begin() {
-    const scene = await startScene();
-    const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_CLIENT_SECRET: "prod-secret-9" };
-    const args = ["login", scene.mcp.url, "--browser", "none", "--client-id", "prod"];
-    return { ...scene, env, args, start: () => startOnTerminal(args, env) };
-  }
-  const signInAt = async (shown: string) => {
-    const address = /^ {2}(http:\S+)\r?$/m.exec(shown)?.[1];
-    await (await fetch(address ?? "")).text();
+async function begin() {
+  const scene = await startScene();
+  const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_CLIENT_SECRET: "prod-secret-9" };
+  const args = ["login", scene.mcp.url, "--browser", "none", "--client-id", "prod"];
+  return {
+    ...scene,
+    run: (flags: readonly string[], options: RunOptions) => runCli([...args, ...flags], { ...options, env }),
   };
+}
 
-  it("asks once whether the issuer is the client's and takes yes for an answer", async () => {
-    const { issuer, start } = await begin();
-    const first = start();
-    await first.shows(QUESTION);
-    expect(first.out()).toContain(issuer.issuer);
-    expect(issuer.to("/pool/token")).toEqual([]);
-    first.type("yes\r");
-    await first.shows(/^ {2}http:\S+\r$/m);
-    await signInAt(first.out());
-    expect(await first.ended).toBe(0);
-    const second = start();
-    await second.shows(/^ {2}http:\S+\r$/m);
-    expect(second.out()).not.toContain(QUESTION);
-    await signInAt(second.out());
-    expect(await second.ended).toBe(0);
-  });
-
-  it.each([
-    ["no", "no\r"],
-    ["nothing", "\u0004"],
-  ])("sends nothing where the answer is %s", async (_what, keys) => {
-    const { issuer, start } = await begin();
-    const run = start();
-    await run.shows(QUESTION);
-    run.type(keys);
-    expect(await run.ended).toBe(3);
-    expect(run.out()).toContain(`--issuer ${issuer.issuer}`);
+describe("a login by a client with a secret", () => {
+  it("sends nothing where the answer is no", async () => {
+    const { issuer, run } = await begin();
+    const { code, stderr } = await run([], { tty: true, stdin: "no\n" });
+    expect([code, stderr]).toEqual([3, expect.stringContaining(QUESTION)]);
+    expect(stderr).toContain(`--issuer ${issuer.issuer}`);
     expect(issuer.to("/pool/authorize")).toEqual([]);
     expect(issuer.to("/pool/token")).toEqual([]);
   });
 
-  it("ends while it waits for the answer when it is interrupted", async () => {
-    const { start } = await begin();
-    const run = start();
-    await run.shows(QUESTION);
-    run.signal("SIGINT");
-    expect(await run.ended).toBe(130);
-  });
-
-  it("asks nobody with --no-input, or without a terminal", async () => {
-    const { args, env } = await begin();
-    const quiet = startOnTerminal([...args, "--no-input"], env);
-    expect(await quiet.ended).toBe(3);
-    expect(quiet.out()).not.toContain(QUESTION);
-    const piped = await runCli(args, { env });
+  it("asks no question with --no-input, or without a terminal", async () => {
+    const { run } = await begin();
+    const quiet = await run(["--no-input"], { tty: true });
+    expect(quiet.code).toBe(3);
+    expect(quiet.stdout + quiet.stderr).not.toContain(QUESTION);
+    const piped = await run([], {});
     expect([piped.code, piped.stderr]).toEqual([3, expect.stringContaining("--issuer")]);
   });
 });

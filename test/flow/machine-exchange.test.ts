@@ -63,7 +63,7 @@ describe("exchange", () => {
     expect(decodeJwt(stdout.trim())).toMatchObject({ sub: machine.secretClient.clientId, aud: "billing" });
   });
 
-  it("signs a person in first, where that is asked for", async () => {
+  it("logs the user in first, with --login", async () => {
     const { code, stdout } = await desk.newcomer().run(["exchange", url, "--audience", API, ...SIGN_IN]);
     expect(code).toBe(0);
     expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice" });
@@ -117,7 +117,7 @@ describe("exchange", () => {
     expect(stderr).not.toContain("canary-subject-token");
   });
 
-  it("needs a client where nobody has signed in", async () => {
+  it("needs a client where no login is stored", async () => {
     const me = desk.newcomer();
     const { code, stderr } = await me.run(["exchange", url, "--audience", API], {
       env: { AGENTAUTH_SUBJECT_TOKEN: "some-subject-token" },

@@ -1,28 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
 import { type PlainAnswer, sendError, sendResult } from "../mcp/plain-server.js";
 import { signedInAt } from "./plain-login.js";
-import { type Desk, type Newcomer, startDesk } from "./support.js";
+import { flowTest, hurryTimers, type Newcomer } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-
-beforeAll(async () => {
-  desk = await startDesk();
-  url = desk.url;
-});
-afterAll(() => desk.close());
-beforeEach(async () => {
-  me = desk.newcomer();
-  await me.signIn();
-});
-afterEach(() => desk.sandbox.faults.clear());
+const it = flowTest();
 
 const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
 
 /** What a failure comes down to for a program. */
-async function failureOf(args: readonly string[], run = me.run) {
+async function failureOf(run: Newcomer["run"], args: readonly string[]) {
   const { code, stderr, stdout } = await run(args, { env: { AGENTAUTH_ERRORS: "json" } });
   const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
   const { code: name, hint, status, retryable, message } = error;
@@ -32,22 +19,32 @@ async function failureOf(args: readonly string[], run = me.run) {
 const nothing: PlainAnswer = () => undefined;
 
 describe("a failure of mcp tools and mcp call", () => {
-  it.each<[string, (at: string) => string[]]>([
+  it.for<[string, (at: string) => string[]]>([
     ["mcp tools", (at) => ["mcp", "tools", at]],
     ["mcp call", (at) => ["mcp", "call", at, "whoami"]],
-  ])("of %s: a server that does not answer is given up after --timeout", async (_, args) => {
-    desk.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "mcp", times: 0 });
-    const { exit, name, message, hint } = await failureOf([...args(url), "--timeout", "1", "--retries", "0"]);
-    expect([exit, name, message]).toEqual([5, "timeout", `${new URL(url).host}: no response in 1 s`]);
-    expect(hint).toBe("--timeout <seconds> allows more time");
-  });
+  ])(
+    "of %s: a server that does not answer is given up after --timeout",
+    async ([, args], { desk, onTestFinished, url, user }) => {
+      onTestFinished(() => desk.sandbox.faults.clear());
+      desk.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "mcp", times: 0 });
+      const { exit, name, message, hint } = await failureOf(user.run, [
+        ...args(url),
+        "--timeout",
+        "1",
+        "--retries",
+        "0",
+      ]);
+      expect([exit, name, message]).toEqual([5, "timeout", `${new URL(url).host}: no response in 1 s`]);
+      expect(hint).toBe("--timeout <seconds> allows more time");
+    },
+  );
 
-  it("is told as that of request is", async () => {
+  it("is reported like that of request", async ({ desk, url, user }) => {
     for (const [status, retryAfter] of [[401], [404], [429, "7"], [500], [503]] as const) {
       const fault = { kind: "status", status, path: "mcp", times: 0, body: "html" } as const;
       desk.sandbox.faults.add({ ...fault, ...(retryAfter !== undefined && { retryAfter }) });
-      const { stdout: body, ...single } = await failureOf(["request", url, "-d", LIST]);
-      const { stdout, ...session } = await failureOf(["mcp", "tools", url]);
+      const { stdout: body, ...single } = await failureOf(user.run, ["request", url, "-d", LIST]);
+      const { stdout, ...session } = await failureOf(user.run, ["mcp", "tools", url]);
       desk.sandbox.faults.clear();
       expect([body.includes("<"), stdout]).toEqual([true, ""]);
       expect(session).toEqual(single);
@@ -55,16 +52,26 @@ describe("a failure of mcp tools and mcp call", () => {
     }
   });
 
-  it("names the command that signs in where the token is refused also after renewal", async () => {
+  it("names the command that signs in where the token is refused also after renewal", async ({
+    desk,
+    onTestFinished,
+    url,
+    user,
+  }) => {
+    onTestFinished(() => desk.sandbox.faults.clear());
     desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
-    const { exit, name, hint } = await failureOf(["mcp", "call", url, "whoami"]);
+    const { exit, name, hint } = await failureOf(user.run, ["mcp", "call", url, "whoami"]);
     expect([exit, name, hint]).toEqual([4, "login_required", `agentauth login ${url}`]);
   });
 
-  it("of a connection that breaks is told as one, at the start and in the midst of an answer", async () => {
+  it("of a connection that breaks is reported as such, at the start and within a response", async ({
+    desk,
+    url,
+    user,
+  }) => {
     for (const kind of ["reset-before", "reset-mid-body"] as const) {
       desk.sandbox.faults.add({ kind, path: "mcp", times: 0 });
-      const { exit, name } = await failureOf(["mcp", "tools", url]);
+      const { exit, name } = await failureOf(user.run, ["mcp", "tools", url]);
       desk.sandbox.faults.clear();
       expect([kind, exit, name]).toEqual([kind, 5, "connection_reset"]);
     }
@@ -73,7 +80,7 @@ describe("a failure of mcp tools and mcp call", () => {
   it("of a server that is not there says so", async () => {
     const server = await signedInAt(nothing);
     await server.close();
-    const { exit, name, message, hint } = await failureOf(["mcp", "tools", server.url], server.run);
+    const { exit, name, message, hint } = await failureOf(server.run, ["mcp", "tools", server.url]);
     expect([exit, name, hint]).toEqual([
       5,
       "connection_refused",
@@ -82,7 +89,7 @@ describe("a failure of mcp tools and mcp call", () => {
     expect(message).toContain("ECONNREFUSED");
   });
 
-  it("that the server tells by JSON-RPC is the server's word, and acts on no terminal", async () => {
+  it("that the server reports by JSON-RPC is quoted, and acts on no terminal", async () => {
     for (const status of [200, 400]) {
       const server = await signedInAt(({ id }, response) => {
         sendError(response, id, -32_000, "the shelf is \u001b[31mempty", status);
@@ -90,19 +97,19 @@ describe("a failure of mcp tools and mcp call", () => {
       const { code, stderr } = await server.run(["mcp", "tools", server.url]);
       expect([code, stderr]).toEqual([6, expect.stringContaining("the shelf is \\e[31mempty")]);
       expect(stderr).not.toContain("\u001b");
-      expect((await failureOf(["mcp", "tools", server.url], server.run)).name).toBe("mcp_failed");
+      expect((await failureOf(server.run, ["mcp", "tools", server.url])).name).toBe("mcp_failed");
     }
   });
 
-  it("of a server that is out of order is told with what it says", async () => {
+  it("of a server with an internal error is reported with its message", async () => {
     const server = await signedInAt(({ id }, response) => sendError(response, id, -32_603, "out of paper", 503));
-    const { exit, name, message } = await failureOf(["mcp", "tools", server.url], server.run);
+    const { exit, name, message } = await failureOf(server.run, ["mcp", "tools", server.url]);
     expect([exit, name, message]).toEqual([5, "server_error", expect.stringMatching(/\(HTTP 503\): "out of paper"$/)]);
   });
 
   it("of a server that never takes the end of the handshake comes after --timeout", async () => {
     const server = await signedInAt(nothing, { handshake: "endless" });
-    const { exit, name } = await failureOf(["mcp", "tools", server.url, "--timeout", "1"], server.run);
+    const { exit, name } = await failureOf(server.run, ["mcp", "tools", server.url, "--timeout", "1"]);
     expect([exit, name]).toEqual([5, "timeout"]);
   });
 });
@@ -125,7 +132,7 @@ describe("--timeout of mcp call", () => {
     response.end();
   };
 
-  it("begins anew when the tool tells of its progress", async () => {
+  it("starts again when the tool reports progress", async () => {
     const server = await signedInAt(talkative);
     const { code, stdout, stderr } = await server.run(["mcp", "call", server.url, ...TOOL]);
     expect([code, stdout, stderr]).toEqual([0, "built\n", ""]);
@@ -136,11 +143,12 @@ describe("--timeout of mcp call", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(": wait\n\n");
     });
-    const { exit, name } = await failureOf(["mcp", "call", server.url, ...TOOL], server.run);
+    const { exit, name } = await failureOf(server.run, ["mcp", "call", server.url, ...TOOL]);
     expect([exit, name]).toEqual([5, "timeout"]);
   });
 
-  it("lets a tool work for longer than a minute", { timeout: 180_000 }, async () => {
+  it("allows a tool to work for longer than a minute", async () => {
+    hurryTimers(30);
     const server = await signedInAt(({ id }, response) => {
       setTimeout(() => sendResult(response, id, { content: [{ type: "text", text: "at last" }] }), 62_000);
     });

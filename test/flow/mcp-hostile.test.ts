@@ -51,7 +51,7 @@ it.each<[string, number, string]>([
     };
     more();
   });
-  const { code, stderr } = await run(["mcp", "tools", url, "--timeout", "20", "--retries", "0"]);
+  const { code, stderr } = await run(["mcp", "tools", url, "--timeout", "3", "--retries", "0"]);
   expect([3, 5, 6]).toContain(code);
   expect(stderr).not.toContain("xxxxxxxxxx");
   expect(sent).toBeLessThan(100);

@@ -1,6 +1,7 @@
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { chmodSync, readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
-import { createServer, type Server } from "node:https";
+import { createServer, get, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -10,6 +11,7 @@ import { fileStore } from "../../src/store/file/file.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { browserCommand } from "./support.js";
 
 const openssl = hasOpenssl("the tests of addresses for clients with a certificate");
 
@@ -26,7 +28,7 @@ let forms: URLSearchParams[] = [];
 /** What the metadata names for clients with a certificate. */
 let aliases: Record<string, string> | undefined;
 let methods: string[];
-let browser: string;
+const browser = browserCommand(visit);
 
 const ALIASED = ["token", "registration", "introspection", "revocation"];
 
@@ -85,12 +87,12 @@ async function listen(name: "plain" | "mutual", host: string, options: object): 
   return `https://${host}:${(server.address() as AddressInfo).port}`;
 }
 
-/** A person's browser that trusts the authority: goes where the address leads, and back to this machine. */
-const BROWSER = `
-const { get } = require("node:https");
-const ca = require("node:fs").readFileSync(process.argv[2]);
-get(process.argv[3], { ca }, ({ headers }) => fetch(headers.location).then((page) => page.text()));
-`;
+/** Opens an address of the issuer in a browser that trusts the authority, and follows the redirect to this machine. */
+async function visit(address: string): Promise<void> {
+  const [response] = (await once(get(address, { ca: readFileSync(authority.ca) }), "response")) as [IncomingMessage];
+  response.resume();
+  await (await fetch(response.headers.location ?? "")).text();
+}
 
 beforeAll(async () => {
   if (!openssl) return;
@@ -101,9 +103,6 @@ beforeAll(async () => {
   const own = { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(authority.ca) };
   plain = await listen("plain", "127.0.0.1", own);
   mutual = await listen("mutual", "localhost", { ...own, requestCert: true, rejectUnauthorized: true });
-  const script = authority.path("browser.cjs");
-  writeFileSync(script, BROWSER);
-  browser = `"${process.execPath}" "${script}" "${authority.ca}"`;
 });
 beforeEach(() => {
   log = [];

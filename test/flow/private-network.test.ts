@@ -5,11 +5,9 @@ import { createServer } from "node:https";
 import { type AddressInfo, connect, type Server } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { runCli, startProcesses, temporaryFolder } from "../helpers/cli.js";
+import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { TestIssuer } from "../helpers/issuer.js";
 import { FETCH_BROWSER } from "./support.js";
-
-startProcesses();
 
 const openssl = hasOpenssl();
 if (!openssl) process.stderr.write("SKIPPED: the tests of --allow-private-network need the program openssl\n");

@@ -1,8 +1,4 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { shellWord } from "../../src/redact.js";
-import { BIN, cleanEnv, collect } from "../helpers/cli.js";
 import { startServer } from "../helpers/server.js";
 import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
 
@@ -41,7 +37,7 @@ describe("agentauth request", () => {
     expect(stdout).toContain('"admin_report"');
   });
 
-  it("signs in where that is needed and allowed, and ends with 4 where it is not", async () => {
+  it("logs in where that is needed and allowed, and ends with 4 where it is not", async () => {
     const refused = await me.run(["request", url, "-d", LIST]);
     expect([refused.code, refused.stdout]).toEqual([4, ""]);
     expect(refused.stderr).toContain(`\nhint: agentauth login ${url}\n`);
@@ -50,7 +46,7 @@ describe("agentauth request", () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('"admin_report"')]);
   });
 
-  it("renews a token that its server no longer takes", async () => {
+  it("refreshes a token that its server no longer accepts", async () => {
     const first = await me.signIn();
     desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp" });
     expect((await me.run(["request", url, "-d", LIST])).code).toBe(0);
@@ -123,7 +119,7 @@ describe("agentauth request", () => {
     expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
-  it("gives up a server that does not answer within --timeout", async () => {
+  it("ends with 5 where a server does not respond within --timeout", async () => {
     await me.signIn();
     desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST, "--timeout", "1"]);
@@ -138,17 +134,6 @@ describe("agentauth request", () => {
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST], { signalAfter });
     expect([code, stderr]).toEqual([130, "error: ended by SIGINT\n"]);
     expect(stdout).not.toContain("admin_report");
-  });
-
-  it("minds no reader that leaves early", async () => {
-    await me.signIn();
-    desk.sandbox.faults.add({ kind: "slow-body", bytes: 8, ms: 20, path: "mcp", times: 0 });
-    const words = [process.execPath, BIN, "request", url, "-d", LIST].map(shellWord).join(" ");
-    const script = `{ ${words}; echo "code $?" >&2; } | head -c 1`;
-    const child = spawn("bash", ["-c", script], { env: cleanEnv({ AGENTAUTH_HOME: me.home }), stdio: "pipe" });
-    const [out, err] = [collect(child.stdout), collect(child.stderr)];
-    await once(child, "close");
-    expect([out().length, err()]).toEqual([1, "code 0\n"]);
   });
 
   it("sends nothing where the command line is wrong", async () => {

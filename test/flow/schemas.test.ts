@@ -1,49 +1,22 @@
-import { Ajv2020, type AnySchemaObject } from "ajv/dist/2020.js";
-import formats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { linesOf, runCli, startCliSandbox } from "../helpers/cli.js";
+import { linesOf, runCli } from "../helpers/cli.js";
 import { discover, register, TOKEN_EXCHANGE } from "../sandbox/oauth/support.js";
+import { type SchemaChecks, schemaChecks } from "./schema-checks.js";
 import { type Desk, FETCH_BROWSER, type Newcomer, startDesk } from "./support.js";
 
 let desk: Desk;
 let me: Newcomer;
 let url: string;
-const schemas = new Map<string, AnySchemaObject>();
+let problems: SchemaChecks;
 
 beforeAll(async () => {
   desk = await startDesk({ devices: 5 });
   ({ url } = desk);
   me = desk.newcomer();
   await me.signIn();
-  for (const name of await types()) schemas.set(name, JSON.parse((await runCli(["schema", name])).stdout));
+  problems = await schemaChecks();
 });
 afterAll(() => desk.close());
-
-/** The names that `schema` lists. */
-async function types(): Promise<string[]> {
-  return linesOf((await runCli(["schema"])).stdout).map((line) => line.split("\t")[0] ?? "");
-}
-
-/** The same schema, for which a field that it does not name is an error, so that nothing is printed unsaid. */
-function closed(schema: AnySchemaObject): AnySchemaObject {
-  const inner = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(inner);
-    return typeof value === "object" && value !== null ? closed(value as AnySchemaObject) : value;
-  };
-  const own = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, inner(value)]));
-  const isRecord = typeof schema["properties"] === "object" && schema["type"] !== undefined;
-  return isRecord && schema["additionalProperties"] === undefined ? { ...own, additionalProperties: false } : own;
-}
-
-/** What is wrong with a value, by the schema of a type. */
-function problems(type: string, value: unknown): unknown {
-  const schema = schemas.get(type);
-  if (schema === undefined) throw new Error(`there is no type ${type}`);
-  const ajv = new Ajv2020({ strict: true, strictTypes: false, allErrors: true });
-  formats.default(ajv);
-  const validate = ajv.compile(closed(schema));
-  return validate(value) ? undefined : validate.errors;
-}
 
 const parsed = async (args: readonly string[], code = 0): Promise<unknown> => {
   const result = await me.run(args);
@@ -56,7 +29,7 @@ describe("agentauth schema", () => {
     const rows = linesOf((await runCli(["schema"])).stdout).map((line) => line.split("\t"));
     expect(rows.length).toBeGreaterThan(15);
     for (const [name = "", version, id, about] of rows) {
-      const schema = schemas.get(name);
+      const schema = JSON.parse((await runCli(["schema", name])).stdout);
       expect(schema).toMatchObject({ $schema: "https://json-schema.org/draft/2020-12/schema", $id: id, title: about });
       expect(id).toBe(`urn:agentauth:schema:${name}:${version}`);
     }
@@ -162,21 +135,6 @@ describe("what is printed as JSON is what its schema says", () => {
     await other.signIn();
     const { stdout } = await other.run(["logout", url, "--json"]);
     expect(problems("logout", JSON.parse(stdout)[0])).toBeUndefined();
-  });
-
-  it("sandbox, that runs and that does not, and what it has for machines", async () => {
-    const sandbox = await startCliSandbox(["--machine-grants"]);
-    try {
-      expect(problems("sandbox", sandbox.ready)).toBeUndefined();
-      expect(problems("machine", JSON.parse((await sandbox.run(["sandbox", "machine"])).stdout))).toBeUndefined();
-      expect(
-        problems("sandbox", JSON.parse((await sandbox.run(["sandbox", "status", "--json"])).stdout)),
-      ).toBeUndefined();
-    } finally {
-      await sandbox.stop();
-    }
-    const { code, stdout } = await sandbox.run(["sandbox", "status", "--json"]);
-    expect([code, problems("sandbox", JSON.parse(stdout))]).toEqual([5, undefined]);
   });
 
   it.each<[string, string[]]>([

@@ -7,6 +7,7 @@ import { memoryStore } from "../../src/store/memory.js";
 import { runCli, temporaryFolder, until } from "../helpers/cli.js";
 import { DEMO_SCOPE, type DemoRequest, type DemoServers, startDemoProvider } from "../helpers/demo-provider.js";
 import { freePort } from "../login/support.js";
+import { SIGN_IN } from "./support.js";
 
 let demo: DemoServers;
 /** What the person's browser ended up with. */
@@ -88,7 +89,7 @@ describe("the library at an authorization server that others wrote", () => {
     expect(body["client_secret"]).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it("uses the token, renews it, and uses the new one; each refresh with the token of the one before", async () => {
+  it("uses the token, refreshes it, and uses the new one; each refresh with the latest refresh token", async () => {
     const agent = agentWith();
     const first = await agent.token(demo.mcpUrl);
     expect(await whoami(agent)).toContain(DEMO_SCOPE);
@@ -104,7 +105,7 @@ describe("the library at an authorization server that others wrote", () => {
     expect(demo.to("/authorize")).toHaveLength(1);
   });
 
-  it("signs out by revocation, after which the server takes the token no more", async () => {
+  it("logs out by revocation, after which the server refuses the token", async () => {
     const agent = agentWith();
     const { value } = await agent.token(demo.mcpUrl);
     expect(await agent.logout(demo.mcpUrl)).toEqual({ removed: true, revoked: true });
@@ -118,7 +119,7 @@ describe("the library at an authorization server that others wrote", () => {
     expect(answer.status).toBe(401);
   });
 
-  it("signs in with a public client that is known beforehand, and sends no secret anywhere", async () => {
+  it("logs in with a pre-registered public client, and sends no secret anywhere", async () => {
     const port = await freePort();
     await demo.addPublicClient("known-client", `http://127.0.0.1:${port}/callback`);
     const agent = agentWith({ client: { clientId: "known-client" } }, port);
@@ -153,7 +154,7 @@ describe("the library at an authorization server that others wrote", () => {
     expect(demo.to("/register")).toHaveLength(1);
   });
 
-  it("finds its client forgotten, and registers anew", async () => {
+  it("registers again where the issuer has forgotten its client", async () => {
     const store = memoryStore();
     await agentWith({ store }).token(demo.mcpUrl);
     const { client_id } = only(demo.to("/token")).body;
@@ -164,8 +165,7 @@ describe("the library at an authorization server that others wrote", () => {
   });
 });
 
-describe("the built program there", () => {
-  const browser = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
+describe("the command line there", () => {
   let home: string;
   const run = (...args: string[]) => runCli(args, { env: { AGENTAUTH_HOME: home } });
   beforeEach(() => {
@@ -173,7 +173,7 @@ describe("the built program there", () => {
   });
 
   it("prints a token that the server takes, from six requests and one sign-in", async () => {
-    const { code, stdout } = await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    const { code, stdout } = await run("token", demo.mcpUrl, ...SIGN_IN);
     expect(code).toBe(0);
     expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);
     const headers = {
@@ -186,8 +186,8 @@ describe("the built program there", () => {
     expect(await answer.text()).toContain("whoami");
   });
 
-  it("calls a tool, renews, signs out; each in a process of its own, with one sign-in for all", async () => {
-    const first = await run("token", demo.mcpUrl, "--browser", browser, "--login");
+  it("calls a tool, refreshes and logs out, each in a separate run, with one login for all", async () => {
+    const first = await run("token", demo.mcpUrl, ...SIGN_IN);
     const called = await run("mcp", "call", demo.mcpUrl, "whoami");
     expect([called.code, called.stdout]).toEqual([
       0,
@@ -205,7 +205,7 @@ describe("the built program there", () => {
   });
 
   it("has no way to introspect there, and says so", async () => {
-    await run("token", demo.mcpUrl, "--browser", browser, "--login");
+    await run("token", demo.mcpUrl, ...SIGN_IN);
     const { code, stdout, stderr } = await run("introspect", demo.mcpUrl);
     expect([code, stdout]).toEqual([6, ""]);
     expect(stderr).toMatch(/^error: .* has no introspection_endpoint\n/);

@@ -1,12 +1,32 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { onTestFinished, test, vi } from "vitest";
+import { type Clock, systemClock } from "../../src/http/deadline.js";
 import type { Grant } from "../../src/oauth/grant/grant.js";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
 import { fileStore } from "../../src/store/file/file.js";
 import { collect, type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../helpers/cli.js";
 
-/** A person's browser, as a command: goes where the address leads and reads the page there. */
-export const FETCH_BROWSER = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
+/** A browser, as a command: this process opens the address that the command gets. */
+export function browserCommand(visit: (address: string) => Promise<unknown>): string {
+  const folder = temporaryFolder();
+  const [script, addresses] = [join(folder, "browser.sh"), join(folder, "addresses")];
+  writeFileSync(script, `printf '%s\\n' "$1" >> '${addresses}'\n`);
+  writeFileSync(addresses, "");
+  let opened = 0;
+  watch(addresses, { persistent: false }, () => {
+    const lines = readFileSync(addresses, "utf8").split("\n").slice(0, -1);
+    for (const address of lines.slice(opened)) {
+      opened++;
+      // A run that has ended does not send its page to the end.
+      visit(address).catch(() => {});
+    }
+  });
+  return `sh "${script}"`;
+}
+
+/** A browser that follows the redirects and reads the page at their end. */
+export const FETCH_BROWSER = browserCommand(async (address) => (await fetch(address)).text());
 
 /** What a person at a keyboard says by it: sign in now. */
 export const SIGN_IN = ["--login", "--browser", FETCH_BROWSER];
@@ -37,8 +57,8 @@ export async function startDesk(options: SandboxOptions = {}) {
         run: (args: readonly string[], more: RunOptions = {}) =>
           runCli(args, { ...more, env: { ...env, ...more.env } }),
         /** A child process that is still under way, with what it has said so far. */
-        start(args: readonly string[], more: Record<string, string> = {}) {
-          const child = startCli(args, { env: { ...env, ...more } });
+        start(args: readonly string[], more: Record<string, string> = {}, options: Omit<RunOptions, "env"> = {}) {
+          const child = startCli(args, { ...options, env: { ...env, ...more } });
           return { child, out: collect(child.stdout), err: collect(child.stderr) };
         },
         /** What the sandbox was asked since: method, path without the pool, operation, status. */
@@ -77,6 +97,42 @@ export async function startDesk(options: SandboxOptions = {}) {
 
 export type Desk = Awaited<ReturnType<typeof startDesk>>;
 export type Newcomer = ReturnType<Desk["newcomer"]>;
+
+/** `it` with a sandbox for the file, a new home for each case, and one login that the cases of the file only read. */
+export const flowTest = (options: SandboxOptions = {}) =>
+  test
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+    .extend("desk", { scope: "file" }, async ({}, { onCleanup }) => {
+      const desk = await startDesk(options);
+      onCleanup(() => desk.close());
+      return desk;
+    })
+    .extend("url", { scope: "file" }, ({ desk }) => desk.url)
+    .extend("me", ({ desk }) => desk.newcomer())
+    .extend("user", { scope: "file" }, async ({ desk }) => {
+      const user = desk.newcomer();
+      return { ...user, token: (await user.signIn()).stdout.trim() };
+    });
+
+/** A clock on which time passes `factor` times as fast as on that of the machine. */
+export function fastClock(factor: number): Clock {
+  const [start, epoch] = [systemClock.now(), systemClock.epoch()];
+  const passed = () => (systemClock.now() - start) * factor;
+  return {
+    now: () => start + passed(),
+    epoch: () => Math.round(epoch + passed()),
+    sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
+  };
+}
+
+/** Until the case ends, timers of this process that wait for a second or more fire `factor` times as early. */
+export function hurryTimers(factor: number): void {
+  const { setTimeout } = globalThis;
+  const hurried = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) =>
+    setTimeout(run, ms < 1000 ? ms : ms / factor, ...args);
+  vi.stubGlobal("setTimeout", hurried);
+  onTestFinished(() => void vi.unstubAllGlobals());
+}
 
 /** Sends somebody off who is signed in at once: the address that their browser is sent back to, not yet opened. */
 export async function callbackOf(signIn: URL | string): Promise<string> {

@@ -2,10 +2,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import { BIN, cleanEnv, collect, startProcesses, until } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, startProcess, until } from "../helpers/cli.js";
 import { type Desk, startDesk } from "./support.js";
-
-startProcesses();
 
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: a terminal that is closed needs the program script of util-linux\n");
@@ -29,6 +27,10 @@ async function slowRenewal(ms = 2000) {
   return {
     user,
     command: ["token", desk.url, "--force-refresh"],
+    start(args: readonly string[]) {
+      const child = startProcess(args, { env: { AGENTAUTH_HOME: user.home } });
+      return { child, out: collect(child.stdout), err: collect(child.stderr) };
+    },
     isAsking: () => desk.sandbox.faults.list().some(({ fired }) => fired > 0),
     /** The issuer has given a new refresh token for the old one: the session is lost if it was not kept. */
     async expectKept() {
@@ -38,15 +40,15 @@ async function slowRenewal(ms = 2000) {
   };
 }
 
-describe.skipIf(process.platform === "win32")("in the middle of a renewal", () => {
+describe.skipIf(process.platform === "win32")("during a refresh", () => {
   it.each<[NodeJS.Signals[], number]>([
     [["SIGINT", "SIGINT"], 130],
     [["SIGTERM", "SIGINT"], 143],
     [["SIGHUP", "SIGTERM"], 129],
     [["SIGINT", "SIGHUP", "SIGTERM", "SIGINT"], 130],
   ])("%j: the renewal is saved, that is said once, and the first one decides the exit code", async (signals, code) => {
-    const { user, command, isAsking, expectKept } = await slowRenewal();
-    const { child, out, err } = user.start(command);
+    const { start, command, isAsking, expectKept } = await slowRenewal();
+    const { child, out, err } = start(command);
     await until(isAsking);
     const ended = once(child, "close");
     for (const signal of signals) {
@@ -58,8 +60,8 @@ describe.skipIf(process.platform === "win32")("in the middle of a renewal", () =
   });
 
   it("SIGHUP alone: the renewal is saved, and it ends with 129", async () => {
-    const { user, command, isAsking, expectKept } = await slowRenewal();
-    const { child, out, err } = user.start(command);
+    const { start, command, isAsking, expectKept } = await slowRenewal();
+    const { child, out, err } = start(command);
     await until(isAsking);
     child.kill("SIGHUP");
     expect([...(await once(child, "close")), out(), err()]).toEqual([129, null, "", "error: ended by SIGHUP\n"]);
@@ -80,10 +82,10 @@ describe.skipIf(process.platform === "win32")("in the middle of a renewal", () =
   });
 
   it("a second signal during the wait for another process's renewal ends this one at once", async () => {
-    const { user, command, isAsking, expectKept } = await slowRenewal(8000);
-    const first = user.start(command);
+    const { start, command, isAsking, expectKept } = await slowRenewal(8000);
+    const first = start(command);
     await until(isAsking);
-    const second = user.start([...command, "-v"]);
+    const second = start([...command, "-v"]);
     await until(() => second.err().includes("waiting for its result"));
     const ended = once(second.child, "close");
     second.child.kill("SIGINT");

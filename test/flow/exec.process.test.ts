@@ -1,0 +1,228 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MASK, shellWord } from "../../src/redact.js";
+import { BIN, cleanEnv, collect, startProcess, temporaryFolder, until } from "../helpers/cli.js";
+import { type Desk, type Newcomer, startDesk } from "./support.js";
+
+const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+if (!script) process.stderr.write("SKIPPED: the tests of exec on a terminal need the program script of util-linux\n");
+
+let desk: Desk;
+let me: Newcomer;
+let url: string;
+let token: string;
+
+beforeAll(async () => {
+  desk = await startDesk();
+  url = desk.url;
+  me = desk.newcomer();
+  token = (await me.signIn()).stdout.trim();
+});
+afterAll(() => desk.close());
+
+/** A command that is a program of Node's. */
+const node = (program: string, ...words: string[]) => ["--", process.execPath, "-e", program, ...words];
+
+function start(...words: string[]) {
+  const child = startProcess(["exec", url, ...words], { env: { AGENTAUTH_HOME: me.home } });
+  return { child, out: collect(child.stdout), err: collect(child.stderr) };
+}
+
+/** Modes mean nothing to root: whoever runs these tests, or nobody, to whom everything in the folder is given. */
+function ordinaryUser(folder: string): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  for (const name of ["", ...readdirSync(folder, { recursive: true, encoding: "utf8" })]) {
+    chownSync(join(folder, name), 65534, 65534);
+  }
+  return { uid: 65534, gid: 65534 };
+}
+
+async function runUnder(user: { uid?: number; gid?: number }, words: readonly string[], home: string) {
+  const child = spawn(process.execPath, words, { env: cleanEnv({ AGENTAUTH_HOME: home }), stdio: "pipe", ...user });
+  const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  return { code: (await once(child, "close"))[0] as number | null, stdout: out(), stderr: err() };
+}
+
+// The kernel ignores SIGTSTP in a process group that no shell of its session controls: under nohup, in some containers.
+const stopsOnRequest =
+  spawnSync("sh", [
+    "-c",
+    'sleep 5 & kill -TSTP $!; sleep 0.5; grep -q "^State:.T" /proc/$!/status; state=$?; kill -KILL $!; exit $state',
+  ]).status === 0;
+if (!stopsOnRequest) process.stderr.write("SKIPPED: exec with SIGTSTP needs a process group that can be stopped\n");
+
+describe("the token in what the command prints", () => {
+  it("comes in order where both streams go to one place", async () => {
+    const program =
+      'for (let i = 0; i < 300; i++) fs.writeSync(1 + (i % 2), i + (i % 50 ? "" : process.env.AGENTAUTH_TOKEN) + "\\n")';
+    const words = [process.execPath, BIN, "exec", url, ...node(program)].map(shellWord).join(" ");
+    const child = spawn("sh", ["-c", `${words} 2>&1`], { env: cleanEnv({ AGENTAUTH_HOME: me.home }), stdio: "pipe" });
+    const out = collect(child.stdout);
+    await once(child, "close");
+    expect(out()).toBe(Array.from({ length: 300 }, (_, i) => `${i}${i % 50 ? "" : MASK}\n`).join(""));
+  });
+});
+
+it.skipIf(!existsSync("/dev/full"))("output that cannot be written is no success of the command", async () => {
+  const words = [process.execPath, BIN, "exec", url, "--", "echo", "hello"].map(shellWord).join(" ");
+  const env = cleanEnv({ AGENTAUTH_HOME: me.home });
+  const child = spawn("sh", ["-c", `${words} > /dev/full`], { env, stdio: "pipe" });
+  const err = collect(child.stderr);
+  expect((await once(child, "close"))[0]).toBe(1);
+  expect(err()).toMatch(/^error: the command's output cannot be passed on: ENOSPC/);
+});
+
+describe("a reader that leaves", () => {
+  it("ends a command that goes on printing, as in any pipeline", async () => {
+    const { child, err } = start("--", "yes");
+    await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
+    child.stdout?.destroy();
+    expect([(await once(child, "exit"))[0], err()]).toEqual([141, ""]);
+  });
+
+  it("is no matter to a command that has nothing more to say", async () => {
+    const file = join(temporaryFolder(), "done");
+    const { child } = start("--", "sh", "-c", `sleep 1; touch '${file}'; exit 9`);
+    child.stdout?.destroy();
+    expect([(await once(child, "exit"))[0], existsSync(file)]).toEqual([9, true]);
+  });
+});
+
+describe("a signal", () => {
+  /** Says "ready", then the name of each signal that comes, and ends with 42 on SIGTERM. */
+  const LISTENER = `for (const name of ["SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR2", "SIGTERM"])
+      process.on(name, () => { console.log(name); if (name === "SIGTERM") process.exit(42); });
+    setInterval(() => {}, 1000); console.log("ready")`;
+
+  it("is passed on to the command, once, and its result is ours", async () => {
+    const { child, out, err } = start(...node(LISTENER));
+    await until(() => out() === "ready\n");
+    let said = "ready\n";
+    for (const signal of ["SIGINT", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR2"] as const) {
+      child.kill(signal);
+      said += `${signal}\n`;
+      await until(() => out().length >= said.length);
+    }
+    child.kill("SIGTERM");
+    const [code] = (await once(child, "close")) as [number | null];
+    expect([code, out(), err()]).toEqual([42, `${said}SIGTERM\n`, ""]);
+  });
+
+  it("that the command does not answer ends both", async () => {
+    const { child, out } = start("--", "sh", "-c", "echo $$; exec sleep 600");
+    await until(() => out().endsWith("\n"));
+    child.kill("SIGTERM");
+    expect((await once(child, "close"))[0]).toBe(143);
+    expect(() => process.kill(Number(out()), 0)).toThrow("ESRCH");
+  });
+
+  it.skipIf(!stopsOnRequest)("stops and continues both", async () => {
+    const { child, out } = start("--", "sh", "-c", "echo $$; exec sleep 600");
+    await until(() => out().endsWith("\n"));
+    const state = (pid: number | undefined) => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+    const both = () => [state(child.pid), state(Number(out()))];
+    child.kill("SIGTSTP");
+    await until(() => both().join("") === "TT");
+    child.kill("SIGCONT");
+    await until(() => !both().includes("T"));
+    child.kill("SIGTERM");
+    expect((await once(child, "close"))[0]).toBe(143);
+  });
+
+  it("ends the waiting for a program that the command left behind", async () => {
+    const { child, out } = start("--", "sh", "-c", "sleep 600 & echo $!; exit 5");
+    await until(() => out().endsWith("\n"));
+    // The shell has ended when it is nobody's child any more that it has left.
+    await until(() => /^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${Number(out())}/status`, "utf8"))?.[1] === "1");
+    child.kill("SIGTERM");
+    expect((await once(child, "close"))[0]).toBe(5);
+    process.kill(Number(out()));
+  });
+
+  it("ends a run whose reader has stopped reading", async () => {
+    const child = startProcess(["exec", url, "--as", "file:F", "--", "yes"], { env: { AGENTAUTH_HOME: me.home } });
+    // Reads one piece, and then nothing more.
+    await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
+    child.kill("SIGTERM");
+    expect((await once(child, "exit"))[0]).toBe(143);
+    expect(readdirSync(join(me.home, "run"))).toEqual([]);
+  });
+});
+
+describe.skipIf(!script)("on a terminal", () => {
+  async function onTerminal(
+    words: readonly string[],
+    withTerminal: (typed: (text: string) => void, out: () => string) => Promise<void>,
+  ) {
+    const command = [process.execPath, BIN, "exec", url, ...words].map(shellWord).join(" ");
+    const env = cleanEnv({ TERM: "dumb", AGENTAUTH_HOME: me.home });
+    const child = spawn("script", ["-qec", `exec ${command}`, "/dev/null"], { env, stdio: "pipe" });
+    const out = collect(child.stdout);
+    const ended = once(child, "close");
+    await withTerminal((text) => child.stdin.write(text), out);
+    return { code: (await ended)[0] as number | null, lines: out().replaceAll("\r", "").split("\n") };
+  }
+
+  const TERMINALS =
+    "console.log(process.stdin.isTTY, process.stdout.isTTY, process.stderr.isTTY, process.env.AGENTAUTH_TOKEN)";
+
+  it("the command has the terminal for itself, and the token is not masked", async () => {
+    const { code, lines } = await onTerminal(node(TERMINALS), async () => {});
+    expect([code, lines[0]]).toEqual([0, `true true true ${token}`]);
+  });
+
+  it("--mask masks there too", async () => {
+    const { code, lines } = await onTerminal(["--mask", ...node(TERMINALS)], async () => {});
+    expect([code, lines[0]]).toEqual([0, `true undefined undefined ${MASK}`]);
+  });
+
+  it("Ctrl-C reaches the command once", async () => {
+    const counter = `let count = 0; process.on("SIGINT", () => { count++; setTimeout(() => { console.log("count", count); process.exit(3); }, 500); });
+      setInterval(() => {}, 1000); console.log("ready")`;
+    const { code, lines } = await onTerminal(node(counter), async (typed, out) => {
+      await until(() => out().includes("ready"));
+      typed("\u0003");
+    });
+    expect([code, lines.find((line) => line.includes("count"))]).toEqual([3, "^Ccount 1"]);
+  });
+});
+
+describe("--as file:NAME", () => {
+  it.skipIf(process.platform === "win32").each(["500", "000"])(
+    "starts nothing where the folder for it has the mode %s: exit 8, and the command that repairs it",
+    async (mode) => {
+      const home = mkdtempSync(join(tmpdir(), "agentauth-test-"));
+      try {
+        cpSync(me.home, home, { recursive: true });
+        const run = join(home, "run");
+        mkdirSync(run, { recursive: true });
+        chmodSync(run, Number.parseInt(mode, 8));
+        const user = ordinaryUser(home);
+        const words = [BIN, "exec", url, "--as", "file:F", "--", "touch", join(home, "started")];
+        const result = () => runUnder(user, words, home);
+        const refused = await result();
+        expect([refused.code, refused.stdout, existsSync(join(home, "started"))]).toEqual([8, "", false]);
+        expect(refused.stderr).toBe(`error: the folder ${run} cannot be written (EACCES)\nhint: chmod 700 ${run}\n`);
+        chmodSync(run, 0o700);
+        expect(await result()).toEqual({ code: 0, stdout: "", stderr: "" });
+        expect(existsSync(join(home, "started"))).toBe(true);
+      } finally {
+        rmSync(home, { recursive: true, force: true });
+      }
+    },
+  );
+});

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { describe, expect } from "vitest";
+import { fileStore } from "../../src/store/file/file.js";
+import { BIN, cleanEnv, collect, linesOf, startProcess } from "../helpers/cli.js";
+import { madeGrant } from "../helpers/grant.js";
+import { until } from "../helpers/server.js";
+import { startSessionServer } from "../mcp/session-server.js";
+import { flowTest, type Newcomer } from "./support.js";
+
+const it = flowTest({ autoApprove: "bob" });
+
+const textOf = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text;
+
+describe("what agentauth mcp config prints", () => {
+  const entryOf = async (me: Newcomer, ...flags: string[]) => {
+    const { stdout } = await me.run([
+      "mcp",
+      "config",
+      "claude-code",
+      me.url,
+      "--command",
+      BIN,
+      "--name",
+      "it",
+      ...flags,
+    ]);
+    return (JSON.parse(stdout) as { mcpServers: { it: Record<string, unknown> } }).mcpServers.it;
+  };
+
+  it("starts a proxy that works", async ({ me, onTestFinished }) => {
+    await me.signIn();
+    const { command, args, env } = (await entryOf(me)) as {
+      command: string;
+      args: string[];
+      env: Record<string, string>;
+    };
+    const client = new Client({ name: "host", version: "1" });
+    onTestFinished(() => client.close());
+    await client.connect(new StdioClientTransport({ command, args, env: { ...cleanEnv(), ...env } }));
+    expect(JSON.parse(textOf(await client.callTool({ name: "whoami" })) ?? "")).toMatchObject({ subject: "bob" });
+  });
+
+  it("gives the header that the server takes", async ({ me, url }) => {
+    await me.signIn();
+    const { headersHelper } = await entryOf(me, "--style", "headers-helper");
+    const env = cleanEnv({ AGENTAUTH_HOME: me.home });
+    const { stdout } = spawnSync("sh", ["-c", String(headersHelper)], { env, encoding: "utf8" });
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const answer = await fetch(url, { method: "POST", body, headers: { ...headers, ...JSON.parse(stdout) } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+/** Stores a login at a server that checks no token. */
+async function storeGrant(me: Newcomer, server: string): Promise<void> {
+  const grant = madeGrant({ server, resource: server });
+  const tokens = { ...grant.tokens, expiresAt: Date.now() + 3_600_000 };
+  await fileStore(me.home).save({ ...grant, tokens }, undefined);
+}
+
+describe("agentauth mcp proxy to a server with sessions", () => {
+  it.for([
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+  ] as const)(
+    "answers what waits and ends the session after %s, then ends with %i",
+    async ([signal, exitCode], { me, onTestFinished }) => {
+      const server = await startSessionServer();
+      onTestFinished(() => server.close());
+      await storeGrant(me, server.url);
+      const child = startProcess(["mcp", "proxy", server.url], { env: { AGENTAUTH_HOME: me.home } });
+      const out = collect(child.stdout);
+      say(child, HELLO);
+      say(child, { method: "notifications/initialized" });
+      say(child, { id: 2, method: "tools/call", params: { name: "hold" } });
+      await until(() => server.held.length === 1);
+      const ended = once(child, "close");
+      child.kill(signal);
+      expect(await ended).toEqual([exitCode, null]);
+      expect(JSON.parse(linesOf(out()).at(-1) ?? "")).toMatchObject({ id: 2, error: { data: { code: "aborted" } } });
+      expect(server.sessions.size).toBe(0);
+    },
+  );
+});
+
+function say(child: Pick<ChildProcess, "stdin">, message: object): void {
+  child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+}
+
+const HELLO = {
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "host", version: "1" } },
+};
