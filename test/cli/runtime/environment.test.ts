@@ -9,7 +9,7 @@ const SOURCES = fileURLToPath(new URL("../../../src/cli/", import.meta.url));
 /** What tells of the machine or of a caller, and is nobody's to set for us. */
 const OF_THE_MACHINE = [
   ...["APPDATA", "XDG_CONFIG_HOME", "PATH", "PATHEXT", "LANG", "LC_ALL", "LC_CTYPE", "SSH_CONNECTION"],
-  ...["KUBERNETES_EXEC_INFO", "NODE_TLS_REJECT_UNAUTHORIZED"],
+  ...["AI_AGENT", "KUBERNETES_EXEC_INFO", "NODE_TLS_REJECT_UNAUTHORIZED"],
 ];
 
 it("help environment names every variable that the command line reads", () => {

@@ -61,7 +61,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   assertion: [
     { hint: "the assertion has to be current", expected: "the assertion has to be current: --assertion-file <file>" },
   ],
-  browser: [{ expected: "give --browser a program and its arguments; the address is added as the last one" }],
+  browser: [{ expected: "pass --browser a program and its arguments; the address is added as the last one" }],
   ca: [{ expected: "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does" }],
   clientCertificate: [
     {
