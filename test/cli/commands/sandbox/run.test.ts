@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FAULT_KINDS } from "../../../../src/sandbox/index.js";
@@ -152,5 +152,58 @@ describe("the end of a sandbox", () => {
     ]);
     expect(existsSync(join(home, "sandbox.json"))).toBe(false);
     await first.stop();
+  });
+});
+
+describe("the clock and the machine clients of a sandbox", () => {
+  it("clock prints the time, and moves it forward", async () => {
+    const sandbox = await startOwnSandbox(["--devices", "1"]);
+    const now = Date.parse((await sandbox.run(["sandbox", "clock"])).stdout);
+    const { code, stdout } = await sandbox.run(["sandbox", "clock", "+2h"]);
+    expect([code, Date.parse(stdout) - now]).toEqual([0, expect.any(Number)]);
+    expect(Date.parse(stdout) - now).toBeGreaterThanOrEqual(7_200_000);
+    for (const step of ["2h", "+2w", "-1h"]) {
+      const wrong = await sandbox.run(["sandbox", "clock", "--", step]);
+      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("is not a valid time step")]);
+    }
+    await sandbox.stop();
+  });
+
+  it("machine prints the credentials, where the sandbox has them", async () => {
+    const [having, plain] = await Promise.all([startOwnSandbox(["--machine-grants"]), startOwnSandbox()]);
+    const { code, stdout } = await having.run(["sandbox", "machine"]);
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ client_id: "sandbox-service" })]);
+    expect(await plain.run(["sandbox", "machine"])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: "error: no sandbox with machine grants is running\nhint: agentauth sandbox start --machine-grants\n",
+    });
+    await Promise.all([having.stop(), plain.stop()]);
+  });
+
+  it("a request that the sandbox rejects is an error", async () => {
+    const sandbox = await startOwnSandbox(["--devices", "1"]);
+    const path = join(sandbox.home, "sandbox.json");
+    const state = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
+    writeFileSync(path, JSON.stringify({ ...state, control_token: "sandbox_control_of_another" }), { mode: 0o600 });
+    const { code, stderr } = await sandbox.run(["sandbox", "clock"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("the sandbox rejected the request: ")]);
+    await sandbox.stop();
+  });
+
+  it.each([["clock"], ["fault", "503"], ["fault", "--clear"]])(
+    "without a sandbox, %s %s is refused",
+    async (...words) => {
+      const { code, stdout, stderr } = await runCli(["sandbox", ...words], {
+        env: { AGENTAUTH_HOME: temporaryFolder() },
+      });
+      expect([code, stdout, stderr]).toEqual([2, "", "error: no sandbox is running\nhint: agentauth sandbox start\n"]);
+    },
+  );
+
+  it("without a sandbox, fault prints the kinds, and machine is refused", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    expect((await runCli(["sandbox", "fault"], { env })).stdout).toMatch(/^Kinds of faults:\n/);
+    expect((await runCli(["sandbox", "machine"], { env })).code).toBe(2);
   });
 });
