@@ -1,7 +1,9 @@
 import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hasOpenssl } from "../../helpers/certificates.js";
-import { runCli } from "../../helpers/cli.js";
+import { runCli, temporaryFolder } from "../../helpers/cli.js";
+import { sendJson, startServer } from "../../helpers/server.js";
 import { LIST, LISTED, listening, type ProxiedService, portOf, startProxiedService, TOKEN } from "./proxied-service.js";
 
 const openssl = hasOpenssl("the tests of proxies and TLS");
@@ -169,4 +171,58 @@ describe.skipIf(!openssl)("TLS", () => {
   it("does not trust a stranger's authority", async () => {
     expect((await list(["--proxy", at.proxyUrl(), "--ca-file", at.strangerCa])).code).toBe(5);
   });
+
+  it("trusts NODE_EXTRA_CA_CERTS beside --ca-file, and a file of it that is absent is no error", async () => {
+    const flags = ["--proxy", at.proxyUrl(), "--ca-file"];
+    expect(await list([...flags, at.strangerCa], { NODE_EXTRA_CA_CERTS: at.ca })).toMatchObject(LISTED);
+    expect(await list([...flags, at.ca], { NODE_EXTRA_CA_CERTS: "/nowhere.pem" })).toMatchObject(LISTED);
+  });
+
+  it("shows no password of a proxy that has a % which encodes nothing", async () => {
+    const { stdout, stderr } = await list(["--debug"], { HTTPS_PROXY: at.proxyUrl("me:a%zzb-planted@") });
+    expect([stdout, stderr.includes("planted")]).toEqual(["", false]);
+  });
+});
+
+describe("a list that sends nothing", () => {
+  const nothing = async (args: readonly string[], env: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await list(args, env);
+    expect(stdout).toBe("");
+    return { code, stderr };
+  };
+
+  it("where Node is set to accept every certificate: exit 3", async () => {
+    const { code, stderr } = await nothing([], { NODE_TLS_REJECT_UNAUTHORIZED: "0" });
+    expect([code, stderr]).toEqual([3, expect.stringContaining("any server could impersonate service.test")]);
+  });
+
+  it("where the file of authorities is absent, or has none: exit 2", async () => {
+    const absent = await nothing(["--ca-file", "/nowhere.pem"]);
+    expect([absent.code, absent.stderr]).toEqual([
+      2,
+      expect.stringContaining('--ca-file "/nowhere.pem" cannot be read'),
+    ]);
+    const own = fileURLToPath(import.meta.url);
+    const none = await nothing(["--ca-file", own]);
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("contains no PEM certificate")]);
+  });
+
+  it("where no service is configured: exit 2", async () => {
+    const { code, stderr } = await runCli(["devices", "list", "--pool", "p"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("no service is configured")]);
+  });
+});
+
+it.each([
+  ["X-Api-Key", "x-api-key", TOKEN],
+  ["Authorization: Token", "authorization", `Token ${TOKEN}`],
+])("sends the API token in the header that the profile names: %s", async (given, name, value) => {
+  const { origin, requests } = await startServer((response) =>
+    sendJson(response, { status: "success", pagination: {}, summaries: [] }),
+  );
+  const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_API_TOKEN: TOKEN };
+  expect((await runCli(["config", "set", "auth_header", given], { env })).code).toBe(0);
+  const { code } = await runCli(["devices", "list", "--pool", "p", "--base-url", origin], { env });
+  expect(code).toBe(0);
+  expect(requests[0]?.headers[name]).toBe(value);
 });

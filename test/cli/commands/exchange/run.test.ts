@@ -2,7 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { temporaryFolder } from "../../../helpers/cli.js";
+import { AgentClient } from "../../../../src/oauth/agent.js";
+import { fileStore } from "../../../../src/store/file/file.js";
+import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { startScene } from "../../../helpers/issuer.js";
 import { type Desk, startDesk, type User } from "../desk.js";
 
 const API = "https://api.example";
@@ -85,4 +88,23 @@ it("exits with 4 without a login or a client", async () => {
 
 it("refuses an address that is none", async () => {
   expect(await user.run(["exchange", "nowhere", "--audience", API])).toMatchObject({ code: 2, stdout: "" });
+});
+
+it("puts a token that is no access token in no header", async () => {
+  const { mcp, issuer, login } = await startScene();
+  const home = temporaryFolder();
+  await new AgentClient({ store: fileStore(home), login }).login(mcp.url);
+  issuer.tokenAnswer = { token_type: "N_A", issued_token_type: `${TYPE}saml2` };
+  const run = (format: string) =>
+    runCli(["exchange", mcp.url, "--audience", API, "--requested-token-type", "saml2", "--format", format], {
+      env: { AGENTAUTH_HOME: home },
+    });
+  const { code, stdout, stderr } = await run("header");
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining('is not an access token but "saml2"')]);
+  expect((await run("json")).code).toBe(0);
+});
+
+it("refuses the type of a subject token where none is given, without a login", async () => {
+  const args = ["exchange", desk.url, "--audience", API, "--subject-token-type", "jwt", "--client-id", "x"];
+  expect(await desk.user().run(args)).toMatchObject({ code: 2, stdout: "" });
 });

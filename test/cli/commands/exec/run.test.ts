@@ -126,3 +126,19 @@ it("starts nothing where there is no private folder for the file: exit 8", async
   const { code } = await other.run(["exec", desk.url, "--as", "file:TOKEN_FILE", "--", "touch", started]);
   expect([code, existsSync(started)]).toEqual([8, false]);
 });
+
+it("refreshes the file of the token while the command runs, and warns where it cannot", async () => {
+  const other = desk.user();
+  await other.signIn();
+  await other.change(({ tokens }) => {
+    const expiresAt = Date.now() + 3000;
+    return { tokens: { ...tokens, expiresAt, obtainedAt: expiresAt - 3_600_000 } };
+  });
+  desk.sandbox.faults.add({ kind: "status", status: 503, path: "token", times: 0 });
+  const script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.3; done; test -s "$TOKEN_FILE" && echo kept';
+  const args = ["exec", desk.url, "--as", "file:TOKEN_FILE", "--min-ttl", "1", "--retries", "0", ...shell(script)];
+  const { code, stdout, stderr } = await other.run(args);
+  desk.sandbox.faults.clear();
+  expect([code, stdout]).toEqual([0, "kept\n"]);
+  expect(stderr).toContain("warning: the token file cannot be refreshed; trying again: ");
+});

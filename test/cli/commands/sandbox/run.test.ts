@@ -158,10 +158,12 @@ describe("the end of a sandbox", () => {
 describe("the clock and the machine clients of a sandbox", () => {
   it("clock prints the time, and moves it forward", async () => {
     const sandbox = await startOwnSandbox(["--devices", "1"]);
-    const now = Date.parse((await sandbox.run(["sandbox", "clock"])).stdout);
+    const shown = await sandbox.run(["sandbox", "clock"]);
+    expect(shown).toMatchObject({ code: 0, stderr: "" });
+    const now = Date.parse(shown.stdout.trim());
     const { code, stdout } = await sandbox.run(["sandbox", "clock", "+2h"]);
-    expect([code, Date.parse(stdout) - now]).toEqual([0, expect.any(Number)]);
-    expect(Date.parse(stdout) - now).toBeGreaterThanOrEqual(7_200_000);
+    expect([code, Date.parse(stdout.trim()) - now]).toEqual([0, expect.any(Number)]);
+    expect(Date.parse(stdout.trim()) - now).toBeGreaterThanOrEqual(7_200_000);
     for (const step of ["2h", "+2w", "-1h"]) {
       const wrong = await sandbox.run(["sandbox", "clock", "--", step]);
       expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("is not a valid time step")]);
