@@ -134,7 +134,8 @@ function allowed({ args }: Run): readonly string[] {
   if (args.includes("--show-secrets")) return ["client_secret"];
   if (command === "token" || command === "exchange") return ["access_token"];
   // The ready line has what a script needs to use a sandbox, whose secrets belong to nobody.
-  if (command === "sandbox") return ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET"];
+  const ofMachines = args.includes("machine") ? ["client_secret", "id_token", "assertion"] : [];
+  if (command === "sandbox") return ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET", ...ofMachines];
   // Their output is another program's, or another server's; what is masked in it has tests of its own.
   if (command === "exec" || command === "request") return [...new Set(secrets.values())];
   return [];

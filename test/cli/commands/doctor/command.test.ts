@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Report } from "../../src/cli/commands/doctor/report.js";
-import { FORMATS } from "../../src/cli/flags/formats.js";
-import { type Bench, type RunOptions, runCli, startBench, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+import type { Report } from "../../../../src/cli/commands/doctor/report.js";
+import { FORMATS } from "../../../../src/cli/flags/formats.js";
+import { type Bench, type RunOptions, runCli, startBench, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 
 const windows = process.platform === "win32";
 let home: string;
@@ -175,7 +175,7 @@ describe("what doctor prints is for everybody to see", () => {
   });
 });
 
-describe("doctor and status at a service", () => {
+describe("doctor at a service", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench({ devices: 3 });
@@ -193,25 +193,5 @@ describe("doctor and status at a service", () => {
     const { code, check } = await report([bench.sandbox.mcpUrl], bench.env);
     expect([code, check("discovery")?.state]).toEqual([0, "ok"]);
     expect(check("login")?.hint).toBe(`agentauth login ${bench.sandbox.mcpUrl}`);
-  });
-
-  it("status says which profile and store it looked at, and why", async () => {
-    const status = (env: Record<string, string>, ...args: string[]) =>
-      runCli(["status", ...args], { env: { AGENTAUTH_HOME: home, ...env } });
-    const plain = await status({});
-    expect([plain.code, plain.stderr]).toEqual([
-      4,
-      `profile default (default), store file (default): ${home}, readable by you alone\n` +
-        "Not logged in. Run: agentauth login <mcp_url>\n" +
-        "Nothing is set up here yet. To look around without an account: agentauth demo\n" +
-        "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>\n" +
-        "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt\n",
-    ]);
-    await runCli(["config", "set", "pool", "p", "--profile", "work"], { env: { AGENTAUTH_HOME: home } });
-    const chosen = await status({ AGENTAUTH_PROFILE: "work", AGENTAUTH_STORE: "memory" }, "--json");
-    expect([chosen.code, chosen.stdout]).toEqual([4, "[]\n"]);
-    expect(chosen.stderr).toMatch(/^profile work \(AGENTAUTH_PROFILE\), store memory \(AGENTAUTH_STORE\): /);
-    expect((await status({}, "-q")).stderr).toBe("");
-    expect((await status({})).stderr).not.toContain("Nothing is set up");
   });
 });

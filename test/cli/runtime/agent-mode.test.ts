@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+import { type Bench, linesOf, runCli, startBench, temporaryFolder } from "../../helpers/cli.js";
 
 const NOTE = (name: string) =>
   `for an AI agent (${name}): JSON, no prompt, no browser; AGENTAUTH_AGENT=0 turns that off`;

@@ -1,25 +1,22 @@
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FAULT_KINDS } from "../../src/sandbox/index.js";
-import { linesOf, runCli, startCliSandbox, startProcesses, temporaryFolder } from "../helpers/cli.js";
-
-startProcesses();
-
-type CliSandbox = Awaited<ReturnType<typeof startCliSandbox>>;
+import { FAULT_KINDS } from "../../../../src/sandbox/index.js";
+import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { type OwnSandbox, startOwnSandbox } from "./support.js";
 
 describe("a sandbox of one's own", () => {
-  let sandbox: CliSandbox;
+  let sandbox: OwnSandbox;
 
   beforeAll(async () => {
-    sandbox = await startCliSandbox(["--devices", "40", "--pools", "1", "--seed", "7"]);
+    sandbox = await startOwnSandbox(["--devices", "40", "--pools", "1", "--seed", "7"]);
   });
   afterAll(() => sandbox.stop());
 
   it("tells on one line what a program needs, and keeps the control token to itself", () => {
     expect(sandbox.ready).toEqual({
       ready: true,
-      pid: sandbox.child.pid,
+      pid: process.pid,
       base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       api_token: expect.stringMatching(/^sandbox_/),
       account_id: expect.stringMatching(/^acc_/),
@@ -109,13 +106,13 @@ describe("a sandbox of one's own", () => {
 
 describe("the end of a sandbox", () => {
   it("sandbox stop: both end with 0, nothing is left", async () => {
-    const sandbox = await startCliSandbox(["--devices", "1"]);
+    const sandbox = await startOwnSandbox(["--devices", "1"]);
     expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({
       code: 0,
       stdout: "",
       stderr: "the sandbox has stopped\n",
     });
-    expect(await sandbox.stop()).toBe(0);
+    expect(await sandbox.exitCode).toBe(0);
     expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
     expect(await sandbox.run(["sandbox", "status"])).toMatchObject({ code: 5, stdout: "no sandbox is running\n" });
     expect(await sandbox.run(["sandbox", "status", "--json"])).toMatchObject({
@@ -129,34 +126,20 @@ describe("the end of a sandbox", () => {
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const)("%s: exit %i, nothing is left", async (signal, expected) => {
-    const sandbox = await startCliSandbox(["--devices", "1"]);
+    const sandbox = await startOwnSandbox(["--devices", "1"]);
     expect(await sandbox.stop(signal)).toBe(expected);
     expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
   });
 
-  it("one that was killed does not stand in the way, even where its number is another's by now", async () => {
-    const killed = await startCliSandbox(["--devices", "1"]);
-    await killed.stop("SIGKILL");
-    expect(existsSync(join(killed.home, "sandbox.json"))).toBe(true);
-    expect((await killed.run(["sandbox", "status"])).code).toBe(5);
-    const { ready: _, ...state } = killed.ready;
-    const reused = { ...state, pid: process.pid, control_token: "sandbox_control_x" };
-    writeFileSync(join(killed.home, "sandbox.json"), JSON.stringify(reused), { mode: 0o600 });
-    expect(await killed.run(["sandbox", "status", "--json"])).toMatchObject({ code: 5, stdout: '{"running":false}\n' });
-    const next = await startCliSandbox(["--devices", "1"], killed.home);
-    expect(await next.run(["sandbox", "status"])).toMatchObject({ code: 0 });
-    expect(await next.stop()).toBe(143);
-  });
-
   it("the same seed gives the same ids", async () => {
-    const [one, two] = await Promise.all([startCliSandbox(["--seed", "3"]), startCliSandbox(["--seed", "3"])]);
-    const ids = ({ ready }: CliSandbox) => [ready.account_id, ready.domain_id, ready.pool_id];
+    const [one, two] = await Promise.all([startOwnSandbox(["--seed", "3"]), startOwnSandbox(["--seed", "3"])]);
+    const ids = ({ ready }: OwnSandbox) => [ready.account_id, ready.domain_id, ready.pool_id];
     expect(ids(one)).toEqual(ids(two));
     await Promise.all([one.stop(), two.stop()]);
   });
 
   it("a port that is taken is told, and nothing is left", async () => {
-    const first = await startCliSandbox(["--devices", "1"]);
+    const first = await startOwnSandbox(["--devices", "1"]);
     const home = temporaryFolder();
     const port = new URL(first.ready.base_url).port;
     const { code, stdout, stderr } = await runCli(["sandbox", "start", "--port", port], {
@@ -172,39 +155,57 @@ describe("the end of a sandbox", () => {
   });
 });
 
-describe("demo", () => {
-  it("ends with 0, survives its faults, reads the whole list, and leaves nothing behind", async () => {
-    const home = join(temporaryFolder(), "none");
-    const { code, stdout, stderr } = await runCli(["demo"], { env: { AGENTAUTH_HOME: home } });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    for (const title of [
-      "The domains of an account",
-      "The pools of a domain",
-      "Sorted by the service",
-      "Filtered client-side",
-      "What was requested",
-    ]) {
-      expect(stdout).toContain(`# ${title}\n`);
+describe("the clock and the machine clients of a sandbox", () => {
+  it("clock prints the time, and moves it forward", async () => {
+    const sandbox = await startOwnSandbox(["--devices", "1"]);
+    const shown = await sandbox.run(["sandbox", "clock"]);
+    expect(shown).toMatchObject({ code: 0, stderr: "" });
+    const now = Date.parse(shown.stdout.trim());
+    const { code, stdout } = await sandbox.run(["sandbox", "clock", "+2h"]);
+    expect([code, Date.parse(stdout.trim()) - now]).toEqual([0, expect.any(Number)]);
+    expect(Date.parse(stdout.trim()) - now).toBeGreaterThanOrEqual(7_200_000);
+    for (const step of ["2h", "+2w", "-1h"]) {
+      const wrong = await sandbox.run(["sandbox", "clock", "--", step]);
+      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("is not a valid time step")]);
     }
-    expect(stdout).toMatch(/^\$ agentauth devices list --pool pool_\w+ --sort last_seen:desc --limit 5$/m);
-    expect(stdout).toMatch(/^shown 5 of 1200; continue with: /m);
-    expect(stdout).toMatch(/^Survived: HTTP 503, .*HTTP 429/m);
-    expect(stdout).toContain("All 1200 devices arrived in order, none twice, with four pages in flight.\n");
-    expect(stdout).not.toMatch(/<CLIENT_SECRET>|sandbox_/);
-    expect(existsSync(home)).toBe(false);
+    await sandbox.stop();
   });
 
-  it("heeds neither the settings nor the profile of whoever runs it", async () => {
-    const env = {
-      AGENTAUTH_PROFILE: "nope",
-      AGENTAUTH_BASE_URL: "https://agentauth.example",
-      AGENTAUTH_API_TOKEN: "tok_of_theirs",
-    };
-    expect((await runCli(["demo"], { env })).code).toBe(0);
+  it("machine prints the credentials, where the sandbox has them", async () => {
+    const [having, plain] = await Promise.all([startOwnSandbox(["--machine-grants"]), startOwnSandbox()]);
+    const { code, stdout } = await having.run(["sandbox", "machine"]);
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ client_id: "sandbox-service" })]);
+    expect(await plain.run(["sandbox", "machine"])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: "error: no sandbox with machine grants is running\nhint: agentauth sandbox start --machine-grants\n",
+    });
+    await Promise.all([having.stop(), plain.stop()]);
   });
 
-  it("ends at once on SIGINT", async () => {
-    const { code } = await runCli(["demo"], { signalAfter: { characters: 100, signal: "SIGINT" } });
-    expect(code).toBe(130);
+  it("a request that the sandbox rejects is an error", async () => {
+    const sandbox = await startOwnSandbox(["--devices", "1"]);
+    const path = join(sandbox.home, "sandbox.json");
+    const state = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
+    writeFileSync(path, JSON.stringify({ ...state, control_token: "sandbox_control_of_another" }), { mode: 0o600 });
+    const { code, stderr } = await sandbox.run(["sandbox", "clock"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("the sandbox rejected the request: ")]);
+    await sandbox.stop();
+  });
+
+  it.each([["clock"], ["fault", "503"], ["fault", "--clear"]])(
+    "without a sandbox, %s %s is refused",
+    async (...words) => {
+      const { code, stdout, stderr } = await runCli(["sandbox", ...words], {
+        env: { AGENTAUTH_HOME: temporaryFolder() },
+      });
+      expect([code, stdout, stderr]).toEqual([2, "", "error: no sandbox is running\nhint: agentauth sandbox start\n"]);
+    },
+  );
+
+  it("without a sandbox, fault prints the kinds, and machine is refused", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    expect((await runCli(["sandbox", "fault"], { env })).stdout).toMatch(/^Kinds of faults:\n/);
+    expect((await runCli(["sandbox", "machine"], { env })).code).toBe(2);
   });
 });

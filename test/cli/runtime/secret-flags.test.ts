@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
+import { type Bench, linesOf, runCli, startBench } from "../../helpers/cli.js";
 
 let bench: Bench;
 

@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, startBench, startProcesses, unsafeIn } from "../helpers/cli.js";
-
-startProcesses();
+import { type Bench, linesOf, startBench, unsafeIn } from "../helpers/cli.js";
 
 let bench: Bench;
 

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { plant } from "../../../helpers/canaries.js";
+import { type Desk, startDesk, type User } from "../desk.js";
+
+let desk: Desk;
+let user: User;
+/** The client of the sandbox that is registered already. */
+let clientId: string;
+/** Gets a token with the client, which binds it. */
+let bind: (...flags: string[]) => Promise<void>;
+
+beforeAll(async () => {
+  desk = await startDesk({ machineGrants: true });
+  const { machine } = desk.sandbox;
+  if (!machine) throw new Error("the sandbox has no machine clients");
+  plant("client_secret", machine.secretClient.clientSecret);
+  clientId = machine.secretClient.clientId;
+  bind = async (...flags) => {
+    const args = ["token", desk.url, "--grant", "client-credentials", "--client-id", clientId, "--issuer"];
+    const env = { AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret };
+    expect(await user.run([...args, machine.issuer, ...flags], { env })).toMatchObject({ code: 0, stderr: "" });
+  };
+});
+afterAll(() => desk.close());
+beforeEach(() => {
+  user = desk.user();
+});
+
+it("list prints the issuer that each client is bound to", async () => {
+  await bind();
+  const { code, stdout } = await user.run(["client", "list", "--json"]);
+  const issuer = desk.sandbox.machine?.issuer;
+  const row = { client_id: clientId, issuer, bound_by: "issuer", bound_at: expect.any(String), profile: "default" };
+  expect([code, JSON.parse(stdout)]).toEqual([0, [row]]);
+});
+
+it("list is of one profile, and of every profile with --all", async () => {
+  await bind();
+  await user.run(["config", "set", "pool", "p", "--profile", "work"]);
+  const own = await user.run(["client", "list", "--json", "--profile", "work"]);
+  expect(own).toMatchObject({ code: 0, stdout: "[]\n", stderr: "no client is bound to an issuer in profile work\n" });
+  const all = await user.run(["client", "list", "--all", "--json", "--profile", "work"]);
+  expect(JSON.parse(all.stdout)).toMatchObject([{ client_id: clientId, profile: "default" }]);
+  const none = await desk.user().run(["client", "list", "--all"]);
+  expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no client is bound to an issuer\n" });
+});
+
+it("list sorts by client", async () => {
+  for (const id of ["b", "a"]) {
+    const binding = {
+      profile: "default",
+      clientId: id,
+      issuer: "https://as.example",
+      boundBy: "issuer",
+      boundAt: 0,
+    } as const;
+    await user.store.saveBinding(binding, undefined);
+  }
+  expect((await user.run(["client", "list", "--jq", ".[].client_id"])).stdout).toBe("a\nb\n");
+});
+
+it("forget removes a binding, and says where a stored login still has it", async () => {
+  await bind();
+  await user.signIn();
+  await user.change(({ client }) => ({ client: { ...client, clientId, source: "pre-registered" } }));
+  const first = await user.run(["client", "forget", clientId, "--json"]);
+  expect([first.code, JSON.parse(first.stdout)]).toEqual([
+    0,
+    [{ client_id: clientId, removed: true, profile: "default" }],
+  ]);
+  expect(first.stderr).toContain(`the client "${clientId}" is no longer bound to an issuer in profile default\n`);
+  expect(first.stderr).toContain(`run client forget again: agentauth logout ${desk.url}\n`);
+});
+
+it("forget of a client that is not bound says so, and prints nothing without a format", async () => {
+  expect(await user.run(["client", "forget", "nobody"])).toMatchObject({
+    code: 0,
+    stdout: "",
+    stderr: 'the client "nobody" was not bound to an issuer in profile default\n',
+  });
+});
+
+it("forget without a client is refused", async () => {
+  const { code, stdout, stderr } = await user.run(["client", "forget"]);
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining("client_id")]);
+});

@@ -1,0 +1,44 @@
+import { AgentClient } from "../../../src/oauth/agent.js";
+import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { SandboxOptions } from "../../../src/sandbox/index.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../../helpers/cli.js";
+import { TestLogin } from "../../helpers/login.js";
+
+/** A sandbox whose user approves every login, and home folders for the runs against it. */
+export async function startDesk(options: SandboxOptions = {}) {
+  const { sandbox, env: service } = await startBench({ devices: 3, autoApprove: true, ...options });
+  return {
+    sandbox,
+    /** The URL of its MCP server. */
+    url: sandbox.mcpUrl,
+    /** A home folder without a login. */
+    user() {
+      const home = temporaryFolder();
+      const env = { ...service, AGENTAUTH_HOME: home };
+      const store = fileStore(home);
+      return {
+        home,
+        store,
+        run: (args: readonly string[], more: RunOptions = {}) =>
+          runCli(args, { ...more, env: { ...env, ...more.env } }),
+        start: (args: readonly string[], more: RunOptions = {}) =>
+          startCli(args, { ...more, env: { ...env, ...more.env } }),
+        /** Logs in at the MCP server, without the program. */
+        signIn: (scope?: string) => new AgentClient({ store, login: new TestLogin() }).login(sandbox.mcpUrl, { scope }),
+        /** Changes the stored login. */
+        async change(over: (grant: Grant) => Partial<Grant>): Promise<void> {
+          const [grant] = await store.list();
+          if (grant === undefined) throw new Error("no login is stored");
+          await store.save({ ...grant, ...over(grant), generation: grant.generation + 1 }, grant.generation);
+        },
+      };
+    },
+    close: () => sandbox.close(),
+  };
+}
+
+/** What {@link startDesk} returns. */
+export type Desk = Awaited<ReturnType<typeof startDesk>>;
+/** A home folder of a {@link Desk}. */
+export type User = ReturnType<Desk["user"]>;

@@ -1,0 +1,110 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeJwt } from "jose";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { AgentClient } from "../../../../src/oauth/agent.js";
+import { fileStore } from "../../../../src/store/file/file.js";
+import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { startScene } from "../../../helpers/issuer.js";
+import { type Desk, startDesk, type User } from "../desk.js";
+
+const API = "https://api.example";
+const TYPE = "urn:ietf:params:oauth:token-type:";
+let desk: Desk;
+let user: User;
+
+beforeAll(async () => {
+  desk = await startDesk({ machineGrants: true, exchangeAudiences: [API] });
+  user = desk.user();
+  await user.signIn("a b");
+});
+afterAll(() => desk.close());
+
+const exchange = (...flags: string[]) => user.run(["exchange", desk.url, ...flags]);
+
+it("prints the new token and nothing else", async () => {
+  const { code, stdout, stderr } = await exchange("--audience", API);
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice", aud: API });
+});
+
+it("prints what the issuer said of it as JSON", async () => {
+  const { stdout } = await exchange("--resource", API, "--scope", "a", "--format", "json");
+  expect(JSON.parse(stdout)).toMatchObject({ token_type: "Bearer", scope: "a", expires_in: expect.any(Number) });
+});
+
+it.each([
+  ["header", /^Authorization: Bearer eyJ\S+\n$/],
+  ["headers-json", /^\{"Authorization":"Bearer eyJ[^"]+"\}\n$/],
+  ["env", /^AGENTAUTH_TOKEN=eyJ\S+\n$/],
+])("prints it as %s", async (format, expected) => {
+  expect((await exchange("--audience", API, "--format", format)).stdout).toMatch(expected);
+});
+
+it.each(["access_token", `${TYPE}access_token`])("takes the subject token from a file, of type %s", async (type) => {
+  const file = join(temporaryFolder(), "subject");
+  const { stdout: token } = await user.run(["token", desk.url]);
+  writeFileSync(file, token, { mode: 0o600 });
+  const { code, stdout } = await exchange(
+    "--audience",
+    API,
+    "--subject-token-file",
+    file,
+    "--subject-token-type",
+    type,
+  );
+  expect([code, decodeJwt(stdout.trim()).aud]).toEqual([0, API]);
+});
+
+it.each<[string, string[], number, RegExp]>([
+  ["an audience that the issuer does not serve", ["--audience", "other"], 6, /invalid_target/],
+  ["scopes that the token does not have", ["--audience", API, "--scope", "c"], 6, /invalid_scope/],
+  ["neither an audience nor a resource", [], 2, /--audience or --resource is required/],
+  ["an unknown type", ["--audience", API, "--requested-token-type", "paper"], 2, /"paper" is not a token type/],
+  [
+    "the type of a subject token that is not given",
+    ["--audience", API, "--subject-token-type", "jwt"],
+    2,
+    /--subject-token-type needs a subject token/,
+  ],
+  ["the type of an actor token alone", ["--audience", API, "--actor-token-type", "jwt"], 2, /needs --actor-token-file/],
+  ["a subject token file that is absent", ["--audience", API, "--subject-token-file", "/nowhere"], 8, /\/nowhere/],
+  [
+    "two secrets on standard input",
+    ["--audience", API, "--subject-token-file", "-", "--actor-token-file", "-"],
+    2,
+    /--subject-token-file - and --actor-token-file -/,
+  ],
+])("exits for %s, with nothing on standard output", async (_what, flags, exit, words) => {
+  const { code, stdout, stderr } = await exchange(...flags);
+  expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
+});
+
+it("exits with 4 without a login or a client", async () => {
+  const env = { AGENTAUTH_SUBJECT_TOKEN: "some-subject-token" };
+  const { code, stdout, stderr } = await desk.user().run(["exchange", desk.url, "--audience", API], { env });
+  expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining("--client-id")]);
+});
+
+it("refuses an address that is none", async () => {
+  expect(await user.run(["exchange", "nowhere", "--audience", API])).toMatchObject({ code: 2, stdout: "" });
+});
+
+it("puts a token that is no access token in no header", async () => {
+  const { mcp, issuer, login } = await startScene();
+  const home = temporaryFolder();
+  await new AgentClient({ store: fileStore(home), login }).login(mcp.url);
+  issuer.tokenAnswer = { token_type: "N_A", issued_token_type: `${TYPE}saml2` };
+  const run = (format: string) =>
+    runCli(["exchange", mcp.url, "--audience", API, "--requested-token-type", "saml2", "--format", format], {
+      env: { AGENTAUTH_HOME: home },
+    });
+  const { code, stdout, stderr } = await run("header");
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining('is not an access token but "saml2"')]);
+  expect((await run("json")).code).toBe(0);
+});
+
+it("refuses the type of a subject token where none is given, without a login", async () => {
+  const args = ["exchange", desk.url, "--audience", API, "--subject-token-type", "jwt", "--client-id", "x"];
+  expect(await desk.user().run(args)).toMatchObject({ code: 2, stdout: "" });
+});

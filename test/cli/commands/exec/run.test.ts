@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { chmodSync, existsSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
+import { type Desk, startDesk, type User } from "../desk.js";
+
+let desk: Desk;
+let user: User;
+beforeAll(async () => {
+  desk = await startDesk();
+  user = desk.user();
+  await user.signIn();
+});
+afterAll(() => desk.close());
+
+const exec = (...words: string[]) => user.run(["exec", desk.url, ...words]);
+const shell = (script: string) => ["--", "sh", "-c", script];
+
+it("runs the command with the token in its environment, and masks the token in its output", async () => {
+  const script =
+    'test -n "$AGENTAUTH_TOKEN" && test -z "$AGENTAUTH_API_TOKEN" && echo "it is $AGENTAUTH_TOKEN"; exit 7';
+  const env = { AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" };
+  const { code, stdout, stderr } = await user.run(["exec", desk.url, ...shell(script)], { env });
+  expect([code, stdout, stderr]).toEqual([7, "it is ********\n", ""]);
+});
+
+it("masks both outputs, and neither with --no-mask", async () => {
+  const script = 'echo "$AGENTAUTH_TOKEN"; echo "$AGENTAUTH_TOKEN" >&2';
+  expect(await exec(...shell(script))).toMatchObject({ code: 0, stdout: "********\n", stderr: "********\n" });
+  const token = (await user.run(["token", desk.url])).stdout;
+  expect(await exec("--no-mask", ...shell(script))).toMatchObject({ code: 0, stdout: token, stderr: token });
+});
+
+it("passes on its standard input", async () => {
+  expect((await user.run(["exec", desk.url, "--", "cat"], { stdin: "typed\n" })).stdout).toBe("typed\n");
+});
+
+it("--as file:NAME gives a private file with the token, and removes it at the end", async () => {
+  const { code, stdout } = await exec(
+    "--as",
+    "file:TOKEN_FILE",
+    ...shell('ls -l "$TOKEN_FILE"; wc -c < "$TOKEN_FILE"'),
+  );
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^-rw-------.*\/token\n\s*\d{3,}\n$/)]);
+  expect(readdirSync(join(user.home, "run"))).toEqual([]);
+});
+
+it("passes a signal on to the command, and exits as the command does", async () => {
+  const run = user.start([
+    "exec",
+    desk.url,
+    ...shell("trap 'echo got it; exit 42' TERM; echo ready; while :; do sleep 0.05; done"),
+  ]);
+  const closed = once(run, "close");
+  const out = collect(run.stdout);
+  await until(() => out().includes("ready"));
+  run.kill("SIGTERM");
+  expect([await closed, out()]).toEqual([[42, null], "ready\ngot it\n"]);
+});
+
+it.each([
+  ["SIGTERM", 143],
+  ["SIGKILL", 137],
+])("exits with 128 and the number of the signal that ended the command: %s", async (signal, code) => {
+  expect((await exec(...shell(`kill -${signal.slice(3)} $$`))).code).toBe(code);
+});
+
+const folder = temporaryFolder();
+const script = join(folder, "not-a-program");
+writeFileSync(script, "#!/bin/sh\n");
+chmodSync(script, 0o644);
+const looped = join(folder, "loop");
+symlinkSync(looped, looped);
+
+it.each<[string, string, number, string]>([
+  ["is not found", "no-such-program", 127, "is not found (ENOENT)"],
+  ["cannot be run", script, 126, "cannot be run (EACCES)"],
+  ["cannot be started", looped, 125, "cannot be started (ELOOP)"],
+])("reports a command that %s, as text and as JSON", async (_what, command, exit, words) => {
+  const { code, stdout, stderr } = await exec("--", command);
+  expect([code, stdout, stderr]).toEqual([
+    exit,
+    "",
+    expect.stringContaining(`error: the command "${command}" ${words}\n`),
+  ]);
+  const json = await user.run(["exec", desk.url, "--", command], { env: { AGENTAUTH_ERRORS: "json" } });
+  expect([json.code, JSON.parse(json.stderr)]).toMatchObject([exit, { error: { class: "usage", exit_code: exit } }]);
+});
+
+it("removes the file of the token where the command is not found", async () => {
+  expect((await exec("--as", "file:TOKEN_FILE", "--", "no-such-program")).code).toBe(127);
+  expect(readdirSync(join(user.home, "run"))).toEqual([]);
+});
+
+it.each<[string, string[], RegExp]>([
+  ["without --", ["touch", "FILE"], /^error: the command must follow "--"/],
+  ["without a command", ["--"], /^error: there is no command after "--"/],
+  ["with a word before --", ["x", "--", "touch", "FILE"], /^error: unexpected argument "x" before "--"/],
+  ["with another place", ["--as", "header:X", "--", "touch", "FILE"], /^error: --as "header:X" must be env:NAME /],
+])("starts nothing %s", async (_what, words, expected) => {
+  const file = join(temporaryFolder(), "started");
+  const { code, stdout, stderr } = await exec(...words.map((word) => word.replace("FILE", file)));
+  expect([code, stdout, existsSync(file)]).toEqual([2, "", false]);
+  expect(stderr).toMatch(expected);
+});
+
+it("starts nothing without a login, for an address that is none, and for a token that only we can use", async () => {
+  const file = join(temporaryFolder(), "started");
+  const none = await desk.user().run(["exec", desk.url, "--", "touch", file]);
+  expect([none.code, none.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
+  expect((await user.run(["exec", "nowhere", "--", "touch", file])).code).toBe(2);
+  const bound = await startDesk({ dpop: "required" });
+  const owner = bound.user();
+  await owner.signIn();
+  const refused = await owner.run(["exec", bound.url, "--", "touch", file]);
+  await bound.close();
+  expect([refused.code, existsSync(file)]).toEqual([2, false]);
+});
+
+it("starts nothing where there is no private folder for the file: exit 8", async () => {
+  const other = desk.user();
+  await other.signIn();
+  writeFileSync(join(other.home, "run"), "");
+  const started = join(temporaryFolder(), "started");
+  const { code } = await other.run(["exec", desk.url, "--as", "file:TOKEN_FILE", "--", "touch", started]);
+  expect([code, existsSync(started)]).toEqual([8, false]);
+});
+
+it("refreshes the file of the token while the command runs, and warns where it cannot", async () => {
+  const other = desk.user();
+  await other.signIn();
+  await other.change(({ tokens }) => {
+    const expiresAt = Date.now() + 3000;
+    return { tokens: { ...tokens, expiresAt, obtainedAt: expiresAt - 3_600_000 } };
+  });
+  desk.sandbox.faults.add({ kind: "status", status: 503, path: "token", times: 0 });
+  const script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.3; done; test -s "$TOKEN_FILE" && echo kept';
+  const args = ["exec", desk.url, "--as", "file:TOKEN_FILE", "--min-ttl", "1", "--retries", "0", ...shell(script)];
+  const { code, stdout, stderr } = await other.run(args);
+  desk.sandbox.faults.clear();
+  expect([code, stdout]).toEqual([0, "kept\n"]);
+  expect(stderr).toContain("warning: the token file cannot be refreshed; trying again: ");
+});

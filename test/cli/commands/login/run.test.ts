@@ -1,0 +1,135 @@
+import { once } from "node:events";
+import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { collect, type RunOptions, until } from "../../../helpers/cli.js";
+import { type Desk, startDesk, type User } from "../desk.js";
+
+let desk: Desk;
+beforeAll(async () => {
+  desk = await startDesk();
+});
+afterAll(() => desk.close());
+
+/** Runs a login that waits for the user, who opens the URL that it prints. */
+async function login(user: User, args: readonly string[], open?: string, options: RunOptions = {}) {
+  const run = user.start(["login", ...args], options);
+  const closed = once(run, "close");
+  const [out, err] = [collect(run.stdout), collect(run.stderr)];
+  const url = () => /^ {2}(https?:\S+)$/m.exec(err())?.[1];
+  await until(() => url() !== undefined || run.exitCode !== null);
+  if (run.exitCode === null) await (await fetch(open ?? url() ?? "")).text();
+  await closed;
+  return { code: run.exitCode, stdout: out(), stderr: err() };
+}
+
+/** The first step of a login in two steps. */
+async function begin(user: User, ...flags: string[]) {
+  const { code, stdout } = await user.run(["login", desk.url, "--no-wait", "--json", ...flags]);
+  expect(code).toBe(0);
+  return JSON.parse(stdout) as { login_id: string; url: string; finish: string };
+}
+
+it("logs in with the URL that it prints, and says for how long", async () => {
+  const user = desk.user();
+  const { code, stdout, stderr } = await login(user, [desk.url, "--browser", "none"]);
+  expect([code, stdout]).toEqual([0, ""]);
+  expect(stderr).toMatch(/^logged in at \S+ \(issuer \S+\), the token expires at \S+$/m);
+  expect(await user.store.list()).toHaveLength(1);
+});
+
+it("prints the login as JSON", async () => {
+  const { code, stdout } = await login(desk.user(), [desk.url, "--browser", "none", "--json"]);
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, server: desk.url, state: "valid" }]);
+});
+
+it("repairs a home folder that others can read", async () => {
+  const user = desk.user();
+  await user.signIn();
+  chmodSync(user.home, 0o755);
+  const { code, stderr } = await login(user, [desk.url, "--browser", "none"]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining("was readable by other users; it is private again")]);
+  expect(statSync(user.home).mode & 0o777).toBe(0o700);
+});
+
+it.each<[string, Record<string, string>, string]>([
+  ["there is no terminal", {}, "there is no terminal"],
+  ["an AI agent runs it", { AGENTAUTH_AGENT: "1" }, "an AI agent runs it"],
+])("stops after the first step where %s", async (_what, env, reason) => {
+  const { code, stdout, stderr } = await desk.user().run(["login", desk.url], { env });
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { login_id: expect.stringMatching(/^[\w-]{12}$/) }]);
+  expect(stderr).toContain(`login does not wait for the user, since ${reason}`);
+});
+
+it("prints the URL alone with --no-wait, and the second command on stderr", async () => {
+  const { code, stdout, stderr } = await desk.user().run(["login", desk.url, "--no-wait"]);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^http:\S+\n$/)]);
+  expect(stderr).toMatch(
+    /run this in another window before you open the URL to log in: agentauth login \S+ --wait \S+\n$/,
+  );
+});
+
+it("finishes a login in two steps, for the account and the profile of the first", async () => {
+  const user = desk.user();
+  await user.run(["config", "set", "pool", "p", "--profile", "work"]);
+  const begun = await begin(user, "--account-hint", "alice", "--profile", "work");
+  expect(begun.finish).toBe(`agentauth login ${desk.url} --wait ${begun.login_id} --profile work --account-hint alice`);
+  const { code, stdout } = await login(user, [...begun.finish.split(" ").slice(2), "--json"], begun.url);
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { account: "alice", profile: "work" }]);
+});
+
+it.each<[string, string[], string[], RegExp]>([
+  [
+    "another account",
+    ["--account-hint", "alice"],
+    ["--account-hint", "bob"],
+    /is for "alice", not for --account-hint "bob"/,
+  ],
+  ["an account where none was named", [], ["--account-hint", "bob"], /was started without an account/],
+  ["another profile", [], ["--profile", "work"], /belongs to the profile default/],
+])("refuses to finish a login with %s", async (_what, first, second, words) => {
+  const user = desk.user();
+  await user.run(["config", "set", "pool", "p", "--profile", "work"]);
+  const { login_id } = await begin(user, ...first);
+  const { code, stdout, stderr } = await user.run(["login", desk.url, "--wait", login_id, ...second]);
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+});
+
+it("refuses to finish the login of another server, one that is not stored, and one that is damaged", async () => {
+  const user = desk.user();
+  const { login_id } = await begin(user);
+  const other = await user.run(["login", "https://other.example/mcp", "--wait", login_id]);
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`is for ${desk.url}, not for`)]);
+  const absent = await user.run(["login", desk.url, "--wait", "AAAAAAAAAAAA"]);
+  expect([absent.code, absent.stderr]).toEqual([
+    2,
+    expect.stringContaining('no started login "AAAAAAAAAAAA" is stored'),
+  ]);
+  const wrong = await user.run(["login", desk.url, "--wait", "../x"]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--wait "../x" is not a login id')]);
+  writeFileSync(join(user.home, "logins", `${login_id}.json`), "{}", { mode: 0o600 });
+  const damaged = await user.run(["login", desk.url, "--wait", login_id]);
+  expect([damaged.code, damaged.stderr]).toEqual([8, expect.stringContaining("start the login again")]);
+});
+
+it("removes the files of logins that have expired", async () => {
+  const user = desk.user();
+  const { login_id } = await begin(user);
+  const later = Date.now() + 11 * 60_000;
+  const clock = { now: () => performance.now(), epoch: () => later, sleep: async () => {} };
+  await user.run(["login", desk.url, "--no-wait"], { clock });
+  const { code } = await user.run(["login", desk.url, "--wait", login_id]);
+  expect(code).toBe(2);
+});
+
+it.each<[string, string[], RegExp]>([
+  ["a machine grant", ["--grant", "client-credentials", "--client-id", "x"], /login is interactive, and --grant/],
+  ["--no-wait of a device login", ["--no-wait", "--flow", "device"], /--no-wait does not work with --flow device/],
+])("refuses %s", async (_what, flags, words) => {
+  const { code, stdout, stderr } = await desk.user().run(["login", desk.url, ...flags]);
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+});
+
+it("refuses an address that is none", async () => {
+  expect(await desk.user().run(["login", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+});

@@ -1,0 +1,190 @@
+import { once } from "node:events";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { fileStore } from "../../../../src/store/file/file.js";
+import { collect, linesOf, type RunOptions, runCli, temporaryFolder, until } from "../../../helpers/cli.js";
+import { madeGrant } from "../../../helpers/grant.js";
+import {
+  type PlainAnswer,
+  type PlainOptions,
+  sendError,
+  sendResult,
+  startPlainServer,
+} from "../../../mcp/plain-server.js";
+import { type Desk, startDesk, type User } from "../desk.js";
+
+let desk: Desk;
+let user: User;
+beforeAll(async () => {
+  desk = await startDesk();
+  user = desk.user();
+  await user.signIn();
+});
+afterEach(() => desk.sandbox.faults.clear());
+afterAll(() => desk.close());
+
+/** Runs of the program with a login at a server whose responses the test writes. */
+async function signedInAt(answer: PlainAnswer, options?: PlainOptions) {
+  const { url } = await startPlainServer(answer, options);
+  const home = temporaryFolder();
+  const grant = madeGrant({ server: url, resource: url, requestedScope: undefined });
+  const expiresAt = Date.now() + 3_600_000;
+  const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt, obtainedAt: Date.now() };
+  await fileStore(home).save({ ...grant, tokens }, undefined);
+  const run = (args: readonly string[], more: RunOptions = {}) =>
+    runCli(args, { ...more, env: { AGENTAUTH_HOME: home, ...more.env } });
+  return { url, run, call: (...flags: string[]) => run(["mcp", "call", url, "tool", ...flags]) };
+}
+
+describe("mcp tools", () => {
+  it("lists the tools", async () => {
+    const ids = await user.run(["mcp", "tools", desk.url, "-o", "id"]);
+    expect([ids.code, linesOf(ids.stdout)]).toEqual([0, ["whoami", "echo", "admin_report"]]);
+    const json = await user.run(["mcp", "tools", desk.url, "--json"]);
+    expect(JSON.parse(json.stdout)[1]).toMatchObject({ name: "echo", inputSchema: { required: ["text"] } });
+  });
+
+  it("exits with 4 without a login, and with 2 for an address that is none", async () => {
+    expect(await desk.user().run(["mcp", "tools", desk.url])).toMatchObject({ code: 4, stdout: "" });
+    expect(await user.run(["mcp", "tools", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("mcp call", () => {
+  const call = (args: string[], more: RunOptions = {}) => user.run(["mcp", "call", desk.url, ...args], more);
+
+  it("prints the text of the result, or the result as JSON", async () => {
+    expect(await call(["echo", "--args", '{"text":"hello"}'])).toMatchObject({
+      code: 0,
+      stdout: "hello\n",
+      stderr: "",
+    });
+    const piped = await call(["echo", "--args", "-", "--json"], { stdin: '{"text":"from a pipe"}' });
+    expect([piped.code, JSON.parse(piped.stdout).content]).toEqual([0, [{ type: "text", text: "from a pipe" }]]);
+  });
+
+  it("exits with 6 where the tool fails, with its output on standard output", async () => {
+    const { code, stdout, stderr } = await call(["echo"]);
+    expect([code, stdout]).toEqual([6, 'echo needs the argument "text", a string\n']);
+    expect(stderr).toContain('error: the tool "echo" failed; its output is on standard output\n');
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ["arguments that are no JSON", ["--args", "{"], /--args "\{" is not JSON/],
+    ["arguments that are no object", ["--args", "[1]"], /is not a JSON object/],
+    ["two readers of standard input", ["--args", "-", "--flow", "paste"], /--args and --flow paste cannot both read/],
+    [
+      "a secret and arguments on standard input",
+      ["--args", "-", "--client-id", "x", "--client-secret-file", "-"],
+      /--args and --client-secret-file/,
+    ],
+  ])("refuses %s", async (_what, flags, words) => {
+    const { code, stdout, stderr } = await call(["echo", ...flags]);
+    expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+  });
+
+  it.each<[number, number]>([
+    [401, 4],
+    [404, 6],
+    [503, 5],
+  ])("exits for HTTP %i with %i", async (status, exit) => {
+    const { call: callPlain } = await signedInAt((_call, response) => response.writeHead(status).end());
+    expect(await callPlain("--retries", "0")).toMatchObject({ code: exit, stdout: "" });
+  });
+
+  it("exits with 6 for an error of the protocol, and prints its message", async () => {
+    const { call: callPlain } = await signedInAt(({ id }, response) =>
+      sendError(response, id, -32_602, "no such tool"),
+    );
+    const { code, stderr } = await callPlain();
+    expect([code, stderr]).toEqual([6, expect.stringContaining("no such tool")]);
+    const failing = await signedInAt(({ id }, response) => sendError(response, id, -32_602, "bad words", 400));
+    const failed = await failing.call();
+    expect([failed.code, failed.stderr]).toEqual([6, expect.stringContaining("bad words")]);
+  });
+
+  it.each<[string, PlainOptions]>([
+    ["a call", {}],
+    ["the end of the handshake", { handshake: "endless" }],
+    ["the handshake", { handshake: "none" }],
+  ])("exits with 5 where %s gets no response in time", async (_what, options) => {
+    const { call: callPlain } = await signedInAt(() => undefined, options);
+    const { code, stderr } = await callPlain("--timeout", "1");
+    expect([code, stderr]).toEqual([5, expect.stringContaining("no response in 1 s")]);
+  });
+
+  it("exits with 5 where the connection breaks, and with 130 at SIGINT", async () => {
+    const broken = await signedInAt((_call, response) => response.destroy());
+    expect((await broken.call("--retries", "0")).code).toBe(5);
+    const controller = new AbortController();
+    const silent = await signedInAt(() => controller.abort());
+    const { code } = await silent.run(["mcp", "call", silent.url, "tool"], { signal: controller.signal });
+    expect(code).toBe(130);
+  });
+
+  it("masks a token that the server repeats", async () => {
+    const { call: callPlain } = await signedInAt(({ id }, response) =>
+      sendResult(response, id, { content: [{ type: "text", text: "it is access-token-1" }] }),
+    );
+    expect(await callPlain()).toMatchObject({ code: 0, stdout: "it is ********\n" });
+  });
+});
+
+describe("mcp proxy", () => {
+  const INITIALIZE = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "host", version: "1" } },
+  };
+
+  /** Sends one message as a host does, and closes standard input after the answer. */
+  async function host(of: User, ...flags: string[]) {
+    const run = of.start(["mcp", "proxy", desk.url, ...flags]);
+    const closed = once(run, "close");
+    const [out, err] = [collect(run.stdout), collect(run.stderr)];
+    run.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`);
+    await until(() => out().includes("\n") || run.exitCode !== null);
+    run.stdin?.end();
+    await closed;
+    return { code: run.exitCode, messages: linesOf(out()).map((line) => JSON.parse(line)), stderr: err() };
+  }
+
+  it.each([[[]], [["--scope", "mcp"]], [["-v"]]])("passes a message on and its answer back: %j", async (flags) => {
+    const { code, messages } = await host(user, ...flags);
+    expect([code, messages]).toEqual([0, [expect.objectContaining({ id: 1, result: expect.any(Object) })]]);
+  });
+
+  it("reports the login command to the host, and exits with 4", async () => {
+    const { code, messages, stderr } = await host(desk.user());
+    expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login ${desk.url}`)]);
+    expect(JSON.stringify(messages)).toContain("agentauth login");
+  });
+
+  it("exits with 4 where the server rejects the token", async () => {
+    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
+    const { code, stderr } = await host(user);
+    expect([code, stderr]).toEqual([4, expect.stringContaining("the server rejected the token (HTTP 401)")]);
+  });
+
+  it("passes an error of the server on to the host", async () => {
+    desk.sandbox.faults.add({ kind: "status", status: 503, path: "mcp", times: 0 });
+    const { messages } = await host(user, "--retries", "0");
+    expect(messages).toEqual([expect.objectContaining({ id: 1, error: expect.any(Object) })]);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ["--flow paste", ["--flow", "paste"], /--flow paste reads standard input, which carries the MCP host's messages/],
+    [
+      "a secret on standard input",
+      ["--client-id", "x", "--client-secret-file", "-"],
+      /--client-secret-file - reads standard input/,
+    ],
+  ])("refuses %s", async (_what, flags, words) => {
+    const { code, stdout, stderr } = await user.run(["mcp", "proxy", desk.url, ...flags]);
+    expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+  });
+
+  it("refuses an address that is none", async () => {
+    expect(await user.run(["mcp", "proxy", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+  });
+});

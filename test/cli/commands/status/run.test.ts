@@ -1,0 +1,91 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { type Desk, startDesk } from "../desk.js";
+
+let desk: Desk;
+beforeAll(async () => {
+  desk = await startDesk();
+});
+afterAll(() => desk.close());
+
+it("lists the stored logins, and exits with 0 where one can be used", async () => {
+  const user = desk.user();
+  await user.signIn();
+  const { code, stdout, stderr } = await user.run(["status", "--json"]);
+  expect([code, JSON.parse(stdout)]).toEqual([0, [expect.objectContaining({ server: desk.url, state: "valid" })]]);
+  expect(stderr).toMatch(/^profile default \(default\), store file \(default\): \S+, readable by you alone\n$/);
+  expect((await user.run(["status", desk.url, "-o", "table"])).stdout).toContain(desk.url);
+});
+
+it("exits with 4 for a server without a login, and names the command that logs in", async () => {
+  const user = desk.user();
+  await user.signIn();
+  const other = "https://other.example/mcp";
+  const { code, stdout, stderr } = await user.run(["status", other, "--json"]);
+  expect([code, stdout]).toEqual([4, "[]\n"]);
+  expect(stderr).toContain(`Not logged in at ${other}. Run: agentauth login ${other}\n`);
+});
+
+it("exits with 4 where the issuer rejected the only login, and says why", async () => {
+  const user = desk.user();
+  await user.signIn();
+  await user.change(() => ({ retired: { at: Date.now(), reason: "invalid_grant" } }));
+  const { code, stderr } = await user.run(["status"]);
+  expect([code, stderr]).toEqual([4, expect.stringContaining("the issuer rejected the login (invalid_grant)")]);
+});
+
+it.each([
+  ["valid", 3600, "the token is used until it expires, then the refresh is tried again"],
+  ["expired", -60, "the next use tries the refresh again"],
+])("warns of a lost refresh of a login that is %s", async (_state, seconds, words) => {
+  const user = desk.user();
+  await user.signIn();
+  await user.change(({ tokens, generation }) => ({
+    tokens: { ...tokens, expiresAt: Date.now() + seconds * 1000, obtainedAt: Date.now() - 7_200_000 },
+    lostRefresh: { at: Date.now(), code: "network_failed", generation },
+  }));
+  const { code, stderr } = await user.run(["status"]);
+  expect([code, stderr]).toEqual([0, expect.stringContaining(words)]);
+});
+
+it("exits with 8 where the only login cannot be read, and warns beside one that can", async () => {
+  const user = desk.user();
+  const path = join(user.home, "grants", `${"0".repeat(40)}.1.json`);
+  mkdirSync(join(user.home, "grants"), { mode: 0o700 });
+  writeFileSync(path, '{"schema": 99}', { mode: 0o600 });
+  const warning = expect.stringContaining("warning: a stored login cannot be used: ");
+  const alone = await user.run(["status"]);
+  expect([alone.code, alone.stdout, alone.stderr]).toEqual([8, "", warning]);
+  expect(alone.stderr).toContain(`hint: move it away: mv ${path} ${path}.broken`);
+  await user.signIn();
+  const both = await user.run(["status"]);
+  expect([both.code, both.stderr]).toEqual([0, warning]);
+});
+
+it("refuses an address that is none", async () => {
+  const { code, stdout } = await desk.user().run(["status", "nowhere"]);
+  expect([code, stdout]).toEqual([2, ""]);
+});
+
+it("says which profile and store it looked at, and why", async () => {
+  const home = temporaryFolder();
+  const status = (env: Record<string, string>, ...args: string[]) =>
+    runCli(["status", ...args], { env: { AGENTAUTH_HOME: home, ...env } });
+  const plain = await status({});
+  expect([plain.code, plain.stderr]).toEqual([
+    4,
+    `profile default (default), store file (default): ${home}, readable by you alone\n` +
+      "Not logged in. Run: agentauth login <mcp_url>\n" +
+      "Nothing is set up here yet. To look around without an account: agentauth demo\n" +
+      "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>\n" +
+      "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt\n",
+  ]);
+  await runCli(["config", "set", "pool", "p", "--profile", "work"], { env: { AGENTAUTH_HOME: home } });
+  const chosen = await status({ AGENTAUTH_PROFILE: "work", AGENTAUTH_STORE: "memory" }, "--json");
+  expect([chosen.code, chosen.stdout]).toEqual([4, "[]\n"]);
+  expect(chosen.stderr).toMatch(/^profile work \(AGENTAUTH_PROFILE\), store memory \(AGENTAUTH_STORE\): /);
+  expect((await status({}, "-q")).stderr).toBe("");
+  expect((await status({})).stderr).not.toContain("Nothing is set up");
+});

@@ -1,0 +1,205 @@
+import { generateKeyPairSync } from "node:crypto";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeJwt } from "jose";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import type { SandboxMachine } from "../../../../src/sandbox/index.js";
+import { plant } from "../../../helpers/canaries.js";
+import { type RunOptions, temporaryFolder } from "../../../helpers/cli.js";
+import { type Desk, startDesk, type User } from "../desk.js";
+
+let desk: Desk;
+let user: User;
+let machine: SandboxMachine;
+beforeAll(async () => {
+  desk = await startDesk({ machineGrants: true });
+  user = desk.user();
+  await user.signIn();
+  if (!desk.sandbox.machine) throw new Error("the sandbox has no machine clients");
+  machine = desk.sandbox.machine;
+  for (const secret of [machine.secretClient.clientSecret, machine.idp.clientSecret]) plant("client_secret", secret);
+});
+afterEach(() => desk.sandbox.faults.clear());
+afterAll(() => desk.close());
+
+const token = (flags: readonly string[] = [], more: RunOptions = {}) => user.run(["token", desk.url, ...flags], more);
+
+it("prints the stored token and nothing else", async () => {
+  const { code, stdout, stderr } = await token();
+  expect([code, stderr, decodeJwt(stdout.trim()).aud]).toEqual([0, "", desk.url]);
+});
+
+it.each([
+  ["header", /^Authorization: Bearer \S+\n$/],
+  ["headers-json", /^\{"Authorization":"Bearer [^"]+"\}\n$/],
+  ["json", /^\{"access_token":"[^"]+","token_type":"Bearer","expires_at":/],
+  ["env", /^AGENTAUTH_TOKEN=\S+\n$/],
+  ["k8s", /^\{"apiVersion":"client.authentication.k8s.io\/v1","kind":"ExecCredential"/],
+])("prints it as %s", async (format, expected) => {
+  expect(await token(["--format", format])).toMatchObject({ code: 0, stdout: expect.stringMatching(expected) });
+});
+
+it("gets a new one with --force-refresh, and exits with 5 where the issuer is down", async () => {
+  const before = (await token()).stdout;
+  const { code, stdout } = await token(["--force-refresh"]);
+  expect([code, stdout === before]).toEqual([0, false]);
+  desk.sandbox.faults.add({ kind: "status", status: 503, path: "token", times: 0 });
+  expect(await token(["--force-refresh", "--retries", "0"])).toMatchObject({ code: 5, stdout: "" });
+});
+
+it("exits with 4 where no login is stored", async () => {
+  const { code, stdout, stderr } = await desk.user().run(["token", desk.url]);
+  expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
+});
+
+it("answers git and bazel for its own server, and no other", async () => {
+  const { host, origin } = new URL(desk.url);
+  const request = (name: string) => `protocol=http\nhost=${name}\ncapability[]=authtype\n\n`;
+  const git = (stdin: string) => token(["--format", "git", "get"], { stdin });
+  expect((await git(request(host))).stdout).toContain("authtype=Bearer\n");
+  expect(await git(request("other.example"))).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  for (const operation of ["store", "erase"]) {
+    expect(await token(["--format", "git", operation])).toMatchObject({ code: 0, stdout: "" });
+  }
+  const bazel = (stdin: string) => token(["--format", "bazel", "get"], { stdin });
+  expect((await bazel(JSON.stringify({ uri: `${origin}/x` }))).stdout).toContain('"Authorization":["Bearer ');
+  const other = await bazel('{"uri":"https://other.example/"}');
+  expect([other.code, other.stdout, other.stderr]).toEqual([3, "", expect.stringContaining("bazel asks for")]);
+});
+
+it.each<[string, string[], string, Record<string, string>, RegExp]>([
+  ["an operation without a format", ["get"], "", {}, /the operation "get" needs --format git or bazel/],
+  ["an unknown operation", ["--format", "git", "put"], "", {}, /the operation "put" must be one of/],
+  ["a request that is no JSON", ["--format", "bazel", "get"], "{", {}, /is not JSON/],
+  ["a request without an address", ["--format", "bazel", "get"], "{}", {}, /has no "uri"/],
+  ["a request with an address that is none", ["--format", "bazel", "get"], '{"uri":"x"}', {}, /which is not a URL/],
+  ["a version that kubectl does not have", ["--format", "k8s"], "", { KUBERNETES_EXEC_INFO: "{}" }, /apiVersion/],
+  ["a request of kubectl that is no JSON", ["--format", "k8s"], "", { KUBERNETES_EXEC_INFO: "{" }, /is not JSON/],
+  [
+    "a secret on the input that carries the request",
+    ["--format", "git", "get", "--client-id", "x", "--client-secret-file", "-"],
+    "x",
+    {},
+    /reads standard input, which carries the request of git/,
+  ],
+  ["an address that is none", [], "", {}, /nowhere/],
+])("refuses %s", async (what, flags, stdin, env, words) => {
+  const url = what === "an address that is none" ? "nowhere" : desk.url;
+  const { code, stdout, stderr } = await user.run(["token", url, ...flags], { stdin, env });
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+});
+
+it("hands over no token that is bound to a key, but as JSON", async () => {
+  const bound = await startDesk({ dpop: "required" });
+  const owner = bound.user();
+  await owner.signIn();
+  const raw = await owner.run(["token", bound.url]);
+  const json = await owner.run(["token", bound.url, "--format", "json"]);
+  await bound.close();
+  expect([raw.code, raw.stdout]).toEqual([2, ""]);
+  expect([json.code, JSON.parse(json.stdout)]).toMatchObject([0, { token_type: "DPoP" }]);
+});
+
+const folder = temporaryFolder();
+/** A file of this text and mode. */
+function file(name: string, text: string, mode = 0o600): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+const grant = (name: string, clientId: string, ...flags: string[]) => [
+  ...["--grant", name, "--client-id", clientId, "--issuer", machine.issuer],
+  ...flags,
+];
+const idp = () => ["--idp-token-endpoint", machine.idp.tokenEndpoint, "--idp-client-id", machine.idp.clientId];
+
+it.each<[string, () => [flags: string[], env: Record<string, string>, stdin?: string]]>([
+  [
+    "a client secret in the environment",
+    () => [
+      grant("client-credentials", machine.secretClient.clientId),
+      { AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret },
+    ],
+  ],
+  [
+    "a client secret in a file",
+    () => {
+      const path = file("secret", `${machine.secretClient.clientSecret}\n`);
+      return [grant("client-credentials", machine.secretClient.clientId, "--client-secret-file", path), {}];
+    },
+  ],
+  [
+    "a private key in a file",
+    () => {
+      const flags = [
+        "--private-key",
+        file("key.pem", machine.keyClient.privateKey),
+        "--key-id",
+        machine.keyClient.keyId,
+      ];
+      return [grant("client-credentials", machine.keyClient.clientId, ...flags), {}];
+    },
+  ],
+  [
+    "a private key on standard input",
+    () => {
+      const flags = ["--private-key", "-", "--key-id", machine.keyClient.keyId];
+      return [grant("client-credentials", machine.keyClient.clientId, ...flags), {}, machine.keyClient.privateKey];
+    },
+  ],
+  [
+    "an assertion",
+    () => {
+      const path = file("assertion", machine.assertion(), 0o644);
+      return [grant("jwt-bearer", machine.workloadClient.clientId, "--assertion-file", path), {}];
+    },
+  ],
+  ...["environment", "file"].map((from): [string, () => [string[], Record<string, string>]] => [
+    `an ID token in the ${from}`,
+    () => {
+      const secrets = {
+        AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret,
+        AGENTAUTH_IDP_CLIENT_SECRET: machine.idp.clientSecret,
+      };
+      const flags = grant("id-jag", machine.secretClient.clientId, ...idp());
+      if (from === "environment") return [flags, { ...secrets, AGENTAUTH_ID_TOKEN: machine.idp.idToken() }];
+      return [[...flags, "--id-token-file", file("id-token", machine.idp.idToken())], secrets];
+    },
+  ]),
+])("gets the token of a machine with %s", async (_what, given) => {
+  const [flags, env, stdin = ""] = given();
+  const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags], { env, stdin });
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout.trim().split(".")).toHaveLength(3);
+});
+
+it.each<[string, () => string[], number, RegExp]>([
+  ["an assertion file that is absent", () => ["/nowhere"], 2, /cannot be read/],
+  ["an assertion file that is a folder", () => [folder], 2, /is not an ordinary file/],
+  [
+    "an assertion file that is too large",
+    () => [file("large", "x".repeat(65 * 1024))],
+    2,
+    /is larger than 65536 bytes/,
+  ],
+  ["an assertion file that others can write", () => [file("open", "x", 0o666)], 2, /can be written by others/],
+])("refuses %s", async (_what, args, exit, words) => {
+  const flags = grant("jwt-bearer", machine.workloadClient.clientId, "--assertion-file", ...args());
+  const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags]);
+  expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
+});
+
+it("refuses a key on the command line, an open file with a secret, and a user's grant without an ID token", async () => {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+  const typed = await token(grant("client-credentials", "x", "--private-key", pem));
+  expect([typed.code, typed.stderr]).toEqual([2, expect.stringContaining("a key must not be on the command line")]);
+  expect(typed.stderr).not.toContain(pem.split("\n")[1]);
+  const open = file("open-secret", "some-secret", 0o644);
+  const shared = await token(grant("client-credentials", "x", "--client-secret-file", open));
+  expect([shared.code, shared.stdout]).toEqual([8, ""]);
+  const env = { AGENTAUTH_IDP_CLIENT_SECRET: machine.idp.clientSecret };
+  const without = await token(grant("id-jag", machine.secretClient.clientId, ...idp()), { env });
+  expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("requires the ID token of a user")]);
+});
