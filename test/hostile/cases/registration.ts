@@ -270,7 +270,7 @@ const records: HostileCase[] = [
     store: "logins",
     requests: WHOLE_LOGIN,
     times: { "as POST /pool/register": 1, "as POST /pool/token": 2 },
-    says: ['"invalid_client"', "sign in again"],
+    says: ['"invalid_client"', "log in again"],
     check: async (kit) => unless({ "the client is not used again": (await clientOf(kit))?.isRefused === true }),
   },
   {
