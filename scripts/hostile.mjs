@@ -41,9 +41,10 @@ async function runSuite() {
   return modules.flatMap((module) => [...module.children.allTests()]);
 }
 
-/** One row per case, with the results of the command line and the library. */
+/** One row per case in the order of the tables, with the results of the command line and the library. */
 function rowsOf(tests) {
   const rows = new Map();
+  const ids = tests.flatMap((test) => test.meta().hostileIds ?? []);
   for (const test of tests) {
     const { hostile } = test.meta();
     if (!hostile) continue;
@@ -55,7 +56,7 @@ function rowsOf(tests) {
     );
     rows.set(id, Object.assign(row, measured));
   }
-  return [...rows.values()];
+  return [...rows.values()].sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
 }
 
 function summary() {
