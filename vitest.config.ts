@@ -11,7 +11,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Most of the time of a short test file is the transform of its imports.
-    experimental: { fsModuleCache: true },
+    experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
     reporters: ["default", "json", leftOut],
     outputFile: { json: "coverage/test-report.json" },
     projects: [

@@ -1,4 +1,4 @@
-// Runs every hostile case of test/hostile against the built command line and the library, prints a row per case and the
+// Runs every hostile case of test/hostile against the command line and the library, prints a row per case and the
 // count, and exits with 1 if one is not handled safely.
 //   npm run hostile                  --write writes the table into docs/security.md
 //                                    --long  runs 1,000 logins under a flood of forged callbacks, not 20

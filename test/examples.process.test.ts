@@ -49,7 +49,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
 
 describe("the examples", () => {
   it("are all run here", async () => {
-    // Those of resource servers are run in resource-server/examples.test.ts.
+    // Those of resource servers are run in resource-server/examples.process.test.ts.
     const names = (await readdir(folder)).filter((name) => !name.startsWith("resource-server-"));
     expect(names.toSorted()).toEqual(Object.keys(EXAMPLES).toSorted());
   });
