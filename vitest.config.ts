@@ -2,6 +2,8 @@ import { defineConfig } from "vitest/config";
 import { leftOut } from "./test/helpers/left-out.js";
 
 const PROCESSES = "test/**/*.process.test.ts";
+/** Test files that replace modules. */
+const ISOLATED = ["test/store/file/system-calls.test.ts", "test/store/leases/lock-owner.test.ts"];
 
 export default defineConfig({
   test: {
@@ -12,6 +14,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Most of the time of a short test file is the transform of its imports.
     experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
+    setupFiles: "test/helpers/each-file.ts",
     reporters: ["default", "json", leftOut],
     outputFile: { json: "coverage/test-report.json" },
     projects: [
@@ -20,13 +23,14 @@ export default defineConfig({
         test: {
           name: "in-process",
           include: ["test/**/*.test.ts"],
-          exclude: [PROCESSES],
+          exclude: [PROCESSES, ...ISOLATED],
           // The files of a worker share their modules: each would load the whole program again.
           isolate: false,
           // Many rows of the hostile tables only wait for a time limit.
           maxConcurrency: 20,
         },
       },
+      { extends: true, test: { name: "in-process-isolated", include: ISOLATED } },
       {
         extends: true,
         test: { name: "processes", include: [PROCESSES], globalSetup: "test/helpers/build.ts" },

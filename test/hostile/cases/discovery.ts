@@ -317,7 +317,7 @@ const faults: HostileCase[] = [
     outcome: "unavailable",
     code: "timeout",
     result: "an error after the configured timeout",
-    says: ["no complete response in 8 s"],
+    says: ["no complete response in 4 s"],
   }),
   insteadOfMetadata("D12b", "silence, with the default timeout", () => silence, {
     retries: false,
