@@ -1,21 +1,47 @@
 import { defineConfig } from "vitest/config";
+import { leftOut } from "./test/helpers/left-out.js";
+
+const PROCESSES = "test/**/*.process.test.ts";
+/** Test files that replace modules. */
+const ISOLATED = ["test/store/file/system-calls.test.ts", "test/store/leases/lock-owner.test.ts"];
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     // Without this a machine of two cores would use one.
     maxWorkers: "100%",
-    // Nothing here is about speed: on a busy machine a process alone may take many seconds to start.
+    // No test is about speed: on a busy machine the start of a process may take many seconds.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    reporters: ["default", ["json", { outputFile: "coverage/test-report.json" }]],
+    // Most of the time of a short test file is the transform of its imports.
+    experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
+    setupFiles: "test/helpers/each-file.ts",
+    reporters: ["default", "json", leftOut],
+    outputFile: { json: "coverage/test-report.json" },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "in-process",
+          include: ["test/**/*.test.ts"],
+          exclude: [PROCESSES, ...ISOLATED],
+          // The files of a worker share their modules: each would load the whole program again.
+          isolate: false,
+          // Many rows of the hostile tables only wait for a time limit.
+          maxConcurrency: 20,
+        },
+      },
+      { extends: true, test: { name: "in-process-isolated", include: ISOLATED } },
+      {
+        extends: true,
+        test: { name: "processes", include: [PROCESSES], globalSetup: "test/helpers/build.ts" },
+      },
+    ],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],
       exclude: ["src/**/*.gen.ts", "src/**/index.ts"],
       reporter: ["text-summary", "json-summary"],
-      // A little below what is there. Of cli/ only io and output, less the pager: the rest runs in the end-to-end tests, in processes of
-      // their own that coverage does not see.
+      // A little below what the tests in this process cover.
       thresholds: {
         "src/{errors,redact}.ts": { lines: 99, statements: 99, functions: 99, branches: 95 },
         "src/api/**": { lines: 97, statements: 96, functions: 93, branches: 96 },

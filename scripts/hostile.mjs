@@ -1,4 +1,4 @@
-// Runs every hostile case of test/hostile against the built command line and the library, prints a row per case and the
+// Runs every hostile case of test/hostile against the command line and the library, prints a row per case and the
 // count, and exits with 1 if one is not handled safely.
 //   npm run hostile                  --write writes the table into docs/security.md
 //                                    --long  runs 1,000 logins under a flood of forged callbacks, not 20
@@ -41,9 +41,10 @@ async function runSuite() {
   return modules.flatMap((module) => [...module.children.allTests()]);
 }
 
-/** One row per case, with the results of the command line and the library. */
+/** One row per case in the order of the tables, with the results of the command line and the library. */
 function rowsOf(tests) {
   const rows = new Map();
+  const ids = tests.flatMap((test) => test.meta().hostileIds ?? []);
   for (const test of tests) {
     const { hostile } = test.meta();
     if (!hostile) continue;
@@ -55,7 +56,7 @@ function rowsOf(tests) {
     );
     rows.set(id, Object.assign(row, measured));
   }
-  return [...rows.values()];
+  return [...rows.values()].sort((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id));
 }
 
 function summary() {

@@ -1,7 +1,8 @@
 // Shows for every guard in scripts/mutations/ that a test fails when it is removed. It applies each mutation in a copy of
 // the project and runs the tests of its row. A mutation without a failing test is an error, unless its row has a reason.
-// In a table, "#" names the file, "-" the original text (unique in the file), "+" its replacement, "?" the test files and
-// after a colon a filter of their titles, "=" the reason why the mutation is equivalent.
+// In a table, "#" names the file, "-" the original text (unique in the file), "+" its replacement, "?" the test files
+// (grant/refresh: refresh.test.ts and refresh.process.test.ts) and after a colon a filter of their titles, "=" the reason
+// why the mutation is equivalent.
 //
 //   node scripts/mutate.mjs [--jobs <n>] [part of a file name or of a guard …]
 import { spawn } from "node:child_process";
@@ -49,7 +50,7 @@ function readTable(name) {
         .filter((line) => line.startsWith(`${sign} `))
         .map((line) => line.slice(2));
     const [names = "", only] = (of("?")[0] ?? "").split(" : ");
-    const tests = names.split(" ").map((one) => join("test", `${one}.test.ts`));
+    const tests = names.split(" ").map((one) => join("test", `${one}.`));
     const row = { file, from: of("-").join("\n"), to: of("+").join("\n"), tests, only, equivalent: of("=")[0] };
     return row.from === "" ? [] : [row];
   });
@@ -64,7 +65,7 @@ function copyOfProject() {
       cpSync(join(root, name), join(copy, name), { recursive: true });
     }
   }
-  for (const name of ["node_modules", "bin", "dist"]) symlinkSync(join(root, name), join(copy, name));
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   return copy;
 }
 
@@ -94,7 +95,8 @@ async function run(copy, { tests, only }) {
   const filter = only === undefined ? [] : ["-t", only];
   const args = [vitest, "run", "--bail", "1", "--reporter", "dot", "--maxWorkers", "1", ...filter, ...tests];
   const begun = Date.now();
-  const env = { ...process.env, NO_COLOR: "1" };
+  // The sources are what is tested: no test of a row runs dist/.
+  const env = { ...process.env, NO_COLOR: "1", AGENTAUTH_TEST_BUILD: "none" };
   const options = { cwd: copy, env, stdio: ["ignore", "pipe", "ignore"], timeout: TIMEOUT_MS, killSignal: "SIGKILL" };
   const child = spawn(process.execPath, args, options);
   let text = "";

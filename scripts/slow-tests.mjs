@@ -1,36 +1,43 @@
-// Lists the ten test files that took longest in the last run of vitest, with seconds, tests and why each is slow.
-// Reads coverage/test-report.json, which every run writes; `node scripts/slow-tests.mjs <report>` reads another one.
-import { readFileSync } from "node:fs";
+// Lists the ten test files that took longest in the last runs of both layers, with seconds, tests and why each is slow.
+// Reads the reports that `npm test` and `npm run test:processes` write into coverage/;
+// `node scripts/slow-tests.mjs <report> …` reads others.
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const SHOWN = 10;
 /** Why files or folders are slow: the longest path that a file begins with applies. */
 const REASONS = {
+  "test/import-rules.test.ts": "runs dependency-cruiser on a tree for each rule",
+  "test/hostile/tables.process.test.ts": "starts the program, with inputs of up to 600 MB",
   "test/api/contract.test.ts": "runs the code generators",
   "test/api/drift-tracker-listing.test.ts": "reads hundreds of random lists that change",
   "test/api/listing-faults.test.ts": "reads hundreds of lists over real sockets, under random faults",
   "test/api/listing.test.ts": "reads hundreds of random lists",
   "test/docs": "runs the commands of the documentation",
   "test/e2e/": "starts the program, often several times a test",
-  "test/examples.test.ts": "runs every example as a process",
+  "test/examples.process.test.ts": "runs every example as a process",
   "test/flow/": "starts the program, often several times a test, and a browser",
   "test/fuzz/": "tries thousands of random inputs",
   "test/generated-pages.test.ts": "runs the generators of the documentation",
-  "test/hostile/": "runs the program against a hostile server, once a row",
+  "test/hostile/": "runs the program against a hostile server once a row; some rows wait for a time limit",
   "test/oauth/grant/refresh-lease.test.ts": "starts processes that compete for one refresh",
   "test/oauth/login/shared-login.test.ts": "starts processes that wait for one login",
   "test/oauth/": "speaks to real loopback servers",
   "test/resource-server/dpop-proof.test.ts": "generates RSA keys of up to 4,097 bits",
-  "test/resource-server/examples.test.ts": "runs every example as a process",
+  "test/resource-server/examples.process.test.ts": "runs every example as a process",
   "test/resource-server/": "generates keys and speaks to real loopback servers",
   "test/sandbox/": "starts a sandbox with an authorization server for each test",
   "test/store/": "writes files with fsync, from several processes",
 };
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const report = JSON.parse(readFileSync(process.argv[2] ?? join(root, "coverage", "test-report.json"), "utf8"));
-const files = report.testResults
+const written = ["test-report.json", "process-report.json"]
+  .map((name) => join(root, "coverage", name))
+  .filter(existsSync);
+const reports = process.argv.length > 2 ? process.argv.slice(2) : written;
+const files = reports
+  .flatMap((path) => JSON.parse(readFileSync(path, "utf8")).testResults)
   .map(({ name, startTime, endTime, assertionResults }) => ({
     path: relative(root, name),
     seconds: (endTime - startTime) / 1000,

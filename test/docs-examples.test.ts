@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
@@ -35,13 +34,5 @@ describe("the programs that the pages show", () => {
 
   it.each(PAGES)("%s has none that the oldest supported Node cannot read", (page) => {
     expect(programs(page).flatMap(disposals)).toEqual([]);
-  });
-
-  it("docs/testing.md has one that passes as it is shown", () => {
-    const [program = ""] = programs("docs/testing.md");
-    const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
-      encoding: "utf8",
-    });
-    expect([status, stderr]).toEqual([0, ""]);
   });
 });

@@ -3,7 +3,6 @@ import { subscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
-import { afterAll, afterEach } from "vitest";
 
 /**
  * Every secret that a server in this process gave out or was told, by its value: tokens, client secrets, codes,
@@ -185,10 +184,13 @@ export function shownSecrets(): string[] {
   return [...new Set([...since.flatMap(findings), ...[...homes].flatMap(findingsBelow)])];
 }
 
-function check(): void {
+/** Throws if a run since the last check showed a secret. */
+export function checkShownSecrets(): void {
   const found = shownSecrets();
   if (found.length > 0) throw new Error(`secrets were shown:\n${found.join("\n")}`);
 }
 
-afterEach(check);
-afterAll(check);
+/** Forgets every secret, so that those of one test file are not searched for in the next one. */
+export function forgetSecrets(): void {
+  secrets.clear();
+}

@@ -13,10 +13,6 @@ import { type HostOptions, RunInProcess, type SentRequest, type StartedChild } f
 /** The program as a user starts it. */
 export const BIN = fileURLToPath(new URL("../../bin/agentauth.js", import.meta.url));
 
-if (!existsSync(new URL("../../dist/cli/main.js", import.meta.url))) {
-  throw new Error("these tests run the built program: npm run build");
-}
-
 export interface RunOptions extends Omit<HostOptions, "env"> {
   /** Added to an environment that has nothing but PATH, HOME and AGENTAUTH_HOME. */
   env?: Record<string, string | undefined>;
@@ -109,6 +105,9 @@ export async function traceCli(args: readonly string[], options: Omit<RunOptions
 
 /** Starts the program in a process of its own; its stdout and stderr are pipes without a reader yet. */
 export function startProcess(args: readonly string[], options: ProcessOptions = {}): ChildProcess {
+  if (!existsSync(new URL("../../dist/cli/main.js", import.meta.url))) {
+    throw new Error("this test runs the built program: npm run build");
+  }
   const env = cleanEnv(options.env);
   const child = spawn(process.execPath, [BIN, ...args], { cwd: options.cwd, env, stdio: "pipe" });
   watch(child, args, env);

@@ -18,24 +18,27 @@ import { serverMetadata } from "./cases/server-metadata.js";
 import { storage } from "./cases/storage.js";
 import { token } from "./cases/token.js";
 
-/** Every case of every table, in the order of a login. */
-export const allCases: readonly HostileCase[] = [
-  ...discovery,
-  ...addresses,
-  ...resourceMetadata,
-  ...serverMetadata,
-  ...json,
-  ...registration,
-  ...authorizeUrl,
-  ...callback,
-  ...flood,
-  ...token,
-  ...refresh,
-  ...exchange,
-  ...issuerBinding,
-  ...dpop,
-  ...storage,
-  ...lists,
-  ...output,
-  ...config,
-];
+/** The tables, in the order of a login. */
+export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
+  discovery,
+  addresses,
+  "resource metadata": resourceMetadata,
+  "server metadata": serverMetadata,
+  json,
+  registration,
+  "authorize url": authorizeUrl,
+  callback,
+  flood,
+  token,
+  refresh,
+  exchange,
+  "issuer binding": issuerBinding,
+  "tokens that are bound to a key": dpop,
+  storage,
+  lists,
+  output,
+  config,
+};
+
+/** Every case of every table. */
+export const allCases: readonly HostileCase[] = Object.values(tables).flat();

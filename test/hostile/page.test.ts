@@ -9,7 +9,8 @@ it("no two cases have the same id", () => {
   expect(ids.filter((id, nth) => ids.indexOf(id) !== nth)).toEqual([]);
 });
 
-it("docs/security.md has a row for every case, and no other row (npm run hostile -- --write)", () => {
+it("docs/security.md has a row for every case, and no other row (npm run hostile -- --write)", ({ task }) => {
+  task.meta.hostileIds = ids;
   const rows = [...page.matchAll(/^\| ([A-Z]\d[\w-]*) \|/gm)].map(([, id]) => id ?? "");
   expect(rows.toSorted()).toEqual(ids.toSorted());
 });

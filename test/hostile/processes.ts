@@ -5,4 +5,8 @@ export const PROCESS_CASES: ReadonlySet<string> = new Set([
   ...["L11b", "L15", "L20a", "L20d", "E2d", "E5n", "C26"],
   // Locks between processes, and processes that are killed.
   ...["C18", "F1", "F3", "F9a", "F9b", "F10a", "F10b"],
+  // The limits that a shell sets for a process.
+  ...["K1", "K6"],
+  // Their browser is a process that records its arguments and its environment.
+  ...["U1a", "U11c", "U11d", "U12", "U13"],
 ]);

@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import { EXIT_CODES } from "../../src/cli/runtime/exit-codes.js";
+import { cliHint } from "../../src/cli/runtime/hints.js";
 import { isAgentAuthError } from "../../src/errors.js";
 import { ManagementClient } from "../../src/index.js";
 import { AgentClient } from "../../src/oauth/agent.js";
@@ -106,7 +107,8 @@ export async function runInLibrary(one: HostileCase): Promise<string[]> {
     rememberSecrets(kit);
     const ended = isAgentAuthError(error) ? error.class : error === undefined ? "ok" : `a ${String(error)}`;
     const code = isAgentAuthError(error) ? error.code : undefined;
-    const text = isAgentAuthError(error) ? `error: ${error.message}\nhint: ${error.hint ?? ""}` : "";
+    // The cases quote the hint of the command line, which names flags: it shows that the remedy of the error is right.
+    const text = isAgentAuthError(error) ? `error: ${error.message}\nhint: ${cliHint(error).hint ?? ""}` : "";
     const shown = [text, JSON.stringify(error), inspect(error, { depth: 10 })].join("\n");
     return [
       ...(ended === one.outcome ? [] : [`it ended with ${ended}, not ${one.outcome}: ${text}`]),

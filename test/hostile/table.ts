@@ -14,6 +14,8 @@ declare module "vitest" {
       seconds?: number;
       megabytes?: number;
     };
+    /** The ids of the rows, in the order of the table. */
+    hostileIds?: readonly string[];
   }
 }
 
@@ -21,29 +23,14 @@ const LIMIT_S = 120;
 const options = ({ limit = LIMIT_S }: HostileCase) => ({ timeout: limit * 1000 });
 
 /**
- * Runs every case of a table against the command line, and against the library if it applies. The first case runs the
- * built program in a separate process.
+ * Runs the cases of a table in this process: against the command line, but for the cases of {@link hostileProcesses},
+ * and against the library if they apply.
  */
 export function hostile(name: string, cases: readonly HostileCase[]): void {
-  const ofCommand = cases.filter(({ call }) => call === undefined);
   workInEmptyFolder();
+  const { here } = commandCases(cases);
   describe.concurrent(`${name}, command line`, () => {
-    for (const one of ofCommand) {
-      test(titleOf(one), options(one), async ({ task, expect, skip }) => {
-        const impossible = one.impossible ?? (one.world === "public" ? withoutPublicWorld : undefined);
-        skip(impossible !== undefined, impossible);
-        const { id, input, result } = one;
-        task.meta.hostile = { id, input, result };
-        const {
-          problems,
-          exit = null,
-          seconds,
-          megabytes,
-        } = await runCase(one, one === ofCommand[0] || PROCESS_CASES.has(id));
-        task.meta.hostile = { id, input, result, exit, seconds, megabytes };
-        expect(problems, problems.join("\n")).toEqual([]);
-      });
-    }
+    for (const one of here) testCommand(one, false);
   });
   const ofLibrary = cases.filter((one) => isForLibrary(one) && one.impossible === undefined);
   if (ofLibrary.length === 0) return;
@@ -56,6 +43,31 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
         expect(problems, problems.join("\n")).toEqual([]);
       });
     }
+  });
+}
+
+/** Runs the first case of a table, and those that need a process, against the built program. */
+export function hostileProcesses(name: string, cases: readonly HostileCase[]): void {
+  describe.concurrent(`${name}, command line`, () => {
+    for (const one of commandCases(cases).inProcesses) testCommand(one, true);
+  });
+}
+
+function commandCases(cases: readonly HostileCase[]) {
+  const ofCommand = cases.filter(({ call }) => call === undefined);
+  const needsProcess = (one: HostileCase) => one === ofCommand[0] || PROCESS_CASES.has(one.id);
+  return { here: ofCommand.filter((one) => !needsProcess(one)), inProcesses: ofCommand.filter(needsProcess) };
+}
+
+function testCommand(one: HostileCase, startsProcesses: boolean): void {
+  test(titleOf(one), options(one), async ({ task, expect, skip }) => {
+    const impossible = one.impossible ?? (one.world === "public" ? withoutPublicWorld : undefined);
+    skip(impossible !== undefined, impossible);
+    const { id, input, result } = one;
+    task.meta.hostile = { id, input, result };
+    const { problems, exit = null, seconds, megabytes } = await runCase(one, startsProcesses);
+    task.meta.hostile = { id, input, result, exit, seconds, megabytes };
+    expect(problems, problems.join("\n")).toEqual([]);
   });
 }
 

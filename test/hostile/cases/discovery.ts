@@ -4,7 +4,7 @@ import type { Kit } from "../kit/kit.js";
 import { endless, flood, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
-const QUICK = { timeout: 8, retries: false } as const;
+const QUICK = { timeout: 4, retries: false } as const;
 
 /** A challenge with the right document and further parameters. */
 const challenge = (text: (right: string, kit: Kit) => string) => (kit: Kit) => {
@@ -317,7 +317,7 @@ const faults: HostileCase[] = [
     outcome: "unavailable",
     code: "timeout",
     result: "an error after the configured timeout",
-    says: ["no complete response in 8 s"],
+    says: ["no complete response in 4 s"],
   }),
   insteadOfMetadata("D12b", "silence, with the default timeout", () => silence, {
     retries: false,

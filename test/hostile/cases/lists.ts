@@ -134,7 +134,7 @@ const waits: HostileCase[] = [
     outcome: "unavailable",
     code: "timeout",
     retries: false,
-    timeout: 8,
+    timeout: 4,
   }),
 ];
 

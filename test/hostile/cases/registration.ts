@@ -202,7 +202,7 @@ const replies: HostileCase[] = [
   replied("R9e", "silence", silence, {
     outcome: "unavailable",
     result: "an error after the configured timeout; not sent twice",
-    timeout: 8,
+    timeout: 4,
     times: { "as POST /pool/register": 1 },
   }),
   replied(

@@ -298,7 +298,7 @@ const servers: HostileCase[] = [
       result: "an error: the second one is not a fallback",
       outcome: "unavailable",
       code: "timeout",
-      timeout: 8,
+      timeout: 4,
       retries: false,
       requests: [
         ...UP_TO_RESOURCE,

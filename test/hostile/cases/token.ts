@@ -201,7 +201,7 @@ const replies: HostileCase[] = [
       says: ["\\e]0;owned\\u{7}\\u{202e}"],
     },
   ),
-  replied("T9", "silence", silence, { ...EXPIRED, code: "timeout", timeout: 8 }),
+  replied("T9", "silence", silence, { ...EXPIRED, code: "timeout", timeout: 4 }),
   replied(
     "T10a",
     "a redirect to another origin",

@@ -1,4 +1,0 @@
-import { flood } from "./cases/flood.js";
-import { hostile } from "./table.js";
-
-hostile("flood", flood);
