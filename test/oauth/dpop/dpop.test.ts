@@ -293,10 +293,12 @@ describe("a request with a bound token", () => {
     let late: (() => void) | undefined;
     mcp.routes[MCP] = async (request, nth) => {
       const { claims } = await readProof(request);
-      if (claims["nonce"] === "n-1") return taken(request, nth);
-      // The first is answered only after the second.
+      if (claims["nonce"] === "n-1") {
+        late?.();
+        return taken(request, nth);
+      }
+      // The first is answered only when the second has been sent once more.
       if (late === undefined) await new Promise<void>((resolve) => (late = resolve));
-      else setTimeout(late, 50);
       return {
         status: 401,
         headers: { "dpop-nonce": "n-1", "www-authenticate": 'DPoP error="use_dpop_nonce"' },
