@@ -5,7 +5,7 @@ import { retire } from "../../../src/oauth/grant/grant.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { type Lease, leaseLost } from "../../../src/oauth/grant/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { type Reply, type Route, reset, type Scene, silence, TestMcp } from "../../helpers/issuer.js";
+import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
 import { folder } from "../../store/stores.js";
 import { HOUR, refusal, SIGNAL, type SignedIn, signedIn, TOKEN } from "./support.js";
@@ -36,7 +36,7 @@ function withSave(store: GrantStore, before: () => void): GrantStore {
 }
 
 /** Answers of a route, one after the other. */
-function inTurn(...replies: (Reply | Route)[]): Route {
+function inTurn(...replies: (Reply | Handler)[]): Handler {
   let nth = 0;
   return (request, count) => {
     const reply = replies[Math.min(nth++, replies.length - 1)] ?? silence;
@@ -497,7 +497,7 @@ describe("a server that refuses every token", () => {
 
   it("holds the brake for the other servers of its issuer, and for no other profile", async () => {
     const scene = await refusing();
-    const second = await new TestMcp("mcp2", scene.log, "/mcp").startFor(scene.issuer);
+    const second = await startMcp("mcp2", scene.log, scene.issuer);
     second.accepts = () => false;
     await scene.agent().login(second.url);
     await scene.agent({ profile: "work" }).login(scene.mcp.url);
@@ -512,7 +512,7 @@ describe("a server that refuses every token", () => {
   it("holds the brake for no other issuer", async () => {
     const scene = await refusing();
     const issuer = await scene.another("as2");
-    const second = await new TestMcp("mcp2", scene.log, "/mcp").startFor(issuer);
+    const second = await startMcp("mcp2", scene.log, issuer);
     second.accepts = () => false;
     await scene.agent().login(second.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);

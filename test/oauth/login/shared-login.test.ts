@@ -4,7 +4,7 @@ import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { FakeClock } from "../../helpers/clock.js";
-import { TestMcp } from "../../helpers/issuer.js";
+import { startMcp } from "../../helpers/issuer.js";
 import { loginAt, remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
@@ -74,7 +74,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
 
   it("sign in at different servers side by side", async () => {
     const { seat, mcp, issuer, log } = await desk(open);
-    const other = await new TestMcp("mcp2", log, "/mcp").startFor(issuer);
+    const other = await startMcp("mcp2", log, issuer);
     const [first, second] = [seat(), seat()];
     const releases = [hold(first.login), hold(second.login)];
     const both = Promise.all([first.agent.token(mcp.url), second.agent.token(other.url)]);
