@@ -6,7 +6,7 @@ import { STATE } from "./support.js";
 
 export const RESOURCE = "https://mcp.example/mcp";
 export const SIGN_IN = `https://issuer.example/authorize?state=${STATE}`;
-export const DESKTOP = detectEnvironment({ env: { DISPLAY: ":0" }, exists: () => false, platform: "linux" });
+const DESKTOP = detectEnvironment({ env: { DISPLAY: ":0" }, exists: () => false, platform: "linux" });
 
 export interface Setup {
   session: LoginSession;
