@@ -6,7 +6,7 @@ import { type AddressInfo, connect, type Server } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
-import { TestIssuer } from "../helpers/issuer.js";
+import { startIssuer } from "../helpers/issuer.js";
 import { FETCH_BROWSER } from "./support.js";
 
 const openssl = hasOpenssl();
@@ -83,7 +83,7 @@ const SIGN_IN = ["--login", "--browser", FETCH_BROWSER];
 
 describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machine", () => {
   it("is refused with the flag that lifts the rule, which is remembered for that issuer until the logout", async () => {
-    const issuer = await new TestIssuer("as", [], "/pool").start();
+    const issuer = await startIssuer("as");
     const { run, tunnels } = await startElsewhere(issuer.issuer);
     const refused = await run(["token", URL_OF_MCP, ...SIGN_IN]);
     expect([refused.code, refused.stdout]).toEqual([3, ""]);

@@ -1,103 +1,68 @@
-import type { ServerResponse } from "node:http";
+import { onTestFinished } from "vitest";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import type { ServerMetadata } from "../../src/oauth/discovery/types.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { FakeClock } from "./clock.js";
 import { TestLogin } from "./login.js";
-import { type SeenRequest, sendJson, startServer, type TestServer } from "./server.js";
+import { Peer, type PeerOptions, type Reply, type RequestLog, type Seen } from "./peer.js";
 
-/** What a route answers: JSON unless there is a text; `raw` writes the answer itself, or never does. */
-export interface Reply {
-  status?: number;
-  headers?: Record<string, string | string[]>;
-  json?: unknown;
-  text?: string;
-  raw?: (response: ServerResponse) => unknown;
+export { type Handler, type Reply, reset, silence } from "./peer.js";
+
+/** The secrets and ids that an issuer issues; `nth` counts the requests to the endpoint from 1. */
+export type IssuedValues = Record<
+  "accessToken" | "refreshToken" | "code" | "clientId" | "clientSecret" | "deviceCode",
+  (nth: number) => string
+>;
+
+/** Options of a {@link TestIssuer}. */
+export interface IssuerOptions extends PeerOptions {
+  /** The path of the issuer, "" for none. Default: `/pool`. */
+  path?: string;
+  /** Replace the default secrets and ids, which contain the name of the issuer and the number of the request. */
+  issued?: Partial<IssuedValues>;
+  /** Members of the metadata document beside the default ones. */
+  metadata?: Record<string, unknown>;
+  /** Seconds between the polls of a device login. Default: 5. */
+  interval?: number;
 }
 
-/** Makes the answer to one request; `nth` counts the requests of this path from 1. */
-export type Route = (request: SeenRequest, nth: number) => Reply | Promise<Reply>;
-
-/** A loopback server whose every answer a test can replace; what has no route is 404. */
-class Peer {
-  readonly routes: Record<string, Reply | Route> = {};
-  readonly name: string;
-  /** Every request to any peer that shares it. */
-  readonly log: string[];
-  #server: TestServer | undefined;
-
-  constructor(name: string, log: string[]) {
-    this.name = name;
-    this.log = log;
-  }
-
-  async start(): Promise<this> {
-    this.#server = await startServer(async (response, request) => {
-      const path = pathOf(request);
-      this.log.push(`${this.name} ${request.method} ${path}`);
-      const route = this.routes[path] ?? { status: 404, text: "nothing here" };
-      write(response, typeof route === "function" ? await route(request, this.to(path).length) : route);
-    });
-    return this;
-  }
-
-  get origin(): string {
-    return this.#started().origin;
-  }
-
-  get requests(): readonly SeenRequest[] {
-    return this.#started().requests;
-  }
-
-  /** The requests that came for a path. */
-  to(path: string): SeenRequest[] {
-    return this.requests.filter((request) => pathOf(request) === path);
-  }
-
-  /** The form that the n-th request for a path brought, from 0. */
-  form(path: string, nth = 0): URLSearchParams {
-    return new URLSearchParams(this.to(path)[nth]?.body);
-  }
-
-  #started(): TestServer {
-    if (!this.#server) throw new Error("not started");
-    return this.#server;
-  }
-}
-
-function pathOf({ url }: SeenRequest): string {
-  return url.split("?")[0] ?? url;
-}
-
-function write(response: ServerResponse, { status = 200, headers = {}, json, text, raw }: Reply): void {
-  if (raw) void raw(response);
-  else if (text === undefined && json !== undefined) sendJson(response, json, status, headers);
-  else response.writeHead(status, headers).end(text ?? "");
-}
-
-/** An authorization server that says yes to everything at once. */
+/** An authorization server that grants everything at once. */
 export class TestIssuer extends Peer {
-  /** The metadata document; a test changes it as it likes. */
+  /** The metadata document, which tests change. */
   metadata: Record<string, unknown> = {};
   /** Members that replace those of every token answer. */
   tokenAnswer: Record<string, unknown> = {};
   /** Members that replace those of every registration answer. */
   registrationAnswer: Record<string, unknown> = {};
+  /** Parameters that replace those of the callback; null omits one. */
+  callback: Record<string, string | null> = {};
 
-  /** The pool's path, such as `/pool`; "" for an issuer without one. */
+  /** The path of the issuer, such as `/pool`. */
   readonly path: string;
+  readonly #issued: IssuedValues;
+  readonly #options: IssuerOptions;
 
-  constructor(name: string, log: string[], path: string) {
-    super(name, log);
-    this.path = path;
+  constructor(name: string, log: RequestLog, options: IssuerOptions = {}) {
+    super(name, log, options);
+    this.path = options.path ?? "/pool";
+    this.#options = options;
+    this.#issued = {
+      accessToken: (nth) => `access-${name}-${nth}`,
+      refreshToken: (nth) => `refresh-${name}-${nth}`,
+      code: (nth) => `code-${name}-${nth}`,
+      clientId: (nth) => `client-${name}-${nth}`,
+      clientSecret: (nth) => `secret-${name}-${nth}`,
+      deviceCode: (nth) => `device-${nth}`,
+      ...options.issued,
+    };
   }
 
   get issuer(): string {
     return `${this.origin}${this.path}`;
   }
 
-  override async start(): Promise<this> {
-    await super.start();
+  /** Installs the routes of an authorization server. */
+  serve(): this {
     const { issuer, path } = this;
     this.metadata = {
       issuer,
@@ -112,96 +77,113 @@ export class TestIssuer extends Peer {
       code_challenge_methods_supported: ["S256"],
       response_types_supported: ["code"],
       grant_types_supported: ["authorization_code", "refresh_token"],
-      scopes_supported: [],
+      ...this.#options.metadata,
     };
     this.routes[`${path}/.well-known/oauth-authorization-server`] = () => ({ json: this.metadata });
     this.routes[`${path}/register`] = (request, nth) => this.#register(request, nth);
-    this.routes[`${path}/authorize`] = (request, nth) => this.#authorize(request, nth);
+    this.routes[`${path}/authorize`] = (request, nth) => ({
+      status: 302,
+      headers: { location: this.callbackTo(request, nth) },
+    });
     this.routes[`${path}/token`] = (_request, nth) => ({ json: this.tokens(nth) });
     this.routes[`${path}/introspect`] = { json: { active: true, scope: "tools" } };
-    this.routes[`${path}/revoke`] = { status: 200, text: "" };
-    this.routes[`${path}/end_session`] = { status: 200, text: "" };
-    this.routes[`${path}/device`] = {
-      json: {
-        device_code: "device-1",
-        user_code: "ABCD-EFGH",
-        verification_uri: `${issuer}/go`,
-        expires_in: 60,
-        interval: 5,
-      },
-    };
+    this.routes[`${path}/revoke`] = { status: 200 };
+    this.routes[`${path}/end_session`] = { status: 200 };
+    this.routes[`${path}/device`] = (_request, nth) => ({ json: this.device(nth) });
     return this;
   }
 
-  /** The answer that `/token` gives when nobody replaced it. */
-  tokens(nth: number): Record<string, unknown> {
+  /** The default response of `/token`. */
+  tokens(nth = 1): Record<string, unknown> {
     return {
-      access_token: `access-${this.name}-${nth}`,
+      access_token: this.#issued.accessToken(nth),
       token_type: "Bearer",
       expires_in: 3600,
-      refresh_token: `refresh-${this.name}-${nth}`,
+      refresh_token: this.#issued.refreshToken(nth),
       ...this.tokenAnswer,
     };
   }
 
-  #register(request: SeenRequest, nth: number): Reply {
-    const asked = JSON.parse(request.body) as Record<string, unknown>;
-    const hasSecret = asked["token_endpoint_auth_method"] !== "none";
-    const secret = hasSecret ? { client_secret: `secret-${this.name}-${nth}`, client_secret_expires_at: 0 } : {};
+  /** The default response of `/device`. */
+  device(nth = 1): Record<string, unknown> {
     return {
-      status: 201,
-      json: { ...asked, client_id: `client-${this.name}-${nth}`, ...secret, ...this.registrationAnswer },
+      device_code: this.#issued.deviceCode(nth),
+      user_code: "ABCD-EFGH",
+      verification_uri: `${this.issuer}/go`,
+      expires_in: 60,
+      interval: this.#options.interval ?? 5,
     };
   }
 
-  #authorize(request: SeenRequest, nth: number): Reply {
+  /** The redirect to the client after consent. */
+  callbackTo(request: Pick<Seen, "url">, nth = 1): string {
     const asked = new URL(request.url, this.origin).searchParams;
     const location = new URL(asked.get("redirect_uri") ?? "");
-    location.searchParams.set("code", `code-${this.name}-${nth}`);
-    location.searchParams.set("state", asked.get("state") ?? "");
-    if (this.metadata["authorization_response_iss_parameter_supported"]) location.searchParams.set("iss", this.issuer);
-    return { status: 302, headers: { location: location.href }, text: "" };
+    const parameters = {
+      code: this.#issued.code(nth),
+      state: asked.get("state"),
+      iss: this.metadata["authorization_response_iss_parameter_supported"] ? this.issuer : null,
+      ...this.callback,
+    };
+    for (const [name, value] of Object.entries(parameters)) if (value !== null) location.searchParams.set(name, value);
+    return location.href;
+  }
+
+  #register(request: Seen, nth: number): Reply {
+    const asked = JSON.parse(request.body) as Record<string, unknown>;
+    const hasSecret = asked["token_endpoint_auth_method"] !== "none";
+    const secret = hasSecret ? { client_secret: this.#issued.clientSecret(nth), client_secret_expires_at: 0 } : {};
+    return {
+      status: 201,
+      json: { ...asked, client_id: this.#issued.clientId(nth), ...secret, ...this.registrationAnswer },
+    };
   }
 }
 
-/** An MCP server that takes the tokens a test lets it take. */
+/** Options of a {@link TestMcp}. */
+export interface McpOptions extends PeerOptions {
+  /** The path of the MCP server, "" for none. Default: `/mcp`. */
+  path?: string;
+}
+
+/** An MCP server that requires a token. */
 export class TestMcp extends Peer {
   /** The resource metadata document. */
   metadata: Record<string, unknown> = {};
-  /** The challenge of a refusal; undefined leaves it out. */
+  /** The challenge of a 401; undefined omits it. */
   challenge: string | undefined;
-  /** Which tokens it takes. */
-  accepts: (token: string) => boolean = (token) => token.startsWith("access-");
+  /** Which tokens it accepts. Default: all. */
+  accepts: (token: string) => boolean = () => true;
 
   readonly path: string;
 
-  constructor(name: string, log: string[], path: string) {
-    super(name, log);
-    this.path = path;
+  constructor(name: string, log: RequestLog, options: McpOptions = {}) {
+    super(name, log, options);
+    this.path = options.path ?? "/mcp";
   }
 
   get url(): string {
     return `${this.origin}${this.path}`;
   }
 
-  /** Where its resource metadata lies. */
+  /** The path of its resource metadata. */
   get wellKnown(): string {
     return `/.well-known/oauth-protected-resource${this.path}`;
   }
 
-  async startFor(issuer: TestIssuer): Promise<this> {
-    await this.start();
+  /** Installs the routes of an MCP server that names an issuer. */
+  serveFor(issuer: TestIssuer): this {
     this.metadata = { resource: this.url, authorization_servers: [issuer.issuer] };
     this.challenge = `Bearer resource_metadata="${this.origin}${this.wellKnown}"`;
     this.routes[this.wellKnown] = () => ({ json: this.metadata });
     this.routes[this.path || "/"] = (request) => {
       const token = request.headers.authorization?.replace(/^Bearer /, "");
-      return token !== undefined && this.accepts(token) ? { json: { ok: true } } : this.refusal();
+      return token && this.accepts(token) ? { json: { ok: true } } : this.refusal();
     };
     return this;
   }
 
-  /** The answer to a request without a token that it takes. */
+  /** The response to a request without a token that it accepts. */
   refusal(): Reply {
     return {
       status: 401,
@@ -210,10 +192,38 @@ export class TestMcp extends Peer {
     };
   }
 
-  /** The tokens of the requests that brought one, in order. */
+  /** The Authorization headers of the requests that had one, in order. */
   tokens(): string[] {
     return this.to(this.path || "/").flatMap(({ headers }) => headers.authorization ?? []);
   }
+}
+
+/** A log of requests that also writes each one as a line, such as `mcp POST /mcp`. */
+function withLines(lines: string[]): RequestLog {
+  const seen: Seen[] = [];
+  return {
+    push(...requests) {
+      for (const { peer, method, path } of requests) lines.push(`${peer} ${method} ${path}`);
+      return seen.push(...requests);
+    },
+    filter: seen.filter.bind(seen),
+  };
+}
+
+/** Starts an authorization server for the length of one test; each request is a line of the log. */
+export async function startIssuer(name: string, log: string[] = [], path = "/pool"): Promise<TestIssuer> {
+  const metadata = { scopes_supported: [] };
+  const issuer = await new TestIssuer(name, withLines(log), { path, metadata }).start();
+  onTestFinished(() => issuer.close());
+  return issuer.serve();
+}
+
+/** Starts an MCP server for the length of one test, which accepts the tokens of every {@link TestIssuer}. */
+export async function startMcp(name: string, log: string[], issuer: TestIssuer, path = "/mcp"): Promise<TestMcp> {
+  const mcp = await new TestMcp(name, withLines(log), { path }).start();
+  onTestFinished(() => mcp.close());
+  mcp.accepts = (token) => token.startsWith("access-");
+  return mcp.serveFor(issuer);
 }
 
 /** An MCP server, its authorization server, a store, a clock and a person who signs in at once. */
@@ -233,8 +243,8 @@ export interface Scene {
 /** Builds a {@link Scene} for the length of one test. */
 export async function startScene({ mcpPath = "/mcp", issuerPath = "/pool" } = {}): Promise<Scene> {
   const log: string[] = [];
-  const issuer = await new TestIssuer("as", log, issuerPath).start();
-  const mcp = await new TestMcp("mcp", log, mcpPath).startFor(issuer);
+  const issuer = await startIssuer("as", log, issuerPath);
+  const mcp = await startMcp("mcp", log, issuer, mcpPath);
   const login = new TestLogin(log);
   const clock = new FakeClock();
   const store = memoryStore();
@@ -248,15 +258,9 @@ export async function startScene({ mcpPath = "/mcp", issuerPath = "/pool" } = {}
     // Most tests are about what comes after the issuer of a client is decided.
     agent: (options = {}) =>
       new AgentClient({ store, login, clock, random: () => 0, trustNamedIssuer: true, ...options }),
-    another: (name, path = "/pool") => new TestIssuer(name, log, path).start(),
+    another: (name, path) => startIssuer(name, log, path),
   };
 }
-
-/** Answers with an abrupt end of the connection. */
-export const reset: Reply = { raw: (response) => response.socket?.destroy() };
-
-/** Never answers. */
-export const silence: Reply = { raw: () => undefined };
 
 /** Checked server metadata as discovery gives it, for tests of the steps after it. */
 export function serverMetadata(over: Partial<ServerMetadata> = {}): ServerMetadata {

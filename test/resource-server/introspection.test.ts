@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect } from "vitest";
 import { Secret } from "../../src/redact.js";
-import type { SeenRequest } from "../helpers/server.js";
+import type { Seen } from "../helpers/peer.js";
 import { createService } from "./introspection-service.js";
 import { it as base, countOf, INTROSPECTION, outcome, pass, REFUSED, startSigner } from "./support.js";
 
@@ -15,7 +15,7 @@ const it = base
 describe("asking the issuer", () => {
   it("takes a token that it calls active", async ({ server, signer }) => {
     expect(await server.verify("good")).toMatchObject({ subject: "alice", clientId: "agent", scopes: ["mcp"] });
-    const [request] = signer.issuer.to("/pool/introspect") as [SeenRequest];
+    const [request] = signer.issuer.to("/pool/introspect") as [Seen];
     expect(request.headers["authorization"]).toBe(`Basic ${btoa("resource+server:pa%3Ass+word")}`);
     expect(request.headers["content-type"]).toBe("application/x-www-form-urlencoded");
     expect(Object.fromEntries(new URLSearchParams(request.body))).toEqual({

@@ -11,7 +11,7 @@ import type { ResourceServerEvent } from "../../src/resource-server/events.js";
 import { createResourceServer, type ResourceServer } from "../../src/resource-server/index.js";
 import type { ResourceServerOptions } from "../../src/resource-server/options.js";
 import { FakeClock } from "../helpers/clock.js";
-import { type Route, TestIssuer } from "../helpers/issuer.js";
+import { type Handler, startIssuer, type TestIssuer } from "../helpers/issuer.js";
 
 export const RESOURCE = "https://mcp.example/mcp";
 export const METADATA_URL = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
@@ -60,7 +60,7 @@ export interface Server extends ResourceServer {
 }
 
 export async function startSigner(name = "as", path = "/pool"): Promise<Signer> {
-  const issuer = await new TestIssuer(name, [], path).start();
+  const issuer = await startIssuer(name, [], path);
   const key = await makeKey();
   const clock = new FakeClock();
   const keys = [key.jwk];
@@ -121,7 +121,7 @@ export function outcome(response: Response): [number, string | null] {
 }
 
 /** The introspection endpoint of an issuer says this of every token. */
-export function introspecting(signer: Signer, route: Route): void {
+export function introspecting(signer: Signer, route: Handler): void {
   signer.issuer.routes["/pool/introspect"] = route;
 }
 

@@ -5,8 +5,8 @@ import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { cleanEnv, temporaryFolder } from "../../helpers/cli.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
+import { type IssuerOptions, TestIssuer, TestMcp } from "../../helpers/issuer.js";
 import { Canaries } from "./canaries.js";
-import { Issuer, McpServer } from "./issuer.js";
 import { Peer, type Seen } from "./peer.js";
 import { type PublicWorld, startPublicWorld } from "./public-world.js";
 import { Service } from "./service.js";
@@ -29,10 +29,10 @@ export interface RunOptions {
 
 /** The servers of one case, and the folder that the program works in. */
 export interface Kit {
-  readonly mcp: McpServer;
-  readonly as: Issuer;
+  readonly mcp: TestMcp;
+  readonly as: TestIssuer;
   /** Another authorization server, used only by some cases. */
-  readonly other: Issuer;
+  readonly other: TestIssuer;
   readonly service: Service;
   /** A tripwire: any connection is an error, unless a case allows it. */
   readonly elsewhere: Peer;
@@ -70,9 +70,10 @@ export async function startKit(world: World, startsProcesses = false): Promise<K
   const canaries = new Canaries();
   const folder = temporaryFolder();
   const open: PublicWorld | undefined = world === "public" ? await startPublicWorld(log) : undefined;
-  const mcp = await new McpServer("mcp", log, open?.at("mcp.test")).start();
-  const as = await new Issuer("as", log, canaries, open?.at("as.test")).start();
-  const other = await new Issuer("other", log, canaries).start();
+  const options = issuerOptions(canaries);
+  const mcp = await new TestMcp("mcp", log, open?.at("mcp.test")).start();
+  const as = await new TestIssuer("as", log, { ...options, ...open?.at("as.test") }).start();
+  const other = await new TestIssuer("other", log, options).start();
   const service = await new Service("service", log, open?.at("service.test")).start();
   const elsewhere = await new Peer("elsewhere", log, { isTripwire: true }).start();
   open?.route({ "mcp.test": mcp, "as.test": as, "service.test": service, "wrong.test": as });
@@ -90,6 +91,25 @@ export async function startKit(world: World, startsProcesses = false): Promise<K
   };
   mkdirSync(join(folder, "work"));
   return { ...kit, ...actions(kit, startsProcesses) };
+}
+
+/** Canaries as secrets, and what the cases change in the metadata. */
+function issuerOptions(canaries: Canaries): IssuerOptions {
+  return {
+    issued: {
+      accessToken: () => canaries.get("access-token"),
+      refreshToken: () => canaries.get("refresh-token"),
+      code: () => canaries.get("code"),
+      clientId: () => "client-1",
+      clientSecret: () => canaries.get("registered-secret"),
+      deviceCode: () => canaries.get("device-code"),
+    },
+    metadata: {
+      grant_types_supported: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+      authorization_response_iss_parameter_supported: true,
+    },
+    interval: 1,
+  };
 }
 
 type KitState = Omit<Kit, "run" | "start" | "untilPrinted" | "saveLogin">;

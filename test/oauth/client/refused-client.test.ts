@@ -64,7 +64,7 @@ describe("a client that the token endpoint does not take", () => {
     const scene = await startScene();
     const { issuer } = scene;
     await login(scene, { flow: "device" });
-    const code = issuer.routes["/pool/device"] as Reply;
+    const code = { json: issuer.device() };
     issuer.routes["/pool/device"] = ({ headers }) =>
       atob(headers.authorization?.split(" ")[1] ?? "").startsWith("client-as-1:") ? INVALID : code;
     await login(scene, { flow: "device" });
@@ -198,7 +198,7 @@ describe("scopes that the issuer does not like", () => {
       if (!isDisliked(person.urls.at(-1)?.searchParams.get("scope"))) return undefined;
       return new URLSearchParams({ state: callback.get("state") ?? "", error: "invalid_scope" });
     };
-    const code = issuer.routes["/pool/device"] as Reply;
+    const code = { json: issuer.device() };
     issuer.routes["/pool/device"] = ({ body }) =>
       isDisliked(new URLSearchParams(body).get("scope")) ? { status: 400, json: { error: "invalid_scope" } } : code;
     return scene;

@@ -3,7 +3,7 @@ import { generateProofKey, proverOf } from "../../../src/oauth/dpop/dpop.js";
 import { Nonces } from "../../../src/oauth/dpop/nonces.js";
 import { Secret } from "../../../src/redact.js";
 import { plainGrant } from "../../helpers/grant.js";
-import { type Reply, type Route, type Scene, startScene } from "../../helpers/issuer.js";
+import { type Handler, type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 import { hashOf, readProof } from "../../helpers/proofs.js";
 
 const SIGNAL = new AbortController().signal;
@@ -38,7 +38,7 @@ const wantsNonce = (nonce: string): Reply => ({
 });
 
 /** A route that answers only requests whose proof has the nonce of the moment. */
-function guarded(route: Route, nonceOf: (nth: number) => string, refusal: (nonce: string) => Reply): Route {
+function guarded(route: Handler, nonceOf: (nth: number) => string, refusal: (nonce: string) => Reply): Handler {
   return async (request, nth) => {
     if (request.headers["dpop"] === undefined) return route(request, nth);
     const { claims } = await readProof(request);
@@ -123,7 +123,7 @@ describe("a sign-in for tokens that are bound to a key", () => {
 
   it("on another device proves the key with every poll, and not where the code is asked for", async () => {
     const { agent, mcp, issuer } = await boundScene();
-    const route = issuer.routes[TOKEN] as Route;
+    const route = issuer.routes[TOKEN] as Handler;
     const pending: Reply = { status: 400, json: { error: "authorization_pending" } };
     const polled = guarded(
       (request, nth) => (nth < 4 ? pending : route(request, nth)),
@@ -276,7 +276,7 @@ describe("a request with a bound token", () => {
       headers: { "dpop-nonce": nonce, "www-authenticate": 'DPoP error="use_dpop_nonce"' },
       text: "",
     });
-    mcp.routes[MCP] = guarded(mcp.routes[MCP] as Route, () => "n-1", refusal);
+    mcp.routes[MCP] = guarded(mcp.routes[MCP] as Handler, () => "n-1", refusal);
     const one = agent();
     expect((await one.fetch(mcp.url, { method: "POST", body: "{}" })).status).toBe(200);
     expect((await one.fetch(mcp.url)).status).toBe(200);
@@ -289,14 +289,16 @@ describe("a request with a bound token", () => {
 
   it("is sent once more also where another request was told the nonce in the meantime", async () => {
     const { agent, mcp, sent } = await signedIn();
-    const taken = mcp.routes[MCP] as Route;
+    const taken = mcp.routes[MCP] as Handler;
     let late: (() => void) | undefined;
     mcp.routes[MCP] = async (request, nth) => {
       const { claims } = await readProof(request);
-      if (claims["nonce"] === "n-1") return taken(request, nth);
-      // The first is answered only after the second.
+      if (claims["nonce"] === "n-1") {
+        late?.();
+        return taken(request, nth);
+      }
+      // The first is answered only when the second has been sent once more.
       if (late === undefined) await new Promise<void>((resolve) => (late = resolve));
-      else setTimeout(late, 50);
       return {
         status: 401,
         headers: { "dpop-nonce": "n-1", "www-authenticate": 'DPoP error="use_dpop_nonce"' },
@@ -323,8 +325,8 @@ describe("a request with a bound token", () => {
       headers: { "dpop-nonce": nonce, "www-authenticate": 'DPoP error="use_dpop_nonce"' },
       text: "",
     });
-    const taken = mcp.routes[MCP] as Route;
-    const changing: Route = async (request, nth) => ({
+    const taken = mcp.routes[MCP] as Handler;
+    const changing: Handler = async (request, nth) => ({
       ...(await taken(request, nth)),
       headers: { "dpop-nonce": `n-${nth}` },
     });
@@ -345,7 +347,7 @@ describe("a request with a bound token", () => {
 
   it("follows a redirect inside the origin with a proof for where it leads", async () => {
     const { agent, mcp, sent } = await signedIn();
-    mcp.routes["/mcp/"] = mcp.routes[MCP] as Route;
+    mcp.routes["/mcp/"] = mcp.routes[MCP] as Handler;
     mcp.routes[MCP] = { status: 307, headers: { location: "/mcp/" }, text: "" };
     const response = await agent().fetch(mcp.url, { method: "POST", body: "{}" });
     expect([response.status, mcp.to("/mcp/")[0]?.body]).toEqual([200, "{}"]);
@@ -379,7 +381,7 @@ describe("a request with a bound token", () => {
 
   it("is renewed on a refusal as any other, and sent again with the proof of the new token", async () => {
     const { agent, mcp, sent } = await signedIn();
-    const taken = mcp.routes[MCP] as Route;
+    const taken = mcp.routes[MCP] as Handler;
     mcp.routes[MCP] = (request, nth) =>
       request.headers.authorization === "DPoP access-as-1" ? mcp.refusal() : taken(request, nth);
     expect((await agent().fetch(mcp.url)).status).toBe(200);

@@ -7,7 +7,7 @@ import { markLost } from "../../../src/oauth/grant/lost-refresh.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { plainGrant } from "../../helpers/grant.js";
-import { type Reply, type Route, reset, startScene } from "../../helpers/issuer.js";
+import { type Handler, type Reply, reset, startScene } from "../../helpers/issuer.js";
 import { folder } from "../../store/stores.js";
 
 const SIGNAL = new AbortController().signal;
@@ -33,7 +33,7 @@ async function signedIn(store: GrantStore = memoryStore()) {
     token: async (over = {}) => (await scene.agent().token(scene.mcp.url, over)).value,
     expire: () => scene.clock.sleep(30_000, SIGNAL),
     refreshes: () => scene.issuer.to(TOKEN).length - 1,
-    answers: (route: Reply | Route) => {
+    answers: (route: Reply | Handler) => {
       scene.issuer.routes[TOKEN] = route;
     },
     answersAgain: () => {

@@ -5,44 +5,10 @@ import { retire } from "../../../src/oauth/grant/grant.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { type Lease, leaseLost } from "../../../src/oauth/grant/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { compile, startChild } from "../../helpers/child.js";
-import { plainGrant } from "../../helpers/grant.js";
-import { type Reply, type Route, reset, type Scene, silence, startScene, TestMcp } from "../../helpers/issuer.js";
+import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
-import type { AgentJob } from "../agent-driver.js";
-
-const SIGNAL = new AbortController().signal;
-const TOKEN = "/pool/token";
-const HOUR = 3_600_000;
-const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
-
-interface SignedIn extends Scene {
-  key: { profile: string; server: string };
-  /** The requests for tokens since the login. */
-  renewals(): number;
-  /** What is stored, as plain data. */
-  stored(): Promise<ReturnType<typeof plainGrant> | undefined>;
-}
-
-/** A scene in which a person has signed in and the token has ended. */
-async function signedIn(store?: GrantStore): Promise<SignedIn> {
-  const made = await startScene();
-  const scene = store === undefined ? made : { ...made, store, agent: (o = {}) => made.agent({ store, ...o }) };
-  await scene.agent().login(scene.mcp.url);
-  await scene.clock.sleep(HOUR, SIGNAL);
-  const key = { profile: "default", server: scene.mcp.url };
-  return {
-    ...scene,
-    key,
-    renewals: () => scene.issuer.to(TOKEN).length - 1,
-    stored: async () => {
-      const grant = await scene.store.read(key);
-      return grant && plainGrant(grant);
-    },
-  };
-}
+import { HOUR, refusal, SIGNAL, type SignedIn, signedIn, TOKEN } from "./support.js";
 
 /** A store whose leases behave as a test wants. */
 function withLease(store: GrantStore, change: (lease: Lease) => Partial<Lease>): GrantStore {
@@ -70,7 +36,7 @@ function withSave(store: GrantStore, before: () => void): GrantStore {
 }
 
 /** Answers of a route, one after the other. */
-function inTurn(...replies: (Reply | Route)[]): Route {
+function inTurn(...replies: (Reply | Handler)[]): Handler {
   let nth = 0;
   return (request, count) => {
     const reply = replies[Math.min(nth++, replies.length - 1)] ?? silence;
@@ -286,66 +252,6 @@ describe("a renewal whose answer is lost", () => {
   });
 });
 
-describe("a process that is killed while it renews", () => {
-  it("is named as the reason where its refresh token turns out to be used up", async () => {
-    const home = folder();
-    const scene = await signedIn(fileStore(home));
-    scene.issuer.routes[TOKEN] = silence;
-    const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
-    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
-    await until(() => scene.renewals() === 1);
-    const agent = scene.agent({ login: undefined });
-    const told = expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
-      code: "login_required",
-      message: expect.stringMatching(/the refresh that began at \S+Z was interrupted when its process ended/),
-    });
-    scene.issuer.routes[TOKEN] = refusal;
-    await child.kill("SIGKILL");
-    await told;
-    expect(scene.renewals()).toBe(2);
-    expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
-  });
-
-  it("costs nothing with an issuer that answers the same refresh token again", async () => {
-    const home = folder();
-    const scene = await signedIn(fileStore(home));
-    const answer = scene.issuer.routes[TOKEN];
-    scene.issuer.routes[TOKEN] = silence;
-    const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
-    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
-    await until(() => scene.renewals() === 1);
-    if (answer) scene.issuer.routes[TOKEN] = answer;
-    await child.kill("SIGKILL");
-    expect((await scene.agent({ login: undefined }).token(scene.mcp.url)).value).toBe("access-as-3");
-  });
-});
-
-describe("processes that all find the token ended", () => {
-  it("ask the issuer once, and all have the new one", { timeout: 60_000 }, async () => {
-    const home = folder();
-    const scene = await signedIn(fileStore(home));
-    const path = await compile(new URL("../agent-driver.ts", import.meta.url));
-    let release: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    scene.issuer.routes[TOKEN] = async (_request, nth) => {
-      await held;
-      return { json: scene.issuer.tokens(nth) };
-    };
-    const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
-    const children = Array.from({ length: 8 }, () => startChild(path, job));
-    await Promise.all(children.map((child) => child.hears("started")));
-    await until(() => scene.renewals() === 1);
-    release();
-    const ends = await Promise.all(children.map((child) => child.hears("ended")));
-    expect(ends.map(({ error }) => error)).toEqual(Array(8).fill(undefined));
-    // Those who began only when the first renewal was over had their own to force.
-    const refreshTokens = scene.issuer.to(TOKEN).map((_, nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"));
-    expect(new Set(refreshTokens).size).toBe(refreshTokens.length);
-  });
-});
-
 describe("callers that wait for a renewal which fails", () => {
   it("are told of its failure, and the issuer is asked once for all of them", async () => {
     const scene = await signedIn();
@@ -361,9 +267,14 @@ describe("callers that wait for a renewal which fails", () => {
   it("ask themselves where it failed by being too slow, not by the issuer", async () => {
     const scene = await signedIn();
     let first = true;
-    const store = withLease(scene.store, (lease) => ({
+    let requested = 0;
+    let onSecond: () => void = () => undefined;
+    const second = new Promise<void>((resolve) => {
+      onSecond = resolve;
+    });
+    const inner = withLease(scene.store, (lease) => ({
       commit: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await second;
         if (first) {
           first = false;
           throw leaseLost();
@@ -371,6 +282,14 @@ describe("callers that wait for a renewal which fails", () => {
         await lease.commit();
       },
     }));
+    const store: GrantStore = {
+      ...inner,
+      lease(...request) {
+        const result = inner.lease(...request);
+        if (++requested === 2) onSecond();
+        return result;
+      },
+    };
     const [slow, next] = await Promise.allSettled([0, 1].map(() => scene.agent({ store }).token(scene.mcp.url)));
     expect(slow).toMatchObject({ status: "rejected", reason: { code: "lease_lost" } });
     expect(next).toMatchObject({ status: "fulfilled", value: { value: "access-as-2" } });
@@ -578,7 +497,7 @@ describe("a server that refuses every token", () => {
 
   it("holds the brake for the other servers of its issuer, and for no other profile", async () => {
     const scene = await refusing();
-    const second = await new TestMcp("mcp2", scene.log, "/mcp").startFor(scene.issuer);
+    const second = await startMcp("mcp2", scene.log, scene.issuer);
     second.accepts = () => false;
     await scene.agent().login(second.url);
     await scene.agent({ profile: "work" }).login(scene.mcp.url);
@@ -593,7 +512,7 @@ describe("a server that refuses every token", () => {
   it("holds the brake for no other issuer", async () => {
     const scene = await refusing();
     const issuer = await scene.another("as2");
-    const second = await new TestMcp("mcp2", scene.log, "/mcp").startFor(issuer);
+    const second = await startMcp("mcp2", scene.log, issuer);
     second.accepts = () => false;
     await scene.agent().login(second.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);

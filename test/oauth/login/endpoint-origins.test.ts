@@ -3,6 +3,7 @@ import type { EndpointsPrompt, LoginMethod } from "../../../src/oauth/login/logi
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { TestLogin } from "../../helpers/login.js";
 import { remedy } from "../../helpers/remedy.js";
+import { until } from "../../helpers/server.js";
 
 const REDIRECT = "http://127.0.0.1:49152/callback";
 const REFUSAL = {
@@ -159,7 +160,7 @@ describe("a user who is asked about such an issuer", () => {
     const client = agent({ login, loginTimeoutMs: 20 });
     await expect(client.login(mcp.url)).rejects.toMatchObject({ code: "timeout", class: "auth" });
     const stopped = agent({ login }).login(mcp.url, { signal: controller.signal });
-    while (signals.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => signals.length === 2);
     controller.abort();
     await expect(stopped).rejects.toMatchObject({ code: "aborted" });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);

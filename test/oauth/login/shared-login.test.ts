@@ -1,19 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { untilAborted } from "../../../src/http/deadline.js";
-import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
-import { compile, startChild } from "../../helpers/child.js";
 import { FakeClock } from "../../helpers/clock.js";
-import { type Scene, startScene, TestMcp } from "../../helpers/issuer.js";
-import { TestLogin } from "../../helpers/login.js";
+import { startMcp } from "../../helpers/issuer.js";
 import { loginAt, remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
-import type { AgentJob } from "../agent-driver.js";
+import { denies, desk, hold, SIGNAL } from "./support.js";
 
-const SIGNAL = new AbortController().signal;
 const MINUTE = 60_000;
 
 const stores = [
@@ -21,50 +17,15 @@ const stores = [
   ["fileStore", () => fileStore(folder())],
 ] as const;
 
-interface Desk extends Scene {
-  /** An agent with a person of its own. */
-  seat(options?: Partial<AgentClientOptions>): { agent: ReturnType<Scene["agent"]>; login: TestLogin };
-}
-
-/** Agents that share a store, and a clock that agrees with the machine's. */
-async function desk(open: () => ReturnType<typeof memoryStore>): Promise<Desk> {
-  const scene = await startScene();
-  const store = open();
-  const clock = new FakeClock(Date.now() + 2000);
-  const seat = (options: Partial<AgentClientOptions> = {}) => {
-    const login = new TestLogin();
-    return { login, agent: scene.agent({ store, clock, login, ...options }) };
-  };
-  return { ...scene, store, clock, seat };
-}
-
-/** Keeps a person from signing in until it is released. */
-function hold(login: TestLogin): () => void {
-  let release: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  login.before = () => held;
-  return release;
-}
-
-/** A person who says no. */
-function denies(login: TestLogin): void {
-  login.alter = (callback) => {
-    const state = callback.get("state") ?? "";
-    return new URLSearchParams({ error: "access_denied", error_description: "they said no", state });
-  };
-}
-
 describe.each(stores)("agents over one %s", (_name, open) => {
   it("open one browser, and the one that waits gets what was signed in", async () => {
-    const { seat, mcp, issuer } = await desk(open);
+    const { seat, mcp, issuer, loginsRequested } = await desk(open);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
     const leading = first.agent.token(mcp.url);
     await until(() => first.login.urls.length === 1);
     const following = second.agent.token(mcp.url);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await loginsRequested(2);
     release();
     const tokens = await Promise.all([leading, following]);
     expect(tokens.map(({ value }) => value)).toEqual(["access-as-1", "access-as-1"]);
@@ -73,14 +34,14 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("open one browser for two who both asked for a sign-in", async () => {
-    const { seat, mcp } = await desk(open);
+    const { seat, mcp, loginsRequested } = await desk(open);
     await seat().agent.login(mcp.url);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
     const leading = first.agent.login(mcp.url);
     await until(() => first.login.urls.length === 1);
     const following = second.agent.login(mcp.url);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await loginsRequested(3);
     release();
     expect((await leading).value).toBe("access-as-2");
     expect((await following).value).toBe("access-as-2");
@@ -98,13 +59,13 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("ask themselves where what was signed in lacks a scope", async () => {
-    const { seat, mcp } = await desk(open);
+    const { seat, mcp, loginsRequested } = await desk(open);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
     const leading = first.agent.token(mcp.url, { scope: "a" });
     await until(() => first.login.urls.length === 1);
     const following = second.agent.token(mcp.url, { scope: "b" });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await loginsRequested(2);
     release();
     await leading;
     expect((await following).scope).toContain("b");
@@ -113,7 +74,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
 
   it("sign in at different servers side by side", async () => {
     const { seat, mcp, issuer, log } = await desk(open);
-    const other = await new TestMcp("mcp2", log, "/mcp").startFor(issuer);
+    const other = await startMcp("mcp2", log, issuer);
     const [first, second] = [seat(), seat()];
     const releases = [hold(first.login), hold(second.login)];
     const both = Promise.all([first.agent.token(mcp.url), second.agent.token(other.url)]);
@@ -123,14 +84,14 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("tell who waits that the person said no, without asking again", async () => {
-    const { seat, mcp } = await desk(open);
+    const { seat, mcp, loginsRequested } = await desk(open);
     const [first, second, third] = [seat(), seat(), seat()];
     denies(first.login);
     const release = hold(first.login);
     const leading = first.agent.token(mcp.url);
     await until(() => first.login.urls.length === 1);
     const following = [second.agent.token(mcp.url), third.agent.login(mcp.url)];
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await loginsRequested(3);
     release();
     for (const result of await Promise.allSettled([leading, ...following])) {
       expect(result).toMatchObject({ status: "rejected", reason: { code: "access_denied", class: "auth" } });
@@ -184,14 +145,14 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 
   it("go on themselves where the one that they waited for was called off", async () => {
-    const { seat, mcp } = await desk(open);
+    const { seat, mcp, loginsRequested } = await desk(open);
     const [first, second] = [seat(), seat()];
     const controller = new AbortController();
     first.login.before = () => untilAborted(new Promise(() => undefined), controller.signal);
     const leading = first.agent.token(mcp.url, { signal: controller.signal });
     await until(() => first.login.urls.length === 1);
     const following = second.agent.token(mcp.url);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await loginsRequested(2);
     controller.abort();
     await expect(leading).rejects.toMatchObject({ code: "aborted" });
     expect((await following).value).toMatch(/^access-as-/);
@@ -246,12 +207,17 @@ describe("a sign-in", () => {
     const home = folder();
     const { seat, mcp } = await desk(() => fileStore(home));
     await seat().agent.login(mcp.url);
-    const [first, second] = [seat(), seat({ store: fileStore(home) })];
+    const first = seat();
+    let onWait: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => {
+      onWait = resolve;
+    });
+    const second = seat({ store: fileStore(home), onProgress: () => onWait() });
     const release = hold(first.login);
     const leading = first.agent.login(mcp.url);
     await until(() => first.login.urls.length === 1);
     const following = second.agent.login(mcp.url);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await waiting;
     release();
     expect((await leading).value).toBe("access-as-2");
     expect((await following).value).toBe("access-as-2");
@@ -310,7 +276,8 @@ describe("a request while a person signs in", () => {
     const first = agent.fetch(mcp.url);
     await until(() => login.urls.length === 2);
     const second = agent.fetch(mcp.url);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Until nothing is left to run but input and output.
+    await new Promise((resolve) => setImmediate(resolve));
     release();
     expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200]);
     expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2", "Bearer access-as-2"]);
@@ -396,71 +363,5 @@ describe("accounts", () => {
       message: expect.stringContaining('account "bob"'),
       remedy: loginAt(mcp.url, { account: "bob" }),
     });
-  });
-});
-
-describe("two processes", () => {
-  it("open one browser, and the one that waits gets what was signed in", async () => {
-    const home = folder();
-    const { seat, mcp, issuer } = await desk(() => fileStore(home));
-    let release: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const authorize = issuer.routes["/pool/authorize"];
-    issuer.routes["/pool/authorize"] = async (request, nth) => {
-      await held;
-      return typeof authorize === "function" ? authorize(request, nth) : {};
-    };
-    const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };
-    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
-    await until(() => issuer.to("/pool/authorize").length > 0);
-    const said: string[] = [];
-    const here = seat({ onProgress: ({ text }) => said.push(text) });
-    const following = here.agent.token(mcp.url);
-    await until(() => said.length > 0);
-    expect(said[0]).toContain(`process ${child.pid}`);
-    release();
-    expect(await child.hears("ended")).toMatchObject({ opened: 1, value: "access-as-1" });
-    expect((await following).value).toBe("access-as-1");
-    expect(here.login.opened).toEqual([]);
-  });
-
-  it("do not wait for a sign-in that another process waits for, once there is a login from elsewhere", async () => {
-    const home = folder();
-    const { seat, mcp, issuer, store } = await desk(() => fileStore(home));
-    const authorize = issuer.routes["/pool/authorize"];
-    issuer.routes["/pool/authorize"] = { raw: () => undefined };
-    const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };
-    startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
-    await until(() => issuer.to("/pool/authorize").length > 0);
-    if (authorize) issuer.routes["/pool/authorize"] = authorize;
-    const said: string[] = [];
-    const here = seat({ onProgress: ({ text }) => said.push(text) });
-    const following = here.agent.token(mcp.url);
-    await until(() => said.length > 0);
-    const elsewhere = seat();
-    const login = await elsewhere.agent.beginLogin(mcp.url, elsewhere.login.redirectUri);
-    const request = { resource: mcp.url, issuer: login.issuer.issuer, preferredRedirectUri: undefined, signal: SIGNAL };
-    const { value } = await elsewhere.agent.finishLogin(login, await elsewhere.login.open(request));
-    expect((await following).value).toBe(value);
-    expect(here.login.opened).toEqual([]);
-    expect(await store.list()).toHaveLength(1);
-  });
-
-  it.skipIf(process.platform === "win32")("do not wait for one that was killed in the middle of it", async () => {
-    const home = folder();
-    const { seat, mcp, issuer } = await desk(() => fileStore(home));
-    const authorize = issuer.routes["/pool/authorize"];
-    issuer.routes["/pool/authorize"] = { raw: () => undefined };
-    const job: AgentJob = { folder: home, mcpUrl: mcp.url, work: "login" };
-    const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
-    await until(() => issuer.to("/pool/authorize").length > 0);
-    const here = seat();
-    const following = here.agent.token(mcp.url);
-    if (authorize) issuer.routes["/pool/authorize"] = authorize;
-    await child.kill("SIGKILL");
-    expect((await following).value).toBe("access-as-1");
-    expect(here.login.opened).toHaveLength(1);
   });
 });

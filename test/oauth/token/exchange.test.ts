@@ -1,7 +1,8 @@
 import { inspect } from "node:util";
-import { beforeEach, describe, expect, it } from "vitest";
+import { it as base, describe, expect } from "vitest";
 import { clientCredentialsTokens, jwtBearerTokens } from "../../../src/oauth/machine/machine-tokens.js";
 import { type ExchangeRequest, exchangeTokens } from "../../../src/oauth/token/exchange.js";
+import type { TokenCall } from "../../../src/oauth/token/token.js";
 import { tokenCall } from "../../../src/oauth/token/token-call.js";
 import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
@@ -14,36 +15,49 @@ const TOKEN = "/pool/token";
 const SUBJECT = "subject-token-1";
 const SECRET = "client-secret-1";
 
-let scene: Scene;
-let answer: Record<string, unknown>;
-beforeEach(async () => {
-  scene = await startScene();
-  answer = {
-    access_token: "exchanged-1",
-    issued_token_type: ACCESS,
-    token_type: "Bearer",
-    expires_in: 600,
-    scope: "a",
-  };
-  scene.issuer.routes[TOKEN] = (request, nth) =>
-    new URLSearchParams(request.body).get("grant_type")?.includes("exchange")
-      ? { json: answer }
-      : { json: scene.issuer.tokens(nth) };
+const client = { clientId: "service", clientSecret: SECRET };
+
+/** Tests with an issuer that exchanges tokens. */
+const it = base.extend<{
+  scene: Scene;
+  answer: { json: Record<string, unknown> };
+  call: TokenCall;
+  exchange: (request?: Partial<ExchangeRequest>) => ReturnType<typeof exchangeTokens>;
+  exchanges: () => URLSearchParams[];
+}>({
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of the fixtures from the pattern.
+  scene: async ({}, use) => use(await startScene()),
+  /** The response of the token endpoint to an exchange. */
+  answer: [
+    async ({ scene }, use) => {
+      const members = { access_token: "exchanged-1", issued_token_type: ACCESS, token_type: "Bearer" };
+      const answer = { json: { ...members, expires_in: 600, scope: "a" } };
+      scene.issuer.routes[TOKEN] = (request, nth) =>
+        new URLSearchParams(request.body).get("grant_type")?.includes("exchange")
+          ? answer
+          : { json: scene.issuer.tokens(nth) };
+      await use(answer);
+    },
+    { auto: true },
+  ],
+  call: ({ scene }, use) => {
+    const { issuer } = scene.issuer;
+    return use(tokenCall({ issuer, tokenEndpoint: `${issuer}/token`, client, clock: scene.clock }));
+  },
+  exchange: ({ call }, use) =>
+    use((request) => exchangeTokens(call, { subjectToken: SUBJECT, audience: "https://api.example", ...request })),
+  /** The forms of the exchanges so far. */
+  exchanges: ({ scene }, use) =>
+    use(() =>
+      scene.issuer.to(TOKEN).flatMap(({ body }) => {
+        const form = new URLSearchParams(body);
+        return form.get("grant_type")?.includes("exchange") ? [form] : [];
+      }),
+    ),
 });
 
-const client = { clientId: "service", clientSecret: SECRET };
-const call = () =>
-  tokenCall({ issuer: scene.issuer.issuer, tokenEndpoint: `${scene.issuer.issuer}/token`, client, clock: scene.clock });
-const exchange = (request: Partial<ExchangeRequest> = {}) =>
-  exchangeTokens(call(), { subjectToken: SUBJECT, audience: "https://api.example", ...request });
-const exchanges = () =>
-  scene.issuer.to(TOKEN).flatMap(({ body }) => {
-    const form = new URLSearchParams(body);
-    return form.get("grant_type")?.includes("exchange") ? [form] : [];
-  });
-
 describe("a token exchange", () => {
-  it("sends both tokens with their types, and every audience and resource", async () => {
+  it("sends both tokens with their types, and every audience and resource", async ({ exchange, exchanges }) => {
     await exchange({
       subjectToken: new Secret(SUBJECT),
       subjectTokenType: `${TYPE}id_token`,
@@ -69,7 +83,7 @@ describe("a token exchange", () => {
     ]);
   });
 
-  it("takes tokens for access tokens where nothing else is said", async () => {
+  it("takes tokens for access tokens where nothing else is said", async ({ exchange, exchanges }) => {
     await exchange({ actorToken: "actor-token-1" });
     expect(Object.fromEntries(exchanges()[0] ?? [])).toMatchObject({
       subject_token_type: ACCESS,
@@ -78,7 +92,7 @@ describe("a token exchange", () => {
     await expect(exchange({ actorTokenType: ACCESS })).rejects.toThrow(TypeError);
   });
 
-  it("gives a token that does not print", async () => {
+  it("gives a token that does not print", async ({ scene, exchange }) => {
     const token = await exchange();
     expect(token).toMatchObject({ issuedTokenType: ACCESS, tokenType: "Bearer", scope: "a", value: "exchanged-1" });
     expect(token.expiresAt?.getTime()).toBe(scene.clock.epoch() + 600_000);
@@ -86,13 +100,13 @@ describe("a token exchange", () => {
       expect(shown).not.toContain("exchanged");
   });
 
-  it("takes a token that is not for access for what it was asked for", async () => {
-    answer = { access_token: "PHNhbWw-", issued_token_type: `${TYPE}saml2`, token_type: "N_A" };
+  it("takes a token that is not for access for what it was asked for", async ({ answer, exchange }) => {
+    answer.json = { access_token: "PHNhbWw-", issued_token_type: `${TYPE}saml2`, token_type: "N_A" };
     const token = await exchange({ requestedTokenType: `${TYPE}saml2` });
     expect(token).toMatchObject({ tokenType: "N_A", issuedTokenType: `${TYPE}saml2`, expiresAt: undefined });
   });
 
-  it.each<[string, Record<string, unknown>, Partial<ExchangeRequest>, string]>([
+  it.for<[string, Record<string, unknown>, Partial<ExchangeRequest>, string]>([
     ["no issued_token_type", { issued_token_type: undefined }, {}, "issued_token_type"],
     ["an issued_token_type that is no string", { issued_token_type: [ACCESS] }, {}, "issued_token_type"],
     ["another type than was asked for", {}, { requestedTokenType: `${TYPE}jwt` }, "issued_token_type"],
@@ -102,42 +116,45 @@ describe("a token exchange", () => {
     ["a token with a line break", { access_token: "a\nb" }, {}, "access_token"],
     ["no token", { access_token: undefined }, {}, "access_token"],
     ["a life of nothing", { expires_in: 0 }, {}, "expires_in"],
-  ])("refuses %s", async (_what, members, request, field) => {
-    answer = { ...answer, ...members };
+  ])("refuses %s", async ([_what, members, request, field], { answer, exchange }) => {
+    Object.assign(answer.json, members);
     await expect(exchange(request)).rejects.toMatchObject({
       class: "refused",
       message: expect.stringContaining(field),
     });
   });
 
-  it("refuses a token that says it is for somebody else", async () => {
-    answer["access_token"] = await unsignedJwt({ aud: ["https://other.example"] });
+  it("refuses a token that says it is for somebody else", async ({ answer, exchange }) => {
+    answer.json["access_token"] = await unsignedJwt({ aud: ["https://other.example"] });
     await expect(exchange()).rejects.toMatchObject({
       code: "bad_token_answer",
       message: expect.stringContaining("https://other.example"),
     });
-    answer["access_token"] = await unsignedJwt({ aud: "https://api.example/" });
+    answer.json["access_token"] = await unsignedJwt({ aud: "https://api.example/" });
     await expect(exchange()).resolves.toBeDefined();
   });
 
-  it.each<[string, unknown]>([
+  it.for<[string, unknown]>([
     ["an object", {}],
     ["a list of objects", [{}]],
     ["a list in a list", [["https://api.example"]]],
     ["a number", 5],
     ["null", null],
     ["an empty list", []],
-  ])("refuses a token whose aud is %s: it names nobody that was asked for", async (_what, aud) => {
-    answer["access_token"] = await unsignedJwt({ aud });
-    await expect(exchange({ audience: ["https://api.example", "5", "null"] })).rejects.toMatchObject({
-      code: "bad_token_answer",
-      message: expect.stringContaining(`aud of the token ${quote(aud)}`),
-    });
-    answer["access_token"] = await unsignedJwt({ aud: [aud, "https://api.example"].flat() });
-    await expect(exchange()).resolves.toBeDefined();
-  });
+  ])(
+    "refuses a token whose aud is %s: it names nobody that was asked for",
+    async ([_what, aud], { answer, exchange }) => {
+      answer.json["access_token"] = await unsignedJwt({ aud });
+      await expect(exchange({ audience: ["https://api.example", "5", "null"] })).rejects.toMatchObject({
+        code: "bad_token_answer",
+        message: expect.stringContaining(`aud of the token ${quote(aud)}`),
+      });
+      answer.json["access_token"] = await unsignedJwt({ aud: [aud, "https://api.example"].flat() });
+      await expect(exchange()).resolves.toBeDefined();
+    },
+  );
 
-  it("gives the issuer's verdict, without the tokens and the secret that it repeats", async () => {
+  it("gives the issuer's verdict, without the tokens and the secret that it repeats", async ({ scene, exchange }) => {
     const error_description = `no ${SUBJECT}, no actor-token-1, no ${SECRET}`;
     scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_target", error_description } };
     const error = await exchange({ actorToken: "actor-token-1" }).catch((thrown: unknown) => thrown);
@@ -157,7 +174,7 @@ describe("a token exchange", () => {
 describe("an agent's exchange", () => {
   const AUDIENCE = { audience: "https://api.example" };
 
-  it("is of the server's own token, at its issuer, with its client", async () => {
+  it("is of the server's own token, at its issuer, with its client", async ({ scene, exchanges }) => {
     const { mcp, issuer, agent } = scene;
     const token = await agent().exchange(mcp.url, AUDIENCE);
     expect(token.value).toBe("exchanged-1");
@@ -165,7 +182,7 @@ describe("an agent's exchange", () => {
     expect(issuer.to(TOKEN)[1]?.headers.authorization).toMatch(/^Basic /);
   });
 
-  it("is remembered by all that it depends on, until a minute before its end", async () => {
+  it("is remembered by all that it depends on, until a minute before its end", async ({ scene, exchanges }) => {
     const { mcp, clock } = scene;
     const agent = scene.agent();
     await agent.exchange(mcp.url, AUDIENCE);
@@ -183,22 +200,22 @@ describe("an agent's exchange", () => {
     expect(exchanges()).toHaveLength(8);
   });
 
-  it("is not remembered where its end is not known", async () => {
-    answer["expires_in"] = undefined;
+  it("is not remembered where its end is not known", async ({ scene, answer, exchanges }) => {
+    answer.json["expires_in"] = undefined;
     const agent = scene.agent();
     await agent.exchange(scene.mcp.url, AUDIENCE);
     await agent.exchange(scene.mcp.url, AUDIENCE);
     expect(exchanges()).toHaveLength(2);
   });
 
-  it("is made once for all who want it at the same time", async () => {
+  it("is made once for all who want it at the same time", async ({ scene, exchanges }) => {
     const agent = scene.agent();
     await agent.token(scene.mcp.url);
     await Promise.all(Array.from({ length: 10 }, () => agent.exchange(scene.mcp.url, AUDIENCE)));
     expect(exchanges()).toHaveLength(1);
   });
 
-  it("of another token needs no login, only a client that the issuer knows", async () => {
+  it("of another token needs no login, only a client that the issuer knows", async ({ scene }) => {
     const { mcp, login, log } = scene;
     const wish = { ...AUDIENCE, subjectToken: SUBJECT };
     await expect(scene.agent({ login: undefined }).exchange(mcp.url, wish)).rejects.toMatchObject({
@@ -211,14 +228,14 @@ describe("an agent's exchange", () => {
     expect(await scene.store.list()).toEqual([]);
   });
 
-  it("goes from a machine's own token as well", async () => {
+  it("goes from a machine's own token as well", async ({ scene, exchanges }) => {
     const grant = { type: "client_credentials" } as const;
     await scene.agent({ client, grant, login: undefined }).exchange(scene.mcp.url, AUDIENCE);
     expect(exchanges()[0]?.get("subject_token")).toBe("access-as-1");
     expect(scene.issuer.to(TOKEN)[1]?.headers.authorization).toBe(`Basic ${btoa(`service:${SECRET}`)}`);
   });
 
-  it("signs nobody in where that is not wanted", async () => {
+  it("signs nobody in where that is not wanted", async ({ scene }) => {
     await expect(scene.agent().exchange(scene.mcp.url, { ...AUDIENCE, login: false })).rejects.toMatchObject({
       code: "login_required",
     });
@@ -226,12 +243,12 @@ describe("an agent's exchange", () => {
 });
 
 describe("a program of its own", () => {
-  it("asks a token endpoint that it knows, and gets tokens that do not print", async () => {
-    const tokens = await clientCredentialsTokens(call(), { resource: "https://api.example", scope: "a" });
+  it("asks a token endpoint that it knows, and gets tokens that do not print", async ({ scene, call }) => {
+    const tokens = await clientCredentialsTokens(call, { resource: "https://api.example", scope: "a" });
     expect(tokens.accessToken.reveal()).toBe("access-as-1");
     expect(inspect(tokens)).not.toContain("access-as-1");
     const assertion = await unsignedJwt({ sub: "ci", aud: scene.issuer.issuer });
-    await jwtBearerTokens(call(), { assertion: new Secret(assertion) });
+    await jwtBearerTokens(call, { assertion: new Secret(assertion) });
     expect(scene.issuer.form(TOKEN, 1).get("assertion")).toBe(assertion);
   });
 });

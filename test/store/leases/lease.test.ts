@@ -151,7 +151,8 @@ describe.each(stores)("a lease of %s", (name, open) => {
     );
     await until(() => begun);
     const waiting = store.lease("x", async ({ waited, before }) => ({ waited, code: before?.failure?.code }), BRIEF);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // The waiting caller has requested the lease.
+    await new Promise((resolve) => setImmediate(resolve));
     fail();
     await expect(held).rejects.toBeDefined();
     expect(await waiting).toEqual({ waited: true, code: "timeout" });
@@ -161,7 +162,8 @@ describe.each(stores)("a lease of %s", (name, open) => {
   it("has not waited for a failure from before its request", async () => {
     const store = open();
     await expect(store.lease("x", () => Promise.reject(failed("old")), BRIEF)).rejects.toBeDefined();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    const endedAt = Date.now();
+    await until(() => Date.now() > endedAt);
     let begun = false;
     let end: () => void = () => undefined;
     const held = store.lease(
@@ -178,7 +180,8 @@ describe.each(stores)("a lease of %s", (name, open) => {
     );
     await until(() => begun);
     const waiting = store.lease("x", async ({ waited, before }) => ({ waited, code: before?.failure?.code }), BRIEF);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // The waiting caller has requested the lease.
+    await new Promise((resolve) => setImmediate(resolve));
     end();
     await expect(held).rejects.toMatchObject({ code: "new" });
     expect(await waiting).toEqual({ waited: false, code: "old" });

@@ -1,0 +1,34 @@
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { plainGrant } from "../../helpers/grant.js";
+import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
+
+export const SIGNAL = new AbortController().signal;
+export const TOKEN = "/pool/token";
+export const HOUR = 3_600_000;
+export const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
+
+export interface SignedIn extends Scene {
+  key: { profile: string; server: string };
+  /** The requests for tokens since the login. */
+  renewals(): number;
+  /** What is stored, as plain data. */
+  stored(): Promise<ReturnType<typeof plainGrant> | undefined>;
+}
+
+/** A scene in which a person has signed in and the token has ended. */
+export async function signedIn(store?: GrantStore): Promise<SignedIn> {
+  const made = await startScene();
+  const scene = store === undefined ? made : { ...made, store, agent: (o = {}) => made.agent({ store, ...o }) };
+  await scene.agent().login(scene.mcp.url);
+  await scene.clock.sleep(HOUR, SIGNAL);
+  const key = { profile: "default", server: scene.mcp.url };
+  return {
+    ...scene,
+    key,
+    renewals: () => scene.issuer.to(TOKEN).length - 1,
+    stored: async () => {
+      const grant = await scene.store.read(key);
+      return grant && plainGrant(grant);
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { fileStore } from "../../../src/store/file/file.js";
+import { madeGrant } from "../../helpers/grant.js";
+import { folder } from "../stores.js";
+
+/** The key of the grant that {@link madeGrant} makes. */
+export const KEY = { profile: "default", server: "https://mcp.example/mcp" };
+
+export const filesOf = (home: string) => readdirSync(join(home, "grants")).sort();
+
+/** A store with one grant of generation 1. */
+export async function storeWithGrant(): Promise<{ home: string; store: GrantStore }> {
+  const home = folder();
+  const store = fileStore(home);
+  await store.save(madeGrant(), undefined);
+  return { home, store };
+}
