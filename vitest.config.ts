@@ -3,7 +3,7 @@ import { leftOut } from "./test/helpers/left-out.js";
 
 const PROCESSES = "test/**/*.process.test.ts";
 /** Test files that replace modules. */
-const ISOLATED = ["test/store/file/system-calls.test.ts", "test/store/leases/lock-owner.test.ts"];
+const ISOLATED = ["test/cli/fast-path/root-help.test.ts", "test/store/file/system-calls.test.ts"];
 
 export default defineConfig({
   test: {

@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
 import { ManagementClient } from "../../src/index.js";
 import { type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import { plant, watch } from "./canaries.js";
@@ -69,19 +68,9 @@ export type Started = EventEmitter &
     kill(signal?: NodeJS.Signals): boolean;
   };
 
-let startsProcesses = false;
-
-/** Makes {@link runCli} and {@link startCli} start processes, for a test file that is not written for runs in its own. */
-export function startProcesses(): void {
-  startsProcesses = true;
-  afterAll(() => {
-    startsProcesses = false;
-  });
-}
-
 /** Starts the program in this process; its stdout and stderr are pipes without a reader yet. */
 export function startCli(args: readonly string[], options: RunOptions = {}): Started {
-  return startsProcesses || options.cwd !== undefined ? startProcess(args, options) : startRun(args, options);
+  return options.cwd !== undefined ? startProcess(args, options) : startRun(args, options);
 }
 
 function startRun(args: readonly string[], options: RunOptions): RunInProcess {
