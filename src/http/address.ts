@@ -1,4 +1,5 @@
 import { quote } from "../redact.js";
+import { parseUrl } from "./url.js";
 
 /** Whether the `hostname` of a URL is this machine: `localhost`, a name under it, 127.0.0.0/8 or ::1, in any spelling. */
 export function isLoopbackHost(hostname: string): boolean {
@@ -31,8 +32,8 @@ export function parseBaseUrl(value: string, field: string): string {
   // First, because the errors below quote the value.
   if (value.includes("@")) throw new TypeError(`${field} must not contain a user name or password`);
   const error = (rule: string) => new TypeError(`${field} ${quote(value)} ${rule}`);
-  if (!URL.canParse(value)) throw error("is not an absolute URL such as https://agentauth.example");
-  const url = new URL(value);
+  const url = parseUrl(value);
+  if (url === undefined) throw error("is not an absolute URL such as https://agentauth.example");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must begin with https://");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
     throw error(

@@ -1,3 +1,5 @@
+import { parseUrl } from "./url.js";
+
 /** A whole response: headers and a body that has been read, capped and decoded. */
 export interface BufferedResponse {
   /** Status, headers and address; its own body has been consumed. */
@@ -48,6 +50,6 @@ export function requestIdOf(headers: Headers): string | undefined {
 
 /** An address for messages: without user, password, query and fragment. */
 export function shownUrl(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const parsed = parseUrl(url);
   return parsed ? `${parsed.origin}${parsed.pathname}` : "";
 }

@@ -7,6 +7,7 @@ import {
 } from "../errors.js";
 import { escapeText } from "../redact.js";
 import { shownUrl } from "./buffered-response.js";
+import { parseUrl } from "./url.js";
 
 const KINDS: readonly [RegExp, ClientErrorCode][] = [
   [/^(ENOTFOUND|EAI_[A-Z]+|ENODATA|ESERVFAIL)$/, "dns_failed"],
@@ -68,7 +69,7 @@ export function networkError(thrown: unknown, url: string, finding: Finding = {}
   const deepest = deepestCause(thrown);
   const { systemCode = deepest.code } = finding;
   const code = KINDS.find(([shape]) => shape.test(systemCode))?.[1] ?? "network_failed";
-  const host = URL.canParse(url) ? new URL(url).host : "";
+  const host = parseUrl(url)?.host ?? "";
   const reason = [systemCode, systemCode === deepest.code ? readable(deepest.message) : ""].filter(Boolean).join(": ");
   const description = finding.description ?? DESCRIPTIONS[code];
   const isBadPort = deepest.message === BAD_PORT;

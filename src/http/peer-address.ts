@@ -3,6 +3,7 @@ import { escapeText } from "../redact.js";
 import { isLoopbackHost } from "./address.js";
 import { type AddressPolicy, classifyHost, ruleOf } from "./address-class.js";
 import { refused } from "./refuse.js";
+import { parseUrl } from "./url.js";
 
 /** Which addresses a peer may name. */
 export interface PeerPolicy {
@@ -20,8 +21,8 @@ export interface PeerPolicy {
 export function checkAddress(value: unknown, field: string, from: string, policy: PeerPolicy): string {
   const error = (rule: string, override?: PolicyOption) =>
     refused("bad_address", { field, value, from, rule, override });
-  if (typeof value !== "string" || !URL.canParse(value)) throw error("must be an absolute URL");
-  const url = new URL(value);
+  const url = parseUrl(value);
+  if (typeof value !== "string" || url === undefined) throw error("must be an absolute URL");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must be an https address");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname))
     throw error("must be an https address (OAuth 2.1 section 1.5)");

@@ -1,6 +1,7 @@
 import { quote } from "../redact.js";
 import { refusal } from "./body.js";
 import { type Send, shownUrl } from "./buffered-response.js";
+import { parseUrl } from "./url.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;
@@ -49,8 +50,8 @@ export function redirectTarget(
   const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
   if (location === null) return undefined;
   const from = new URL(url);
-  if (!URL.canParse(location, from.href)) throw refuse(`it redirects to ${quote(location)}, which is not an address`);
-  const target = new URL(location, from);
+  const target = parseUrl(location, from);
+  if (target === undefined) throw refuse(`it redirects to ${quote(location)}, which is not an address`);
   const shown = quote(shownUrl(target.href));
   if (target.origin !== from.origin) {
     throw refuse(

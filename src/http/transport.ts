@@ -6,6 +6,7 @@ import { maskError } from "./mask-error.js";
 import { networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
+import { parseUrl } from "./url.js";
 
 /** How requests are sent: each option has a default. */
 export interface TransportOptions {
@@ -155,7 +156,7 @@ function decodeQuery(url: string): string {
 }
 
 function timeoutError(url: string, within: string): AgentAuthError {
-  const host = URL.canParse(url) ? new URL(url).host : "";
+  const host = parseUrl(url)?.host ?? "";
   const message = `${host}: no complete response ${within}`;
   return new AgentAuthError("timeout", message, { class: "unavailable", url: shownUrl(url) });
 }

@@ -1,6 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import { refused } from "../http/refuse.js";
+import { parseUrl } from "../http/url.js";
 import { escapeText } from "../redact.js";
 
 /** The longest address that every system's opener takes, in bytes. */
@@ -21,8 +22,8 @@ export function checkBrowserUrl(value: string, field: string, from: string): str
   const error = (rule: string) => refused("bad_address", { field, value, from, rule });
   if (value.length > MAX_BYTES) throw error(`must not be longer than ${MAX_BYTES} bytes`);
   if (escapeText(value) !== value) throw error("must not contain control, bidirectional or invisible characters");
-  if (!URL.canParse(value)) throw error("must be an absolute URL");
-  const url = new URL(value);
+  const url = parseUrl(value);
+  if (url === undefined) throw error("must be an absolute URL");
   // This error does not quote the password.
   if (url.username !== "" || url.password !== "") {
     throw new AgentAuthError("bad_address", `${field} must not contain a user name or password`, { class: "refused" });

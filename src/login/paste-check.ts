@@ -1,3 +1,4 @@
+import { parseUrl } from "../http/url.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 
 /** What a pasted line must match. */
@@ -37,7 +38,7 @@ function unwrap(text: string): string {
 function readAddress(text: string, redirectUri: string): URL | undefined {
   const bare = redirectUri.replace(/^http:\/\//, "");
   const full = text.startsWith(bare) ? `http://${text}` : text;
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(full) && URL.canParse(full) ? new URL(full) : undefined;
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(full) ? parseUrl(full) : undefined;
 }
 
 function checkPastedAddress(url: URL, rules: PasteRules): PasteResult {

@@ -1,3 +1,5 @@
+import { parseUrl } from "../http/url.js";
+
 /** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */
 export type RedirectHost = "127.0.0.1" | "localhost";
 
@@ -64,8 +66,9 @@ function isPlainPath(path: string): boolean {
 }
 
 function readRedirect(uri: string | undefined): { host: RedirectHost; path: string; port: number } | undefined {
-  if (uri === undefined || !URL.canParse(uri)) return undefined;
-  const { hostname: host, pathname: path, port: digits } = new URL(uri);
+  const url = parseUrl(uri);
+  if (url === undefined) return undefined;
+  const { hostname: host, pathname: path, port: digits } = url;
   if (host !== "127.0.0.1" && host !== "localhost") return undefined;
   const port = digits === "" ? 80 : Number(digits);
   // Rebuilt, it must be the same: then it has no other part.

@@ -1,5 +1,6 @@
 import { base64url, calculateJwkThumbprint, compactVerify, EmbeddedJWK, type JWK } from "jose";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
+import { parseUrl } from "../http/url.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import { decodePart, mediaTypeOf } from "./jwt.js";
@@ -153,14 +154,14 @@ function checkLifetime({ exp, nbf }: JsonObject, { now, skew }: ProofRules): voi
 export function requestAddress(resource: string, url: string): string | undefined {
   const { origin } = new URL(resource);
   if (url.startsWith("/")) return normalAddress(origin + url);
-  const path = URL.canParse(url) ? new URL(url).pathname : "";
+  const path = parseUrl(url)?.pathname ?? "";
   return path.startsWith("/") ? normalAddress(origin + path) : undefined;
 }
 
 /** An address as RFC 3986 section 6.2.2 and 6.2.3 normalise it, without query and fragment. */
 function normalAddress(value: unknown): string | undefined {
-  if (typeof value !== "string" || !URL.canParse(value)) return undefined;
-  const url = new URL(value);
+  const url = parseUrl(value);
+  if (url === undefined) return undefined;
   url.search = "";
   url.hash = "";
   return url.href.replace(/%[\da-f]{2}/gi, (escaped) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
+import { parseUrl } from "../../http/url.js";
 import type { DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
 import { quote, type Redactor } from "../../redact.js";
@@ -124,7 +125,7 @@ function readProxies(
 function checkProxy(value: string | undefined, source: string, redactor: Redactor): string | undefined {
   if (value === undefined || value === "") return undefined;
   const withScheme = value.includes("://") ? value : `http://${value}`;
-  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  const url = parseUrl(withScheme);
   for (const password of url?.password ? [url.password, decoded(url.password)] : []) redactor.add(password);
   if (source === "--proxy" && url?.password) throw passwordTyped();
   if (url?.protocol === "http:" || url?.protocol === "https:") return url.href;

@@ -3,6 +3,7 @@
 import { isLoopbackHost } from "../../http/address.js";
 import { type HttpEvent, requestIdOf, shownUrl } from "../../http/buffered-response.js";
 import type { Network } from "../../http/network.js";
+import { parseUrl } from "../../http/url.js";
 import { parseChallenges } from "../../oauth/discovery/challenge.js";
 import { MASK, quote } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
@@ -134,7 +135,7 @@ function shownValue(name: string, value: string): string {
 function challengeText(value: string): string {
   const texts = parseChallenges(value).map(({ scheme, params }) => {
     const pairs = OF_CHALLENGE.flatMap((name) =>
-      (params.get(name) ?? []).map((one) => `${name}=${quote(URL.canParse(one) ? shownUrl(one) : one)}`),
+      (params.get(name) ?? []).map((one) => `${name}=${quote(parseUrl(one) !== undefined ? shownUrl(one) : one)}`),
     );
     return `${scheme}:${pairs.length === 0 ? "" : ` ${pairs.join(" ")}`}`;
   });

@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "../../http/address.js";
+import { parseUrl } from "../../http/url.js";
 
 /** What a setting's value must be, as the end of a sentence that names the setting. */
 export type SettingRule = (value: string) => void;
@@ -20,7 +21,7 @@ export function nonEmpty(value: string): void {
 
 /** An issuer identifier (RFC 8414 section 2), over TLS or on this machine. */
 export function issuerAddress(value: string): void {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const url = parseUrl(value);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
   const isPlain = !/[?#]/.test(value) && url?.username === "" && url.password === "";
   must(

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseStrictJson } from "../../http/strict-json.js";
+import { parseUrl } from "../../http/url.js";
 import { readSecretFile, writeSecretFile } from "./secret-file.js";
 
 /** What other commands need to know of the sandbox that is running. */
@@ -43,7 +44,7 @@ function isState(value: unknown): value is SandboxState {
   const { pid, ...texts } = value as Record<string, unknown>;
   // To ask for 0 or a negative number is to ask for a group of processes.
   if (!Number.isSafeInteger(pid) || (pid as number) <= 0) return false;
-  return TEXTS.every((name) => typeof texts[name] === "string") && URL.canParse(texts["base_url"] as string);
+  return TEXTS.every((name) => typeof texts[name] === "string") && parseUrl(texts["base_url"]) !== undefined;
 }
 
 const TEXTS = ["base_url", "api_token", "control_token", "account_id", "domain_id", "pool_id", "mcp_url"] as const;

@@ -2,6 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
 import { refused } from "../../http/refuse.js";
+import { parseUrl } from "../../http/url.js";
 import { quote, Secret } from "../../redact.js";
 import type { ServerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
@@ -115,7 +116,7 @@ function registrationsToday({ registeredAt = [] }: ClientRecord, now: number): n
 
 /** The code comes back to this address: to this machine or over TLS, never in the clear (OAuth 2.1 section 2.3.1). */
 function checkRedirect(redirectUri: string): void {
-  const url = URL.canParse(redirectUri) ? new URL(redirectUri) : undefined;
+  const url = parseUrl(redirectUri);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname))) return;
   throw new TypeError(`the redirect address ${quote(redirectUri)} must be https, or http to this machine`);
 }
@@ -258,7 +259,7 @@ export async function isForgotten(
 }
 
 function checkDocumentUrl(value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const url = parseUrl(value);
   if (url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === "") return value;
   const message = `the client metadata address ${quote(value)} must be an https address with a path`;
   throw new AgentAuthError("usage", message, { class: "usage" });

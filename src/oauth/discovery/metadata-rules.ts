@@ -1,6 +1,7 @@
 import { checkAddress } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
 import { isJsonObject } from "../../http/strict-json.js";
+import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import { parseScope } from "../token/scope.js";
 import type { ServerDiscovery } from "./server-discovery.js";
@@ -171,7 +172,6 @@ function describeDifference(found: unknown, wanted: string): string {
   if (typeof found !== "string") return "";
   if (`${found}/` === wanted || found === `${wanted}/`) return "; they differ by a slash at the end";
   if (found.toLowerCase() === wanted.toLowerCase()) return "; they differ in upper and lower case";
-  if (URL.canParse(found) && new URL(found).href === new URL(wanted).href)
-    return "; they differ in how the same address is written";
+  if (parseUrl(found)?.href === new URL(wanted).href) return "; they differ in how the same address is written";
   return "";
 }

@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "../../http/address.js";
+import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 
 /**
@@ -10,8 +11,8 @@ import { quote } from "../../redact.js";
  */
 export function parseMcpUrl(value: string): { url: string; resource: string; loopback: boolean } {
   const complain = (rule: string) => new TypeError(`the MCP server's address ${quote(value)} ${rule}`);
-  if (!URL.canParse(value)) throw complain("is not an absolute URL such as https://mcp.example/mcp");
-  const url = new URL(value);
+  const url = parseUrl(value);
+  if (url === undefined) throw complain("is not an absolute URL such as https://mcp.example/mcp");
   if (url.username !== "" || url.password !== "")
     throw new TypeError("the MCP server's address must not contain a user name or password");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw complain("must begin with https://");

@@ -2,6 +2,7 @@ import { AgentAuthError, type Remedy } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
 import { classifyHost } from "../../http/address-class.js";
 import { systemClock } from "../../http/deadline.js";
+import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import { type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
 import type { Prover } from "../dpop/dpop.js";
@@ -63,7 +64,7 @@ export function recordOf(client: PreRegisteredClient, issuer: string): ClientRec
  * @throws `AgentAuthError` `usage`
  */
 export function checkEndpoint(address: string, what: string, remedy?: Remedy): void {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const url = parseUrl(address);
   const isPlain = url?.username === "" && url.password === "" && url.hash === "";
   const isSafe = isPlain && (url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)));
   if (isSafe && classifyHost(url.hostname) !== "forbidden") return;

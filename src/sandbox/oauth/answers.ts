@@ -1,3 +1,4 @@
+import { parseUrl } from "../../http/url.js";
 import { type Answer, json } from "../http/round-trip.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
@@ -106,8 +107,8 @@ async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise
 /** An authorization response without the issuer. */
 export function withoutIssuer(answer: Answer, issuer: string): Answer {
   const location = answer.headers["location"];
-  if (typeof location !== "string" || !URL.canParse(location)) return answer;
-  const target = new URL(location);
+  const target = parseUrl(location);
+  if (target === undefined) return answer;
   const fragment = new URLSearchParams(target.hash.slice(1));
   if (target.searchParams.get("iss") === issuer) target.searchParams.delete("iss");
   else if (fragment.get("iss") === issuer) {

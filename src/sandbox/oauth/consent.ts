@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { parseUrl } from "../../http/url.js";
 import { escapeText } from "../../redact.js";
 import type { User } from "./accounts.js";
 import { PAGE_STYLE } from "./consent-style.js";
@@ -133,7 +134,7 @@ function hiddenForm(form: string, content: string, style = ""): string {
 
 /** The policy allows forms to the origin of the page, whose host name can differ from the issuer's. */
 function pathOf(action: string): string {
-  return URL.canParse(action) ? new URL(action).pathname : action;
+  return parseUrl(action)?.pathname ?? action;
 }
 
 function row(term: string, description: string): string {

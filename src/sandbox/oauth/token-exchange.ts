@@ -1,3 +1,4 @@
+import { parseUrl } from "../../http/url.js";
 import {
   type OidcContext,
   type OidcErrors,
@@ -85,7 +86,7 @@ function readAudience(ctx: OidcContext, { errors, audiences }: ExchangeSettings)
   if (audience !== undefined && resource !== undefined && audience !== resource) {
     throw new errors.InvalidTarget("audience and resource must name the same target");
   }
-  if (resource !== undefined && (!URL.canParse(resource) || resource.includes("#"))) {
+  if (resource !== undefined && (parseUrl(resource) === undefined || resource.includes("#"))) {
     throw new errors.InvalidTarget("resource must be an absolute URI without a fragment");
   }
   const target = resource ?? audience;

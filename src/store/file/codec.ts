@@ -1,4 +1,5 @@
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { parseUrl } from "../../http/url.js";
 import { BOUND_BY, type BoundBy, type ClientBinding } from "../../oauth/client/client-binding.js";
 import type { ServerMetadata } from "../../oauth/discovery/types.js";
 import type { AuthMethod, ClientRecord, Grant, LostRefresh } from "../../oauth/grant/grant.js";
@@ -196,7 +197,7 @@ function boolean(members: Members, name: string): boolean {
 
 function address(members: Members, name: string): string {
   const value = string(members, name);
-  if (URL.canParse(value)) return value;
+  if (parseUrl(value) !== undefined) return value;
   throw new CodecError(`${name} is not an address`);
 }
 

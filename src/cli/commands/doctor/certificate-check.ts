@@ -1,4 +1,5 @@
 import { networkError } from "../../../http/network-error.js";
+import { parseUrl } from "../../../http/url.js";
 import { proxyChooser } from "../../../node/proxies.js";
 import { probeTls, type TlsProbe } from "../../../node/tls-probe.js";
 import { quote } from "../../../redact.js";
@@ -14,7 +15,7 @@ export function certificateChecks(
   flags: DoctorFlags,
   context: CommandContext,
 ): Check[] {
-  const url = address !== undefined && URL.canParse(address) ? new URL(address) : undefined;
+  const url = parseUrl(address);
   return url?.protocol === "https:" ? [{ name, area: "online", run: () => checkCertificate(url, flags, context) }] : [];
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { parseUrl } from "../../../http/url.js";
 import { MASK, quote } from "../../../redact.js";
 import { certificateFiles, readClientCertificate } from "../../clients/certificate.js";
 import type { Env } from "../../io/env.js";
@@ -52,7 +53,7 @@ export function proxySecrets(value: string): string[] {
 
 function parse(value: string): URL | undefined {
   const withScheme = value.includes("://") ? value : `http://${value}`;
-  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  const url = parseUrl(withScheme);
   return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
 }
 

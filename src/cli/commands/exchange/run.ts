@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
+import { parseUrl } from "../../../http/url.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
 import { secretOf } from "../../clients/grant.js";
@@ -43,7 +44,7 @@ const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "sam
 
 /** The URI of a token type: the short name of a type of RFC 8693, or the URI itself. */
 function typeOf(value: string | undefined, flag: string): string | undefined {
-  if (value === undefined || (URL.canParse(value) && !/\s/.test(value))) return value;
+  if (value === undefined || (parseUrl(value) !== undefined && !/\s/.test(value))) return value;
   if (SHORT.includes(value)) return TYPE + value;
   throw usage(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
 }

@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "../../../http/address.js";
+import { parseUrl } from "../../../http/url.js";
 import type { Facts } from "./fields.js";
 import { dateOf, numberText } from "./numbers.js";
 import { distanceKm } from "./travel.js";
@@ -87,8 +88,9 @@ const DANGEROUS = new Set(["ws:", "ftp:", "file:", "data:", "blob:", "javascript
 
 /** The scheme and host of an address that codes must not be sent to; other schemes belong to apps (RFC 8252 7.1). */
 function insecurePart(address: string): string | undefined {
-  if (!URL.canParse(address)) return undefined;
-  const { protocol, hostname, host } = new URL(address);
+  const url = parseUrl(address);
+  if (url === undefined) return undefined;
+  const { protocol, hostname, host } = url;
   if (protocol === "http:") return isLoopbackHost(hostname) ? undefined : `http://${host}`;
   return DANGEROUS.has(protocol) ? protocol : undefined;
 }

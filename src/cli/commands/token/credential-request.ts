@@ -1,5 +1,6 @@
 import { AgentAuthError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
+import { parseUrl } from "../../../http/url.js";
 import { quote, shellWord } from "../../../redact.js";
 import { type Asker, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { TokenFlags } from "../../flags/agent.js";
@@ -78,8 +79,7 @@ function readGit(text: string | undefined, server: URL, isAsked: boolean): boole
 
 /** Whether a scheme and host name an origin and nothing else. */
 function isOrigin(asked: string, server: URL): boolean {
-  if (!/^[a-z]+:\/\/[^\s/\\?#@%]+$/i.test(asked) || !URL.canParse(asked)) return false;
-  return new URL(asked).origin === server.origin;
+  return /^[a-z]+:\/\/[^\s/\\?#@%]+$/i.test(asked) && parseUrl(asked)?.origin === server.origin;
 }
 
 function checkBazel(text: string | undefined, server: URL, isAsked: boolean): void {
@@ -107,7 +107,7 @@ function uriOf(text: string): string {
   }
   const uri = isJsonObject(request) ? request["uri"] : undefined;
   if (typeof uri !== "string") throw complain('has no "uri"');
-  if (!URL.canParse(uri)) throw complain(`has the "uri" ${quote(uri)}, which is not a URL`);
+  if (parseUrl(uri) === undefined) throw complain(`has the "uri" ${quote(uri)}, which is not a URL`);
   return uri;
 }
 
