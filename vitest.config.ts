@@ -24,6 +24,7 @@ export default defineConfig({
           name: "in-process",
           include: ["test/**/*.test.ts"],
           exclude: [PROCESSES, ...ISOLATED],
+          setupFiles: "test/helpers/each-in-process-file.ts",
           // The files of a worker share their modules: each would load the whole program again.
           isolate: false,
           // Many rows of the hostile tables only wait for a time limit.

@@ -32,7 +32,7 @@ beforeEach(() => {
 
 /** The number of a process that has ended. */
 async function endedProcess(): Promise<number> {
-  const child = spawn(process.execPath, ["-e", ""]);
+  const child = spawn("true");
   await once(child, "close");
   return child.pid ?? 0;
 }

@@ -83,7 +83,7 @@ describe("writing", () => {
   });
 
   it("rejects with PipeClosed when the reader of a real pipe has gone", async () => {
-    const reader = spawn(process.execPath, ["-e", ""], { stdio: ["pipe", "ignore", "ignore"] });
+    const reader = spawn("true", [], { stdio: ["pipe", "ignore", "ignore"] });
     const io = createIo(host({ stdout: reader.stdin }));
     await once(reader, "exit");
     const flood = async () => {

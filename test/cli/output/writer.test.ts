@@ -230,7 +230,7 @@ describe("a reader", () => {
   });
 
   it.each([...FORMATS])("that goes away ends the listing as %s", async (format) => {
-    const reader = spawn(process.execPath, ["-e", ""], { stdio: ["pipe", "ignore", "ignore"] });
+    const reader = spawn("true", [], { stdio: ["pipe", "ignore", "ignore"] });
     await once(reader, "exit");
     const writer = createWriter(format, DEVICE, from(reader.stdin));
     const flood = async () => {

@@ -3,13 +3,12 @@ import { runLogin } from "../../../../src/cli/commands/login/run.js";
 import { runToken } from "../../../../src/cli/commands/token/run.js";
 import type { TokenFlags } from "../../../../src/cli/flags/agent.js";
 import type { MemoryIoOptions } from "../../../../src/cli/io/io.js";
+import { FETCH_BROWSER } from "../../../flow/support.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { type Scene, startScene, type TestIssuer } from "../../../helpers/issuer.js";
 import { remedy } from "../../../helpers/remedy.js";
 import { startRun } from "../../run-support.js";
 
-/** A browser that goes where the address leads. */
-const BROWSER = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
 const REFUSAL = { class: "refused", remedy: remedy({ action: "allow", option: "allowCrossOriginEndpoints" }) };
 
 let scene: Scene;
@@ -25,7 +24,7 @@ beforeEach(async () => {
 
 /** Runs a command at an issuer that has the code sent elsewhere; what it asked on stderr. */
 async function run(command: typeof runLogin, flags: Partial<TokenFlags>, { env, ...options }: MemoryIoOptions) {
-  const given = { url: scene.mcp.url, browser: BROWSER, ...flags } as TokenFlags;
+  const given = { url: scene.mcp.url, browser: FETCH_BROWSER, ...flags } as TokenFlags;
   const { context, io } = startRun({ ...options, env: { AGENTAUTH_HOME: home, AGENTAUTH_AGENT: "0", ...env } }, given);
   const work = command(given, context);
   const error: unknown = await work.then(
