@@ -11,7 +11,10 @@ subscribe("child_process", (message) => {
   const announced = child as unknown as { spawn(options: { file?: string; args?: string[] }): unknown };
   const { spawn } = announced;
   announced.spawn = (options) => {
-    if (/^(?:node|npm|npx)$/.test(basename(options.file ?? ""))) started.push((options.args ?? []).join(" "));
+    const words = (options.args ?? []).join(" ");
+    // The program reads the keychain in a Node process, since the native module blocks its thread.
+    const isKeychain = words.includes("keyring.Entry");
+    if (/^(?:node|npm|npx)$/.test(basename(options.file ?? "")) && !isKeychain) started.push(words);
     return spawn.call(child, options);
   };
 });
