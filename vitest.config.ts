@@ -14,7 +14,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Most of the time of a short test file is the transform of its imports.
     experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
-    setupFiles: "test/helpers/each-file.ts",
+    setupFiles: ["test/helpers/each-file.ts"],
     reporters: ["default", "json", leftOut],
     outputFile: { json: "coverage/test-report.json" },
     projects: [
@@ -24,7 +24,7 @@ export default defineConfig({
           name: "in-process",
           include: ["test/**/*.test.ts"],
           exclude: [PROCESSES, ...ISOLATED],
-          setupFiles: "test/helpers/each-in-process-file.ts",
+          setupFiles: ["test/helpers/each-in-process-file.ts"],
           // The files of a worker share their modules: each would load the whole program again.
           isolate: false,
           // Many rows of the hostile tables only wait for a time limit.

@@ -96,6 +96,8 @@ describe("an answer that is no envelope", () => {
 
   it("is refused when it is of no type, or empty", async () => {
     const untyped = new Response(new TextEncoder().encode("{}"));
+    // The server of the MCP SDK replaces the global Response with one that names a type.
+    untyped.headers.delete("content-type");
     const reply = await createTransport({ fetch: async () => untyped })(new Request("https://agentauth.example"));
     expect(() => readEnvelope(reply, mask)).toThrow("of no stated type");
     expect(await errorOf("", { headers: { "content-type": "application/json" } })).toMatchObject({
