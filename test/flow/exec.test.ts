@@ -301,7 +301,7 @@ describe("--as file:NAME", () => {
       await until(() => err().includes("\n"));
       child.kill("SIGTERM");
       expect((await once(child, "close"))[0]).toBe(143);
-      expect(err()).toMatch(/^warning: the token file cannot be refreshed; trying again: sign-in is needed .*\n$/);
+      expect(err()).toMatch(/^warning: the token file cannot be refreshed; trying again: a login is required .*\n$/);
     } finally {
       await short.close();
     }

@@ -198,7 +198,7 @@ describe("agentauth mcp proxy, where no login is stored", () => {
       "login_required",
     ]);
     expect(linesOf(err())).toEqual([
-      expect.stringMatching(/^error: sign-in is needed/),
+      expect.stringMatching(/^error: a login is required/),
       `hint: agentauth login ${url}`,
     ]);
   });

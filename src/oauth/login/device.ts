@@ -182,5 +182,5 @@ function nextPause(pause: number): number {
 
 function codeExpired(): AgentAuthError {
   const message = "the code was not entered in time";
-  return new AgentAuthError("expired_token", message, { class: "auth", hint: "begin the sign-in again" });
+  return new AgentAuthError("expired_token", message, { class: "auth", hint: "start the login again" });
 }

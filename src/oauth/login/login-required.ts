@@ -22,7 +22,7 @@ export function loginRequired(
 ): AgentAuthError {
   const { profile, server, account } = key;
   const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
-  const message = `sign-in is needed for ${quote(server)} (${whose}): ${reason}`;
+  const message = `a login is required for ${quote(server)} (${whose}): ${reason}`;
   const remedy = loginRemedy(key, wish);
   return new AgentAuthError("login_required", message, { class: "auth", hint: LOGIN_HINT, remedy, cause });
 }

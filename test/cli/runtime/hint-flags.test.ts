@@ -29,7 +29,7 @@ function hintAfter(
     .action(() => {});
   if (which === "login") command.option("--scope <scopes>").option("--resource <uri>");
   root.parse(["token", SERVER, ...words], { from: "user" });
-  const error = new AgentAuthError("login_required", "sign-in is needed", { class: "auth", ...about });
+  const error = new AgentAuthError("login_required", "a login is required", { class: "auth", ...about });
   return cliHint(error, { flags: givenLoginFlags(command), ...context }).hint;
 }
 

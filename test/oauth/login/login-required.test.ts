@@ -22,7 +22,7 @@ describe("the login that helps", () => {
   it("is the remedy of an error that names the profile and the account", () => {
     const error = loginRequired({ profile: "work", server, account: "ann" }, "no login", { scope: "a" });
     expect(error).toMatchObject({ code: "login_required", class: "auth", hint: LOGIN_HINT });
-    expect(error.message).toBe(`sign-in is needed for "${server}" (profile work, account "ann"): no login`);
+    expect(error.message).toBe(`a login is required for "${server}" (profile work, account "ann"): no login`);
     expect(error.remedy).toEqual({ action: "login", server, profile: "work", account: "ann", scope: "a" });
   });
 });
