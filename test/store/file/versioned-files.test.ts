@@ -1,4 +1,13 @@
-import { copyFileSync, linkSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Secret } from "../../../src/redact.js";
@@ -153,6 +162,18 @@ describe("room that was reserved", () => {
     await room.release();
     expect((await store.read(KEY))?.generation).toBe(2);
     expect(filesOf(home)).toHaveLength(1);
+  });
+
+  it("is not repeated where another save came first", async () => {
+    const { home, store } = await storeWithGrant();
+    const room = await store.reserve(KEY);
+    const saving = room.save(madeGrant({ generation: 2 }), 1);
+    // The save of another process, after this one has read the grant and before it writes.
+    const [name = ""] = filesOf(home).filter((one) => one.endsWith(".1.json"));
+    renameSync(join(home, "grants", name), join(home, "grants", name.replace(".1.json", ".2.json")));
+    expect(await saving).toBe(false);
+    await room.release();
+    expect(filesOf(home).filter((one) => one.endsWith(".tmp"))).toEqual([]);
   });
 
   it("takes a grant that is larger than it", async () => {
