@@ -86,7 +86,7 @@ async function work(copy) {
 function report({ file, from, to, equivalent }, failed, output) {
   const verdict = failed ? "killed" : equivalent ? "equivalent" : "survived";
   tally[verdict]++;
-  console.log(`${verdict.padEnd(10)}${file}: ${oneLine(from)} -> ${oneLine(to) || "(nothing)"}${output}`);
+  console.log(`${verdict.padEnd(11)}${file}: ${oneLine(from)} -> ${oneLine(to) || "(nothing)"}${output}`);
 }
 
 /** Whether the tests fail, as they should; a run without any test is an error of the table. */
