@@ -130,11 +130,11 @@ function allowHint(option: PolicyOption, { command }: HintContext): string {
 type Advise<R> = (error: AgentAuthError, about: R) => string | undefined;
 
 const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], Advise<HintContext>>> = {
-  clock: () => "agentauth doctor tells whether the clock of this machine is right",
+  clock: () => "agentauth doctor shows whether the clock of this machine is right",
   discovery: (_error, { command }) =>
     command === "discover" ? undefined : "agentauth discover shows every address that was asked",
   grants: ({ hint }) => `${hint}; agentauth discover <mcp_url> shows which grants it names`,
-  logins: () => "agentauth status tells where they should be",
+  logins: () => "agentauth status shows where they should be",
 };
 
 /** The flags for an option that is missing or wrong; the code says for which of its uses. */

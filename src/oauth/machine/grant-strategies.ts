@@ -52,7 +52,7 @@ export const GRANT_STRATEGIES = {
     explain: (code) =>
       code === "invalid_grant"
         ? {
-            hint: "the assertion has to be current, for this issuer, and of somebody whom it trusts",
+            hint: "the assertion must be current, for this issuer, and from a party that the issuer trusts",
             remedy: { action: "configure", option: "assertion" },
           }
         : undefined,

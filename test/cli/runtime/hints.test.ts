@@ -197,9 +197,9 @@ describe("the hint for a remedy", () => {
     expect(hintOf(grants, { hint: "it does not do this" })).toBe(
       "it does not do this; agentauth discover <mcp_url> shows which grants it names",
     );
-    expect(hintOf({ action: "inspect", subject: "logins" })).toBe("agentauth status tells where they should be");
+    expect(hintOf({ action: "inspect", subject: "logins" })).toBe("agentauth status shows where they should be");
     expect(hintOf({ action: "inspect", subject: "clock" })).toBe(
-      "agentauth doctor tells whether the clock of this machine is right",
+      "agentauth doctor shows whether the clock of this machine is right",
     );
   });
 
