@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { unsafeIn } from "../helpers/cli.js";
+import type { Seen } from "../helpers/peer.js";
 import type { HostileCase } from "./case.js";
 import { filesBelow } from "./kit/canaries.js";
 import type { Kit } from "./kit/kit.js";
-import type { Seen } from "./kit/peer.js";
 import type { Run } from "./kit/watched.js";
 
 /** The folder for files of a case, which may contain secrets. */

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
+import { endless, flood, rawBytes, rawJson, reset, silence } from "../../helpers/peer.js";
 import { type HostileCase, UP_TO_CHALLENGE, UP_TO_RESOURCE, unless, WHOLE_LOGIN, WITHOUT_RESOURCE } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import { endless, flood, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
 const QUICK = { timeout: 4, retries: false } as const;

@@ -1,8 +1,8 @@
 import { generateProofKey } from "../../../src/oauth/dpop/dpop.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import type { Reply, Route } from "../../helpers/peer.js";
 import { ALL_METADATA, type HostileCase, REFRESH, UP_TO_ISSUER, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import type { Reply, Route } from "../kit/peer.js";
 
 const TOKEN = "/pool/token";
 const NONCE = "dpop-nonce";

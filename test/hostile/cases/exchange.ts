@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { type Reply, type Route, reset } from "../../helpers/peer.js";
 import { type HostileCase, UP_TO_ISSUER, unless } from "../case.js";
 import { PLANTED } from "../checks.js";
 import type { Kit } from "../kit/kit.js";
-import { type Reply, type Route, reset } from "../kit/peer.js";
 
 const TOKEN = "/pool/token";
 const ASKED_ONCE = ["as POST /pool/token"];

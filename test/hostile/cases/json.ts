@@ -1,6 +1,6 @@
+import { rawJson } from "../../helpers/peer.js";
 import { ALL_METADATA, type HostileCase, UP_TO_REGISTRATION, UP_TO_RESOURCE, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import { rawJson } from "../kit/peer.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
 const META = "/pool/.well-known/oauth-authorization-server";

@@ -1,6 +1,6 @@
+import { endless, flood, type Reply, rawBytes, rawJson, reset, silence } from "../../helpers/peer.js";
 import { type HostileCase, LISTING, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import { endless, flood, type Reply, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 import type { Service } from "../kit/service.js";
 import { DEVICES } from "../kit/service.js";
 

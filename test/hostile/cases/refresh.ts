@@ -2,9 +2,9 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { mergeAnswer } from "../../../src/oauth/grant/grant.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { type Reply, rawBytes, rawJson, reset, type Seen, silence } from "../../helpers/peer.js";
 import { type HostileCase, REFRESH, unless } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import { type Reply, rawBytes, rawJson, reset, type Seen, silence } from "../kit/peer.js";
 import type { Run } from "../kit/watched.js";
 
 const TOKEN = "/pool/token";

@@ -1,8 +1,8 @@
 import { fileStore } from "../../../src/store/file/file.js";
+import { type Reply, rawJson, reset, silence } from "../../helpers/peer.js";
 import { saveClientOf } from "../arrange.js";
 import { type HostileCase, UP_TO_AUTHORIZATION, UP_TO_REGISTRATION, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import { type Reply, rawJson, reset, silence } from "../kit/peer.js";
 
 /** Members of the response to a registration. */
 function answered(

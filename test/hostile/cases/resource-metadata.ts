@@ -1,7 +1,7 @@
+import { silence } from "../../helpers/peer.js";
 import { saveClientOf } from "../arrange.js";
 import { type HostileCase, UP_TO_CHALLENGE, UP_TO_ISSUER, UP_TO_RESOURCE, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import { silence } from "../kit/peer.js";
 
 type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
 

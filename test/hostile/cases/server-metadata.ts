@@ -1,6 +1,6 @@
+import type { Route } from "../../helpers/peer.js";
 import { ALL_METADATA, type HostileCase, REFRESH, UP_TO_ISSUER, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import type { Route } from "../kit/peer.js";
 
 const OWN = "/pool/.well-known/oauth-authorization-server";
 const INSERTED = "/.well-known/oauth-authorization-server/pool";

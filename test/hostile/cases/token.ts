@@ -1,8 +1,8 @@
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { endless, flood, type Reply, type Route, rawBytes, rawJson, reset, silence } from "../../helpers/peer.js";
 import { type HostileCase, unless, WHOLE_LOGIN } from "../case.js";
 import type { Kit } from "../kit/kit.js";
-import { endless, flood, type Reply, type Route, rawBytes, rawJson, reset, silence } from "../kit/peer.js";
 
 const TOKEN = "/pool/token";
 const ONCE = { "as POST /pool/token": 1 } as const;

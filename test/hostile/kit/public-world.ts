@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { temporaryFolder } from "../../helpers/cli.js";
-import type { Peer, PeerOptions, Seen } from "./peer.js";
+import type { Peer, PeerOptions, Seen } from "../../helpers/peer.js";
 
 /** The names of the simulated public servers; the last one is in no certificate. */
 type PublicHost = "mcp.test" | "as.test" | "service.test" | "wrong.test";

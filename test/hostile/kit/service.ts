@@ -1,4 +1,4 @@
-import { Peer, type Reply, type Seen } from "./peer.js";
+import { Peer, type Reply, type Seen } from "../../helpers/peer.js";
 
 /** The path of every list of devices. */
 export const DEVICES = "/api/v1/device";
