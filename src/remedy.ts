@@ -1,0 +1,139 @@
+/** An option that disables or relaxes the check that failed. */
+export type PolicyOption =
+  | "acceptTokenType"
+  | "allowCrossOriginEndpoints"
+  | "allowCrossOriginMetadata"
+  | "allowMissingPkceMetadata"
+  | "allowNonLoopback"
+  | "allowPrivateNetwork"
+  | "dpop"
+  | "legacyDiscovery"
+  | "resource";
+
+/** An option of the SDK, or a part of one, that a remedy names. */
+export type ConfigureOption =
+  | "account"
+  | "apiToken"
+  | "assertion"
+  | "browser"
+  | "ca"
+  | "client"
+  | "clientCertificate"
+  | "clientId"
+  | "clientName"
+  | "clientSecret"
+  | "flow"
+  | "idToken"
+  | "idpTokenEndpoint"
+  | "issuer"
+  | "maxPages"
+  | "pageSize"
+  | "privateKey"
+  | "redirectHost"
+  | "redirectPort"
+  | "resource"
+  | "scope";
+
+/** Options of `AgentClient.startLogin`. */
+export interface StartLoginOptions {
+  /** Where the browser returns to: an https address of the web app, or http on a loopback host. One serves every server. */
+  redirectUri: string;
+  /** Scopes to request, separated by blanks. Default: those that the server names. */
+  scope?: string | undefined;
+  /** The page to show after the login: a path, or an address on the origin of `redirectUri`. */
+  returnTo?: string | undefined;
+  /** Aborts the call. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A login that waits for its callback, in any process of a web app. */
+export interface StartedLogin {
+  /** Where to redirect the browser. */
+  url: string;
+  /** The `state` of the callback. */
+  state: string;
+  /** The login, sealed with `loginSecret`; undefined without a `loginSecret`: the store holds it then. */
+  saved: string | undefined;
+  /** The `Set-Cookie` header to send with the redirect: only the browser with this cookie can finish the login. */
+  cookie: string;
+}
+
+/** Begins the login of a {@link LoginRemedy}, even if the user declined it before. */
+export interface LoginStart {
+  /**
+   * Begins the login in a web app, as `AgentClient.startLogin` does, by default for the scopes of the remedy. The client
+   * needs a `loginSecret`, or a store with short-lived records.
+   */
+  (options: StartLoginOptions): Promise<StartedLogin>;
+  /** Begins the login with the `login` method of the client; resolves once the user has logged in. */
+  (options?: { signal?: AbortSignal | undefined }): Promise<unknown>;
+}
+
+/** Log in at a server. */
+export interface LoginRemedy {
+  /** The kind of remedy. */
+  action: "login";
+  /** The MCP server. */
+  server: string;
+  /** The profile that the login is stored in. Default: `default`. */
+  profile?: string | undefined;
+  /** The account at the server. */
+  account?: string | undefined;
+  /** Scopes to request, separated by blanks. A server may have named them. */
+  scope?: string | undefined;
+  /** Whether the tokens are to be bound to a key. Default: `auto`. */
+  dpop?: "off" | "auto" | "required" | undefined;
+  /** The address of the resource metadata, where the server names it only in its response to some requests. */
+  resourceMetadata?: string | undefined;
+  /** An option to set as well. */
+  option?: "clientId" | "loginTimeoutMs" | "scope" | undefined;
+  /**
+   * Begins this login. Set by an `AgentClient` with a `login` method, or one that can start logins in a web app; not
+   * enumerable.
+   */
+  readonly start?: LoginStart | undefined;
+}
+
+/** Set or correct an option. */
+export interface ConfigureRemedy {
+  /** The kind of remedy. */
+  action: "configure";
+  /** The option. */
+  option: ConfigureOption;
+  /** The value that the option has or needs; never a secret. */
+  value?: string | undefined;
+  /** Another option that helps instead, or that can be wrong too. */
+  also?: "clientMetadataUrl" | "clientName" | "idp" | "privateKey" | undefined;
+  /** The client that the option belongs to. */
+  clientId?: string | undefined;
+  /** The profile that the option belongs to. Default: `default`. */
+  profile?: string | undefined;
+}
+
+/** Disable a check, for a server that the user trusts. */
+export interface AllowRemedy {
+  /** The kind of remedy. */
+  action: "allow";
+  /** The option that disables the check. */
+  option: PolicyOption;
+  /** The value that the option needs. */
+  value?: string | undefined;
+  /** Options for further checks that refuse the same server. */
+  also?: readonly PolicyOption[] | undefined;
+}
+
+/** What to do about an error, as data: an application can show a button for it, a command line a command. */
+export type Remedy =
+  | LoginRemedy
+  | ConfigureRemedy
+  | AllowRemedy
+  /** Send requests without a token: the server requires no login. */
+  | { action: "connect"; server: string }
+  /** Get a token with a machine grant, without a login. */
+  | { action: "token"; grant?: string | undefined }
+  /** Find out more: run discovery, read the grants that the issuer names, check the clock, or list the stored logins. */
+  | { action: "inspect"; subject: "clock" | "discovery" | "grants" | "logins" }
+  /** Call again later. */
+  | { action: "retry" }
+  /** Read the listing from this offset. */
+  | { action: "resume"; offset: number };
