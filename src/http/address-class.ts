@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import type { PolicyOption } from "../errors.js";
+import type { PolicyOption } from "../remedy.js";
 import { bareHost, isLoopbackHost } from "./address.js";
 
 /**

@@ -24,6 +24,12 @@ export interface Call {
   readonly endsAt: number;
   /** Headers that replace those of the request: cheaper than a second request that differs in its headers alone. */
   readonly headers?: Headers;
+  /** Milliseconds of one attempt, in place of the transport's. */
+  readonly timeoutMs?: number | undefined;
+  /** Retries after the first attempt, in place of the transport's. */
+  readonly maxRetries?: number | undefined;
+  /** Masks the secrets of the request, which its server may repeat, in place of the transport's. */
+  readonly mask?: ((text: string) => string) | undefined;
 }
 
 /** A layer of the transport: sends a request, returns the whole response or throws an `AgentAuthError`. */

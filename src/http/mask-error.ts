@@ -1,4 +1,5 @@
-import { AgentAuthError, type Remedy } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
+import type { Remedy } from "../remedy.js";
 
 type Mask = (text: string) => string;
 
@@ -11,14 +12,15 @@ const MAX_DEPTH = 8;
 export function maskError(error: AgentAuthError, mask: Mask): AgentAuthError {
   const cause = maskThrown(error.cause, mask, 0);
   const { code, message, hint, remedy, status, requestId, url, response, retryable, retryAfter } = error;
-  const texts = [code, message, hint ?? "", url ?? "", ...Object.values(remedy ?? {}).map(String)];
+  const texts = [code, message, hint ?? "", url ?? "", requestId ?? "", ...Object.values(remedy ?? {}).map(String)];
   if (cause === error.cause && texts.every((text) => isClean(text, mask))) return error;
-  const about = { class: error.class, status, requestId, response, retryable, retryAfter, cause };
+  const about = { class: error.class, status, response, retryable, retryAfter, cause };
   return new AgentAuthError(mask(code), mask(message), {
     ...about,
     hint: hint && mask(hint),
     remedy: remedy && maskRemedy(remedy, mask),
     url: url && mask(url),
+    requestId: requestId && mask(requestId),
   });
 }
 

@@ -1,11 +1,7 @@
-import {
-  type Advice,
-  AgentAuthError,
-  type ClientErrorCode,
-  type ConfigureOption,
-  isAgentAuthError,
-} from "../errors.js";
+import type { ClientErrorCode } from "../error-codes.js";
+import { type Advice, AgentAuthError, isAgentAuthError } from "../errors.js";
 import { escapeText } from "../redact.js";
+import type { ConfigureOption } from "../remedy.js";
 import { shownUrl } from "./buffered-response.js";
 import { parseUrl } from "./url.js";
 

@@ -1,5 +1,5 @@
-import type { PolicyOption } from "../errors.js";
 import { escapeText } from "../redact.js";
+import type { PolicyOption } from "../remedy.js";
 import { isLoopbackHost } from "./address.js";
 import { type AddressPolicy, classifyHost, ruleOf } from "./address-class.js";
 import { refused } from "./refuse.js";

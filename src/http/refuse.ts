@@ -1,5 +1,6 @@
-import { AgentAuthError, type PolicyOption, type Remedy } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import type { PolicyOption, Remedy } from "../remedy.js";
 
 /** A value from a peer that breaks a rule. */
 export interface Complaint {
@@ -9,28 +10,37 @@ export interface Complaint {
   value: unknown;
   /** Where it came from. */
   from: string;
+  /** The address asked, where the advice depends on it. */
+  url?: string | undefined;
   /** The rule it breaks, to be read after the value: `must be the address it was asked from (RFC 8414 section 3.3)`. */
   rule: string;
   /** The option that disables the rule, where there is one. */
   override?: PolicyOption | undefined;
+  /** The value that the option needs. */
+  overrideValue?: string | undefined;
   /** What else helps, where no option disables the rule. */
   remedy?: Remedy | undefined;
 }
 
 /** The error for a peer that broke a rule: it names the field, the value, where it came from, the rule, the override. */
-export function refused(code: string, { field, value, from, rule, override, remedy }: Complaint): AgentAuthError {
+export function refused(
+  code: string,
+  { field, value, from, url, rule, override, overrideValue, remedy }: Complaint,
+): AgentAuthError {
   const shown = value === undefined ? "is missing and" : `${quote(value)}`;
   return new AgentAuthError(code, `${field} ${shown} (from ${quote(from)}) ${rule}`, {
     class: "refused",
-    ...(override === undefined ? { remedy } : allowing(override)),
+    url,
+    ...(override === undefined ? { remedy } : allowing(override, overrideValue)),
   });
 }
 
 /** The remedy against a refusal by a check that an option disables. */
-export function allowing(option: PolicyOption): { hint: string; remedy: Remedy } {
-  const setting = option === "dpop" ? 'dpop: "auto"' : option;
+export function allowing(option: PolicyOption, value?: string): { hint: string; remedy: Remedy } {
+  const set = option === "dpop" ? "auto" : value;
+  const setting = set === undefined ? option : `${option}: ${quote(set)}`;
   return {
     hint: `if you trust this server, ${setting} disables this check for it`,
-    remedy: { action: "allow", option },
+    remedy: { action: "allow", option, ...(value !== undefined && { value }) },
   };
 }

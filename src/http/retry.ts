@@ -5,8 +5,8 @@ import type { Clock } from "./deadline.js";
 
 /** How often a request is retried, and after which delays. */
 export interface RetryPolicy {
-  /** Attempts in all, the first included. */
-  maxAttempts: number;
+  /** Attempts after the first one, where the call names no other number. */
+  maxRetries: number;
   clock: Clock;
   /** A number in [0, 1). */
   random: () => number;
@@ -32,9 +32,10 @@ type AttemptResult = BufferedResponse | AgentAuthError;
 export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: BufferedResponse) => boolean): Send {
   let budget = RETRY_BUDGET;
   return async (request, call) => {
+    const { maxRetries = policy.maxRetries } = call;
     let spent = 0;
     for (let attempt = 1; ; attempt++) {
-      const last = attempt >= policy.maxAttempts;
+      const last = attempt > maxRetries;
       // A body can be read once: each attempt but the last takes a copy.
       const result = await send(request.body !== null && !last ? request.clone() : request, call).catch(asResult);
       // A call that ran out of time is no evidence that the service works: the budget gets nothing back.

@@ -16,7 +16,8 @@ export class StrictJsonError extends Error {
   }
 }
 
-const MAX_DEPTH = 32;
+/** The levels of nesting that are read. */
+export const MAX_DEPTH = 32;
 const STRING = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 const SPACE = /[ \t\r\n]*/y;

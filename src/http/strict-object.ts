@@ -11,7 +11,10 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   if (!saysJson(reply.response.headers)) {
     const type = reply.response.headers.get("content-type") ?? "nothing";
     const message = `the response says it is ${type.slice(0, 80)}, not application/json`;
-    throw refusal("bad_content_type", message, { ...reply, hint: "a proxy or a login page may have answered instead" });
+    const hint = /\bhtml\b/i.test(type)
+      ? "a proxy or a login page may have answered instead"
+      : "the server's owner must send it as application/json (RFC 8259 section 11)";
+    throw refusal("bad_content_type", message, { ...reply, hint });
   }
   let value: unknown;
   try {

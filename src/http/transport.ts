@@ -1,7 +1,15 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { cancel, parseJson, readText, saysJson } from "./body.js";
-import { type BufferedResponse, type HttpEvent, requestIdOf, type Send, shownUrl } from "./buffered-response.js";
+import {
+  type BufferedResponse,
+  type Call,
+  type HttpEvent,
+  requestIdOf,
+  type Send,
+  shownUrl,
+} from "./buffered-response.js";
 import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
+import { eventReceiver, type Logger } from "./logger.js";
 import { maskError } from "./mask-error.js";
 import { networkError } from "./network-error.js";
 import { followSameOrigin } from "./redirect.js";
@@ -15,23 +23,39 @@ export interface TransportOptions {
   /** Milliseconds that one attempt may take, body included. Default 30,000. */
   timeoutMs?: number | undefined;
   /** Milliseconds that one call may take with all its attempts and waits. Default 60,000, or `timeoutMs` if longer. */
-  deadline?: number | undefined;
-  /** Attempts in all. Default 3. */
-  maxAttempts?: number | undefined;
+  deadlineMs?: number | undefined;
+  /** Retries of a failed request, the first attempt not included; 0 for none. Default 2. */
+  maxRetries?: number | undefined;
   /** Bytes that a body may have after decompression. Default 16 MiB. */
   maxBodyBytes?: number | undefined;
   /** Whether redirects inside the origin are followed, or returned. Default "same-origin". */
   redirects?: "same-origin" | "manual" | undefined;
   /** Receives every request, response and retry; never a header or a body. */
   onEvent?: ((event: HttpEvent) => void) | undefined;
+  /** Receives a line for each request, response, failure and retry, without queries, headers and bodies. */
+  logger?: Logger | undefined;
   /** The clock. For tests. */
   clock?: Clock | undefined;
   /** Randomness for jitter, a number in [0, 1). For tests. */
   random?: (() => number) | undefined;
 }
 
+/** What one call sets in place of the transport's options. */
+export type CallLimits = Pick<TransportOptions, "timeoutMs" | "maxRetries">;
+
 /** Sends one request under a signal and returns the whole response. */
-export type Transport = (request: Request, signal?: AbortSignal) => Promise<BufferedResponse>;
+export type Transport = (
+  request: Request,
+  signal?: AbortSignal,
+  limits?: CallLimits & Pick<Call, "mask">,
+) => Promise<BufferedResponse>;
+
+/** @throws `TypeError` for numbers that no call can have */
+export function checkLimits({ timeoutMs, maxRetries }: CallLimits): void {
+  positive(timeoutMs, 1, "timeoutMs");
+  if (maxRetries !== undefined && !(Number.isSafeInteger(maxRetries) && maxRetries >= 0))
+    throw new TypeError(`maxRetries must be a whole number of at least 0, not ${String(maxRetries)}`);
+}
 
 const MIB = 1024 * 1024;
 
@@ -50,22 +74,30 @@ export function createTransport(
 ): Transport {
   const clock = options.clock ?? systemClock;
   const timeout = positive(options.timeoutMs, 30_000, "timeoutMs");
-  const deadline = positive(options.deadline, Math.max(60_000, timeout), "deadline");
-  const maxAttempts = positive(options.maxAttempts, 3, "maxAttempts");
-  const { onEvent } = options;
+  const deadline = positive(options.deadlineMs, Math.max(60_000, timeout), "deadlineMs");
+  checkLimits(options);
+  const { maxRetries = 2 } = options;
+  const onEvent = eventReceiver(options.logger, options.onEvent);
   const attempt = fetchOnce(
-    { ...options, timeoutMs: timeout, maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"), mask },
+    {
+      ...options,
+      onEvent,
+      timeoutMs: timeout,
+      maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"),
+      mask,
+    },
     clock,
   );
   const send = withRetry(
     auth(options.redirects === "manual" ? attempt : followSameOrigin(attempt)),
-    { maxAttempts, clock, random: options.random ?? Math.random, onEvent },
+    { maxRetries, clock, random: options.random ?? Math.random, onEvent },
     mayRetry,
   );
-  return async (request, signal) => {
-    const call = follow(signal, deadline, () => timeoutError(request.url, `in ${deadline / 1000} s, retries included`));
+  return async (request, signal, limits = {}) => {
+    const within = options.deadlineMs === undefined ? Math.max(deadline, limits.timeoutMs ?? 0) : deadline;
+    const call = follow(signal, within, () => timeoutError(request.url, `in ${within / 1000} s, retries included`));
     try {
-      return await send(request, { signal: call.signal, endsAt: clock.now() + deadline });
+      return await send(request, { ...limits, signal: call.signal, endsAt: clock.now() + within });
     } finally {
       call.release();
     }
@@ -87,11 +119,12 @@ interface AttemptOptions extends TransportOptions {
 /** One attempt: the request, its response and the whole body, inside the timeout. */
 function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   const doFetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
-  const { onEvent, maxBodyBytes, mask } = options;
+  const { onEvent, maxBodyBytes } = options;
   return async (request, call) => {
     const { method, url } = request;
     const startedAt = clock.now();
-    const attempt = follow(call.signal, options.timeoutMs, () => timeoutError(url, `in ${options.timeoutMs / 1000} s`));
+    const { timeoutMs: timeout = options.timeoutMs, mask = options.mask } = call;
+    const attempt = follow(call.signal, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
     const { signal } = attempt;
     const about = onEvent && { method, url: shownUrl(url) };
     const roundTrip = async (): Promise<BufferedResponse> => {
@@ -103,7 +136,8 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
       });
       // A fetch that ignores its signal may return after the call has ended.
       if (signal.aborted) await cancel(response);
-      return readResponse(response, url, maxBodyBytes);
+      const reply = await readResponse(response, url, maxBodyBytes);
+      return { ...reply, requestId: reply.requestId && mask(reply.requestId) };
     };
     try {
       if (about) onEvent({ type: "request", ...about, query: decodeQuery(url) });

@@ -13,3 +13,16 @@ export function parseUrl(value: unknown, base?: URL): URL | undefined {
     return undefined;
   }
 }
+
+/**
+ * Text with its percent-encoded characters decoded; a "%" that encodes nothing stays as it is, as in the URL standard.
+ */
+export function percentDecoded(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) => {
+    try {
+      return decodeURIComponent(encoded);
+    } catch {
+      return encoded;
+    }
+  });
+}

@@ -181,7 +181,7 @@ describe("JSON", () => {
   it("that cannot be parsed is never quoted, since the cut may lay bare a secret", async () => {
     const secret = "s3cr3t-of-a-client";
     for (const body of [`{"client_secret":"${secret}`, `{"client_secret":"${secret}"`, `{"a":"${secret}" x`, secret]) {
-      const { send } = await setUp(serving(body), { maxAttempts: 1 });
+      const { send } = await setUp(serving(body), { maxRetries: 0 });
       const error = (await rejection(send())) as AgentAuthError;
       expect(error.code).toBe("bad_json");
       expect(inspect(error, { depth: 9 }) + String(error) + JSON.stringify(error) + error.stack).not.toContain(
@@ -191,13 +191,13 @@ describe("JSON", () => {
   });
 
   it("of 8 MB that is cut inside a string fails like any other", async () => {
-    const { send } = await setUp(serving(`{"a":"${"x".repeat(8_000_000)}`), { maxAttempts: 1 });
+    const { send } = await setUp(serving(`{"a":"${"x".repeat(8_000_000)}`), { maxRetries: 0 });
     expect(await rejection(send())).toMatchObject({ code: "bad_json" });
   });
 
   it("nested a hundred thousand deep breaks nothing", async () => {
     const depth = 100_000;
-    const { send } = await setUp(serving("[".repeat(depth)), { maxAttempts: 1 });
+    const { send } = await setUp(serving("[".repeat(depth)), { maxRetries: 0 });
     expect(await rejection(send())).toMatchObject({ code: "bad_json" });
   });
 

@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { bearerAuth, type TokenSource } from "../../src/api/auth.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { follow, systemClock, untilAborted } from "../../src/http/deadline.js";
@@ -283,7 +283,7 @@ describe("the timeout of an attempt", () => {
       {
         timeoutMs: 200,
         // More than are needed, for a machine that is busy.
-        maxAttempts: 20,
+        maxRetries: 19,
       },
     );
     expect((await send()).json).toEqual({ nth: server.requests.length });
@@ -298,7 +298,7 @@ describe("the timeout of an attempt", () => {
         const drip = setInterval(() => response.write(" "), 5);
         response.on("close", () => clearInterval(drip));
       },
-      { timeoutMs: 60, maxAttempts: 2, onEvent: (event) => event.type === "failure" && codes.push(event.code) },
+      { timeoutMs: 60, maxRetries: 1, onEvent: (event) => event.type === "failure" && codes.push(event.code) },
     );
     const error = await rejection(send());
     expect(error).toMatchObject({ code: "timeout", class: "unavailable", retryable: true });
@@ -309,7 +309,7 @@ describe("the timeout of an attempt", () => {
   it("also ends a fetch that ignores its signal, and cancels its late response", async () => {
     let answer: (response: Response) => void = () => undefined;
     const fetch = () => new Promise<Response>((resolve) => (answer = resolve));
-    const transport = createTransport({ fetch, timeoutMs: 5, maxAttempts: 1 });
+    const transport = createTransport({ fetch, timeoutMs: 5, maxRetries: 0 });
     expect(await rejection(transport(new Request("https://agentauth.example")))).toMatchObject({ code: "timeout" });
     let isCancelled = false;
     answer(
@@ -329,9 +329,14 @@ describe("the deadline of a call", () => {
   it("ends it in the middle of an attempt, and says that it was the whole", async () => {
     const { server, send } = await setUp(
       (response, _request, nth) => (nth === 1 ? sendJson(response, {}, 503) : undefined),
-      { deadline: 1500 },
+      { deadlineMs: 1500 },
     );
-    const error = (await rejection(send())) as AgentAuthError;
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const sending = rejection(send());
+    while (server.requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(1500);
+    const error = (await sending) as AgentAuthError;
     expect(error).toMatchObject({ code: "timeout", class: "unavailable" });
     expect(error.message).toMatch(/no complete response in 1\.5 s, retries included$/);
     expect(server.requests).toHaveLength(2);
@@ -340,7 +345,7 @@ describe("the deadline of a call", () => {
   it("ends a token function that does not answer", async () => {
     const { send } = await setUp(
       () => undefined,
-      { deadline: 20 },
+      { deadlineMs: 20 },
       () => new Promise<string>(() => undefined),
     );
     expect(await rejection(send())).toMatchObject({ code: "timeout" });
@@ -348,7 +353,7 @@ describe("the deadline of a call", () => {
 
   it("may be longer than one attempt, also when only the timeout was set", async () => {
     const waits: number[] = [];
-    for (const options of [{ timeoutMs: 120_000 }, { timeoutMs: 120_000, deadline: 50_000 }]) {
+    for (const options of [{ timeoutMs: 120_000 }, { timeoutMs: 120_000, deadlineMs: 50_000 }]) {
       const clock = new FakeClock();
       const { send } = await setUp(
         (response, _request, nth) => sendJson(response, {}, nth === 1 ? 503 : 200, { "retry-after": "100" }),

@@ -4,6 +4,7 @@ import { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
 import { createTransport } from "../../src/http/transport.js";
 import { FakeClock } from "../helpers/clock.js";
+import { CLOSED_PORT } from "../helpers/port.js";
 import { sendJson, startServer, startSocketServer, startTlsServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
@@ -39,9 +40,7 @@ describe("a failure of the network", () => {
   });
 
   it("is `connection_refused` when nothing listens, after three attempts", async () => {
-    const server = await startServer(() => undefined);
-    await server.close();
-    const { error, attempts } = await failure(server.origin);
+    const { error, attempts } = await failure(`http://127.0.0.1:${CLOSED_PORT}`);
     expect(error).toMatchObject({ code: "connection_refused", class: "unavailable", retryable: true });
     expect(error.message).toContain("ECONNREFUSED");
     expect(attempts).toBe(3);

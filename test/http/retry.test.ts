@@ -43,10 +43,10 @@ describe("a request that fails", () => {
     expect(clock.waits).toHaveLength(2);
   });
 
-  it.each([1, 2, 5])("is sent `maxAttempts` times: %i", async (maxAttempts) => {
-    const { server, send } = await setUp(failing(99), { maxAttempts });
+  it.each([0, 1, 4])("is repeated `maxRetries` times: %i", async (maxRetries) => {
+    const { server, send } = await setUp(failing(99), { maxRetries });
     await send();
-    expect(server.requests).toHaveLength(maxAttempts);
+    expect(server.requests).toHaveLength(maxRetries + 1);
   });
 
   it("is not repeated when the body carries a verdict of the service, whatever the status", async () => {
@@ -103,7 +103,7 @@ describe("a request that fails", () => {
 describe("the wait between attempts", () => {
   it("is drawn from bounds that double from 250 ms and end at 20 s", async () => {
     for (const random of [0, 0.5, 0.999]) {
-      const { send, clock } = await setUp(failing(99), { maxAttempts: 10, random: () => random, deadline: 1e9 });
+      const { send, clock } = await setUp(failing(99), { maxRetries: 9, random: () => random, deadlineMs: 1e9 });
       await send();
       const bounds = [250, 500, 1000, 2000, 4000, 8000, 16_000, 20_000, 20_000];
       expect(clock.waits).toEqual(bounds.map((bound) => bound * random));
@@ -111,7 +111,7 @@ describe("the wait between attempts", () => {
   });
 
   it("does not go past the deadline: the last failure is given at once", async () => {
-    const { server, send, clock } = await setUp(failing(99), { random: () => 0.999, deadline: 200, maxAttempts: 9 });
+    const { server, send, clock } = await setUp(failing(99), { random: () => 0.999, deadlineMs: 200, maxRetries: 8 });
     expect((await send()).status).toBe(503);
     expect(server.requests).toHaveLength(1);
     expect(clock.waits).toEqual([]);
@@ -224,7 +224,7 @@ describe("the retry budget", () => {
       ++fetches % 2 === 1 && fetches < 200
         ? Promise.reject(new TypeError("fetch failed"))
         : new Promise(() => undefined);
-    const transport = createTransport({ clock: new FakeClock(), random: () => 0, fetch, deadline: 5 });
+    const transport = createTransport({ clock: new FakeClock(), random: () => 0, fetch, deadlineMs: 5 });
     const call = () => rejection(transport(new Request("https://agentauth.example")));
     for (let nth = 0; nth < 100; nth++) expect(await call()).toMatchObject({ code: "timeout" });
     fetches = 0;

@@ -10,7 +10,7 @@ import { rejection } from "../helpers/service.js";
 const address = "https://agentauth.example/api/v1/pool";
 
 describe("a transport", () => {
-  it.each(["timeoutMs", "deadline", "maxAttempts", "maxBodyBytes"] as const)("wants a positive %s", (name) => {
+  it.each(["timeoutMs", "deadlineMs", "maxBodyBytes"] as const)("wants a positive %s", (name) => {
     for (const value of [0, -1, Number.NaN]) {
       expect(() => createTransport({ [name]: value })).toThrow(TypeError);
       expect(() => createTransport({ [name]: value })).toThrow(`${name} must be a positive number, not ${value}`);
@@ -21,7 +21,7 @@ describe("a transport", () => {
   it("sends a request without limits when configured so", async () => {
     const server = await startServer((response) => sendJson(response, { ok: true }));
     const none = Number.POSITIVE_INFINITY;
-    const transport = createTransport({ timeoutMs: none, deadline: none, maxBodyBytes: none });
+    const transport = createTransport({ timeoutMs: none, deadlineMs: none, maxBodyBytes: none });
     expect((await transport(new Request(server.origin))).json).toEqual({ ok: true });
   });
 
@@ -40,7 +40,7 @@ describe("a transport", () => {
     const fetch: typeof globalThis.fetch = () => {
       throw new TypeError("not even begun");
     };
-    const transport = createTransport({ fetch, maxAttempts: 1 });
+    const transport = createTransport({ fetch, maxRetries: 0 });
     expect(await rejection(transport(new Request(address)))).toMatchObject({ code: "network_failed" });
   });
 
@@ -102,7 +102,7 @@ describe("a request id", () => {
         ? sendJson(response, {}, 200, { "x-request-id": "req_ok" })
         : response.writeHead(200, { "content-type": "application/json", "x-request-id": "req_bad" }).end("{"),
     );
-    const transport = createTransport({ maxAttempts: 1 });
+    const transport = createTransport({ maxRetries: 0 });
     expect((await transport(new Request(server.origin))).requestId).toBe("req_ok");
     const error = (await rejection(transport(new Request(server.origin)))) as AgentAuthError;
     expect(error.requestId).toBe("req_bad");

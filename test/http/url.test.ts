@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseUrl } from "../../src/http/url.js";
+import { parseUrl, percentDecoded } from "../../src/http/url.js";
 
 it("reads a URL with an international host in optimised code too", () => {
   const hosts = Array.from({ length: 20_000 }, () => parseUrl("https://bücher.example/")?.host);
@@ -12,4 +12,15 @@ it("reads a URL relative to a base", () => {
 
 it.each(["", "x", "https://", "https://a b", "/path", 7, undefined, null])("returns undefined for %j", (value) => {
   expect(parseUrl(value)).toBeUndefined();
+});
+
+it.each([
+  ["p%3Aw%25", "p:w%"],
+  ["b%C3%BCcher", "bücher"],
+  ["%", "%"],
+  ["100%zz%20", "100%zz "],
+  ["%ff", "%ff"],
+  ["%C3%BC%ff", "%C3%BC%ff"],
+])("decodes %j to %j", (encoded, text) => {
+  expect(percentDecoded(encoded)).toBe(text);
 });
