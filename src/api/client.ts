@@ -1,15 +1,18 @@
 import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
-import { createTransport, type Transport, type TransportOptions } from "../http/transport.js";
+import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
+import { type CallOptions, callHeaders } from "./call-options.js";
 import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
 import type { ListOptions, Page } from "./page.js";
+import { pageError } from "./pages.js";
+import type { FetchPage } from "./prefetcher.js";
 import { bufferedResponseOf, hideSecretOf, hideSecrets, replay } from "./raw-response.js";
 import type { components, paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
@@ -50,7 +53,7 @@ export interface DeviceOperations extends ListOperation<{ pool_id: string; sorti
 /** The part of a call of openapi-fetch that the three list operations share. */
 interface PageCall {
   query: { pagination?: components["parameters"]["Pagination"] };
-  init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response> };
+  init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response>; headers: Record<string, string> };
 }
 
 /** Requests one page of a list by an operation of the contract. */
@@ -123,7 +126,7 @@ export class ManagementClient {
             if (device.id === params.id) return device;
           }
         } catch (thrown) {
-          throw withoutResume(thrown);
+          throw pageError(thrown);
         }
         throw notFound(params);
       },
@@ -141,8 +144,9 @@ export class ManagementClient {
   async get(
     path: string,
     query: Iterable<readonly [string, string]> = [],
-    options: { signal?: AbortSignal } = {},
+    options: CallOptions = {},
   ): Promise<Response> {
+    const headers = callHeaders(options);
     if (!/^\/(?!\/)[^?#\\]*$/.test(path) || /(?:^|\/)\.{1,2}(?:\/|$)/.test(path)) {
       throw new TypeError(`path ${quote(path)} must begin with a single "/", without ".", "..", query or fragment`);
     }
@@ -150,8 +154,9 @@ export class ManagementClient {
     // The one call outside the contract: its paths are not in openapi-fetch's types.
     const get = this.client.GET as unknown as UntypedGet;
     const reply = await bufferedResponseOf(
-      (fetch) => get(path, { params: { query: {} }, querySerializer: () => pairs.join("&"), parseAs: "stream", fetch }),
-      async (request) => replay(await this.#transport(request, options.signal)),
+      (fetch) =>
+        get(path, { params: { query: {} }, querySerializer: () => pairs.join("&"), parseAs: "stream", fetch, headers }),
+      async (request) => replay(await this.#transport(request, options.signal, limitsOf(options))),
     );
     const error = serviceError(reply, this.#mask);
     if (error) throw error;
@@ -168,22 +173,25 @@ export class ManagementClient {
     for (const [name, id] of Object.entries(parent)) {
       if (typeof id !== "string" || id === "") throw new TypeError(`${name} must be a non-empty string`);
     }
-    return new Listing<T>(async (offset, signal) => {
+    const headers = callHeaders(options);
+    const [[name = "", id = ""] = []] = Object.entries(parent);
+    const fetchPage: FetchPage<T> = async (offset, signal) => {
       const pagination = {
         ...(offset !== undefined && { offset }),
         ...(options.pageSize && { page_size: options.pageSize }),
       };
       const query = Object.keys(pagination).length > 0 ? { pagination } : {};
       const reply = await bufferedResponseOf(
-        (fetch) => requestPage({ query, init: { parseAs: "stream", fetch } }),
+        (fetch) => requestPage({ query, init: { parseAs: "stream", fetch, headers } }),
         async (request) => {
-          const answer = await this.#transport(request, signal);
+          const answer = await this.#transport(request, signal, limitsOf(options));
           // openapi-fetch reads the body of a failed response.
           return answer.response.ok ? answer : replay(answer);
         },
       );
       return this.#page<T>(reply, offset ?? 0, options.strict === true ? kind : undefined);
-    }, options);
+    };
+    return new Listing<T>(fetchPage, options, `${kind}s of ${name} ${quote(id)}`);
   }
 
   #page<T extends object>(reply: BufferedResponse, offset: number, strictKind: DocumentedKind | undefined): Page<T> {
@@ -196,6 +204,11 @@ export class ManagementClient {
     for (const name of ["url", "response"]) Object.defineProperty(page, name, { enumerable: false, writable: false });
     return page;
   }
+}
+
+/** What a call sets in place of the limits of the client. */
+function limitsOf({ timeoutMs, maxRetries }: CallOptions): CallLimits {
+  return { timeoutMs, maxRetries };
 }
 
 type DocumentedKind = Parameters<typeof requireDocumented>[0];
@@ -214,12 +227,6 @@ function withHiddenSecrets(client: RawClient): RawClient {
       return result;
     }) as Method;
   return { ...client, GET: hiding(client.GET), request: hiding(client.request) };
-}
-
-/** `get` yields no partial list, so its error is the cause of a listing's partial error. */
-function withoutResume(thrown: unknown): unknown {
-  const isListingError = isAgentAuthError(thrown) && thrown.resume !== undefined && isAgentAuthError(thrown.cause);
-  return isListingError ? thrown.cause : thrown;
 }
 
 function notFound(params: { pool_id: string; id: string }): AgentAuthError {

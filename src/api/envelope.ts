@@ -1,4 +1,5 @@
-import { type Advice, AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../errors.js";
+import { SERVICE_ERROR_CODES } from "../error-codes.js";
+import { type Advice, AgentAuthError, type ErrorClass } from "../errors.js";
 import { refusal } from "../http/body.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";

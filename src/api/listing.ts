@@ -2,6 +2,16 @@ import type { ListOptions, Page } from "./page.js";
 import { readPages } from "./pages.js";
 import type { FetchPage } from "./prefetcher.js";
 
+/** The first page of a listing, with its HTTP response. */
+export interface ListingResponse<T> {
+  /** The page. */
+  data: Page<T>;
+  /** The response; its body has been read. */
+  response: Response;
+  /** The request id that the service sent. */
+  requestId: string | undefined;
+}
+
 /**
  * A list that is read lazily: iterating sends the first request, and each new iteration starts again.
  *
@@ -14,8 +24,10 @@ import type { FetchPage } from "./prefetcher.js";
 export class Listing<T extends object> implements AsyncIterable<T> {
   readonly #fetchPage: FetchPage<T>;
   readonly #options: ListOptions;
+  readonly #about: string;
 
-  constructor(fetchPage: FetchPage<T>, options: ListOptions) {
+  /** @param about what is listed, for a program that prints the listing */
+  constructor(fetchPage: FetchPage<T>, options: ListOptions, about = "items") {
     wholeNumber(options.pageSize, 1, "pageSize");
     wholeNumber(options.maxItems, 1, "maxItems");
     wholeNumber(options.concurrency, 1, "concurrency");
@@ -23,6 +35,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
     wholeNumber(options.maxPages, 1, "maxPages");
     this.#fetchPage = fetchPage;
     this.#options = options;
+    this.#about = about;
   }
 
   /** Every item, in the service's order. */
@@ -54,8 +67,28 @@ export class Listing<T extends object> implements AsyncIterable<T> {
     return undefined;
   }
 
-  #with(options: Pick<ListOptions, "maxItems">): Listing<T> {
-    return new Listing(this.#fetchPage, { ...this.#options, ...options });
+  /** The first page. An empty list has one too, without items. */
+  async firstPage(): Promise<Page<T>> {
+    const pages = this.#with({ concurrency: 1 }).pages();
+    const { value } = await pages.next();
+    await pages.return();
+    if (value === undefined) throw new TypeError("a listing has at least one page");
+    return value;
+  }
+
+  /** The first page with its HTTP response, whose body has been read: for its status and its headers. */
+  async withResponse(): Promise<ListingResponse<T>> {
+    const data = await this.firstPage();
+    return { data, response: data.response, requestId: data.requestId };
+  }
+
+  /** What `console.log` of Node prints: a listing holds no items. */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return `Listing of ${this.#about} { read it with for await, pages(), firstPage(), first() or toArray() }`;
+  }
+
+  #with(options: Pick<ListOptions, "maxItems" | "concurrency">): Listing<T> {
+    return new Listing(this.#fetchPage, { ...this.#options, ...options }, this.#about);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { CallOptions } from "./call-options.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
 /** One page of a listing. */
@@ -37,7 +38,7 @@ export interface ListingSummary {
 }
 
 /** How a list is read. Each option has a default. */
-export interface ListOptions {
+export interface ListOptions extends CallOptions {
   /** Items to ask for in a page; an integer of at least 1. Default: what the service chooses. */
   pageSize?: number | undefined;
   /** Items in total. Default: all. */
@@ -50,8 +51,6 @@ export interface ListOptions {
   maxPages?: number | undefined;
   /** Turns drift, and items without the documented shape, into errors. Default false. */
   strict?: boolean | undefined;
-  /** Aborts the listing, also while it waits. */
-  signal?: AbortSignal | undefined;
   /** Called for each number that changes while the list is read. */
   onDrift?: ((drift: Drift) => void) | undefined;
   /** Called with the summary when the listing ends; not when it throws or is left early. */

@@ -113,12 +113,19 @@ function tooManyPages(pages: number, url: string): AgentAuthError {
   return new AgentAuthError("page_cap", message, { class: "refused", url, hint: "allow more with maxPages", remedy });
 }
 
+const PAGE_ERRORS = new WeakMap<AgentAuthError, AgentAuthError>();
+
+/** The error of the page that a listing failed at, without what the listing added. */
+export function pageError(thrown: unknown): unknown {
+  return (thrown instanceof AgentAuthError && PAGE_ERRORS.get(thrown)) || thrown;
+}
+
 /** The error that a listing ends with: where to resume, and of class `partial` once items were yielded. */
 function withResume(thrown: unknown, progress: Progress): unknown {
   if (!(thrown instanceof AgentAuthError)) return thrown;
   const partial = progress.yielded > 0 && thrown.class !== "aborted";
   const offset = thrown.resume ?? progress.resume;
-  return new AgentAuthError(
+  const error = new AgentAuthError(
     thrown.code,
     partial ? `the listing ended after ${progress.yielded} items: ${thrown.message}` : thrown.message,
     {
@@ -131,7 +138,10 @@ function withResume(thrown: unknown, progress: Progress): unknown {
       hint: thrown.hint,
       remedy: thrown.remedy ?? (partial ? { action: "resume", offset } : undefined),
       response: thrown.response,
-      cause: thrown,
+      // Of a listing that yielded nothing it would be the same error once more.
+      cause: partial ? thrown : thrown.cause,
     },
   );
+  PAGE_ERRORS.set(error, thrown);
+  return error;
 }

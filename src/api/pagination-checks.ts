@@ -1,4 +1,5 @@
-import { AgentAuthError, type AgentAuthErrorOptions, type ErrorCode } from "../errors.js";
+import type { ErrorCode } from "../error-codes.js";
+import { AgentAuthError, type AgentAuthErrorOptions } from "../errors.js";
 import { quote } from "../redact.js";
 import type { Page } from "./page.js";
 

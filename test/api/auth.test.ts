@@ -228,7 +228,7 @@ describe("what is said of a failure", () => {
       baseUrl: "https://agentauth.example",
       token,
       fetch,
-      maxAttempts: 1,
+      maxRetries: 0,
       onEvent,
     });
     const error = await rejection(service.get("/api/v1/pool"));
@@ -239,7 +239,7 @@ describe("what is said of a failure", () => {
   it("keeps the very error that fetch threw when it holds no token", async () => {
     const thrown = new TypeError("failed", { cause: Object.assign(new Error("gone"), { code: "ECONNRESET" }) });
     const fetch = () => Promise.reject(thrown);
-    const service = new ManagementClient({ baseUrl: "https://agentauth.example", token, fetch, maxAttempts: 1 });
+    const service = new ManagementClient({ baseUrl: "https://agentauth.example", token, fetch, maxRetries: 0 });
     expect(((await rejection(service.get("/api/v1/pool"))) as Error).cause).toBe(thrown);
   });
 

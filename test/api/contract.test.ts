@@ -6,7 +6,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { parse } from "yaml";
 import type { components, operations } from "../../src/api/schema.gen.js";
 import { checkShape, SHAPES } from "../../src/api/shapes.js";
-import { SERVICE_ERROR_CODES } from "../../src/errors.js";
+import { SERVICE_ERROR_CODES } from "../../src/error-codes.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const text = readFileSync(join(root, "openapi.yaml"), "utf8");

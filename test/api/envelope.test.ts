@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mayRetry, readEnvelope, serviceError } from "../../src/api/envelope.js";
-import { type AgentAuthError, type ErrorClass, SERVICE_ERROR_CODES } from "../../src/errors.js";
+import { SERVICE_ERROR_CODES } from "../../src/error-codes.js";
+import type { AgentAuthError, ErrorClass } from "../../src/errors.js";
 import type { BufferedResponse } from "../../src/http/buffered-response.js";
 import { createTransport } from "../../src/http/transport.js";
 import { Redactor } from "../../src/redact.js";
@@ -10,7 +11,7 @@ const mask = (text: string) => text;
 /** The reply that a transport makes of an answer. */
 function replyTo(body: unknown, init: ResponseInit = {}): Promise<BufferedResponse> {
   const fetch = async () => (typeof body === "string" ? new Response(body, init) : Response.json(body, init));
-  return createTransport({ fetch, maxAttempts: 1 })(new Request("https://agentauth.example/api/v1/pool?domain_id=d"));
+  return createTransport({ fetch, maxRetries: 0 })(new Request("https://agentauth.example/api/v1/pool?domain_id=d"));
 }
 
 async function errorOf(body: unknown, init: ResponseInit = {}, masking = mask): Promise<AgentAuthError> {

@@ -61,7 +61,7 @@ describe("a listing over real sockets", () => {
           sandbox.faults.add(faults);
           let end: ListingSummary | undefined;
           const ids: string[] = [];
-          const listing = service({ maxAttempts: 20 }).devices.list(
+          const listing = service({ maxRetries: 19 }).devices.list(
             { pool_id },
             { pageSize, concurrency, onEnd: (verdict) => (end = verdict) },
           );
@@ -87,7 +87,7 @@ describe("a listing over real sockets", () => {
           let from: number | undefined;
           for (let tries = 0; tries < 20; tries++) {
             try {
-              const listing = service({ maxAttempts: 1 }).devices.list({ pool_id }, { pageSize, concurrency, from });
+              const listing = service({ maxRetries: 0 }).devices.list({ pool_id }, { pageSize, concurrency, from });
               for await (const device of listing) ids.push(device.id ?? "");
               break;
             } catch (error) {

@@ -1,6 +1,7 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { AgentAuthError, Drift, ListingSummary, ListOptions } from "../../src/index.js";
 import { fc } from "../helpers/properties.js";
+import { until } from "../helpers/server.js";
 import { MadeService, rejection } from "../helpers/service.js";
 
 const pool_id = "<pool_id>";
@@ -76,9 +77,10 @@ describe("a listing", () => {
     let flying = 0;
     let most = 0;
     const service = new MadeService(500);
-    service.before = async () => {
+    service.before = async (_, nth) => {
       most = Math.max(most, ++flying);
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      // The first page comes alone.
+      if (nth > 1) await until(() => most === 4);
       flying--;
     };
     const ids: string[] = [];
@@ -99,7 +101,7 @@ describe("a listing", () => {
       return service.asked.length === 0 ? service.fetch(input, init) : hang(service, input, init);
     };
     for await (const _ of service.client({ fetch: spy }).devices.list({ pool_id }, { concurrency: 4 })) break;
-    await vi.waitFor(() => expect(signals.slice(1).every((signal) => signal.aborted)).toBe(true));
+    await until(() => signals.slice(1).every((signal) => signal.aborted));
     expect(signals).toHaveLength(5);
   });
 
