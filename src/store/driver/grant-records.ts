@@ -1,0 +1,188 @@
+import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
+import { CodecError, decodeGrant, encodeGrant } from "../../oauth/grant/codec.js";
+import type { Grant } from "../../oauth/grant/grant.js";
+import { type GrantFilter, type GrantKey, matchesFilter, type Reservation } from "../../oauth/grant/grant-store.js";
+import type { RecordKey, StoredRecord } from "./driver.js";
+import { grantTags } from "./grant-tags.js";
+import { Lru } from "./lru.js";
+import type { NearGrants } from "./near-grants.js";
+import { NewestGrants } from "./newest-grants.js";
+import { isUnanswered } from "./store-failure.js";
+import { isSameRecord, type TenantRecords } from "./tenant-records.js";
+
+const MAX_DECODED = 1000;
+const MAX_KEYS = 10_000;
+const REPAIRS = 3;
+
+/** The grants of one tenant. */
+export class GrantRecords {
+  readonly #records: TenantRecords;
+  readonly #clock: Clock;
+  readonly #near: NearGrants | undefined;
+  readonly #newest: NewestGrants;
+  /** What was decoded last, by the stored text: an engine that lost writes may use a version twice. */
+  readonly #decoded = new Lru<{ value: string; grant: Grant }>(MAX_DECODED);
+
+  readonly #keys = new Lru<RecordKey>(MAX_KEYS);
+
+  constructor(records: TenantRecords, clock: Clock, near: NearGrants | undefined) {
+    this.#records = records;
+    this.#clock = clock;
+    this.#near = near;
+    this.#newest = new NewestGrants(clock);
+  }
+
+  async key(grantKey: GrantKey): Promise<RecordKey> {
+    const { profile, server, account } = grantKey;
+    const key = await this.#records.key("grant", profile, server, account);
+    this.#keys.set(nameIn(grantKey), key);
+    return key;
+  }
+
+  /** Not an async function: a token that is cached must cost little more than the driver does. */
+  read(grantKey: GrantKey): Promise<Grant | undefined> {
+    const key = this.#keys.get(nameIn(grantKey));
+    return key ? this.#readNear(key) : this.key(grantKey).then((made) => this.#readNear(made));
+  }
+
+  #readNear(key: RecordKey): Promise<Grant | undefined> {
+    if (this.#near === undefined) return this.#current(key);
+    const near = this.#near.get(key.id);
+    if (near !== undefined) return Promise.resolve(near);
+    const at = this.#clock.now();
+    return this.#current(key).then((grant) => {
+      if (grant) this.#near?.set(key.id, grant, at);
+      return grant;
+    });
+  }
+
+  async save(grant: Grant, expected: number | undefined): Promise<boolean> {
+    const key = await this.key(grant);
+    return this.#saveOver(key, grant, expected, await this.#records.driver.get(key), new Set());
+  }
+
+  async reserve(grantKey: GrantKey): Promise<Reservation> {
+    const key = await this.key(grantKey);
+    const { driver } = this.#records;
+    const before = await driver.get(key);
+    const tries = new Set<string>();
+    return {
+      save: async (grant, expected) => {
+        const stored = await driver.get(key);
+        // A save whose answer was lost.
+        if (stored && tries.has(stored.value)) return true;
+        // The grant of another login may have the same generation.
+        return isSameRecord(stored, before) && this.#saveOver(key, grant, expected, stored, tries);
+      },
+      release: async () => {},
+    };
+  }
+
+  async remove(grantKey: GrantKey): Promise<void> {
+    const key = await this.key(grantKey);
+    this.#forget(key);
+    await this.#records.driver.delete(key);
+    // Of a read that began before.
+    this.#forget(key);
+  }
+
+  async list(filter: GrantFilter, onUnusable: (error: AgentAuthError) => void): Promise<Grant[]> {
+    const found = await this.#records.scan("grant", await this.#tagsOf(filter));
+    const read = async (record: StoredRecord) => {
+      try {
+        return await this.#decode(record);
+      } catch (error) {
+        if (!isAgentAuthError(error) || error.class !== "store") throw error;
+        // One unusable record does not hide the others.
+        onUnusable(error);
+        return undefined;
+      }
+    };
+    const grants = await Promise.all(found.map(read));
+    return grants.filter((grant) => grant !== undefined).filter((grant) => matchesFilter(grant, filter));
+  }
+
+  /** The newest grant: the stored one, or one that this process saved and the engine has lost, which is put back. */
+  async #current(key: RecordKey): Promise<Grant | undefined> {
+    for (let repairs = 0; ; repairs++) {
+      const record = await this.#records.driver.get(key);
+      const stored = record && (this.#known(record) ?? (await this.#decode(record)));
+      if (record === undefined || stored === undefined) {
+        this.#forget(key);
+        return undefined;
+      }
+      const newer = this.#newest.newerThan(key.id, stored);
+      if (newer === undefined || repairs === REPAIRS) return stored;
+      if (await this.#putBack(key, newer, record)) return newer;
+    }
+  }
+
+  /** @returns false if another process changed the record in between */
+  async #putBack(key: RecordKey, grant: Grant, record: StoredRecord): Promise<boolean> {
+    try {
+      const text = encodeGrant(grant, await this.#records.open(key, record.value));
+      return (await this.#records.write(key, text, record, { tags: await this.#tagsOf(grant) })) !== undefined;
+    } catch (error) {
+      // The tokens of the stored generation are used up, also while it cannot be replaced.
+      if (isUnanswered(error)) return true;
+      throw error;
+    }
+  }
+
+  async #saveOver(
+    key: RecordKey,
+    grant: Grant,
+    expected: number | undefined,
+    before: StoredRecord | undefined,
+    tries: Set<string>,
+  ): Promise<boolean> {
+    // An unreadable grant is not replaced.
+    const stored = before && (await this.#decode(before));
+    if (stored?.generation !== expected) return false;
+    if (grant.generation <= (expected ?? -1)) {
+      throw new RangeError("a generation must be higher than the one it replaces");
+    }
+    const text = encodeGrant(grant, stored && before && (await this.#records.open(key, before.value)));
+    const written = await this.#records.write(key, text, before, { tries, tags: await this.#tagsOf(grant) });
+    if (written === undefined) return false;
+    this.#near?.drop(key.id);
+    this.#newest.remember(key.id, grant);
+    return true;
+  }
+
+  #known({ key, value }: StoredRecord): Grant | undefined {
+    const known = this.#decoded.get(key.id);
+    return known?.value === value ? known.grant : undefined;
+  }
+
+  /** The grant in a record; undefined if the key that protects it was deleted. */
+  async #decode(record: StoredRecord): Promise<Grant | undefined> {
+    const { key, value } = record;
+    const known = this.#known(record);
+    if (known) return known;
+    const grant = await this.#records.decode(record, async (text) => {
+      const found = decodeGrant(text);
+      // A record that was put in the place of another one.
+      if ((await this.key(found)).id !== key.id) throw new CodecError("it contains another login");
+      return found;
+    });
+    if (grant) this.#decoded.set(key.id, { value, grant });
+    return grant;
+  }
+
+  #forget({ id }: RecordKey): void {
+    this.#decoded.delete(id);
+    this.#newest.forget(id);
+    this.#near?.drop(id);
+  }
+
+  #tagsOf(about: GrantFilter): Promise<Record<string, string>> {
+    return grantTags((...parts) => this.#records.name(...parts), about);
+  }
+}
+
+/** A name for each key, by the lengths of its parts; JSON would take longer. */
+function nameIn({ profile, server, account }: GrantKey): string {
+  return `${profile.length} ${server.length} ${profile}${server}${account === undefined ? "" : `+${account}`}`;
+}

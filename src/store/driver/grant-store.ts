@@ -1,0 +1,200 @@
+import { AgentAuthError } from "../../errors.js";
+import {
+  type BindingKey,
+  type BindingStore,
+  type ClientBinding,
+  isSameBinding,
+} from "../../oauth/client/client-binding.js";
+import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/grant/codec.js";
+import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
+import { quote } from "../../redact.js";
+import { noSealing } from "../seal/no-sealing.js";
+import type { Sealing } from "../seal/sealing.js";
+import { boundedDriver } from "./bounded-driver.js";
+import type { StoreDriver } from "./driver.js";
+import { DriverLeases } from "./driver-leases.js";
+import { engineCheck } from "./engine-check.js";
+import { GrantRecords } from "./grant-records.js";
+import { NearGrants, type NearOptions } from "./near-grants.js";
+import { type StoreClock, storeClock } from "./store-clock.js";
+import { TenantRecords } from "./tenant-records.js";
+
+/** Options of {@link grantStore}. */
+export interface GrantStoreOptions {
+  /**
+   * What seals the records: a `keyRing` or an `envelope`. `"none"` stores tokens in the clear, for everyone who can read
+   * the engine.
+   */
+  seal: Sealing | "none";
+  /** The tenant whose grants these are. Tenants share registered clients, and nothing else. Default: `default`. */
+  tenant?: string | undefined;
+  /**
+   * When another process may take over from a holder that may have sent a refresh token: `fast` after the four seconds in
+   * which a live holder extends its lease, `patient` after three times the duration of its work. A process that is killed
+   * delays the others by that, and one that stands still for longer may cause a refresh token to be used twice, which an
+   * issuer without a grace period takes for theft. Default: `fast`.
+   */
+  takeover?: "fast" | "patient" | undefined;
+  /** Returns living tokens without asking the engine. Default: every read asks it, so that a logout is seen at once. */
+  near?: NearOptions | undefined;
+  /** Milliseconds for each operation of the driver. Default: the driver's own limit. */
+  timeoutMs?: number | undefined;
+}
+
+/** What tests and the store in memory set. */
+export interface GrantStoreInternals {
+  readonly clock?: StoreClock;
+  /** Milliseconds after which a lease is free, unless it is extended. */
+  readonly leaseTtlMs?: number;
+}
+
+const LEASE_TTL_MS = 4000;
+
+/**
+ * A store of grants in an engine that many machines share. The driver asks the engine; everything else is done here:
+ * the codec, the sealing, leases that a live process extends each second, saves over exactly what was read, and the
+ * repair of what a failover lost.
+ *
+ * @throws `AgentAuthError` `usage` if `seal` is missing; a save `store_unsafe` (class `store`) if the engine reports that it
+ * must not be used; each operation `store_unavailable` (class `unavailable`) if the
+ * engine does not answer, and class `store` for a record that cannot be used
+ */
+export function grantStore(driver: StoreDriver, options: GrantStoreOptions): GrantStore {
+  return openStore(driver, options, {});
+}
+
+/** As {@link grantStore}, with clocks and times of the caller. */
+export function openStore(
+  given: StoreDriver,
+  options: GrantStoreOptions,
+  { clock = storeClock, leaseTtlMs: ttlMs = LEASE_TTL_MS }: GrantStoreInternals,
+): GrantStore {
+  checkOptions(options);
+  const { tenant = "default", takeover = "fast", near: nearOptions, timeoutMs } = options;
+  const driver = timeoutMs === undefined ? given : boundedDriver(given, timeoutMs);
+  const sealing = options.seal === "none" ? noSealing() : options.seal;
+  const own = new TenantRecords(driver, sealing, "tenant", tenant);
+  const shared = new TenantRecords(driver, sealing, "clients");
+  const near = nearOptions && new NearGrants(driver, nearOptions, clock);
+  const grants = new GrantRecords(own, clock, near);
+  const leases = new DriverLeases(clock, { ttlMs, takeover });
+  const checkEngine = engineCheck(driver);
+  return {
+    location: driver.location,
+    read: (key) => grants.read(key),
+    save: async (grant, expected) => {
+      await checkEngine();
+      return grants.save(grant, expected);
+    },
+    reserve: async (key) => {
+      await checkEngine();
+      return grants.reserve(key);
+    },
+    remove: (key) => grants.remove(key),
+    list: (filter = {}, onUnusable = () => {}) => grants.list(filter, onUnusable),
+    ...clientRecords(shared),
+    ...bindingRecords(own),
+    shortLived: shortLivedRecords(own),
+    lease: async (name, work, leaseOptions) => {
+      const run = () => leases.run(leaseOptions.shared ? shared : own, name, work, leaseOptions);
+      if (near === undefined) return run();
+      const { grant } = leaseOptions;
+      return near.without(grant && (await grants.key(grant)).id, run);
+    },
+  };
+}
+
+function clientRecords(records: TenantRecords): Pick<GrantStore, "readClient" | "saveClient"> {
+  return {
+    readClient: async (issuer, form) =>
+      records.read(await records.key("client", issuer, form), (text) => {
+        const client = decodeClient(text);
+        if (client.issuer !== issuer) throw new CodecError("it contains a client of another issuer");
+        return client;
+      }),
+    saveClient: async (client, form) => {
+      const key = await records.key("client", client.issuer, form);
+      const text = encodeClient(client);
+      await records.update(key, async () => ({ text, result: undefined }));
+    },
+  };
+}
+
+function bindingRecords(records: TenantRecords): BindingStore {
+  const keyOf = ({ profile, clientId }: BindingKey) => records.key("binding", profile, clientId);
+  const decodeFor = (id: string) => async (text: string) => {
+    const binding = decodeBinding(text);
+    if ((await keyOf(binding)).id !== id) throw new CodecError("it contains the binding of another client");
+    return binding;
+  };
+  return {
+    readBinding: async (binding) => {
+      const key = await keyOf(binding);
+      return records.read(key, decodeFor(key.id));
+    },
+    saveBinding: async (binding, expected) => {
+      const key = await keyOf(binding);
+      return records.update<ClientBinding>(key, async (before) => {
+        const stored = before && (await records.decode(before, decodeFor(key.id)));
+        if (stored !== undefined && !isSameBinding(stored, expected)) return { result: stored };
+        return { text: encodeBinding(binding), result: binding };
+      });
+    },
+    // An unreadable binding can be removed too: that exposes no credential, and the user is asked again.
+    removeBinding: async (binding) => records.driver.delete(await keyOf(binding)),
+    listBindings: async () => {
+      const found = await records.scan("binding");
+      const all = await Promise.all(found.map((record) => records.decode(record, decodeFor(record.key.id))));
+      return all.filter((binding) => binding !== undefined);
+    },
+  };
+}
+
+function shortLivedRecords(records: TenantRecords): ShortLivedRecords {
+  return {
+    put: async (id, text, { now, expiresAt }) => {
+      const key = await records.key("login", id);
+      const expiresInMs = Math.max(1, expiresAt - now);
+      // Two callers may put the same text, and one of them must get false: each stores a text of its own.
+      return (await records.write(key, unique(text), undefined, { expiresInMs })) !== undefined;
+    },
+    take: async (id) => {
+      const key = await records.key("login", id);
+      const record = await records.driver.get(key);
+      if (record === undefined || !(await records.driver.delete(key, record.version))) return undefined;
+      return records.decode(record, withoutId);
+    },
+  };
+}
+
+function unique(text: string): string {
+  return `${crypto.randomUUID()} ${text}`;
+}
+
+function withoutId(text: string): string {
+  return text.slice(text.indexOf(" ") + 1);
+}
+
+function checkOptions(options: GrantStoreOptions): void {
+  const { seal, takeover, tenant, near, timeoutMs } = (options ?? {}) as Partial<GrantStoreOptions>;
+  const isSealing = typeof seal === "object" && seal !== null && typeof seal.cipherFor === "function";
+  if (seal !== "none" && !isSealing) {
+    const given = seal === undefined ? "is missing" : `is ${quote(seal)}`;
+    const message = `the option seal ${given}: it decides whether tokens are encrypted before they are stored`;
+    const hint = 'pass seal: keyRing({ … }) or envelope({ … }), or seal: "none" to store tokens in the clear';
+    throw new AgentAuthError("usage", message, { class: "usage", hint });
+  }
+  if (takeover !== undefined && takeover !== "fast" && takeover !== "patient") {
+    throw wrong("takeover", takeover, 'must be "fast" or "patient"');
+  }
+  if (tenant !== undefined && (typeof tenant !== "string" || tenant === "")) {
+    throw wrong("tenant", tenant, "must be a text of at least one character");
+  }
+  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw wrong("timeoutMs", timeoutMs, "must be more than 0");
+  if (near !== undefined && !(near.ttlMs > 0)) throw wrong("near.ttlMs", near.ttlMs, "must be more than 0");
+}
+
+function wrong(option: string, value: unknown, rule: string): AgentAuthError {
+  return new AgentAuthError("usage", `the option ${option} is ${quote(value)}; it ${rule}`, { class: "usage" });
+}

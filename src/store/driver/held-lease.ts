@@ -1,0 +1,178 @@
+import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { follow, untilAborted } from "../../http/deadline.js";
+import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
+import type { RecordKey, StoreDriver } from "./driver.js";
+import { encodeNote, failureIn, type LeaseNote } from "./lease-note.js";
+import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
+import { unanswered } from "./store-failure.js";
+
+/** How leases live and pass on. */
+export interface LeaseRules {
+  /** Milliseconds after which a lease is free, unless it is extended. */
+  readonly ttlMs: number;
+  /** Whether a holder that may have sent a request gets three times the duration of its work to come back. */
+  readonly takeover: "fast" | "patient";
+}
+
+/** What the holder of a lease works with. */
+export interface LeasePlace extends LeaseRules {
+  readonly driver: StoreDriver;
+  readonly key: RecordKey;
+  readonly owner: string;
+  readonly clock: StoreClock;
+  seal(note: string): Promise<string>;
+}
+
+/** A claim that was answered. */
+export interface Taken {
+  /** Before the claim was sent. */
+  readonly from: Moment;
+  /** The attempt before: in times of this machine, and as the engine has it. */
+  readonly before: PreviousAttempt | undefined;
+  readonly stored: PreviousAttempt | undefined;
+  readonly waited: boolean;
+}
+
+const BEATS = 4;
+const PATIENT_FACTOR = 3;
+
+/** A lease in the hands of this process. It is alive for its ttl after the start of the last extension that was answered. */
+export class HeldLease implements Lease {
+  readonly before: PreviousAttempt | undefined;
+  readonly waited: boolean;
+  readonly #place: LeasePlace;
+  readonly #options: LeaseOptions<unknown>;
+  readonly #stored: PreviousAttempt | undefined;
+  readonly #start: Moment;
+  readonly #beatMs: number;
+  readonly #stop: () => void;
+  #ttlMs: number;
+  #extendedFrom: Moment;
+  #lastBeat: Moment;
+  #stalledMs = 0;
+  #isLost = false;
+  #isCommitted = false;
+  #isRolledBack = false;
+  #isEnded = false;
+  #working: Promise<unknown> = Promise.resolve();
+
+  constructor(place: LeasePlace, { from, before, stored, waited }: Taken, options: LeaseOptions<unknown>) {
+    this.#place = place;
+    this.#options = options;
+    this.before = before;
+    this.waited = waited;
+    this.#stored = stored;
+    this.#start = from;
+    this.#extendedFrom = from;
+    this.#ttlMs = place.ttlMs;
+    this.#beatMs = place.ttlMs / BEATS;
+    this.#lastBeat = momentOf(place.clock);
+    this.#stop = place.clock.every(this.#beatMs, () => void this.#beat().catch(() => undefined));
+  }
+
+  left(): number {
+    if (this.#isLost || since(this.#extendedFrom, this.#place.clock) >= this.#ttlMs) return 0;
+    const { durationMs, extend } = this.#options;
+    return extend ? durationMs : Math.max(0, durationMs - since(this.#start, this.#place.clock));
+  }
+
+  lost(): AgentAuthError {
+    const stall = Math.round(Math.max(this.#stalledMs, this.#standstill()));
+    if (stall >= this.#beatMs) {
+      return leaseLost(`this process stood still for ${stall} ms, in which another one may have taken over`);
+    }
+    if (this.#isLost || since(this.#extendedFrom, this.#place.clock) >= this.#ttlMs) {
+      const { location } = this.#place.driver;
+      return leaseLost(`the lease was not extended in time in ${location}; another process may have taken over`);
+    }
+    return leaseLost("the time for this work has passed; another process may have taken over");
+  }
+
+  async commit(): Promise<void> {
+    if (this.left() === 0) throw this.lost();
+    this.#isCommitted = true;
+    if (this.#place.takeover === "patient") {
+      this.#ttlMs = Math.max(this.#ttlMs, PATIENT_FACTOR * this.#options.durationMs);
+    }
+    // The mark must be stored: a process that takes over later sees it, and one that took over before refuses it.
+    if (!(await this.#extend()) || this.left() === 0) throw this.lost();
+  }
+
+  rollback(): void {
+    this.#isRolledBack = true;
+  }
+
+  /** The lease for the work, as an object of its own: a wrapper of the store may copy it with changes. */
+  forWork(): Lease {
+    return {
+      left: () => this.left(),
+      lost: () => this.lost(),
+      commit: () => this.commit(),
+      rollback: () => this.rollback(),
+      before: this.before,
+      waited: this.waited,
+    };
+  }
+
+  /** Ends the lease after work that succeeded. */
+  succeed(): Promise<void> {
+    return this.#end(undefined);
+  }
+
+  /** Ends the lease after work that failed. */
+  fail(error: unknown): Promise<void> {
+    if (this.#isRolledBack) return this.#end(this.#stored && { sent: false, instead: this.#stored });
+    return this.#end({ sent: this.#isCommitted, ...failureIn(isAgentAuthError(error) ? error : undefined) });
+  }
+
+  /** An engine that does not answer must not replace the outcome of the work; the lease expires by itself. */
+  async #end(note: LeaseNote | undefined): Promise<void> {
+    this.#isEnded = true;
+    this.#stop();
+    const { driver, key, owner, seal } = this.#place;
+    try {
+      await driver.release(key, { owner, note: note && (await seal(encodeNote(note))) });
+    } catch {}
+  }
+
+  #standstill(): number {
+    return since(this.#lastBeat, this.#place.clock) - this.#beatMs;
+  }
+
+  async #beat(): Promise<void> {
+    this.#stalledMs = Math.max(this.#stalledMs, this.#standstill());
+    this.#lastBeat = momentOf(this.#place.clock);
+    // Work that takes longer than agreed, and has sent nothing, is stuck.
+    const isOverdue = !this.#options.extend && since(this.#start, this.#place.clock) >= this.#options.durationMs;
+    if (this.#isLost || (isOverdue && !this.#isCommitted)) this.#stop();
+    else await this.#extend();
+  }
+
+  /** One at a time, so that no heartbeat arrives behind the mark and takes it back. */
+  #extend(): Promise<boolean> {
+    const next = this.#working.then(() => this.#extendNow());
+    this.#working = next.catch(() => undefined);
+    return next;
+  }
+
+  async #extendNow(): Promise<boolean> {
+    if (this.#isEnded || this.#isLost) return false;
+    const { driver, key, owner, seal, clock } = this.#place;
+    // A refresh token that the holder before may have used is still in danger.
+    const sent = this.#isCommitted || (this.before?.committed === true && this.before.ended !== "released");
+    const ttlMs = this.#ttlMs;
+    const note = await seal(encodeNote({ sent }));
+    const from = momentOf(clock);
+    const limit = this.#place.ttlMs / 2;
+    const call = follow(undefined, limit, () => unanswered(driver, limit));
+    try {
+      const extended = driver.extend(key, { owner, ttlMs, note }, { signal: call.signal });
+      const isExtended = await untilAborted(extended, call.signal);
+      if (isExtended) this.#extendedFrom = from;
+      else this.#isLost = true;
+      return isExtended;
+    } finally {
+      call.release();
+    }
+  }
+}

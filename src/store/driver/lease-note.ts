@@ -1,0 +1,87 @@
+import type { AgentAuthError, AgentAuthErrorJson } from "../../errors.js";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import type { PreviousAttempt } from "../../oauth/grant/lease.js";
+import type { LeaseTrace } from "./driver.js";
+
+/** What a holder leaves under its lease for the next one. Times are the engine's. */
+export interface LeaseNote {
+  /**
+   * Whether work that must not happen twice may have begun. The note of a claim says so: its answer may be lost, and with
+   * it what the claim before has left.
+   */
+  readonly sent: boolean;
+  /** The error that the work ended with. */
+  readonly failure?: AgentAuthErrorJson | undefined;
+  /** The attempt that the next holder is to see in place of this one, which was rolled back. */
+  readonly instead?: PreviousAttempt | undefined;
+}
+
+/** A driver takes 16 KiB, and sealing adds a half. */
+const MAX_NOTE = 8000;
+const MAX_MESSAGE = 1000;
+
+/** The text of a note. A failure that is too long is left with what decides about it. */
+export function encodeNote(note: LeaseNote): string {
+  const text = JSON.stringify(note);
+  if (text.length <= MAX_NOTE) return text;
+  return JSON.stringify({ ...note, failure: shortened(note.failure), instead: undefined });
+}
+
+function shortened(failure: AgentAuthErrorJson | undefined): AgentAuthErrorJson | undefined {
+  if (failure === undefined) return undefined;
+  const { hint: _hint, remedy: _remedy, url: _url, ...rest } = failure;
+  return { ...rest, message: failure.message.slice(0, MAX_MESSAGE) };
+}
+
+/** Parses a note; undefined for what this version did not write. */
+export function decodeNote(text: string): LeaseNote | undefined {
+  const note = members(text);
+  if (typeof note?.["sent"] !== "boolean") return undefined;
+  const { sent, failure, instead } = note;
+  return { sent, failure: isFailure(failure) ? failure : undefined, instead: attemptIn(instead) };
+}
+
+function members(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = parseStrictJson(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function attemptIn(value: unknown): PreviousAttempt | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { at, endedAt, ended, committed, failure } = value;
+  if (!Number.isFinite(at) || !(endedAt === undefined || Number.isFinite(endedAt))) return undefined;
+  if ((ended !== "released" && ended !== "expired") || typeof committed !== "boolean") return undefined;
+  const times = { at: at as number, endedAt: endedAt as number | undefined };
+  return { ...times, ended, committed, failure: isFailure(failure) ? failure : undefined };
+}
+
+function isFailure(value: unknown): value is AgentAuthErrorJson {
+  if (!isJsonObject(value)) return false;
+  if (!["code", "class", "message"].every((name) => typeof value[name] === "string")) return false;
+  const { remedy = { action: "" } } = value;
+  return isJsonObject(remedy) && typeof remedy["action"] === "string";
+}
+
+/** The attempt that a trace shows, in times of the engine. What cannot be read may have been sent. */
+export function attemptOf(trace: LeaseTrace, note: LeaseNote | undefined): PreviousAttempt {
+  const { at, releasedAt: endedAt } = trace;
+  if (endedAt === undefined)
+    return { at, endedAt, ended: "expired", committed: note?.sent ?? true, failure: undefined };
+  if (note?.instead) return note.instead;
+  return { at, endedAt, ended: "released", committed: note?.sent ?? true, failure: note?.failure };
+}
+
+/** The failure of a note; the next holder sees only errors of this package. */
+export function failureIn(error: AgentAuthError | undefined): Pick<LeaseNote, "failure"> {
+  return error === undefined ? {} : { failure: error.toJSON() };
+}
+
+/** An attempt in times of this machine. `offset` is by how much the engine's clock is ahead of it. */
+export function inLocalTime(attempt: PreviousAttempt, offset: number): PreviousAttempt {
+  const { at, endedAt } = attempt;
+  return { ...attempt, at: at - offset, endedAt: endedAt === undefined ? undefined : endedAt - offset };
+}

@@ -1,0 +1,217 @@
+import { abortedError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
+import type {
+  DriverCallOptions,
+  PutOptions,
+  RecordKey,
+  ScanFilter,
+  StoreDriver,
+  StoredRecord,
+  Version,
+} from "./driver.js";
+import { MemoryLeaseTable } from "./memory-lease-table.js";
+
+/** Options of {@link memoryDriver}. */
+export interface MemoryDriverOptions {
+  /** The clock of leases and of records that expire. Default: Unix time that no change of the machine's clock moves. */
+  readonly clock?: Pick<Clock, "epoch"> | undefined;
+  /** Where the records are, as text for the user. Default: `memory`. */
+  readonly location?: string | undefined;
+}
+
+interface MemoryRecord extends StoredRecord {
+  /** Where the record is in a scan: records that were created later have a higher number. */
+  readonly place: number;
+  readonly tags: ReadonlyMap<string, string>;
+  readonly expiresAt: number;
+}
+
+/** An engine in this process: its records live as long as the driver, and every driver has its own. */
+export function memoryDriver(options: MemoryDriverOptions = {}): StoreDriver {
+  // Date.now() would let a step of the machine's clock end a lease.
+  const epoch = options.clock?.epoch ?? (() => Math.floor(performance.timeOrigin + performance.now()));
+  return new MemoryDriver(epoch, options.location ?? "memory");
+}
+
+/** Each operation runs without a break between its first and its last look at the records: that makes it atomic. */
+class MemoryDriver implements StoreDriver {
+  readonly system = "memory";
+  readonly location: string;
+  readonly #epoch: () => number;
+  readonly #records = new Map<string, MemoryRecord>();
+  /** The records of one kind in one partition, so that a scan of a tenant does not visit the others. */
+  readonly #partitions = new Map<string, Map<string, MemoryRecord>>();
+  /** The records that expire, so that their removal does not visit the others. */
+  readonly #expiring = new Map<string, MemoryRecord>();
+  readonly #leases = new MemoryLeaseTable();
+  readonly #watchers = new Set<(key: RecordKey) => void>();
+  /** The source of versions and places: one for all keys, so that a version does not return after a delete. */
+  #last = 0;
+
+  constructor(epoch: () => number, location: string) {
+    this.#epoch = epoch;
+    this.location = location;
+  }
+
+  async get(key: RecordKey, options?: DriverCallOptions): Promise<StoredRecord | undefined> {
+    refuseAborted(options);
+    const record = this.#find(key);
+    return record && publicPart(record);
+  }
+
+  async put(key: RecordKey, value: string, expected: Version | undefined, options?: PutOptions) {
+    refuseAborted(options);
+    this.#removeExpired();
+    const stored = this.#find(key);
+    if (stored?.version !== expected) return undefined;
+    const version = this.#next();
+    const { expiresInMs = Number.POSITIVE_INFINITY, tags = {} } = options ?? {};
+    this.#store({
+      key: { kind: key.kind, partition: key.partition, id: key.id },
+      version: String(version) as Version,
+      value,
+      place: stored?.place ?? version,
+      tags: new Map(Object.entries(tags)),
+      expiresAt: this.#epoch() + expiresInMs,
+    });
+    this.#report(key);
+    return String(version) as Version;
+  }
+
+  async delete(key: RecordKey, expected?: Version, options?: DriverCallOptions) {
+    refuseAborted(options);
+    const stored = this.#find(key);
+    if (stored === undefined || (expected !== undefined && stored.version !== expected)) return false;
+    this.#remove(key);
+    this.#report(key);
+    return true;
+  }
+
+  async scan(
+    filter: ScanFilter,
+    page: { readonly limit: number; readonly cursor?: string | undefined },
+    options?: DriverCallOptions,
+  ) {
+    refuseAborted(options);
+    const after = Number(page.cursor ?? 0);
+    const items: StoredRecord[] = [];
+    let cursor: string | undefined;
+    for (const record of this.#recordsOf(filter)) {
+      if (record.place <= after || !this.#isLive(record) || !isSelected(record, filter)) continue;
+      if (items.length === page.limit) return { items, cursor };
+      items.push(publicPart(record));
+      cursor = String(record.place);
+    }
+    return { items, cursor: undefined };
+  }
+
+  async claim(key: RecordKey, claim: Parameters<StoreDriver["claim"]>[1], options?: DriverCallOptions) {
+    refuseAborted(options);
+    return this.#leases.claim(nameOf(key), claim, this.#epoch());
+  }
+
+  async extend(key: RecordKey, claim: Parameters<StoreDriver["extend"]>[1], options?: DriverCallOptions) {
+    refuseAborted(options);
+    return this.#leases.extend(nameOf(key), claim, this.#epoch());
+  }
+
+  async release(key: RecordKey, claim: Parameters<StoreDriver["release"]>[1], options?: DriverCallOptions) {
+    refuseAborted(options);
+    if (this.#leases.release(nameOf(key), claim, this.#epoch())) this.#report(key);
+  }
+
+  watch(onChange: (key: RecordKey) => void, _onGap: () => void, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    // The same function may watch twice.
+    const watcher = (key: RecordKey) => onChange(key);
+    this.#watchers.add(watcher);
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#watchers.delete(watcher);
+        resolve();
+      };
+      signal.addEventListener("abort", end, { once: true });
+    });
+  }
+
+  async health(options?: DriverCallOptions) {
+    refuseAborted(options);
+    return {
+      clockAheadMs: Date.now() - this.#epoch(),
+      risks: ["the records are in the memory of one process and are lost when it ends"],
+      errors: [],
+      facts: { records: String(this.#records.size) },
+    };
+  }
+
+  #next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+
+  #find(key: RecordKey): MemoryRecord | undefined {
+    const record = this.#records.get(nameOf(key));
+    return record && this.#isLive(record) ? record : undefined;
+  }
+
+  #isLive(record: MemoryRecord): boolean {
+    return this.#epoch() < record.expiresAt;
+  }
+
+  #recordsOf({ kind, partition }: ScanFilter): Iterable<MemoryRecord> {
+    if (partition === undefined) return this.#records.values();
+    return this.#partitions.get(partitionName({ kind, partition }))?.values() ?? [];
+  }
+
+  #store(record: MemoryRecord): void {
+    const { key } = record;
+    this.#records.set(nameOf(key), record);
+    if (record.expiresAt === Number.POSITIVE_INFINITY) this.#expiring.delete(nameOf(key));
+    else this.#expiring.set(nameOf(key), record);
+    const partition = this.#partitions.get(partitionName(key)) ?? new Map<string, MemoryRecord>();
+    this.#partitions.set(partitionName(key), partition.set(key.id, record));
+  }
+
+  #remove(key: RecordKey): void {
+    this.#records.delete(nameOf(key));
+    this.#expiring.delete(nameOf(key));
+    const partition = this.#partitions.get(partitionName(key));
+    partition?.delete(key.id);
+    if (partition?.size === 0) this.#partitions.delete(partitionName(key));
+  }
+
+  #removeExpired(): void {
+    for (const record of this.#expiring.values()) if (!this.#isLive(record)) this.#remove(record.key);
+  }
+
+  #report(key: RecordKey): void {
+    for (const watcher of this.#watchers) {
+      // Later, as with any engine: an error of a watcher is not one of the operation that it hears of.
+      queueMicrotask(() => {
+        if (this.#watchers.has(watcher)) watcher(key);
+      });
+    }
+  }
+}
+
+function refuseAborted(options: DriverCallOptions | undefined): void {
+  if (options?.signal?.aborted) throw abortedError(options.signal);
+}
+
+function publicPart({ key, version, value }: MemoryRecord): StoredRecord {
+  return { key, version, value };
+}
+
+function isSelected({ key, tags }: MemoryRecord, filter: ScanFilter): boolean {
+  if (key.kind !== filter.kind) return false;
+  return Object.entries(filter.tags ?? {}).every(([name, value]) => tags.get(name) === value);
+}
+
+/** JSON, because a name may contain any character. */
+function nameOf({ kind, partition, id }: RecordKey): string {
+  return JSON.stringify([kind, partition, id]);
+}
+
+function partitionName({ kind, partition }: Omit<RecordKey, "id">): string {
+  return JSON.stringify([kind, partition]);
+}

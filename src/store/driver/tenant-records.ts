@@ -1,0 +1,162 @@
+import { AgentAuthError } from "../../errors.js";
+import { CodecError } from "../../oauth/grant/codec.js";
+import { quote } from "../../redact.js";
+import { KeyDeletedError, type RecordCipher, type Sealing } from "../seal/sealing.js";
+import type { PutOptions, RecordKey, RecordKind, StoreDriver, StoredRecord } from "./driver.js";
+import { isUnanswered } from "./store-failure.js";
+
+/** How a record is written. */
+export interface WriteOptions extends PutOptions {
+  /** The sealed texts of earlier tries: if one of them is stored, an earlier try has succeeded. */
+  readonly tries?: Set<string> | undefined;
+}
+
+const SCAN_LIMIT = 200;
+const OVERWRITES = 10;
+
+/** The sealed records of one tenant, or those that all tenants share. */
+export class TenantRecords {
+  readonly driver: StoreDriver;
+  readonly #sealing: Sealing;
+  readonly #place: Promise<{ partition: string; cipher: RecordCipher }>;
+
+  /** @param name the parts of the partition's name */
+  constructor(driver: StoreDriver, sealing: Sealing, ...name: readonly string[]) {
+    this.driver = driver;
+    this.#sealing = sealing;
+    this.#place = this.name("partition", ...name).then((partition) => ({
+      partition,
+      cipher: sealing.cipherFor({ driver, partition }),
+    }));
+    this.#place.catch(() => undefined);
+  }
+
+  /** A name that shows nothing about its parts, if records are sealed. */
+  name(...parts: readonly (string | undefined)[]): Promise<string> {
+    return this.#sealing.nameOf(JSON.stringify(parts));
+  }
+
+  /** The key of the record of a kind that its parts identify. */
+  async key(kind: RecordKind, ...parts: readonly (string | undefined)[]): Promise<RecordKey> {
+    const id = await this.name(kind, ...parts);
+    return { kind, partition: (await this.#place).partition, id };
+  }
+
+  async seal(key: RecordKey, text: string): Promise<string> {
+    try {
+      return await (await this.#place).cipher.seal(text, sealedName(key));
+    } catch (cause) {
+      throw this.#unusable(key, cause);
+    }
+  }
+
+  async open(key: RecordKey, value: string): Promise<string> {
+    return (await this.#place).cipher.open(value, sealedName(key));
+  }
+
+  /** Reads a record and decodes its text. @throws `AgentAuthError` class `store` if it cannot be used */
+  async read<T>(key: RecordKey, decode: (text: string) => T | Promise<T>): Promise<T | undefined> {
+    const record = await this.driver.get(key);
+    return record && this.decode(record, decode);
+  }
+
+  /**
+   * What a record contains; undefined if its key was deleted, so that it is as good as gone.
+   *
+   * @throws `AgentAuthError` class `store` if it cannot be used
+   */
+  async decode<T>({ key, value }: StoredRecord, decode: (text: string) => T | Promise<T>): Promise<T | undefined> {
+    try {
+      return await decode(await this.open(key, value));
+    } catch (cause) {
+      if (cause instanceof KeyDeletedError) return undefined;
+      throw this.#unusable(key, cause);
+    }
+  }
+
+  /**
+   * Stores a text over exactly the record that was read before; undefined: over none.
+   *
+   * @returns the record; undefined if another one is stored
+   * @throws `store_unavailable` if the engine does not answer, and a second look does not show the record
+   */
+  async write(
+    key: RecordKey,
+    text: string,
+    before: StoredRecord | undefined,
+    { tries = new Set(), ...options }: WriteOptions = {},
+  ): Promise<StoredRecord | undefined> {
+    const value = await this.seal(key, text);
+    tries.add(value);
+    let failure: unknown;
+    try {
+      const version = await this.driver.put(key, value, before?.version, options);
+      if (version !== undefined) return { key, version, value };
+    } catch (error) {
+      if (!isUnanswered(error)) throw error;
+      failure = error;
+    }
+    // The answer of this try, or of an earlier one that the driver repeated, may be lost.
+    const stored = await this.driver.get(key).catch((error: unknown) => {
+      throw failure ?? error;
+    });
+    if (stored && tries.has(stored.value)) return stored;
+    if (failure !== undefined && isSameRecord(stored, before)) throw failure;
+    return undefined;
+  }
+
+  /** Stores what `change` makes of the stored record, as often as another process comes first. */
+  async update<T>(
+    key: RecordKey,
+    change: (before: StoredRecord | undefined) => Promise<{ text: string; result: T } | { result: T }>,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const before = await this.driver.get(key);
+      const changed = await change(before);
+      if (!("text" in changed) || (await this.write(key, changed.text, before))) return changed.result;
+      if (tries === OVERWRITES) throw this.#contended(key);
+    }
+  }
+
+  /** Every record of a kind with these tags. */
+  async scan(kind: RecordKind, tags?: Readonly<Record<string, string>>): Promise<StoredRecord[]> {
+    const { partition } = await this.#place;
+    const found: StoredRecord[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.driver.scan({ kind, partition, tags }, { limit: SCAN_LIMIT, cursor });
+      found.push(...page.items);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return found;
+  }
+
+  #unusable(key: RecordKey, cause: unknown): unknown {
+    const isCipher = (cause as Error | undefined)?.name === "CipherError";
+    if (!isCipher && !(cause instanceof CodecError)) return cause;
+    const message = `the record ${this.#nameIn(key)} cannot be used: ${(cause as Error).message}`;
+    const hint = isCipher
+      ? "give this process the key that sealed it, or remove the record"
+      : "remove the record, or update this program";
+    return new AgentAuthError("store_failed", message, { class: "store", hint, cause });
+  }
+
+  #contended(key: RecordKey): AgentAuthError {
+    const message = `other processes change the record ${this.#nameIn(key)} faster than this one`;
+    return new AgentAuthError("store_unavailable", message, { class: "unavailable" });
+  }
+
+  #nameIn({ kind, id }: RecordKey): string {
+    return `${kind} ${quote(id)} in ${this.driver.location}`;
+  }
+}
+
+/** Whether two records are the same. An engine that lost writes may use a version twice. */
+export function isSameRecord(one: StoredRecord | undefined, other: StoredRecord | undefined): boolean {
+  return one?.version === other?.version && one?.value === other?.value;
+}
+
+/** What a sealed text is bound to, so that no record can be put in the place of another one. */
+export function sealedName({ kind, partition, id }: RecordKey): string {
+  return `${kind}:${partition}:${id}`;
+}

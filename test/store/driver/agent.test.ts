@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest";
+import type { AgentClient } from "../../../src/oauth/agent.js";
+import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { startScene } from "../../helpers/issuer.js";
+import { until } from "../../helpers/server.js";
+import { HOUR, SIGNAL, TOKEN } from "../../oauth/grant/support.js";
+import { testRing } from "../seal/support.js";
+import { failover, faulty, lost, TestTime } from "./support.js";
+
+/** Two machines with an agent each, over one engine, after a login whose token has ended. */
+async function machines(options: Partial<GrantStoreOptions> = {}) {
+  const scene = await startScene();
+  const time = new TestTime();
+  const driver = memoryDriver({ clock: time });
+  const open = () => {
+    const clock = time.process();
+    const own = faulty(driver);
+    const store = openStore(own, { seal: testRing(), ...options }, { clock });
+    return { clock, driver: own, store, agent: scene.agent({ store, login: undefined }) };
+  };
+  const [one, other] = [open(), open()];
+  await scene.agent({ store: one.store }).login(scene.mcp.url);
+  await scene.clock.sleep(HOUR, SIGNAL);
+  const key = { profile: "default", server: scene.mcp.url };
+  const token = async (agent: AgentClient) => (await agent.token(scene.mcp.url)).value;
+  const refreshes = () => scene.issuer.to(TOKEN).length - 1;
+  /** Moves the time of the engine until the work is done: so slowly that what threads and sockets do takes a part of it. */
+  const during = async <T>(work: Promise<T>): Promise<T> => {
+    let isDone = false;
+    const end = () => {
+      isDone = true;
+    };
+    work.then(end, end);
+    while (!isDone) {
+      await time.advance(25);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return work;
+  };
+  return { ...scene, time, engine: driver, one, other, key, token, refreshes, during };
+}
+
+/** Lets the issuer answer when a test says so. */
+function held(scene: Awaited<ReturnType<typeof machines>>): () => void {
+  let answer: () => void = () => undefined;
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const { issuer } = scene;
+  issuer.routes[TOKEN] = async (_request, nth) => {
+    await answered;
+    return { json: issuer.tokens(nth) };
+  };
+  return answer;
+}
+
+describe("agents on two machines that share an engine", () => {
+  it("refresh a token once", async () => {
+    const { one, other, token, refreshes, during } = await machines();
+    const tokens = await during(Promise.all([one, other, one, other].map(({ agent }) => token(agent))));
+    expect(new Set(tokens)).toEqual(new Set(["access-as-2"]));
+    expect(refreshes()).toBe(1);
+  });
+
+  it("send nothing after one stood still, and the other takes over", async () => {
+    const { one, other, time, token, refreshes, during } = await machines();
+    // The machine stands still between its claim and its request.
+    one.driver.after.extend = async () => {
+      delete one.driver.after.extend;
+      one.clock.isStalled = true;
+      await time.advance(5000);
+    };
+    await expect(token(one.agent)).rejects.toMatchObject({
+      code: "lease_lost",
+      message: expect.stringMatching(/stood still for \d+ ms/),
+    });
+    expect(refreshes()).toBe(0);
+    expect(await during(token(other.agent))).toBe("access-as-2");
+  });
+
+  it("ask again four seconds after one was killed in the middle of a refresh", async () => {
+    const scene = await machines();
+    const { one, other, time, token, refreshes } = scene;
+    held(scene);
+    void token(one.agent).catch(() => undefined);
+    await until(() => refreshes() === 1);
+    one.clock.isStalled = true;
+    one.driver.before.release = lost;
+    const { issuer } = scene;
+    issuer.routes[TOKEN] = (_request, nth) => ({ json: issuer.tokens(nth) });
+    const next = token(other.agent);
+    next.catch(() => undefined);
+    await until(() => other.driver.asked.claim > 0);
+    await time.advance(3000);
+    expect(refreshes()).toBe(1);
+    expect(await scene.during(next)).toBe("access-as-3");
+    expect(issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
+  });
+
+  it("use the token that was stored first, where both have refreshed", async () => {
+    const scene = await machines();
+    const { one, other, key, token, refreshes, engine } = scene;
+    const answer = held(scene);
+    const late = token(one.agent);
+    await until(() => refreshes() === 1);
+    const stored = (await other.store.read(key)) as Grant;
+    const { tokens } = stored;
+    const newer = { ...tokens, obtainedAt: scene.clock.epoch(), expiresAt: scene.clock.epoch() + HOUR };
+    await other.store.save({ ...stored, tokens: newer, generation: stored.generation + 1 }, stored.generation);
+    answer();
+    expect(await late).toBe(tokens.accessToken.reveal());
+    expect((await engine.scan({ kind: "grant" }, { limit: 5 })).items).toHaveLength(1);
+  });
+
+  it("revoke the tokens of a refresh that met a logout", async () => {
+    const scene = await machines();
+    const { one, other, key, token, refreshes, issuer } = scene;
+    const answer = held(scene);
+    const late = token(one.agent);
+    const failed = expect(late).rejects.toMatchObject({ code: "login_required" });
+    await until(() => refreshes() === 1);
+    expect((await other.agent.logout(scene.mcp.url)).removed).toBe(true);
+    answer();
+    await failed;
+    expect(await one.store.read(key)).toBeUndefined();
+    const revoked = issuer.to("/pool/revoke").map((_, nth) => issuer.form("/pool/revoke", nth).get("token"));
+    expect(revoked).toContain("refresh-as-2");
+  });
+
+  it("lose no session where a failover loses the refreshed token", async () => {
+    const { one, other, engine, token, refreshes } = await machines();
+    const fail = await failover(engine, "grant");
+    expect(await token(one.agent)).toBe("access-as-2");
+    await fail();
+    expect(await token(one.agent)).toBe("access-as-2");
+    expect(await token(other.agent)).toBe("access-as-2");
+    expect(refreshes()).toBe(1);
+  });
+
+  it("never refresh without the lease", async () => {
+    const { one, token, refreshes } = await machines();
+    one.driver.before.claim = lost;
+    await expect(token(one.agent)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+    delete one.driver.before.claim;
+    one.driver.before.extend = lost;
+    await expect(token(one.agent)).rejects.toMatchObject({ code: "store_unavailable", class: "unavailable" });
+    expect(refreshes()).toBe(0);
+  });
+
+  it("save what was refreshed as soon as the engine is back", async () => {
+    const { one, other, token, refreshes, during } = await machines();
+    const down = () => {
+      one.driver.before = { get: lost, put: lost, extend: lost, release: lost };
+    };
+    one.driver.after.extend = down;
+    // The lease was committed; the engine dies before the answer of the issuer.
+    await expect(token(one.agent)).rejects.toMatchObject({ code: "grant_not_saved", class: "store", retryable: true });
+    one.driver.before = {};
+    one.driver.after = {};
+    expect(await during(token(one.agent))).toBe("access-as-2");
+    expect(await token(other.agent)).toBe("access-as-2");
+    expect(refreshes()).toBe(1);
+  });
+
+  it("register a client once for all tenants", async () => {
+    const scene = await startScene();
+    const driver = memoryDriver();
+    const stores = ["ann", "bob"].map((tenant) => openStore(driver, { seal: testRing(), tenant }, {}));
+    await Promise.all(stores.map((store) => scene.agent({ store }).login(scene.mcp.url)));
+    expect(scene.issuer.to("/pool/register")).toHaveLength(1);
+  });
+});
+
+describe("a store that loses the tokens of its grants", () => {
+  const broken = (): GrantStore => {
+    const grants = new Map<string, string>();
+    const inner = openStore(memoryDriver(), { seal: "none" }, {});
+    const read = async ({ server }: { server: string }) => {
+      const text = grants.get(server);
+      return text === undefined ? undefined : (JSON.parse(text) as Grant);
+    };
+    const save = async (grant: Grant) => {
+      grants.set(grant.server, JSON.stringify(grant));
+      return true;
+    };
+    const reserve = async () => ({ save, release: async () => undefined });
+    return { ...inner, read, save, reserve, list: async () => [] };
+  };
+
+  it("is reported at the first login, by what it has to use", async () => {
+    const scene = await startScene();
+    const failing = scene.agent({ store: broken() }).login(scene.mcp.url);
+    await expect(failing).rejects.toMatchObject({
+      code: "store_failed",
+      class: "store",
+      hint: expect.stringMatching(/encodeGrant.*grantStore/),
+    });
+  });
+
+  it("is reported before a refresh token is sent", async () => {
+    const scene = await startScene();
+    const store = broken();
+    const login = scene.agent({ store }).login(scene.mcp.url);
+    await expect(login).rejects.toMatchObject({ code: "store_failed" });
+    await scene.clock.sleep(HOUR, SIGNAL);
+    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({
+      code: "store_failed",
+      message: expect.stringContaining("no secrets"),
+    });
+    expect(scene.issuer.to(TOKEN)).toHaveLength(1);
+  });
+});

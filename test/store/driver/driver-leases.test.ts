@@ -1,0 +1,356 @@
+import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
+import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import type { Lease, LeaseOptions } from "../../../src/oauth/grant/lease.js";
+import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { until } from "../../helpers/server.js";
+import { testRing } from "../seal/support.js";
+import { type FaultyDriver, faulty, lost, settle, TestTime } from "./support.js";
+
+const BRIEF = { durationMs: 25_000 };
+
+/** Two processes with a store each, over one engine. */
+async function processes(options: Partial<GrantStoreOptions> = {}) {
+  const time = new TestTime();
+  const driver = memoryDriver({ clock: time });
+  const notes: string[] = [];
+  const { claim, extend, release } = driver;
+  driver.claim = (key, asked) => {
+    notes.push(asked.note);
+    return claim.call(driver, key, asked);
+  };
+  driver.extend = (key, asked) => {
+    notes.push(asked.note);
+    return extend.call(driver, key, asked);
+  };
+  driver.release = (key, asked) => {
+    if (asked.note !== undefined) notes.push(asked.note);
+    return release.call(driver, key, asked);
+  };
+  const open = () => {
+    const clock = time.process();
+    const own = faulty(driver);
+    const store = openStore(own, { seal: "none", ...options }, { clock });
+    return { store, clock, driver: own };
+  };
+  const made = { time, notes, one: open(), other: open() };
+  // The names are hashed by threads, which no clock of a test waits for.
+  for (const { store, driver: own } of [made.one, made.other]) {
+    await store.lease("x", async () => undefined, BRIEF);
+    Object.assign(own.asked, { claim: 0, extend: 0, release: 0 });
+  }
+  return made;
+}
+
+interface Held {
+  lease: Lease;
+  end(): void;
+  fail(error: Error): void;
+  ended: Promise<unknown>;
+}
+
+/** Work under a lease that a test ends. */
+async function hold(store: GrantStore, options: LeaseOptions<unknown> = BRIEF): Promise<Held> {
+  let held: Omit<Held, "ended"> | undefined;
+  const ended = store.lease<unknown>(
+    "x",
+    (lease) =>
+      new Promise<void>((resolve, reject) => {
+        held = { lease, end: resolve, fail: reject };
+      }),
+    options,
+  );
+  ended.catch(() => undefined);
+  await until(() => held !== undefined);
+  return { ...(held as Omit<Held, "ended">), ended };
+}
+
+/** A process that waits for the lease. */
+function wait(store: GrantStore, options: LeaseOptions<Lease> = BRIEF) {
+  const state: { lease?: Lease } = {};
+  const done = store.lease(
+    "x",
+    async (lease) => {
+      state.lease = lease;
+      return lease;
+    },
+    options,
+  );
+  done.catch(() => undefined);
+  return { state, done };
+}
+
+/** The process is gone: its timers fire no more, and nothing releases the lease. */
+function kill({ clock, driver }: { clock: { isStalled: boolean }; driver: FaultyDriver }): void {
+  clock.isStalled = true;
+  driver.before.release = lost;
+}
+
+describe("a lease over a driver", () => {
+  it("belongs to a live holder for as long as it works", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store);
+    const waiting = wait(other.store);
+    await time.advance(20_000);
+    expect(waiting.state.lease).toBeUndefined();
+    expect(held.lease.left()).toBe(5000);
+    held.end();
+    await held.ended;
+    await time.advance(1000);
+    expect(await waiting.done).toMatchObject({ waited: true, before: undefined });
+  });
+
+  it("passes on four seconds after its holder was killed, and not before", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store);
+    await held.lease.commit();
+    kill(one);
+    const waiting = wait(other.store);
+    await time.advance(3900);
+    expect(waiting.state.lease).toBeUndefined();
+    await time.advance(500);
+    expect((await waiting.done).before).toMatchObject({ ended: "expired", committed: true, failure: undefined });
+  });
+
+  it("passes on later where the holder may have sent something and has to be waited for", async () => {
+    const { time, one, other } = await processes({ takeover: "patient" });
+    const held = await hold(one.store);
+    await held.lease.commit();
+    kill(one);
+    const waiting = wait(other.store);
+    await time.advance(74_000);
+    expect(waiting.state.lease).toBeUndefined();
+    await time.advance(2000);
+    expect((await waiting.done).before).toMatchObject({ committed: true });
+  });
+
+  it("passes on as fast where a holder that is waited for has sent nothing", async () => {
+    const { time, one, other } = await processes({ takeover: "patient" });
+    await hold(one.store);
+    await time.advance(1500);
+    kill(one);
+    const waiting = wait(other.store);
+    await time.advance(5000);
+    expect((await waiting.done).before).toMatchObject({ ended: "expired", committed: false });
+  });
+
+  it("is lost by a holder that stood still, which is told for how long", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store);
+    one.clock.isStalled = true;
+    await time.advance(5000);
+    expect(held.lease.left()).toBe(0);
+    await expect(held.lease.commit()).rejects.toMatchObject({
+      code: "lease_lost",
+      class: "unavailable",
+      message: expect.stringContaining("stood still for 4000 ms"),
+    });
+    expect(one.driver.asked.extend).toBe(0);
+    const waiting = wait(other.store);
+    await time.advance(100);
+    await waiting.done;
+    one.clock.isStalled = false;
+    await time.advance(2000);
+    expect(held.lease.left()).toBe(0);
+  });
+
+  it("is not given back to a holder after another one has taken over", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store);
+    one.clock.isStalled = true;
+    await time.advance(5000);
+    const next = await hold(other.store);
+    held.end();
+    await held.ended;
+    await next.lease.commit();
+    expect(next.lease.left()).toBeGreaterThan(0);
+  });
+
+  it("is lost as soon as the engine says that another process has it", async () => {
+    const { time, one } = await processes();
+    const held = await hold(one.store);
+    one.driver.extend = async () => false;
+    await time.advance(1000);
+    expect(held.lease.left()).toBe(0);
+  });
+
+  it("is lost where the engine does not answer, and says so", async () => {
+    const { time, one } = await processes();
+    const held = await hold(one.store);
+    one.driver.before.extend = lost;
+    await time.advance(3000);
+    expect(held.lease.left()).toBeGreaterThan(0);
+    await time.advance(1000);
+    expect(held.lease.left()).toBe(0);
+    await expect(held.lease.commit()).rejects.toMatchObject({
+      code: "lease_lost",
+      message: expect.stringContaining("was not extended in time"),
+    });
+  });
+
+  it("counts from before an extension was asked for, not from its answer", async () => {
+    const { time, one } = await processes();
+    const held = await hold(one.store);
+    let answer: () => void = () => undefined;
+    one.driver.after.extend = () => new Promise<void>((resolve) => (answer = resolve));
+    await time.advance(1500);
+    answer();
+    await settle();
+    one.driver.before.extend = lost;
+    await time.advance(3499);
+    expect(held.lease.left()).toBeGreaterThan(0);
+    await time.advance(1);
+    expect(held.lease.left()).toBe(0);
+  });
+
+  it("is not committed without the answer of the engine", async () => {
+    const { one } = await processes();
+    const held = await hold(one.store);
+    one.driver.before.extend = lost;
+    await expect(held.lease.commit()).rejects.toMatchObject({ code: "store_unavailable", class: "unavailable" });
+  });
+
+  it("has no end while its work waits for the user", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store, { durationMs: 15_000, extend: true });
+    const waiting = wait(other.store, { durationMs: 15_000, extend: true });
+    await time.advance(600_000);
+    expect(held.lease.left()).toBeGreaterThan(0);
+    expect(waiting.state.lease).toBeUndefined();
+    held.end();
+    await time.advance(1000);
+    await waiting.done;
+  });
+
+  it("passes on from work that is stuck and has sent nothing", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store);
+    const waiting = wait(other.store);
+    await time.advance(25_000);
+    expect(held.lease.left()).toBe(0);
+    await time.advance(5000);
+    await waiting.done;
+  });
+
+  it("shows the failure of the attempt before to other processes, once", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store);
+    await held.lease.commit();
+    let isWaiting = false;
+    const onWait = () => {
+      isWaiting = true;
+    };
+    const waiting = wait(other.store, { ...BRIEF, onWait });
+    await until(() => isWaiting);
+    await time.advance(1000);
+    held.fail(new AgentAuthError("timeout", "no answer", { class: "unavailable", retryAfter: 7 }));
+    await held.ended.catch(() => undefined);
+    const endedAt = time.epoch();
+    while (waiting.state.lease === undefined) await time.advance(100);
+    const { before, waited } = await waiting.done;
+    expect(waited).toBe(true);
+    expect(before).toMatchObject({
+      ended: "released",
+      committed: true,
+      endedAt,
+      failure: { code: "timeout", class: "unavailable", message: "no answer", retry_after: 7 },
+    });
+    expect((await other.store.lease("x", async (lease) => lease, BRIEF)).before).toBeUndefined();
+  });
+
+  it("seals what it leaves for the next process", async () => {
+    const { one, other, notes } = await processes({ seal: testRing() });
+    const failing = one.store.lease(
+      "x",
+      async (lease) => {
+        await lease.commit();
+        throw new AgentAuthError("timeout", "no answer", { class: "unavailable" });
+      },
+      BRIEF,
+    );
+    await expect(failing).rejects.toMatchObject({ code: "timeout" });
+    expect(notes.length).toBeGreaterThan(2);
+    for (const note of notes) expect(JSON.parse(note)).toMatchObject({ kind: "sealed", key: "a" });
+    const { before } = await other.store.lease("x", async (lease) => lease, BRIEF);
+    expect(before).toMatchObject({ committed: true, failure: { message: "no answer" } });
+  });
+
+  it("keeps the attempt before a rolled back one, in the time of each machine", async () => {
+    const { time, one, other } = await processes();
+    // The machine is an hour behind the engine.
+    const { epoch } = other.clock;
+    other.clock.epoch = () => epoch() - 3_600_000;
+    const failing = await hold(one.store);
+    failing.fail(new AgentAuthError("timeout", "no answer", { class: "unavailable" }));
+    await failing.ended.catch(() => undefined);
+    const endedAt = time.epoch();
+    await time.advance(5000);
+    const rolled = await hold(one.store);
+    rolled.lease.rollback();
+    rolled.fail(new AgentAuthError("timeout", "again", { class: "unavailable" }));
+    await rolled.ended.catch(() => undefined);
+    await time.advance(5000);
+    const { before } = await wait(other.store).done;
+    expect(before).toMatchObject({ endedAt: endedAt - 3_600_000, failure: { message: "no answer" } });
+  });
+
+  it("gives a waiting process the result of another one, or up", async () => {
+    const { time, one, other } = await processes();
+    const held = await hold(one.store);
+    let waits = 0;
+    const since = time.epoch();
+    let result: string | undefined;
+    const waiting = other.store.lease<unknown>("x", async () => "worked", {
+      ...BRIEF,
+      until: async () => result,
+      onWait: ({ at }) => {
+        waits++;
+        expect(at).toBe(since);
+      },
+    });
+    await time.advance(2000);
+    result = "theirs";
+    await time.advance(1000);
+    expect(await waiting).toBe("theirs");
+    expect(waits).toBe(1);
+    const impatient = other.store.lease("x", async () => "worked", { ...BRIEF, patienceMs: 3000 });
+    const failed = expect(impatient).rejects.toMatchObject({ code: "lease_busy", class: "unavailable" });
+    await time.advance(4000);
+    await failed;
+    held.end();
+  });
+
+  it("goes to no process whose engine is down", async () => {
+    const { one } = await processes();
+    one.driver.before.claim = lost;
+    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
+      code: "store_unavailable",
+      retryable: true,
+    });
+  });
+
+  it("is taken for one that may have sent something after a claim whose answer was lost", async () => {
+    const { time, one, other } = await processes();
+    one.driver.after.claim = lost;
+    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    const waiting = wait(other.store);
+    await time.advance(5000);
+    expect((await waiting.done).before).toMatchObject({ committed: true, ended: "expired" });
+  });
+
+  it("belongs to one tenant, unless its work concerns all", async () => {
+    const driver = memoryDriver();
+    const [ann, bob] = ["ann", "bob"].map((tenant) => openStore(driver, { seal: "none", tenant }, {}));
+    if (!ann || !bob) throw new Error("two stores");
+    const held = await hold(ann);
+    expect(await bob.lease("x", async () => "worked", BRIEF)).toBe("worked");
+    held.end();
+    const shared = await hold(ann, { ...BRIEF, shared: true });
+    const failed = bob.lease("x", async () => "worked", { ...BRIEF, shared: true, patienceMs: 1 });
+    await expect(failed).rejects.toMatchObject({ code: "lease_busy" });
+    shared.end();
+  });
+});

@@ -1,0 +1,408 @@
+import { describe, expect, it } from "vitest";
+import type { AgentAuthError } from "../../../src/errors.js";
+import type { Grant } from "../../../src/oauth/grant/grant.js";
+import { Secret } from "../../../src/redact.js";
+import type { RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
+import { type GrantStoreOptions, grantStore, openStore } from "../../../src/store/driver/grant-store.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
+import { testEnvelope, testRing } from "../seal/support.js";
+import { failover, faulty, lost, TestTime } from "./support.js";
+
+const KEY = { profile: "default", server: "https://mcp.example/mcp" };
+const next = (grant: Grant, generation: number, over: Partial<Grant> = {}) =>
+  madeGrant({
+    ...grant,
+    generation,
+    tokens: { ...grant.tokens, accessToken: new Secret(`access-token-${generation}`) },
+    ...over,
+  });
+const tokenOf = (grant: Grant | undefined) => grant?.tokens.accessToken.reveal();
+
+async function recordsOf(driver: StoreDriver) {
+  const kinds: RecordKind[] = ["grant", "client", "binding", "login", "key"];
+  const pages = await Promise.all(kinds.map((kind) => driver.scan({ kind }, { limit: 100 })));
+  return pages.flatMap(({ items }) => items);
+}
+
+async function onlyGrant(driver: StoreDriver) {
+  const [record] = (await driver.scan({ kind: "grant" }, { limit: 2 })).items;
+  if (record === undefined) throw new Error("a grant is stored");
+  return record;
+}
+
+describe("the options of grantStore", () => {
+  it.each([
+    [{}, "the option seal is missing"],
+    [{ seal: "None" }, 'the option seal is "None"'],
+    [{ seal: "none", takeover: "slow" }, "the option takeover"],
+    [{ seal: "none", tenant: "" }, "the option tenant"],
+    [{ seal: "none", timeoutMs: 0 }, "the option timeoutMs"],
+    [{ seal: "none", near: { ttlMs: -1 } }, "the option near.ttlMs"],
+  ])("%o are refused", (options, message) => {
+    const make = () => grantStore(memoryDriver(), options as GrantStoreOptions);
+    expect(make).toThrow(expect.objectContaining({ code: "usage", class: "usage" }));
+    expect(make).toThrow(message);
+  });
+
+  it("name both ways where none was chosen", () => {
+    const make = () => grantStore(memoryDriver(), {} as GrantStoreOptions);
+    expect(make).toThrow(expect.objectContaining({ hint: expect.stringMatching(/keyRing.*seal: "none"/) }));
+  });
+});
+
+describe("what an engine gets to see", () => {
+  it("holds no secret, address, account or profile", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing(), tenant: "tenant-one" });
+    const grant = madeGrant({ profile: "profile-one", account: "ann@example.com" });
+    await store.save(grant, undefined);
+    await store.saveClient(madeClient(), "http://127.0.0.1/callback");
+    const binding = { profile: "profile-one", clientId: "prod-client", issuer: "https://as.example/pool" };
+    await store.saveBinding({ ...binding, boundBy: "issuer", boundAt: 1 }, undefined);
+    await store.shortLived?.put("login-one", "verifier-one", { now: 0, expiresAt: 1000 });
+    const dump = JSON.stringify(await recordsOf(driver));
+    expect((await recordsOf(driver)).map(({ key }) => key.kind)).toEqual(["grant", "client", "binding", "login"]);
+    const hidden = [
+      "example",
+      "token-1",
+      "secret-1",
+      "profile-one",
+      "tenant-one",
+      "prod-client",
+      "login-one",
+      "verifier",
+    ];
+    for (const text of hidden) expect(dump).not.toContain(text);
+    expect((await store.list({ profile: "profile-one" })).map(plainGrant)).toEqual([plainGrant(grant)]);
+  });
+});
+
+describe("tenants of one engine", () => {
+  it("share registered clients, and nothing else", async () => {
+    const driver = memoryDriver();
+    const open = (tenant: string) => grantStore(driver, { seal: testRing(), tenant });
+    const [ann, bob] = [open("ann"), open("bob")];
+    await ann.save(madeGrant(), undefined);
+    await ann.shortLived?.put("one", "text", { now: 0, expiresAt: 60_000 });
+    await ann.saveClient(madeClient({ clientId: "shared" }), "form");
+    expect(await bob.read(KEY)).toBeUndefined();
+    expect(await bob.list()).toEqual([]);
+    expect(await bob.shortLived?.take("one")).toBeUndefined();
+    expect((await bob.readClient("https://as.example/pool", "form"))?.clientId).toBe("shared");
+    await bob.remove(KEY);
+    expect(tokenOf(await ann.read(KEY))).toBe("access-token-1");
+  });
+});
+
+describe("a list with a filter", () => {
+  it("finds the grants that have every value, whatever else is stored", async () => {
+    const store = grantStore(memoryDriver(), { seal: testRing() });
+    const servers = ["https://a.example/mcp", "https://b.example/mcp"];
+    for (const profile of ["one", "two"])
+      for (const server of servers)
+        await store.save(madeGrant({ profile, server, issuer: `https://as.${profile}.example` }), undefined);
+    const found = async (filter: Parameters<typeof store.list>[0]) =>
+      (await store.list(filter)).map(({ profile, server }) => `${profile} ${server[8]}`).sort();
+    expect(await found({})).toHaveLength(4);
+    expect(await found({ profile: "one" })).toEqual(["one a", "one b"]);
+    expect(await found({ server: servers[0] })).toEqual(["one a", "two a"]);
+    expect(await found({ profile: "two", server: servers[1] })).toEqual(["two b"]);
+    expect(await found({ profile: "two", issuer: "https://as.two.example" })).toEqual(["two a", "two b"]);
+    expect(await found({ profile: "two", issuer: "https://as.one.example" })).toEqual([]);
+  });
+});
+
+describe("a record that cannot be used", () => {
+  it("is reported by a list, hides no other, and is not replaced", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(madeGrant(), undefined);
+    const record = await onlyGrant(driver);
+    await store.save(madeGrant({ profile: "other" }), undefined);
+    const broken = record.value.replace(/"data":"..../, '"data":"AAAA');
+    await driver.put(record.key, broken, record.version);
+    const errors: AgentAuthError[] = [];
+    const grants = await store.list({}, (error) => errors.push(error));
+    expect(grants.map(({ profile }) => profile)).toEqual(["other"]);
+    expect(errors).toMatchObject([
+      { code: "store_failed", class: "store", message: expect.stringContaining("changed") },
+    ]);
+    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_failed", class: "store" });
+    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ code: "store_failed" });
+    expect((await driver.get(record.key))?.value).toBe(broken);
+    await store.remove(KEY);
+    expect(await store.save(madeGrant(), undefined)).toBe(true);
+  });
+
+  it.each(["sealed", "unsealed"])("is one that was put in the place of another (%s)", async (how) => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: how === "sealed" ? testRing() : "none" });
+    await store.save(madeGrant({ profile: "theirs" }), undefined);
+    const theirs = await onlyGrant(driver);
+    await store.save(madeGrant(), undefined);
+    const mine = (await driver.scan({ kind: "grant" }, { limit: 2 })).items[1];
+    if (mine === undefined) throw new Error("two grants");
+    await driver.put(mine.key, theirs.value, mine.version);
+    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_failed" });
+  });
+
+  it("names the key that the ring lacks", async () => {
+    const driver = memoryDriver();
+    await grantStore(driver, { seal: testRing() }).save(madeGrant(), undefined);
+    const other = grantStore(driver, { seal: testRing({ current: "b", keys: { b: new Uint8Array(32) } }) });
+    await expect(other.read(KEY)).rejects.toMatchObject({ message: expect.stringMatching(/"a".*key ring.*"b"/) });
+  });
+});
+
+describe("a save whose answer is lost", () => {
+  it("is a save if the record is stored", async () => {
+    const driver = faulty();
+    const store = grantStore(driver, { seal: testRing() });
+    driver.after.put = lost;
+    expect(await store.save(madeGrant(), undefined)).toBe(true);
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
+  });
+
+  it("is a save if the driver repeated it", async () => {
+    const driver = faulty();
+    const inner = driver.put;
+    driver.put = async (...args) => {
+      await inner(...args);
+      return inner(...args);
+    };
+    const store = grantStore(driver, { seal: testRing() });
+    expect(await store.save(madeGrant(), undefined)).toBe(true);
+  });
+
+  it("fails if nothing was stored, and may be repeated", async () => {
+    const driver = faulty();
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(madeGrant(), undefined);
+    const reservation = await store.reserve(KEY);
+    driver.before.put = lost;
+    await expect(reservation.save(next(madeGrant(), 2), 1)).rejects.toMatchObject({ code: "store_unavailable" });
+    delete driver.before.put;
+    expect(await reservation.save(next(madeGrant(), 2), 1)).toBe(true);
+  });
+
+  it("is a save if it arrives before the next try", async () => {
+    const driver = faulty();
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(madeGrant(), undefined);
+    const reservation = await store.reserve(KEY);
+    let late: () => Promise<unknown> = async () => undefined;
+    const { put } = driver;
+    driver.put = async (...args) => {
+      late = () => put(...args);
+      return lost();
+    };
+    await expect(reservation.save(next(madeGrant(), 2), 1)).rejects.toMatchObject({ code: "store_unavailable" });
+    driver.put = put;
+    await late();
+    expect(await reservation.save(next(madeGrant(), 2), 1)).toBe(true);
+    expect((await store.read(KEY))?.generation).toBe(2);
+  });
+
+  it("is none if another process came first", async () => {
+    const driver = faulty();
+    const [store, other] = [0, 1].map(() => grantStore(driver, { seal: testRing() }));
+    await store?.save(madeGrant(), undefined);
+    const reservation = await store?.reserve(KEY);
+    await other?.save(next(madeGrant(), 2, { requestedScope: "theirs" }), 1);
+    expect(await reservation?.save(next(madeGrant(), 2), 1)).toBe(false);
+    expect((await store?.read(KEY))?.requestedScope).toBe("theirs");
+  });
+});
+
+describe("a failover that lost the last save", () => {
+  const setUp = async () => {
+    const time = new TestTime();
+    const driver = memoryDriver({ clock: time });
+    const [store, other] = [0, 1].map(() => openStore(driver, { seal: testRing() }, { clock: time.process() }));
+    if (!store || !other) throw new Error("two stores");
+    await store.save(madeGrant(), undefined);
+    const fail = await failover(driver, "grant");
+    await store.save(next(madeGrant(), 2), 1);
+    return { time, driver, store, other, fail };
+  };
+
+  it("is repaired by the process that saved", async () => {
+    const { store, other, fail } = await setUp();
+    await fail();
+    expect(tokenOf(await other.read(KEY))).toBe("access-token-1");
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
+    expect(tokenOf(await other.read(KEY))).toBe("access-token-2");
+    expect(await store.list({ profile: "default" })).toHaveLength(1);
+  });
+
+  it("is repaired for ten minutes", async () => {
+    const { time, store, fail } = await setUp();
+    await time.advance(10 * 60_000 + 1);
+    await fail();
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
+  });
+
+  it("returns the newest grant also while the engine takes no write", async () => {
+    const { driver, store, fail } = await setUp();
+    await fail();
+    driver.put = async () => lost();
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
+  });
+
+  it("brings nothing back after a logout", async () => {
+    const { store, other } = await setUp();
+    await other.remove(KEY);
+    expect(await store.read(KEY)).toBeUndefined();
+    await other.save(madeGrant(), undefined);
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
+  });
+
+  it("replaces neither another login nor what another process refreshed later", async () => {
+    const { driver, store, other } = await setUp();
+    const replace = async (over: Partial<Grant>) => {
+      const record = await onlyGrant(driver);
+      await driver.delete(record.key);
+      await other.save(madeGrant({ requestedScope: "theirs", ...over }), undefined);
+    };
+    await replace({ signedInAt: 1_700_000_000_001 });
+    expect((await store.read(KEY))?.requestedScope).toBe("theirs");
+    const { tokens } = madeGrant();
+    await replace({ tokens: { ...tokens, obtainedAt: tokens.obtainedAt + 1 } });
+    expect((await store.read(KEY))?.requestedScope).toBe("theirs");
+  });
+});
+
+describe("reads", () => {
+  it("ask the engine each time, and decode a record once", async () => {
+    const driver = faulty();
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(madeGrant(), undefined);
+    const asked = driver.asked.get;
+    const grants = [await store.read(KEY), await store.read(KEY)];
+    expect(driver.asked.get).toBe(asked + 2);
+    expect(grants[1]).toBe(grants[0]);
+    await store.save(next(madeGrant(), 2), 1);
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
+  });
+
+  it("see another record also where an engine that lost writes uses its version again", async () => {
+    const driver = memoryDriver();
+    const { get } = driver;
+    driver.get = async (...args) => {
+      const record = await get.apply(driver, args);
+      return record && { ...record, version: "7" as typeof record.version };
+    };
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(madeGrant(), undefined);
+    await store.read(KEY);
+    await grantStore(driver, { seal: testRing() }).remove(KEY);
+    await grantStore(driver, { seal: testRing() }).save(madeGrant({ requestedScope: "theirs" }), undefined);
+    expect((await store.read(KEY))?.requestedScope).toBe("theirs");
+  });
+
+  it("keep members that a newer version stored", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: "none" });
+    await store.save(madeGrant(), undefined);
+    const record = await onlyGrant(driver);
+    await driver.put(record.key, record.value.replace("{", '{"newer": 1,'), record.version);
+    await store.save(next(madeGrant(), 2), 1);
+    expect(JSON.parse((await onlyGrant(driver)).value)).toMatchObject({ newer: 1, generation: 2 });
+  });
+
+  it("end after the time of the store where the driver has none", async () => {
+    const driver = faulty();
+    driver.before.get = () => new Promise(() => undefined);
+    const store = grantStore(driver, { seal: "none", timeoutMs: 20 });
+    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+  });
+});
+
+describe("a near cache", () => {
+  const living = () => madeGrant({ tokens: { ...madeGrant().tokens, obtainedAt: 0, expiresAt: 3_000_000_000_000 } });
+  const setUp = async (inner?: StoreDriver) => {
+    const time = new TestTime();
+    const driver = faulty(inner ?? memoryDriver({ clock: time }));
+    const open = (options = {}) => openStore(driver, { seal: testRing(), ...options }, { clock: time.process() });
+    const store = open({ near: { ttlMs: 5000 } });
+    await open().save(living(), undefined);
+    await store.read(KEY);
+    return { time, driver, store, other: open() };
+  };
+
+  it("returns a living token without asking the engine, for its time", async () => {
+    const { time, driver, store } = await setUp();
+    driver.before.get = lost;
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
+    await time.advance(5000);
+    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+
+  it("follows the hints of the engine", async () => {
+    const { store, other } = await setUp();
+    await other.remove(KEY);
+    expect(await store.read(KEY)).toBeUndefined();
+  });
+
+  it("follows its own process where the engine gives no hints", async () => {
+    const inner: StoreDriver = memoryDriver();
+    Object.defineProperty(inner, "watch", { value: undefined });
+    const { time, store, other } = await setUp(inner);
+    await time.advance(1);
+    await store.save(next(living(), 2), 1);
+    await time.advance(1);
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
+    await store.remove(KEY);
+    expect(await store.read(KEY)).toBeUndefined();
+    await other.save(living(), undefined);
+  });
+
+  it("is not asked under the lease of the grant, nor by those who wait for it", async () => {
+    const inner: StoreDriver = memoryDriver();
+    Object.defineProperty(inner, "watch", { value: undefined });
+    const { store, other } = await setUp(inner);
+    const options = { durationMs: 25_000, grant: KEY };
+    const seen = await store.lease(
+      "refresh",
+      async () => {
+        await other.save(next(living(), 2), 1);
+        const first = tokenOf(await store.read(KEY));
+        await other.save(next(living(), 3), 2);
+        return [first, tokenOf(await store.read(KEY))];
+      },
+      options,
+    );
+    expect(seen).toEqual(["access-token-2", "access-token-3"]);
+  });
+});
+
+describe("short-lived records", () => {
+  it("expire by the clock of the engine", async () => {
+    const time = new TestTime();
+    const store = openStore(memoryDriver({ clock: time }), { seal: testRing() }, { clock: time.process() });
+    const life = { now: 5, expiresAt: 600_005 };
+    await store.shortLived?.put("old", "text", life);
+    await time.advance(1000);
+    await store.shortLived?.put("new", "text", life);
+    await time.advance(599_000);
+    expect(await store.shortLived?.take("old")).toBeUndefined();
+    expect(await store.shortLived?.take("new")).toBe("text");
+  });
+});
+
+describe("a tenant whose key was deleted", () => {
+  it("is logged out, and may log in again", async () => {
+    const driver = memoryDriver();
+    const store = () => grantStore(driver, { seal: testEnvelope().sealing });
+    await store().save(madeGrant(), undefined);
+    expect(tokenOf(await store().read(KEY))).toBe("access-token-1");
+    const [key] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
+    if (key) await driver.delete(key.key);
+    expect(await store().read(KEY)).toBeUndefined();
+    expect(await store().list()).toEqual([]);
+    const again = store();
+    expect(await again.save(madeGrant({ requestedScope: "again" }), undefined)).toBe(true);
+    expect((await again.read(KEY))?.requestedScope).toBe("again");
+  });
+});

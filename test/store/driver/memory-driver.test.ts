@@ -1,0 +1,78 @@
+import { describe, expect, it, test } from "vitest";
+import type { LeaseClaim, RecordKey } from "../../../src/store/driver/driver.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { driverContract } from "../../../src/testing/driver-contract.js";
+
+const DAY_MS = 86_400_000;
+const KEY: RecordKey = { kind: "login", partition: "p", id: "one" };
+const OTHER: RecordKey = { ...KEY, id: "two" };
+const CLAIM: LeaseClaim = { owner: "a", ttlMs: 1000, note: "" };
+
+function driverAt(start: number) {
+  let now = start;
+  const driver = memoryDriver({ clock: { epoch: () => now } });
+  const advance = (ms: number) => {
+    now += ms;
+  };
+  return { driver, advance };
+}
+
+describe("a memory driver with the clock of the machine", () => {
+  const declare = (name: string, run: () => Promise<void>) => name.includes("wrong clock") && test(name, run);
+  driverContract({ test: declare, open: () => memoryDriver() });
+
+  it("counts in Unix milliseconds", async () => {
+    const before = Date.now();
+    await memoryDriver().claim(KEY, CLAIM);
+    const { clockAheadMs } = (await memoryDriver().health?.()) ?? {};
+    expect(before).toBeGreaterThan(1_600_000_000_000);
+    // A step of the machine's clock since this process began may be in the difference.
+    expect(Math.abs(clockAheadMs ?? Number.NaN)).toBeLessThan(DAY_MS);
+  });
+});
+
+describe("a memory driver", () => {
+  it("has records of its own and the place that it was given", async () => {
+    const [one, two] = [memoryDriver(), memoryDriver({ location: "the memory of a test" })];
+    await one.put(KEY, "text", undefined);
+    expect(await two.get(KEY)).toBeUndefined();
+    expect([one.location, two.location]).toEqual(["memory", "the memory of a test"]);
+  });
+
+  it.each(["released", "expired"])("forgets the trace of a lease that has %s after a day", async (end) => {
+    const { driver, advance } = driverAt(0);
+    const finish = () => (end === "released" ? driver.release(KEY, { owner: "a", note: "trace" }) : advance(1000));
+    await driver.claim(KEY, CLAIM);
+    await finish();
+    advance(DAY_MS - 1);
+    await driver.claim(OTHER, CLAIM);
+    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, before: { owner: "a" } });
+    await finish();
+    advance(DAY_MS);
+    await driver.claim(OTHER, CLAIM);
+    expect(await driver.claim(KEY, CLAIM)).toMatchObject({ held: true, before: undefined });
+  });
+
+  it("removes records that have expired when another one is stored", async () => {
+    const { driver, advance } = driverAt(0);
+    await driver.put(KEY, "text", undefined, { expiresInMs: 1000 });
+    advance(1000);
+    await driver.put(OTHER, "text", undefined);
+    expect(await driver.health?.()).toMatchObject({ facts: { records: "1" } });
+  });
+
+  it("reports nothing to a watch whose signal has fired since the change", async () => {
+    const { driver } = driverAt(0);
+    const changes: RecordKey[] = [];
+    const controller = new AbortController();
+    const over = driver.watch?.(
+      (key) => changes.push(key),
+      () => {},
+      controller.signal,
+    );
+    const put = driver.put(KEY, "text", undefined);
+    controller.abort();
+    await Promise.all([put, over]);
+    expect(changes).toEqual([]);
+  });
+});
