@@ -1,0 +1,185 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { fromBase64url, toBase64url } from "../../http/base64url.js";
+import { type Clock, systemClock } from "../../http/deadline.js";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { escapeText } from "../../redact.js";
+import type { RecordKey } from "../driver/driver.js";
+import { Lru } from "../driver/lru.js";
+import { AesKey, KEY_BYTES } from "./aes-key.js";
+import { type KeyInput, keyBytes } from "./key-bytes.js";
+import { keyedNames } from "./record-names.js";
+import { parseSealed } from "./sealed-record.js";
+import { CipherError, KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from "./sealing.js";
+
+/** Options of {@link envelope}. */
+export interface EnvelopeOptions {
+  /** Encrypts a data key of 32 bytes with a key that never leaves the key management service. */
+  wrap(key: Uint8Array): Promise<Uint8Array>;
+  /** Decrypts what `wrap` returned. */
+  unwrap(wrapped: Uint8Array): Promise<Uint8Array>;
+  /** The key of the names that the engine sees. It is never exchanged: under another one no record would be found. */
+  nameKey: KeyInput;
+}
+
+const CACHED_MS = 5 * 60_000;
+const MAX_TENANTS = 10_000;
+const SCHEMA = 1;
+const KIND = "wrapped-key";
+/** One per tenant, whose partition says which. */
+const KEY_NAME = "data key";
+
+/**
+ * Seals the records of each tenant with a data key of its own, AES-256-GCM (NIST SP 800-38D). A key management service
+ * wraps the data key, which is stored once, as the record of the kind `key` in the tenant's partition, and unwrapped
+ * every five minutes at most. Without that record nothing of the tenant can be opened: to delete it logs the tenant out
+ * everywhere within five minutes, also in backups that do not contain it.
+ *
+ * Each operation of the store throws `store_unavailable` if `wrap` or `unwrap` fails.
+ */
+export function envelope(options: EnvelopeOptions): Sealing {
+  return openEnvelope(options, systemClock);
+}
+
+/** As {@link envelope}, with the clock of the caller. */
+export function openEnvelope(options: EnvelopeOptions, clock: Pick<Clock, "now">): Sealing {
+  for (const name of ["wrap", "unwrap"] as const) {
+    if (typeof options?.[name] === "function") continue;
+    throw new AgentAuthError("usage", `the option ${name} must be a function`, { class: "usage" });
+  }
+  const nameOf = keyedNames(keyBytes(options.nameKey, "nameKey"));
+  const keys = new Lru<DataKeys>(MAX_TENANTS);
+  return {
+    nameOf,
+    cipherFor: (place) => {
+      const of = () => {
+        const known = keys.get(place.partition) ?? new DataKeys(options, place, nameOf, clock);
+        keys.set(place.partition, known);
+        return known;
+      };
+      return tenantCipher(of);
+    },
+  };
+}
+
+function tenantCipher(keys: () => DataKeys): RecordCipher {
+  return {
+    seal: async (text, name) => (await keys().current()).seal(text, name),
+    open: async (sealed, name) => {
+      const parts = parseSealed(sealed);
+      const key = await keys().named(parts.key);
+      if (key) return key.open(parts, name);
+      throw new KeyDeletedError("the key of its tenant was deleted");
+    },
+  };
+}
+
+/** The data key of one tenant. */
+class DataKeys {
+  readonly #options: EnvelopeOptions;
+  readonly #place: SealPlace;
+  readonly #nameOf: (text: string) => Promise<string>;
+  readonly #clock: Pick<Clock, "now">;
+  #cached: { key: Promise<AesKey | undefined>; at: number } | undefined;
+  #making: Promise<AesKey | undefined> | undefined;
+
+  constructor(
+    options: EnvelopeOptions,
+    place: SealPlace,
+    nameOf: (text: string) => Promise<string>,
+    clock: Pick<Clock, "now">,
+  ) {
+    this.#options = options;
+    this.#place = place;
+    this.#nameOf = nameOf;
+    this.#clock = clock;
+  }
+
+  /** The key that seals, which is made if there is none. */
+  async current(): Promise<AesKey> {
+    const stored = await this.#load();
+    if (stored) return stored;
+    this.#making ??= this.#cache(this.#make()).finally(() => {
+      this.#making = undefined;
+    });
+    const made = await this.#making;
+    if (made === undefined) throw new CipherError("the key of its tenant was deleted as soon as it was stored");
+    return made;
+  }
+
+  /** The key of an id, if it is the tenant's. */
+  async named(id: string): Promise<AesKey | undefined> {
+    const known = await this.#load();
+    if (known === undefined || known.id === id) return known;
+    // Another process may have made it since.
+    const stored = await this.#read(known);
+    if (stored !== known) void this.#cache(Promise.resolve(stored));
+    return stored?.id === id ? stored : undefined;
+  }
+
+  #load(): Promise<AesKey | undefined> {
+    const cached = this.#cached;
+    const isCurrent = cached !== undefined && this.#clock.now() - cached.at < CACHED_MS;
+    return isCurrent ? cached.key : this.#cache(this.#read());
+  }
+
+  #cache(key: Promise<AesKey | undefined>): Promise<AesKey | undefined> {
+    const entry = { key, at: this.#clock.now() };
+    const drop = () => {
+      if (this.#cached === entry) this.#cached = undefined;
+    };
+    // A failure, and a key that is missing, are looked for again.
+    key.then((found) => found ?? drop(), drop);
+    this.#cached = entry;
+    return key;
+  }
+
+  async #key(): Promise<RecordKey> {
+    return { kind: "key", partition: this.#place.partition, id: await this.#nameOf(KEY_NAME) };
+  }
+
+  /** The stored key; `known` without asking the key management service, if it is that. */
+  async #read(known?: AesKey): Promise<AesKey | undefined> {
+    const record = await this.#place.driver.get(await this.#key());
+    if (record === undefined) return undefined;
+    const { id, wrapped } = parseWrapped(record.value);
+    return known?.id === id ? known : this.#unwrap(id, wrapped);
+  }
+
+  /** Of two processes that make one, the first wins, and both use its key. */
+  async #make(): Promise<AesKey | undefined> {
+    const bytes = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+    const id = toBase64url(crypto.getRandomValues(new Uint8Array(9)));
+    const wrapped = toBase64url(await this.#asked("wrap", bytes));
+    const text = JSON.stringify({ schema: SCHEMA, kind: KIND, key: id, wrapped });
+    const isStored = await this.#place.driver.put(await this.#key(), text, undefined);
+    return isStored === undefined ? this.#read() : new AesKey(id, bytes);
+  }
+
+  async #unwrap(id: string, wrapped: Uint8Array): Promise<AesKey> {
+    const bytes = await this.#asked("unwrap", wrapped);
+    if (bytes.length === KEY_BYTES) return new AesKey(id, bytes);
+    throw new CipherError(`unwrap returned ${bytes.length} bytes, not ${KEY_BYTES}`);
+  }
+
+  /** Asks the key management service. */
+  async #asked(what: "wrap" | "unwrap", bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+    try {
+      return new Uint8Array(await this.#options[what](bytes));
+    } catch (cause) {
+      if (isAgentAuthError(cause)) throw cause;
+      const reason = cause instanceof Error ? `: ${escapeText(cause.message.slice(0, 200))}` : "";
+      const message = `the key management service could not ${what} the key of a tenant${reason}`;
+      throw new AgentAuthError("store_unavailable", message, { class: "unavailable", cause });
+    }
+  }
+}
+
+function parseWrapped(text: string): { id: string; wrapped: Uint8Array<ArrayBuffer> } {
+  try {
+    const value = parseStrictJson(text);
+    const { schema, kind, key, wrapped } = isJsonObject(value) ? value : {};
+    const bytes = typeof wrapped === "string" ? fromBase64url(wrapped) : undefined;
+    if (schema === SCHEMA && kind === KIND && typeof key === "string" && bytes) return { id: key, wrapped: bytes };
+  } catch {}
+  throw new CipherError("the key of its tenant is stored in a form that this version does not read");
+}

@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { grantStore } from "../../../src/store/driver/grant-store.js";
+import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { envelope, openEnvelope } from "../../../src/store/seal/envelope.js";
+import { FakeClock } from "../../helpers/clock.js";
+import { madeGrant } from "../../helpers/grant.js";
+import { NAME_KEY, testEnvelope } from "./support.js";
+
+const KEY = { profile: "default", server: "https://mcp.example/mcp" };
+const SIGNAL = new AbortController().signal;
+
+describe("an envelope", () => {
+  it("asks the key management service once a tenant, and never for a cached token", async () => {
+    const driver = memoryDriver();
+    const { sealing, asked } = testEnvelope();
+    const store = grantStore(driver, { seal: sealing, tenant: "ann" });
+    const grants = Array.from({ length: 10 }, (_, nth) => madeGrant({ profile: `p${nth}` }));
+    await Promise.all(grants.map((grant) => store.save(grant, undefined)));
+    expect(asked).toEqual({ wrap: 1, unwrap: 0 });
+    const elsewhere = testEnvelope();
+    const other = grantStore(driver, { seal: elsewhere.sealing, tenant: "ann" });
+    await Promise.all(grants.map(({ profile }) => other.read({ ...KEY, profile })));
+    await other.read({ ...KEY, profile: "p0" });
+    expect(elsewhere.asked).toEqual({ wrap: 0, unwrap: 1 });
+    await grantStore(driver, { seal: sealing, tenant: "bob" }).save(madeGrant(), undefined);
+    expect(asked).toEqual({ wrap: 2, unwrap: 0 });
+    expect((await driver.scan({ kind: "key" }, { limit: 10 })).items).toHaveLength(2);
+  });
+
+  it("uses the key of the process that stored one first", async () => {
+    const driver = memoryDriver();
+    let wrapping = 0;
+    let release: () => void = () => undefined;
+    const all = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const wrap = async (bytes: Uint8Array) => {
+      if (++wrapping === 5) release();
+      await all;
+      return bytes.map((byte) => byte ^ 0xff);
+    };
+    const unwrap = async (bytes: Uint8Array) => bytes.map((byte) => byte ^ 0xff);
+    const seal = () => envelope({ wrap, unwrap, nameKey: NAME_KEY });
+    const stores = Array.from({ length: 5 }, () => grantStore(driver, { seal: seal() }));
+    await Promise.all(stores.map((store, nth) => store.save(madeGrant({ profile: `p${nth}` }), undefined)));
+    const reader = grantStore(driver, { seal: testEnvelope().sealing });
+    expect(await reader.list()).toHaveLength(5);
+    for (const store of stores) expect(await store.list()).toHaveLength(5);
+  });
+
+  it("asks again after five minutes", async () => {
+    const driver = memoryDriver();
+    const clock = new FakeClock();
+    let unwrapped = 0;
+    const same = async (bytes: Uint8Array) => {
+      unwrapped++;
+      return bytes;
+    };
+    const cipher = openEnvelope({ wrap: async (bytes) => bytes, unwrap: same, nameKey: NAME_KEY }, clock).cipherFor({
+      driver,
+      partition: "ann",
+    });
+    const sealed = await cipher.seal("text", "n");
+    await clock.sleep(299_999, SIGNAL);
+    await cipher.open(sealed, "n");
+    expect(unwrapped).toBe(0);
+    await clock.sleep(1, SIGNAL);
+    await Promise.all([cipher.open(sealed, "n"), cipher.open(sealed, "n")]);
+    expect(unwrapped).toBe(1);
+  });
+
+  it("reports a key management service that fails as one that may answer later", async () => {
+    const failing = () => Promise.reject(new Error("kms: \u001b[31mthrottled"));
+    const store = grantStore(memoryDriver(), { seal: envelope({ wrap: failing, unwrap: failing, nameKey: NAME_KEY }) });
+    await expect(store.save(madeGrant(), undefined)).rejects.toMatchObject({
+      code: "store_unavailable",
+      class: "unavailable",
+      message: expect.stringContaining("could not wrap the key of a tenant: kms: \\e[31mthrottled"),
+    });
+  });
+
+  it("stores no data key that is not wrapped", async () => {
+    const driver = memoryDriver();
+    let plain = "";
+    const wrap = async (bytes: Uint8Array) => {
+      plain = Buffer.from(bytes).toString("base64url");
+      return bytes.map((byte) => byte ^ 0xff);
+    };
+    await grantStore(driver, { seal: envelope({ wrap, unwrap: wrap, nameKey: NAME_KEY }) }).save(
+      madeGrant(),
+      undefined,
+    );
+    const [record] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
+    expect(plain).toHaveLength(43);
+    expect(record?.value).not.toContain(plain);
+  });
+
+  it("refuses options that are wrong", () => {
+    expect(() => envelope({ wrap: undefined, unwrap: undefined, nameKey: NAME_KEY } as never)).toThrow("wrap");
+    const same = async (bytes: Uint8Array) => bytes;
+    expect(() => envelope({ wrap: same, unwrap: same } as never)).toThrow("nameKey");
+  });
+});
