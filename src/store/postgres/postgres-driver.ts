@@ -1,0 +1,183 @@
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import type {
+  LeaseBusy,
+  LeaseClaim,
+  LeaseHeld,
+  LeaseTrace,
+  RecordKey,
+  ScanPage,
+  StoreDriver,
+  StoredRecord,
+  Version,
+} from "../driver/driver.js";
+import { callsTo, type Run } from "./call.js";
+import { addressOf, type Parameter, type PostgresAccess, queryOf, type Row } from "./client.js";
+import { engineHealth } from "./engine-health.js";
+import { statementsFor } from "./statements.js";
+import { fromHex, fromText, toHex, toText } from "./stored-text.js";
+import { tableNames } from "./table-names.js";
+
+/** Options of {@link postgresDriver}. */
+export interface PostgresDriverOptions {
+  /** The table that {@link storeSql} created, optionally with its schema. Default: `agentauth_record`. */
+  readonly table?: string | undefined;
+  /** Milliseconds after which an operation fails with `store_unavailable`. Default: 3,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 3000;
+const MAX_TIMEOUT_MS = 0x7fffffff;
+const MAX_CLAIMS = 20;
+/** What has expired is removed at most this often by one driver. */
+const SWEEP_EVERY_MS = 60_000;
+
+/**
+ * A store in PostgreSQL 13 or later, in the tables that {@link storeSql} creates. Nothing is kept in a session: a pooler in
+ * transaction mode may be in between. The application creates, configures and closes the client; a `Pool` of `pg` needs a
+ * listener for `error`, or the loss of an idle connection ends the process.
+ *
+ * A client has no common way to withdraw a statement: one that had no answer in time may still be carried out.
+ *
+ * @param access `client`: a `Pool` or a `Client` of `pg`, `sql` of `postgres`, or a PGlite. Or `query`: a function that runs a
+ *   statement with the texts for `$1`, `$2`, … and resolves to `{ rows }`, objects with one property a column
+ * @throws AgentAuthError `usage` for a client of another shape, or an option that is out of its range
+ */
+export function postgresDriver(access: PostgresAccess, options: PostgresDriverOptions = {}): StoreDriver {
+  const timeoutMs = checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const names = tableNames(options.table);
+  const query = queryOf(access ?? {});
+  const location = `PostgreSQL table ${names.plain}${addressOf(access.client)}`;
+  const sql = statementsFor(names);
+  const call = callsTo(query, location, timeoutMs);
+  const sweep = sweeper(sql.sweep);
+  return {
+    system: "postgresql",
+    location,
+    get: (key, { signal } = {}) =>
+      call(signal, async (run) => {
+        const [row] = await run(sql.get, nameOf(key));
+        return row && recordOf(key, row);
+      }),
+    put: (key, value, expected, { signal, expiresInMs, tags } = {}) =>
+      call(signal, async (run) => {
+        const values = [...nameOf(key), toText(value), tagsOf(tags ?? {}), expiresInMs?.toString() ?? null];
+        const [row] = await (expected === undefined
+          ? run(sql.insert, values)
+          : run(sql.update, [...values, versionOf(expected)]));
+        if (row && expiresInMs !== undefined) await sweep(run);
+        return row && (textOf(row[0]) as Version);
+      }),
+    delete: (key, expected, { signal } = {}) =>
+      call(signal, async (run) => {
+        const rows = await run(sql.remove, [...nameOf(key), expected === undefined ? null : versionOf(expected)]);
+        return rows.length > 0;
+      }),
+    scan: ({ kind, partition, tags }, { limit, cursor }, { signal } = {}) =>
+      call(signal, async (run) => {
+        const filter = [kind, partition === undefined ? null : toHex(partition), tags ? tagsOf(tags) : null];
+        const rows = await run(sql.scan, [...filter, ...placeOf(cursor), String(limit)]);
+        return pageOf(kind, rows, limit);
+      }),
+    claim: (key, claim, { signal } = {}) =>
+      call(signal, (run) => claimed(run, { statement: sql.claim, location }, key, claim)),
+    extend: (key, claim, { signal } = {}) =>
+      call(signal, async (run) => (await run(sql.extend, claimOf(key, claim))).length > 0),
+    release: (key, { owner, note }, { signal } = {}) =>
+      call(signal, async (run) => {
+        await run(sql.release, [...nameOf(key), toText(owner), note === undefined ? null : toText(note)]);
+        await sweep(run);
+      }),
+    health: ({ signal } = {}) => call(signal, (run) => engineHealth(run, names)),
+  };
+}
+
+/** Claims until the engine answers who has the lease: another claim may come in between, but hardly often. */
+async function claimed(
+  run: Run,
+  { statement, location }: { statement: string; location: string },
+  key: RecordKey,
+  claim: LeaseClaim,
+): Promise<LeaseHeld | LeaseBusy> {
+  for (let tries = 0; tries < MAX_CLAIMS; tries++) {
+    const [[result, number, ...trace] = []] = await run(statement, claimOf(key, claim));
+    const before = trace[0] == null ? undefined : traceOf(trace);
+    if (result === "taken") return { held: true, attempt: Number(number), before };
+    if (before) return { held: false, by: before, leftMs: Math.max(0, Number(trace[6]) - before.now) };
+  }
+  const message = `${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`;
+  throw new AgentAuthError("store_unavailable", message, { class: "unavailable" });
+}
+
+function traceOf([attempt, owner, claimedAt, readAt, releasedAt, note]: Row): LeaseTrace {
+  return {
+    attempt: Number(attempt),
+    owner: fromText(textOf(owner)),
+    at: Number(claimedAt),
+    now: Number(readAt),
+    releasedAt: releasedAt == null ? undefined : Number(releasedAt),
+    note: fromText(textOf(note)),
+  };
+}
+
+/** Removes what has expired, when it is due. It comes after an operation that nothing urgent waits for, and its failure is not that of the operation. */
+function sweeper(statement: string): (run: Run) => Promise<void> {
+  let due = 0;
+  return async (run) => {
+    const now = performance.now();
+    if (now < due) return;
+    due = now + SWEEP_EVERY_MS;
+    await run(statement, []).catch(() => {});
+  };
+}
+
+function nameOf({ kind, partition, id }: RecordKey): string[] {
+  return [kind, toHex(partition), toHex(id)];
+}
+
+function claimOf(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): string[] {
+  return [...nameOf(key), toText(owner), String(ttlMs), toText(note)];
+}
+
+function recordOf(key: RecordKey, [version, value]: Row): StoredRecord {
+  return { key, version: textOf(version) as Version, value: fromText(textOf(value)) };
+}
+
+function pageOf(kind: RecordKey["kind"], rows: readonly Row[], limit: number): ScanPage {
+  const items = rows.map(([partition, id, ...record]) =>
+    recordOf({ kind, partition: fromHex(textOf(partition)), id: fromHex(textOf(id)) }, record),
+  );
+  const [partition, id] = rows.at(-1) ?? [];
+  return { items, cursor: rows.length < limit ? undefined : `${partition}.${id}` };
+}
+
+/** Where a cursor points to: the key after which the part begins. */
+function placeOf(cursor: string | undefined): Parameter[] {
+  if (cursor === undefined) return [null, null];
+  const place = /^((?:[\da-f]{2})+)\.((?:[\da-f]{2})+)$/.exec(cursor);
+  if (!place) throw wrong("cursor", cursor, "pass the cursor that the part before returned");
+  return [place[1] ?? null, place[2] ?? null];
+}
+
+/** A version that is no number is not one of this store, and no record has it: 0 is never drawn from the sequence. */
+function versionOf(version: Version): string {
+  return /^\d{1,18}$/.test(version) ? version : "0";
+}
+
+function tagsOf(tags: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(tags).map(([name, value]) => [toText(name), toText(value)])));
+}
+
+function textOf(column: Parameter | undefined): string {
+  return String(column ?? "");
+}
+
+function checkedTimeout(timeoutMs: number): number {
+  if (Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS) return timeoutMs;
+  throw wrong("timeoutMs", timeoutMs, "set it to a positive number of milliseconds");
+}
+
+function wrong(name: string, value: unknown, hint: string): AgentAuthError {
+  const message = `${name} is ${quote(value)}, which cannot be used`;
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}

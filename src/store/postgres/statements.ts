@@ -1,0 +1,130 @@
+import type { TableNames } from "./table-names.js";
+
+/** Each operation is one statement, a transaction by itself: it needs no session, and a pooler may send each elsewhere. */
+export interface Statements {
+  /** `$1` kind, `$2` partition, `$3` id. Returns version, value. */
+  readonly get: string;
+  /** The key, `$4` value, `$5` tags, `$6` milliseconds until it expires or null. Returns version. */
+  readonly insert: string;
+  /** As `insert`, and `$7` the expected version. Returns version. */
+  readonly update: string;
+  /** The key, `$4` the expected version or null. Returns a row if it removed the record. */
+  readonly remove: string;
+  /** `$1` kind, `$2` partition or null, `$3` tags or null, `$4` and `$5` the key before or null, `$6` limit. Returns partition, id, version, value. */
+  readonly scan: string;
+  /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns who has it, the attempt and the trace; no row: try again. */
+  readonly claim: string;
+  /** As `claim`. Returns a row if the lease is extended. */
+  readonly extend: string;
+  /** The key, `$4` owner, `$5` note or null. */
+  readonly release: string;
+  /** Without values: removes a part of what has expired. */
+  readonly sweep: string;
+}
+
+const KEY = "kind = $1::text AND partition = decode($2::text, 'hex') AND id = decode($3::text, 'hex')";
+const KEY_VALUES = "$1::text, decode($2::text, 'hex'), decode($3::text, 'hex')";
+// Not now(): that is the time at which the transaction began.
+const LIVES = "(expires_at IS NULL OR expires_at > clock_timestamp())";
+const HELD = "owner IS NOT NULL AND released_at IS NULL AND held_until > clock_timestamp()";
+const FORGOTTEN = "clock_timestamp() - interval '1 day'";
+const SWEEP_LIMIT = 500;
+
+/**
+ * The statements for these tables.
+ *
+ * What they rely on under READ COMMITTED, the default of PostgreSQL: a statement that finds a row locked by another
+ * transaction waits for it, and then evaluates its condition again on the row as that transaction left it. So of several
+ * `UPDATE … WHERE version = n` one changes the row, and the others find another version and change nothing. Under a stricter
+ * default they fail with 40001 instead, which is tried once more.
+ */
+export function statementsFor(names: TableNames): Statements {
+  return { ...recordStatements(names), ...leaseStatements(names), sweep: sweepStatement(names) };
+}
+
+function recordStatements({
+  record,
+  sequence,
+}: TableNames): Omit<Statements, "claim" | "extend" | "release" | "sweep"> {
+  const version = `nextval('${sequence}'::regclass)`;
+  const expiry = later("clock_timestamp()", "$6");
+  return {
+    get: `SELECT version::text AS version, value FROM ${record} WHERE ${KEY} AND ${LIVES}`,
+    // ON CONFLICT finds the row of another transaction too, which this statement cannot see yet: it waits for its end, and
+    // the condition is evaluated on what is there then. A record that has expired counts as none.
+    insert: `INSERT INTO ${record} AS stored (kind, partition, id, version, value, tags, expires_at)
+VALUES (${KEY_VALUES}, ${version}, $4::text, $5::text::jsonb, ${expiry})
+ON CONFLICT (kind, partition, id) DO UPDATE
+SET version = excluded.version, value = excluded.value, tags = excluded.tags, expires_at = excluded.expires_at
+WHERE stored.expires_at <= clock_timestamp()
+RETURNING version::text AS version`,
+    update: `UPDATE ${record}
+SET version = ${version}, value = $4::text, tags = $5::text::jsonb, expires_at = ${expiry}
+WHERE ${KEY} AND version = $7::text::bigint AND ${LIVES}
+RETURNING version::text AS version`,
+    remove: `DELETE FROM ${record}
+WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
+RETURNING version::text AS version`,
+    scan: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version, value
+FROM ${record} WHERE kind = $1::text AND ${LIVES}
+AND ($2::text IS NULL OR partition = decode($2::text, 'hex'))
+AND ($3::text IS NULL OR tags @> $3::text::jsonb)
+AND ($4::text IS NULL OR (partition, id) > (decode($4::text, 'hex'), decode($5::text, 'hex')))
+ORDER BY partition, id LIMIT $6::text::int`,
+  };
+}
+
+function leaseStatements({ lease, sequence }: TableNames): Pick<Statements, "claim" | "extend" | "release"> {
+  const trace = `old.attempt::text AS attempt, old.owner, ${epoch("old.claimed_at")} AS claimed, ${epoch("old.read_at")} AS read,
+${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS until`;
+  return {
+    // "old" is the lease as this statement sees it. If it is held, nothing is written, so that waiting costs no write.
+    // If it is free, the claim succeeds only if the row is still the one in "old", on which the trace of the result is
+    // based: the owner before may have extended it, with another note, and others may have claimed it. Then no row is
+    // returned, and the caller runs the statement once more, which sees the change.
+    // The attempt is drawn after "old" was read, so it is higher than that in "old". That of a new row is higher than all
+    // before it because a row is removed only a day after its lease was free: none can have come and gone in between.
+    claim: `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS read_at), old AS MATERIALIZED (
+  SELECT *, owner IS NOT NULL AND released_at IS NULL AND held_until > read_at AS is_held FROM ${lease}, clock WHERE ${KEY}
+), taken AS (
+  INSERT INTO ${lease} AS current (kind, partition, id, attempt, owner, note, claimed_at, held_until)
+  SELECT ${KEY_VALUES}, nextval('${sequence}'::regclass), $4::text, $6::text, read_at, ${later("read_at", "$5")}
+  FROM clock WHERE NOT EXISTS (SELECT FROM old WHERE is_held)
+  ON CONFLICT (kind, partition, id) DO UPDATE
+  SET attempt = excluded.attempt, owner = excluded.owner, note = excluded.note, claimed_at = excluded.claimed_at,
+    held_until = excluded.held_until, released_at = NULL
+  WHERE EXISTS (SELECT FROM old WHERE (old.attempt, old.owner, old.note, old.held_until, old.released_at)
+    IS NOT DISTINCT FROM (current.attempt, current.owner, current.note, current.held_until, current.released_at))
+  RETURNING attempt
+)
+SELECT 'taken' AS result, taken.attempt::text AS number, ${trace} FROM taken LEFT JOIN old ON old.owner IS NOT NULL
+UNION ALL
+SELECT 'busy', NULL, ${trace} FROM old WHERE is_held`,
+    extend: `UPDATE ${lease} SET held_until = ${later("clock_timestamp()", "$5")}, note = $6::text
+WHERE ${KEY} AND owner = $4::text AND ${HELD} RETURNING 'extended' AS result`,
+    // The row of a lease that was released without a trace remains for a day, for its attempt.
+    release: `UPDATE ${lease} SET released_at = clock_timestamp(), note = coalesce($5::text, ''),
+  owner = CASE WHEN $5::text IS NULL THEN NULL ELSE owner END
+WHERE ${KEY} AND owner = $4::text AND ${HELD}`,
+  };
+}
+
+/**
+ * Never waits for a row: one that is locked is in use, or another process removes it. A lease ends after it was claimed, so
+ * the time of the claim changes nothing; but it has an index, which the heartbeat of a lease does not write.
+ */
+function sweepStatement({ record, lease }: TableNames): string {
+  const some = (table: string, condition: string) => `DELETE FROM ${table} WHERE (kind, partition, id) IN (
+  SELECT kind, partition, id FROM ${table} WHERE ${condition} LIMIT ${SWEEP_LIMIT} FOR UPDATE SKIP LOCKED)`;
+  return `WITH records AS (${some(record, "expires_at <= clock_timestamp()")})
+${some(lease, `claimed_at < ${FORGOTTEN} AND held_until < ${FORGOTTEN}`)}`;
+}
+
+function later(time: string, milliseconds: string): string {
+  return `${time} + ${milliseconds}::text::float8 * interval '1 millisecond'`;
+}
+
+/** A time as Unix milliseconds. */
+function epoch(time: string): string {
+  return `floor(extract(epoch from ${time}) * 1000)::bigint::text`;
+}

@@ -1,0 +1,99 @@
+import type { RecordKey, RecordKind } from "../driver/driver.js";
+
+const LONE_SURROGATE = /(\p{Surrogate})/u;
+const ENCODED_SURROGATE = /%u([\da-f]{4})/;
+
+/**
+ * A text as a part of a key: ASCII without braces, colons and blanks, and another one for each text.
+ *
+ * A client encodes keys in UTF-8, which has no form for half of a surrogate pair: two such texts would be one key.
+ */
+export function encodeName(text: string): string {
+  const parts = text.split(LONE_SURROGATE);
+  return parts
+    .map((part, index) => (index % 2 ? `%u${part.charCodeAt(0).toString(16)}` : encodeURIComponent(part)))
+    .join("");
+}
+
+/** The text that {@link encodeName} encoded. */
+export function decodeName(name: string): string {
+  const parts = name.split(ENCODED_SURROGATE);
+  return parts
+    .map((part, index) => (index % 2 ? String.fromCharCode(Number.parseInt(part, 16)) : decodeURIComponent(part)))
+    .join("");
+}
+
+/** A key as one text, for messages. */
+export function encodeKey({ kind, partition, id }: RecordKey): string {
+  return `${kind} ${encodeName(partition)} ${encodeName(id)}`;
+}
+
+/** The key that {@link encodeKey} encoded; undefined for another text, because anybody may publish. */
+export function decodeKey(text: string): RecordKey | undefined {
+  const [, kind, partition = "", id = ""] = /^([a-z]+) (\S+) (\S+)$/.exec(text) ?? [];
+  try {
+    return kind ? { kind: kind as RecordKind, partition: decodeName(partition), id: decodeName(id) } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The names of keys. All keys of a partition have the same hash tag, so that a cluster puts them into one slot. */
+export class Names {
+  readonly #prefix: string;
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+  }
+
+  /** A record: a hash of its version, its value and the keys of its tags. */
+  record({ kind, partition, id }: RecordKey): string {
+    return `${this.records(kind, partition)}${encodeName(id)}`;
+  }
+
+  /** What the keys of the records of a kind begin with; their encoded ids follow. */
+  records(kind: RecordKind, partition: string): string {
+    return `${this.#base(partition)}:r:${kind}:`;
+  }
+
+  /** The encoded ids of the records of a kind. */
+  index(kind: RecordKind, partition: string): string {
+    return `${this.#base(partition)}:i:${kind}`;
+  }
+
+  /** The encoded ids of the records with each of these tags. */
+  tags(kind: RecordKind, partition: string, tags: Readonly<Record<string, string>> = {}): string[] {
+    return Object.entries(tags).map(
+      ([name, value]) => `${this.#base(partition)}:t:${kind}:${encodeName(name)}=${encodeName(value)}`,
+    );
+  }
+
+  /** The newest claim under a key. */
+  lease({ kind, partition, id }: RecordKey): string {
+    return `${this.#base(partition)}:l:${kind}:${encodeName(id)}`;
+  }
+
+  /** The keys of all leases of a partition, by the time when each can be forgotten. */
+  leases(partition: string): string {
+    return `${this.#base(partition)}:l`;
+  }
+
+  /** The newest version of a partition, and when the partition was registered for each kind. */
+  state(partition: string): string {
+    return `${this.#base(partition)}:seq`;
+  }
+
+  /** The encoded names of the partitions that have had a record of this kind. */
+  partitions(kind: RecordKind): string {
+    return `${this.#prefix}:p:${kind}`;
+  }
+
+  /** The channel of changes. */
+  get channel(): string {
+    return `${this.#prefix}:ch`;
+  }
+
+  #base(partition: string): string {
+    return `${this.#prefix}:{${encodeName(partition)}}`;
+  }
+}

@@ -1,0 +1,169 @@
+// Each script runs without a break in the engine. It reads the engine's clock and names no key outside its hash slot.
+
+// The source of versions and attempts: above all before it, also after a restart or a failover that lost the newest ones,
+// because it is never behind the clock. 2^53 microseconds last until the year 2255.
+const CLOCK = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function tick(key)
+  local last = redis.call('HGET', key, 'n') or 0
+  local next = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
+  redis.call('HSET', key, 'n', next)
+  return next
+end
+`;
+
+const UNTAG = `
+local function untag(tags, id)
+  for key in string.gmatch(tags or '', '[^\\n]+') do redis.call('ZREM', key, id) end
+end
+`;
+
+// A user of the engine may lack the right to publish.
+const PUBLISH = `
+local function publish(channel, message)
+  if channel ~= '' then redis.pcall('PUBLISH', channel, message) end
+end
+`;
+
+/** A script, and whether a replica could run it: it must not, because a replica is behind. */
+export const GET = "return redis.call('HMGET', KEYS[1], 'v', 'd')";
+
+/**
+ * KEYS: record, state, prefix of records, index, tags…
+ * ARGV: id, expected version or '', value, milliseconds or '', kind, '1' if the partition was registered, channel, message.
+ *
+ * The index of partitions is in another slot. A partition is registered there before its first record, and again after an
+ * hour: a failover may have lost that.
+ *
+ * An expired record stays in the index and under its tags. Each put of a record that expires looks at four random ids of
+ * each of these and removes the expired, so that they cannot pile up.
+ */
+export const PUT = `${CLOCK}${UNTAG}${PUBLISH}
+local stored = redis.call('HMGET', KEYS[1], 'v', 't')
+if (stored[1] or '') ~= ARGV[2] then return {'conflict'} end
+local registered = redis.call('HGET', KEYS[2], 'p:' .. ARGV[5])
+if ARGV[6] == '1' then
+  redis.call('HSET', KEYS[2], 'p:' .. ARGV[5], now)
+elseif not registered or now - registered > 3600000 then
+  return {'register'}
+end
+untag(stored[2], ARGV[1])
+local version = tick(KEYS[2])
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'v', version, 'd', ARGV[3], 't', table.concat(KEYS, '\\n', 5))
+for i = 4, #KEYS do redis.call('ZADD', KEYS[i], 0, ARGV[1]) end
+if ARGV[4] ~= '' then
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  for i = 4, #KEYS do
+    for _, id in ipairs(redis.call('ZRANDMEMBER', KEYS[i], 4)) do
+      if redis.call('EXISTS', KEYS[3] .. id) == 0 then redis.call('ZREM', KEYS[i], id) end
+    end
+  end
+end
+publish(ARGV[7], ARGV[8])
+local info = ARGV[5] == 'grant' and redis.pcall('INFO', 'replication')
+return {'stored', version, type(info) == 'string' and string.match(info, 'connected_slaves:(%d+)') or '0'}
+`;
+
+/** KEYS: record, index. ARGV: id, expected version or '', channel, message. */
+export const DELETE = `${UNTAG}${PUBLISH}
+local stored = redis.call('HMGET', KEYS[1], 'v', 't')
+if not stored[1] or (ARGV[2] ~= '' and stored[1] ~= ARGV[2]) then return 0 end
+untag(stored[2], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('DEL', KEYS[1])
+publish(ARGV[3], ARGV[4])
+return 1
+`;
+
+/**
+ * KEYS: prefix of records, index, tags… ARGV: where to begin, limit.
+ * Returns the last id, if there may be more, and id, version and value of each record.
+ */
+export const SCAN = `
+local from = 2
+for i = 3, #KEYS do
+  if from == 2 or redis.call('ZCARD', KEYS[i]) < redis.call('ZCARD', KEYS[from]) then from = i end
+end
+local ids = redis.call('ZRANGEBYLEX', KEYS[from], ARGV[1], '+', 'LIMIT', 0, ARGV[2])
+local found = {#ids == tonumber(ARGV[2]) and ids[#ids] or ''}
+for _, id in ipairs(ids) do
+  local record = redis.call('HMGET', KEYS[1] .. id, 'v', 'd', 't')
+  local isFound = record[1]
+  for i = 3, #KEYS do
+    local tags = '\\n' .. (record[3] or '') .. '\\n'
+    if not string.find(tags, '\\n' .. KEYS[i] .. '\\n', 1, true) then isFound = false end
+  end
+  if isFound then
+    for _, part in ipairs({id, record[1], record[2]}) do found[#found + 1] = part end
+  elseif not record[1] then
+    redis.call('ZREM', KEYS[from], id)
+  end
+end
+return found
+`;
+
+/** KEYS: index of partitions. ARGV: where to begin, limit. A script, because a client may send a read to a replica. */
+export const PARTITIONS = "return redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], '+', 'LIMIT', 0, ARGV[2])";
+
+/** KEYS: index of partitions. ARGV: partition. */
+export const REGISTER = "return redis.call('ZADD', KEYS[1], 0, ARGV[1])";
+
+/**
+ * KEYS: lease, state, leases. ARGV: owner, milliseconds, note.
+ * Returns '1' or '0', the attempt, the engine's time, the milliseconds left, and the trace: that of the claim before, or of
+ * the one that holds the lease.
+ *
+ * A lease has no expiry of the engine's, which could evict it. Each claim forgets up to ten leases that ended a day ago.
+ */
+export const CLAIM = `${CLOCK}
+local day = 86400000
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - day, 'LIMIT', 0, 10)) do
+  local times = redis.call('HMGET', key, 'r', 'u')
+  local ended = tonumber(times[1] or times[2] or 0)
+  if ended > now - day then
+    redis.call('ZADD', KEYS[3], ended, key)
+  else
+    redis.call('DEL', key)
+    redis.call('ZREM', KEYS[3], key)
+  end
+end
+local lease = redis.call('HMGET', KEYS[1], 'n', 'o', 'a', 'r', 't', 'u')
+local trace = lease[1] and {lease[1], lease[2], lease[3], lease[4] or '', lease[5]} or {}
+if lease[1] and not lease[4] and lease[6] - now > 0 then return {'0', lease[1], now, lease[6] - now, unpack(trace)} end
+local attempt = tick(KEYS[2])
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'n', attempt, 'o', ARGV[1], 'a', now, 'u', now + ARGV[2], 't', ARGV[3])
+redis.call('ZADD', KEYS[3], now, KEYS[1])
+return {'1', attempt, now, 0, unpack(trace)}
+`;
+
+const HELD = `
+local lease = redis.call('HMGET', KEYS[1], 'o', 'r', 'u')
+if lease[1] ~= ARGV[1] or lease[2] or lease[3] - now <= 0 then return 0 end
+`;
+
+/** KEYS: lease. ARGV: owner, milliseconds, note. */
+export const EXTEND = `${CLOCK}${HELD}
+redis.call('HSET', KEYS[1], 'u', now + ARGV[2], 't', ARGV[3])
+return 1
+`;
+
+/** KEYS: lease, leases. ARGV: owner, '1' if there is a note, note, channel, message. */
+export const RELEASE = `${CLOCK}${PUBLISH}${HELD}
+if ARGV[2] == '1' then
+  redis.call('HSET', KEYS[1], 'r', now, 't', ARGV[3])
+else
+  redis.call('DEL', KEYS[1])
+  redis.call('ZREM', KEYS[2], KEYS[1])
+end
+publish(ARGV[4], ARGV[5])
+return 1
+`;
+
+/** KEYS: any key of the node. Returns the engine's time in milliseconds and what INFO says, or false where it is refused. */
+export const HEALTH = `${CLOCK}
+local info = redis.pcall('INFO')
+return {now, type(info) == 'string' and info}
+`;

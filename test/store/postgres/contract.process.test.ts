@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import type { StoreDriver } from "../../../src/store/driver/driver.js";
+import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
+import { storeSql } from "../../../src/store/postgres/store-sql.js";
+import { driverContract } from "../../../src/testing/driver-contract.js";
+import { compile, startChild } from "../../helpers/child.js";
+import { temporaryFolder } from "../../helpers/folder.js";
+import { CLIENTS, type TestClient } from "./clients.js";
+import type { ElsewhereJob } from "./contract-driver.js";
+import { migrate } from "./migrate.js";
+import { MISSING_SERVER, type PostgresServer, startPostgres } from "./postgres-server.js";
+
+const DRIVER = new URL("contract-driver.ts", import.meta.url);
+const TIMEOUT_MS = 60_000;
+const SHORT_MS = 500;
+
+describe.skipIf(MISSING_SERVER)(`a server${MISSING_SERVER}`, () => {
+  let server: PostgresServer;
+  let silent: { server: Server; options: PostgresServer["options"] };
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    await migrate(server.options, storeSql());
+    silent = await startSilent();
+  });
+  afterAll(async () => {
+    await server?.close();
+    silent?.server.close();
+  });
+
+  describe.each(["pg", "postgres"] as const)("with %s", (client) => {
+    const opened = new Map<StoreDriver, TestClient>();
+    const open = (options: PostgresServer["options"], timeoutMs: number) => {
+      const made = CLIENTS[client](options);
+      const driver = postgresDriver({ client: made.client }, { timeoutMs });
+      opened.set(driver, made);
+      return driver;
+    };
+    const nowhere = () => ({ ...server.options, host: join(temporaryFolder(), "nothing") });
+    driverContract({
+      test,
+      open: () => open(server.options, TIMEOUT_MS),
+      close: (driver) => opened.get(driver)?.close(),
+      timeoutMs: TIMEOUT_MS,
+      without: ["watch"],
+      broken: {
+        "refuses connections": () => open(nowhere(), SHORT_MS),
+        "never answers": () => open(silent.options, SHORT_MS),
+      },
+      kill: () => server.kill(),
+      restart: () => server.start(),
+      async openElsewhere(job) {
+        const elsewhere: ElsewhereJob = { options: server.options, client, job };
+        return (await startChild(await compile(DRIVER), elsewhere).hears("done"))["result"];
+      },
+    });
+  });
+});
+
+/** What takes connections as a server does, and never writes. */
+async function startSilent() {
+  const host = temporaryFolder();
+  const server = createServer((socket) => socket.unref().on("error", () => {})).listen(join(host, ".s.PGSQL.5432"));
+  await once(server, "listening");
+  return { server, options: { host, port: 5432, user: "postgres", database: "postgres" } };
+}

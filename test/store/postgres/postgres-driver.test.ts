@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import type { Version } from "../../../src/store/driver/driver.js";
+import type { PostgresAccess } from "../../../src/store/postgres/client.js";
+import { type PostgresDriverOptions, postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
+
+const KEY = { kind: "grant", partition: "p", id: "i" } as const;
+
+/** A function that records what it is asked, and answers with these rows, one answer after the other. */
+function recorder(...answers: object[][]) {
+  const asked: { text: string; values: unknown[] }[] = [];
+  const query = async (text: string, values: unknown[]) => {
+    asked.push({ text, values });
+    return { rows: answers.shift() ?? [] };
+  };
+  return { asked, query };
+}
+
+describe("a client by its shape", () => {
+  const rows = [{ version: "7", value: "text" }];
+  const found = { key: KEY, version: "7", value: "text" };
+
+  it.each<[string, PostgresAccess]>([
+    ["a function", { query: async () => ({ rows }) }],
+    ["a function that returns the rows alone", { query: async () => rows }],
+    ["a function that renames columns", { query: async () => [{ Version: "7", VALUE: "text" }] }],
+    ["an object with query", { client: { query: async () => ({ rows }) } }],
+    ["a function with unsafe", { client: Object.assign(() => {}, { unsafe: async () => rows }) }],
+  ])("is accepted: %s", async (_, access) => {
+    expect(await postgresDriver(access).get(KEY)).toEqual(found);
+  });
+
+  it("is called with its own this", async () => {
+    class Client {
+      readonly rows = rows;
+      async query() {
+        return { rows: this.rows };
+      }
+    }
+    expect(await postgresDriver({ client: new Client() }).get(KEY)).toEqual(found);
+  });
+
+  it.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["no client", {}],
+    ["null", { client: null }],
+    ["an address", { client: "postgres://app:hunter2@db/app" }],
+    ["an object without a method", { client: {} }],
+    ["a query that is no function", { query: "SELECT" }],
+    ["both", { client: { query: async () => ({ rows }) }, query: async () => ({ rows }) }],
+  ])("is refused with what is expected: %s", (_, access) => {
+    const open = () => postgresDriver(access as PostgresAccess);
+    expect(open).toThrow(expect.objectContaining({ code: "usage", hint: expect.stringContaining("sql of postgres") }));
+    expect(open).not.toThrow(/hunter2/);
+  });
+
+  it.each([undefined, null, 1, { rows: 1 }])("that resolves to %o is refused", async (result) => {
+    const driver = postgresDriver({ query: async () => result });
+    await expect(driver.get(KEY)).rejects.toMatchObject({ code: "usage", message: expect.stringContaining("no rows") });
+  });
+
+  it("gets texts alone, and no name of a prepared statement", async () => {
+    const { asked, query } = recorder([{ version: "1" }]);
+    await postgresDriver({ query }).put(KEY, "v", undefined, { expiresInMs: 1500, tags: { a: "b" } });
+    expect(asked[0]?.values).toEqual(["grant", "70", "69", "v", '{"a":"b"}', "1500"]);
+  });
+});
+
+describe("options", () => {
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])("refuse a time limit of %d", (timeoutMs) => {
+    const open = () => postgresDriver(recorder(), { timeoutMs });
+    expect(open).toThrow(expect.objectContaining({ code: "usage", message: expect.stringContaining("timeoutMs") }));
+  });
+
+  it.each<PostgresDriverOptions["table"]>([
+    "",
+    ".",
+    "a.b.c",
+    "a.",
+    '"; DROP TABLE x; --',
+    "a'b",
+    "1a",
+    "a b",
+    "ä",
+    "a\0",
+    "a".repeat(56),
+  ])("refuse the table %o", (table) => {
+    const open = () => postgresDriver(recorder(), { table });
+    expect(open).toThrow(expect.objectContaining({ code: "usage", message: expect.stringContaining("the table") }));
+  });
+
+  it("quote each part of the table's name", async () => {
+    const { asked, query } = recorder();
+    await postgresDriver({ query }, { table: "Auth-1.Order" }).get(KEY);
+    expect(asked[0]?.text).toContain('FROM "Auth-1"."Order" WHERE');
+  });
+});
+
+describe("the location", () => {
+  const at = (client: object) => postgresDriver({ client: { ...client, query: async () => ({ rows: [] }) } }).location;
+
+  it("has the address that the client shows, and never a connection string", () => {
+    const secret = { password: "hunter2", connectionString: "postgres://app:hunter2@db/app" };
+    expect(at({ host: "db", port: 5432, database: "app", ...secret })).toBe(
+      "PostgreSQL table agentauth_record at db:5432, database app",
+    );
+    expect(at({ options: { host: ["db", "db2"], port: [1, 2], ...secret } })).toBe(
+      "PostgreSQL table agentauth_record at db:1",
+    );
+    expect(at({ options: secret })).toBe("PostgreSQL table agentauth_record");
+  });
+});
+
+describe("waiting for the engine", () => {
+  const silent = () => new Promise<never>(() => {});
+
+  it("ends after the time limit", async () => {
+    const driver = postgresDriver({ query: silent }, { timeoutMs: 5 });
+    await expect(driver.get(KEY)).rejects.toMatchObject({
+      code: "store_unavailable",
+      retryable: true,
+      message: "PostgreSQL table agentauth_record: no response in 0.005 s",
+    });
+  });
+
+  it("ends with the caller's signal", async () => {
+    const controller = new AbortController();
+    const waiting = postgresDriver({ query: silent }).get(KEY, { signal: controller.signal });
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "aborted", class: "aborted" });
+  });
+
+  it("does not begin with a signal that has fired", async () => {
+    const { asked, query } = recorder();
+    const driver = postgresDriver({ query });
+    await expect(driver.get(KEY, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "aborted" });
+    expect(asked).toEqual([]);
+  });
+
+  it("sends nothing more after the end", async () => {
+    const controller = new AbortController();
+    let asked = 0;
+    let fail = (_: Error) => {};
+    const query = () => {
+      asked++;
+      return new Promise((_, reject) => {
+        fail = reject;
+      });
+    };
+    const waiting = postgresDriver({ query }).get(KEY, { signal: controller.signal });
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "aborted" });
+    fail(Object.assign(new Error("conflict"), { code: "40001" }));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(1);
+  });
+
+  it("for a lease ends if the engine never answers who has it", async () => {
+    const driver = postgresDriver({ query: async () => [] });
+    const claim = { owner: "o", ttlMs: 1, note: "" };
+    await expect(driver.claim(KEY, claim)).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+});
+
+describe("a conflict with another transaction", () => {
+  it("is tried once more", async () => {
+    let asked = 0;
+    const query = async () => {
+      if (asked++ === 0) throw Object.assign(new Error("conflict"), { code: "40001" });
+      return [{ version: "8" }];
+    };
+    expect(await postgresDriver({ query }).put(KEY, "v", "7" as Version)).toBe("8");
+  });
+});
+
+describe("what has expired", () => {
+  const swept = (asked: { text: string }[]) => asked.filter(({ text }) => text.includes("SKIP LOCKED")).length;
+
+  it("is removed after a release or a record that expires, at most once a minute", async () => {
+    const { asked, query } = recorder();
+    const driver = postgresDriver({ query });
+    await driver.get(KEY);
+    await driver.put(KEY, "v", undefined);
+    expect(swept(asked)).toBe(0);
+    await driver.release(KEY, { owner: "o", note: undefined });
+    await driver.release(KEY, { owner: "o", note: undefined });
+    expect(swept(asked)).toBe(1);
+    const other = recorder([{ version: "1" }]);
+    await postgresDriver(other).put(KEY, "v", undefined, { expiresInMs: 1 });
+    expect(swept(other.asked)).toBe(1);
+  });
+
+  it("is left where it is if it cannot be removed", async () => {
+    const query = async (text: string) => {
+      if (text.includes("SKIP LOCKED")) throw Object.assign(new Error("no"), { code: "42501" });
+      return [];
+    };
+    await postgresDriver({ query }).release(KEY, { owner: "o", note: undefined });
+  });
+});
+
+describe("a place that is no place of this store", () => {
+  it("is refused as a cursor", async () => {
+    const scan = postgresDriver(recorder()).scan({ kind: "grant" }, { limit: 1, cursor: "00.0g" });
+    await expect(scan).rejects.toMatchObject({ code: "usage", message: 'cursor is "00.0g", which cannot be used' });
+  });
+
+  it("is a version that no record has", async () => {
+    const { asked, query } = recorder();
+    expect(await postgresDriver({ query }).put(KEY, "v", "1; DROP" as Version)).toBeUndefined();
+    expect(asked[0]?.values.at(-1)).toBe("0");
+  });
+});

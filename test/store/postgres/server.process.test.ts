@@ -1,0 +1,206 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
+import { type PostgresDriverOptions, postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
+import { storeSql } from "../../../src/store/postgres/store-sql.js";
+import { CLIENTS } from "./clients.js";
+import { migrate } from "./migrate.js";
+import { MISSING_SERVER, type PostgresServer, startPostgres } from "./postgres-server.js";
+
+const KEY: RecordKey = { kind: "grant", partition: "p", id: "i" };
+const CLAIM = { owner: "o", ttlMs: 60_000, note: "n" };
+
+describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () => {
+  let server: PostgresServer;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    await migrate(server.options, storeSql());
+  });
+  afterAll(() => server?.close());
+
+  const run = (sql: string) => migrate(server.options, sql);
+
+  function open(options: PostgresDriverOptions = {}, session: object = {}): StoreDriver {
+    const { client, close } = CLIENTS.pg({ ...server.options, ...session });
+    onTestFinished(close);
+    return postgresDriver({ client }, { timeoutMs: 60_000, ...options });
+  }
+
+  it("that stands still ends the wait of every operation, and none hangs after it continues", async () => {
+    const driver = open({ timeoutMs: 500 });
+    const patient = open();
+    const version = await patient.put(KEY, "before", undefined);
+    await driver.get(KEY);
+    server.signal("SIGSTOP");
+    try {
+      const calls = [
+        driver.get(KEY),
+        driver.put(KEY, "late", version),
+        driver.delete({ ...KEY, id: "other" }),
+        driver.scan({ kind: "grant" }, { limit: 1 }),
+        driver.claim(KEY, CLAIM),
+        driver.extend(KEY, CLAIM),
+        driver.release(KEY, { owner: "o", note: undefined }),
+      ];
+      const ends = await Promise.allSettled(calls);
+      for (const end of ends) expect(end).toMatchObject({ reason: { code: "store_unavailable", retryable: true } });
+    } finally {
+      server.signal("SIGCONT");
+    }
+    // What was sent before may happen, as a whole.
+    expect(["before", "late"]).toContain((await patient.get(KEY))?.value);
+  });
+
+  it("without the tables is store_failed, with what to run", async () => {
+    const driver = open({ table: "missing" });
+    const failure = { code: "store_failed", retryable: false, hint: expect.stringContaining("storeSql()") };
+    await expect(driver.get(KEY)).rejects.toMatchObject(failure);
+    await expect(driver.claim(KEY, CLAIM)).rejects.toMatchObject(failure);
+    await expect(open({ table: "missing.records" }).put(KEY, "v", undefined)).rejects.toMatchObject(failure);
+    expect((await driver.health?.())?.errors).toEqual([
+      "the table missing is missing: run the SQL that storeSql() returns",
+    ]);
+  });
+
+  it("lets a role with the privileges work, and refuses one without", async () => {
+    await run("CREATE ROLE app LOGIN");
+    await expect(open({}, { user: "app" }).get(KEY)).rejects.toMatchObject({
+      code: "store_failed",
+      retryable: false,
+      hint: expect.stringContaining("let this role SELECT"),
+    });
+    await run(`GRANT SELECT, INSERT, UPDATE, DELETE ON agentauth_record, agentauth_record_lease TO app;
+      GRANT USAGE ON SEQUENCE agentauth_record_version TO app`);
+    const driver = open({}, { user: "app" });
+    const key = { ...KEY, id: "of app" };
+    const version = await driver.put(key, "v", undefined, { expiresInMs: 60_000 });
+    expect(await driver.delete(key, version)).toBe(true);
+    expect(await driver.claim(key, CLAIM)).toMatchObject({ held: true });
+    await driver.release(key, { owner: "o", note: undefined });
+    expect((await driver.health?.())?.errors).toEqual([]);
+  });
+
+  it("has the tables in another schema, under another name", async () => {
+    const table = "Auth-1.Records";
+    await run(`CREATE SCHEMA "Auth-1"`);
+    await run(storeSql({ table }));
+    await run(storeSql({ table }));
+    const driver = open({ table });
+    await driver.put(KEY, "elsewhere", undefined);
+    expect((await driver.get(KEY))?.value).toBe("elsewhere");
+    expect((await open().get(KEY))?.value).not.toBe("elsewhere");
+    expect((await driver.health?.())?.facts).toMatchObject({ schema_version: "1" });
+    const { rows } = await run(`SELECT count(*)::int AS n FROM pg_class c JOIN pg_namespace s ON s.oid = relnamespace
+      WHERE nspname = 'Auth-1' AND obj_description(c.oid) LIKE 'agentauth%'`);
+    expect(rows).toEqual([{ n: 6 }]);
+  });
+
+  it("removes what has expired a day ago and nothing else", async () => {
+    const driver = open();
+    for (const id of ["gone", "stays"]) await driver.put({ kind: "login", partition: "s", id }, "v", undefined);
+    for (const id of ["old", "held", "new"]) await driver.claim({ kind: "lease", partition: "s", id }, CLAIM);
+    await run(`UPDATE agentauth_record SET expires_at = now() WHERE id = 'gone'::bytea;
+      UPDATE agentauth_record_lease SET claimed_at = now() - interval '25 hours' WHERE id IN ('old', 'held');
+      UPDATE agentauth_record_lease SET held_until = now() - interval '25 hours' WHERE id = 'old'`);
+    // A driver removes it with its first record that expires.
+    await open().put({ kind: "login", partition: "s", id: "new" }, "v", undefined, { expiresInMs: 60_000 });
+    const ids = async (from: string) => {
+      const { rows } = await run(
+        `SELECT convert_from(id, 'UTF8') AS id FROM ${from} WHERE partition = 's' ORDER BY id`,
+      );
+      return rows.map(({ id }) => id);
+    };
+    expect(await ids("agentauth_record")).toEqual(["new", "stays"]);
+    expect(await ids("agentauth_record_lease")).toEqual(["held", "new"]);
+  });
+
+  /** Runs an operation while another transaction has changed the row, until that ends. */
+  async function behind<T>(change: string, begin: () => Promise<T>, end: string): Promise<T> {
+    const other = new pg.Client(server.options);
+    await other.connect();
+    onTestFinished(() => other.end());
+    await other.query(`BEGIN; ${change}`);
+    const result = begin();
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while ((await run(waiting)).rowCount === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await other.query(end);
+    return result;
+  }
+
+  it("takes no put over a record that another transaction is changing, unless that is undone", async () => {
+    const driver = open();
+    const key = { ...KEY, id: "locked" };
+    const version = await driver.put(key, "before", undefined);
+    const change = "UPDATE agentauth_record SET version = 0, value = 'changed' WHERE id = 'locked'";
+    const put = () => driver.put(key, "late", version);
+    expect(await behind(change, put, "ROLLBACK")).toBeDefined();
+    const next = (await driver.get(key))?.version;
+    expect(await behind(change, () => driver.put(key, "late", next), "COMMIT")).toBeUndefined();
+    expect((await driver.get(key))?.value).toBe("changed");
+    const removal = "DELETE FROM agentauth_record WHERE id = 'locked'";
+    expect(await behind(removal, () => driver.delete(key), "COMMIT")).toBe(false);
+  });
+
+  it("shows the claim after an expired one what its owner noted last", async () => {
+    const driver = open();
+    const key = { ...KEY, id: "noted" };
+    const first = await driver.claim(key, CLAIM);
+    const expire = "UPDATE agentauth_record_lease SET held_until = clock_timestamp()";
+    await run(`${expire} WHERE id = 'noted'`);
+    // The owner extends the lease at its last moment, and then it expires.
+    const claim = () => driver.claim(key, { ...CLAIM, owner: "next" });
+    const second = await behind(`${expire}, note = 'sent' WHERE id = 'noted'`, claim, "COMMIT");
+    expect(second).toMatchObject({
+      held: true,
+      before: { owner: "o", note: "sent", attempt: first.held && first.attempt },
+    });
+  });
+
+  it("finds records by the indexes", async () => {
+    const plan = async (where: string) => {
+      const { rows } = await run(`SET enable_seqscan = off; SET enable_indexscan = off;
+        EXPLAIN SELECT FROM agentauth_record WHERE ${where}`).then(
+        (results) => (results as unknown as never[]).at(-1) ?? { rows: [] },
+      );
+      return JSON.stringify(rows);
+    };
+    expect(await plan(`tags @> '{"a":"b"}'`)).toContain("agentauth_record_tags");
+    expect(await plan("expires_at <= now()")).toContain("agentauth_record_expiry");
+  });
+
+  it.each(["repeatable read", "serializable"])("whose transactions are %s takes a put once", async (isolation) => {
+    const driver = open({}, { options: `-c default_transaction_isolation=${isolation.replace(" ", "\\ ")}` });
+    const key = { ...KEY, id: isolation };
+    const version = await driver.put(key, "first", undefined);
+    const puts = await Promise.allSettled(Array.from({ length: 10 }, () => driver.put(key, "next", version)));
+    const won = puts.filter((put) => put.status === "fulfilled" && put.value !== undefined);
+    expect(won).toHaveLength(1);
+    for (const put of puts)
+      if (put.status === "rejected") expect(put.reason).toMatchObject({ code: "store_unavailable" });
+  });
+
+  it("reports how durable it is, and what forbids its use", async () => {
+    expect(await open().health?.()).toMatchObject({
+      risks: [],
+      errors: [],
+      facts: { fsync: "on", synchronous_commit: "on", standby: "no", schema_version: "1" },
+    });
+    const fast = open({}, { options: "-c synchronous_commit=off" });
+    expect((await fast.health?.())?.risks).toEqual([
+      "synchronous_commit is off: a crash of the server may lose the last records",
+    ]);
+    await run("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
+    expect((await open({}, { database: "latin" }).health?.())?.errors).toHaveLength(2);
+    await run("CREATE UNLOGGED TABLE loose (id int)");
+    expect((await open({ table: "loose" }).health?.())?.risks).toEqual([
+      "the table loose is unlogged: a crash of the server empties it",
+    ]);
+  });
+
+  it("that cannot be written to is store_unavailable: a failover may not be over", async () => {
+    const driver = open({}, { options: "-c default_transaction_read_only=on" });
+    await expect(driver.put(KEY, "v", undefined)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+    await driver.get(KEY);
+  });
+});

@@ -1,0 +1,37 @@
+import { Redis as IoRedis } from "ioredis";
+import { Redis as IoRedis5 } from "ioredis5";
+import { Redis as IoValkey } from "iovalkey";
+import { createClient } from "redis";
+import type { RedisConnection } from "../../../src/store/redis/connection.js";
+
+/** A client of an application, and how the test closes it. */
+export interface OpenClient {
+  readonly client: NonNullable<RedisConnection["client"]>;
+  close(): void;
+}
+
+/** Connects a client of each package to a server on loopback. */
+export const CLIENTS: Readonly<Record<string, (port: number) => Promise<OpenClient>>> = {
+  "redis 6": connectRedis,
+  "ioredis 6": async (port) => ioClient(new IoRedis(options(port))),
+  "ioredis 5": async (port) => ioClient(new IoRedis5(options(port))),
+  "iovalkey 0.4": async (port) => ioClient(new IoValkey(options(port))),
+};
+
+/** Connects a client of `redis`. */
+export async function connectRedis(port: number) {
+  const client = createClient({ socket: { host: "127.0.0.1", port, reconnectStrategy: () => 20 } });
+  // Without a listener the error of a lost connection ends the process.
+  client.on("error", () => {});
+  await client.connect();
+  return { client, close: () => client.destroy() };
+}
+
+function options(port: number) {
+  return { host: "127.0.0.1", port, retryStrategy: () => 20 };
+}
+
+function ioClient(client: IoRedis | IoRedis5 | IoValkey): OpenClient {
+  client.on("error", () => {});
+  return { client, close: () => client.disconnect() };
+}

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, it } from "vitest";
+import type { StoreDriver } from "../../../src/store/driver/driver.js";
+import { redisDriver } from "../../../src/store/redis/redis-driver.js";
+import { driverContract } from "../../../src/testing/driver-contract.js";
+import { compile, startChild } from "../../helpers/child.js";
+import { HAS_REDIS, type RedisServer, startRedis } from "../../helpers/redis-server.js";
+import { CLIENTS } from "./clients.js";
+
+const TIMEOUT_MS = 2000;
+const missing = HAS_REDIS ? "" : " (left out: redis-server is not installed)";
+
+describe.skipIf(!HAS_REDIS).each(Object.entries(CLIENTS))(`the Redis driver with %s${missing}`, (name, connect) => {
+  const closers = new Map<StoreDriver, () => unknown>();
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => {
+    // The contract does not close the drivers of broken engines.
+    for (const close of closers.values()) await close();
+    await server.close();
+  });
+
+  const open = async ({ port } = server) => {
+    const { client, close } = await connect(port);
+    const driver = redisDriver({ client }, { timeoutMs: TIMEOUT_MS });
+    closers.set(driver, close);
+    return driver;
+  };
+
+  driverContract({
+    test: it,
+    open,
+    close: (driver) => {
+      closers.get(driver)?.();
+      closers.delete(driver);
+    },
+    openElsewhere: async (job) => {
+      const child = startChild(await compile(new URL("job-driver.ts", import.meta.url)), {
+        client: name,
+        port: server.port,
+        job,
+      });
+      return (await child.hears("done"))["result"];
+    },
+    kill: () => server.kill("SIGKILL"),
+    restart: () => server.restart(),
+    broken: {
+      "was stopped": async () => {
+        const other = await startRedis();
+        const driver = await open(other);
+        const close = closers.get(driver);
+        closers.set(driver, () => Promise.all([close?.(), other.close()]));
+        await other.kill("SIGSTOP");
+        return driver;
+      },
+    },
+    timeoutMs: TIMEOUT_MS,
+  });
+});

@@ -1,0 +1,18 @@
+import { redisDriver } from "../../../src/store/redis/redis-driver.js";
+import type { DriverJob } from "../../../src/testing/driver-job.js";
+import { runJob } from "../../../src/testing/jobs.js";
+import { CLIENTS } from "./clients.js";
+
+/** A job of the contract for a separate process. */
+export interface RedisJob {
+  readonly client: string;
+  readonly port: number;
+  readonly job: DriverJob;
+}
+
+const { client: name, port, job } = JSON.parse(process.argv[2] ?? "") as RedisJob;
+const opened = await CLIENTS[name]?.(port);
+if (!opened) throw new Error(`there is no client ${name}`);
+const result = await runJob(redisDriver(opened), job);
+opened.close();
+process.send?.({ event: "done", result }, () => process.disconnect());
