@@ -6,7 +6,9 @@ import { stores } from "./stores.js";
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const FORM = "http://127.0.0.1/callback";
 
-describe.each(stores)("%s", (_name, open) => {
+describe.each(stores)("%s", (name, open) => {
+  const hasClockOfEngine = name === "memoryStore" || name.startsWith("grantStore");
+
   it("has nothing at first", async () => {
     const store = open();
     expect(await store.read(KEY)).toBeUndefined();
@@ -160,6 +162,34 @@ describe.each(stores)("%s", (_name, open) => {
     expect(await store.read(KEY)).toBeUndefined();
     expect((await store.list()).map(({ profile }) => profile)).toEqual(["other"]);
     expect(await store.save(madeGrant(), undefined)).toBe(true);
+  });
+
+  it("takes a short-lived record once, and only one of several processes gets it", async () => {
+    const { shortLived } = open();
+    const life = { now: Date.now(), expiresAt: Date.now() + 600_000 };
+    expect(await shortLived?.take("one")).toBeUndefined();
+    const puts = await Promise.all(["first", "second"].map((text) => shortLived?.put("one", text, life)));
+    expect(puts.toSorted()).toEqual([false, true]);
+    expect(await shortLived?.put("two", "other", life)).toBe(true);
+    // A login is marked as finished by the same text each time.
+    const marks = await Promise.all(["same", "same", "same"].map((text) => shortLived?.put("mark", text, life)));
+    expect(marks.toSorted()).toEqual([false, false, true]);
+    expect(await shortLived?.put("mark", "same", life)).toBe(false);
+    const taken = await Promise.all(Array.from({ length: 5 }, () => shortLived?.take("one")));
+    expect(taken.filter((text) => text !== undefined)).toHaveLength(1);
+    expect(await shortLived?.take("one")).toBeUndefined();
+    expect(await shortLived?.take("two")).toBe("other");
+  });
+
+  it.skipIf(hasClockOfEngine)("removes short-lived records that have expired when another one is stored", async () => {
+    const { shortLived } = open();
+    const now = Date.now();
+    await shortLived?.put("old", "text", { now, expiresAt: now + 600_000 });
+    await shortLived?.put("late", "text", { now, expiresAt: now + 800_000 });
+    await shortLived?.put("new", "text", { now: now + 700_000, expiresAt: now + 1_300_000 });
+    expect(await shortLived?.take("old")).toBeUndefined();
+    expect(await shortLived?.take("late")).toBe("text");
+    expect(await shortLived?.take("new")).toBe("text");
   });
 
   it("keeps clients by issuer and redirect form", async () => {

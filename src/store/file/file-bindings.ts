@@ -6,9 +6,9 @@ import {
   type ClientBinding,
   isSameBinding,
 } from "../../oauth/client/client-binding.js";
+import { CodecError, decodeBinding, encodeBinding } from "../../oauth/grant/codec.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import { onFiles } from "../store-error.js";
-import { CodecError, decodeBinding, encodeBinding } from "./codec.js";
 import { checkPrivateFolders, listFolder, readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
 
 /** How the file store reads and writes its files. */
@@ -41,7 +41,7 @@ export function fileBindings(folder: string, { open, seal, lease, idOf }: FileBi
     return binding;
   };
   const exclusively = <T>(id: string, work: () => Promise<T>): Promise<T> =>
-    lease(`binding ${id}`, work, { duration: LEASE_MS, once: true });
+    lease(`binding ${id}`, work, { durationMs: LEASE_MS, once: true });
 
   return {
     readBinding: onFiles(folder, (key: BindingKey) => read(idOf(key))),

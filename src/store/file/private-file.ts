@@ -12,6 +12,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   type Stats,
   statSync,
@@ -36,6 +37,15 @@ export function makePrivateFolder(path: string): void {
   }
 }
 
+/** Removes folders that are empty, each before the one above it. One that stays does no harm. */
+export function removeEmptyFolders(...paths: string[]): void {
+  try {
+    for (const path of paths) rmdirSync(path);
+  } catch {
+    // It holds something, or another process has removed it.
+  }
+}
+
 /** Not `recursive: true`: where a file system accepts no folders, such as /proc, Node would retry forever. */
 function makeFolders(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -53,9 +63,10 @@ function makeFolders(path: string): void {
  * Refuses a folder of secrets that another user owns or can enter, or that is a link; a missing one is accepted.
  *
  * @param against what other users must not be able to do there; one who may write may also add files
+ * @returns whether it is there
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
-export function checkPrivateFolder(path: string, against: "read" | "write" = "read"): void {
+export function checkPrivateFolder(path: string, against: "read" | "write" = "read"): boolean {
   let stat: Stats | undefined;
   try {
     // A link to the folder above is how a user moves it elsewhere.
@@ -63,18 +74,24 @@ export function checkPrivateFolder(path: string, against: "read" | "write" = "re
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
   }
-  if (stat === undefined) return;
+  if (stat === undefined) return false;
   if (!stat.isDirectory()) {
     const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
     throw storeError(`${path} ${what}`, undefined, `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`);
   }
   checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
+  return true;
 }
 
-/** Checks a folder, and the one above it: a user who can write there can replace it. */
-export function checkPrivateFolders(path: string): void {
-  checkPrivateFolder(dirname(path), "write");
-  checkPrivateFolder(path);
+/**
+ * Checks a folder, the one above it, in which a user who can write can replace it, and folders that lie in one another
+ * below it.
+ *
+ * @returns whether the innermost one is there
+ */
+export function checkPrivateFolders(path: string, ...below: string[]): boolean {
+  if (!checkPrivateFolder(dirname(path), "write") || !checkPrivateFolder(path)) return false;
+  return below.every((_, at) => checkPrivateFolder(join(path, ...below.slice(0, at + 1))));
 }
 
 /** The names of the files in a folder; none when there is no such folder. */
@@ -229,6 +246,15 @@ export function syncFolder(folder: string): void {
     fsyncSync(fd);
   } finally {
     closeSync(fd);
+  }
+}
+
+/** Flushes a folder, unless another process has removed it. */
+export function syncIfThere(folder: string): void {
+  try {
+    syncFolder(folder);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw cause;
   }
 }
 

@@ -1,4 +1,4 @@
-import { rmSync, statSync } from "node:fs";
+import { renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import {
   listFolder,
@@ -6,13 +6,13 @@ import {
   readPrivateFile,
   removeFile,
   reservePrivateFile,
-  syncFolder,
+  syncIfThere,
 } from "./private-file.js";
 
-const NAME = /^([0-9a-f]{40})\.(\d{1,15})\.json$/;
+const NAME = /^(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;
 /** A large folder is read in parts, and a file that is replaced during the read may be in none of them. */
-const MAX_READS = 3;
+const MAX_LOOKS = 3;
 
 /** A record as it is stored. */
 export interface Stored {
@@ -22,43 +22,48 @@ export interface Stored {
 }
 
 /**
- * Records in a folder, one file each, named `<id>.<generation>.json`. A generation is published by a hard link to a
+ * The files of one record in a folder, named `<prefix><generation>.json`. A generation is published by a hard link to a
  * finished file, which only one process can create, and then the generation before it is removed: the highest one is
  * complete at every moment, and it is the record.
  */
 export class VersionedFiles {
-  readonly #folder: string;
+  readonly folder: string;
+  readonly #prefix: string;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  /** @param prefix distinguishes the files of the record from those of others in the folder */
+  constructor(folder: string, prefix = "") {
+    this.folder = folder;
+    this.#prefix = prefix;
   }
 
-  /** The record; undefined when there is none. */
-  read(id: string): Stored | undefined {
-    for (;;) {
-      const generation = this.#of(id)[0];
-      if (generation === undefined) return undefined;
-      const path = this.#path(id, generation);
+  /**
+   * The record; undefined when there is none.
+   *
+   * @param seen a generation that was seen in the folder
+   */
+  read(seen = this.generation()): Stored | undefined {
+    for (let generation = seen; generation !== undefined; generation = this.generation()) {
+      const path = this.#path(generation);
       const text = readPrivateFile(path);
-      // A file that is gone was replaced between the two reads.
+      // A file that is gone was replaced after it was seen.
       if (text !== undefined) return { generation, text, path };
     }
+    return undefined;
   }
 
-  /** The ids of all records. */
-  ids(): string[] {
-    return [...new Set(listFolder(this.#folder).flatMap((name) => NAME.exec(name)?.[1] ?? []))].sort();
-  }
-
-  /** The generation that is stored, without reading it. */
-  generation(id: string): number | undefined {
-    return this.#of(id)[0];
+  /**
+   * The generation that is stored, without reading it.
+   *
+   * @param looks how often the folder is read before there is none
+   */
+  generation(looks = MAX_LOOKS): number | undefined {
+    return this.#all(looks)[0];
   }
 
   /** Reserves disk space for a record of up to `bytes`; the path is for {@link publish}. */
-  reserve(id: string, bytes: number): string {
+  reserve(bytes: number): string {
     this.#sweep();
-    return reservePrivateFile(join(this.#folder, id), bytes);
+    return reservePrivateFile(join(this.folder, `${this.#prefix}next`), bytes);
   }
 
   /**
@@ -66,56 +71,87 @@ export class VersionedFiles {
    *
    * @returns false when something else is stored than was expected
    */
-  publish(id: string, reserved: string, content: { text: string; generation: number; expected: number | undefined }) {
+  publish(reserved: string, content: { text: string; generation: number; expected: number | undefined }): boolean {
     const { text, generation, expected } = content;
-    if (generation <= (expected ?? -1)) throw new RangeError("a generation must be higher than the one it replaces");
-    if (this.#of(id)[0] !== expected) return false;
-    const path = this.#path(id, generation);
+    if (this.generation() !== expected) return false;
+    const path = this.#path(generation);
     if (!publishPrivateFile(reserved, path, text)) return false;
-    const found = this.#of(id);
+    const found = this.#all();
     const wasRemoved = expected !== undefined && !found.includes(expected) && (found[0] ?? 0) <= generation;
     if (wasRemoved || (expected === undefined && found.some((other) => other < generation))) {
       // The record was removed between the read and the link, or another process started a new one: ours is not published.
       removeFile(path);
       return false;
     }
-    for (const other of found) if (other < generation) rmSync(this.#path(id, other), { force: true });
+    for (const other of found) if (other < generation) rmSync(this.#path(other), { force: true });
     return true;
   }
 
-  /** Removes a record, after its reserved files, which could otherwise be published in between. */
-  remove(id: string): void {
-    for (const name of listFolder(this.#folder)) {
-      if (name.startsWith(`${id}.`) && name.endsWith(".tmp")) removeFile(join(this.#folder, name));
+  /**
+   * Moves a generation here from another folder, before anything else is here.
+   *
+   * @returns false when this very record is not here afterwards
+   */
+  adopt(from: VersionedFiles, { generation, text }: Stored): boolean {
+    // What an interrupted save left there must not come to light when the record has gone.
+    from.discard(generation - 1);
+    if (this.generation() === undefined) {
+      try {
+        renameSync(from.#path(generation), this.#path(generation));
+        syncIfThere(this.folder);
+        syncIfThere(from.folder);
+      } catch (cause) {
+        // Another process has moved or removed it.
+        if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw cause;
+      }
     }
-    for (let found = this.#of(id); found.length > 0; found = this.#of(id)) {
-      for (const generation of found) removeFile(this.#path(id, generation));
-    }
-    if (statSync(this.#folder, { throwIfNoEntry: false })) syncFolder(this.#folder);
+    const moved = this.read();
+    return moved?.generation === generation && moved.text === text;
   }
 
-  /** The stored generations of a record, the highest first. */
-  #of(id: string): number[] {
-    for (let reads = 1; ; reads++) {
-      const found = listFolder(this.#folder).flatMap((name) => {
-        const parts = NAME.exec(name);
-        return parts?.[1] === id ? [Number(parts[2])] : [];
-      });
-      if (found.length > 0 || reads === MAX_READS) return found.sort((a, b) => b - a);
+  /** Removes the generations up to one that was seen, the oldest first; a record that came later stays. */
+  discard(seen: number): void {
+    const old = this.#all(1).filter((generation) => generation <= seen);
+    for (const generation of old.reverse()) removeFile(this.#path(generation));
+  }
+
+  /** Removes the record, after its reserved files, which could otherwise be published in between. */
+  remove(): void {
+    for (const name of listFolder(this.folder)) {
+      if (name.startsWith(this.#prefix) && name.endsWith(".tmp")) removeFile(join(this.folder, name));
+    }
+    for (let found = this.#all(); found.length > 0; found = this.#all()) {
+      for (const generation of found) removeFile(this.#path(generation));
+    }
+    syncIfThere(this.folder);
+  }
+
+  /** The stored generations, the highest first. */
+  #all(looks = MAX_LOOKS): number[] {
+    for (let look = 1; ; look++) {
+      const names = listFolder(this.folder);
+      const found = names.flatMap((name) => this.#generationOf(name) ?? []);
+      // The folder of a record that is being replaced is never empty.
+      if (found.length > 0 || names.length === 0 || look >= looks) return found.sort((a, b) => b - a);
     }
   }
 
-  #path(id: string, generation: number): string {
-    return join(this.#folder, `${id}.${generation}.json`);
+  #generationOf(name: string): number | undefined {
+    const number = name.startsWith(this.#prefix) ? NAME.exec(name.slice(this.#prefix.length))?.[1] : undefined;
+    return number === undefined ? undefined : Number(number);
+  }
+
+  #path(generation: number): string {
+    return join(this.folder, `${this.#prefix}${generation}.json`);
   }
 
   /** A process that was killed leaves its temporary file; no save takes this long. */
   #sweep(): void {
     const before = Date.now() - LEFTOVER_MS;
-    for (const name of listFolder(this.#folder)) {
+    for (const name of listFolder(this.folder)) {
       if (!name.endsWith(".tmp")) continue;
-      const stat = statSync(join(this.#folder, name), { throwIfNoEntry: false });
-      if (stat && stat.mtimeMs < before) rmSync(join(this.#folder, name), { force: true });
+      const stat = statSync(join(this.folder, name), { throwIfNoEntry: false });
+      if (stat && stat.mtimeMs < before) rmSync(join(this.folder, name), { force: true });
     }
   }
 }

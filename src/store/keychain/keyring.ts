@@ -83,8 +83,8 @@ export function keyringStore(folder: string, options: KeyringStoreOptions = {}):
       cipherOf(await key().make());
       return files.reserve(at);
     },
-    async list(onUnusable) {
-      const grants = await files.list(onUnusable);
+    async list(filter, onUnusable) {
+      const grants = await files.list(filter, onUnusable);
       // A list without the grants that cannot be unsealed would look complete.
       const answer = key().known;
       if (answer && "failure" in answer) cipherOf(answer);

@@ -39,7 +39,7 @@ export function storeKey(keychain: Keychain, lease: GrantStore["lease"], timeout
   };
   const create = async () => {
     const work = () => readOrWrite(keychain);
-    known = (await find()) ?? (await lease("the key of the store", work, { duration: CALLS * timeout, once: true }));
+    known = (await find()) ?? (await lease("the key of the store", work, { durationMs: CALLS * timeout, once: true }));
     return known;
   };
   return {

@@ -6,7 +6,6 @@ import { MemoryLeases } from "../memory-leases.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
 import { bootClock, livenessOf, thisProcess } from "./lock-owner.js";
 import { type LockRecord, lockId } from "./lock-record.js";
-import { withSendDeadline } from "./send-deadline.js";
 import { decideTakeover, hasExpired } from "./takeover.js";
 
 const POLL_MS = { first: 10, most: 100 };
@@ -38,7 +37,7 @@ export class FileLeases {
     const isOlder = (taken.before?.endedAt ?? requestedAt) < requestedAt;
     const held = new HeldLease(this.#files, { ...taken, waited: (taken.waited || waited) && !isOlder }, options);
     try {
-      const result = await (options.extend ? work(held) : withSendDeadline(held, () => work(held)));
+      const result = await work(held);
       held.succeed();
       return result;
     } catch (error) {
@@ -52,7 +51,7 @@ export class FileLeases {
   async #take<T>(key: string, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
     const since = bootClock();
     let waited = false;
-    const watch = new Watch(this.#files, key, options.duration);
+    const watch = new Watch(this.#files, key, options.durationMs);
     for (let pause = POLL_MS.first; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (options.signal?.aborted) throw abortedError(options.signal);
       const seen = watch.observe();
@@ -66,7 +65,7 @@ export class FileLeases {
       waited = true;
       const instead = await options.until?.();
       if (instead !== undefined) return { instead };
-      if (bootClock() - since > (options.patience ?? Number.POSITIVE_INFINITY)) throw busy(seen.record);
+      if (bootClock() - since > (options.patienceMs ?? Number.POSITIVE_INFINITY)) throw busy(seen.record);
       // Not all at the same moment.
       await sleep(pause * (0.5 + Math.random()), undefined, options.signal ? { signal: options.signal } : {}).catch(
         () => undefined,
@@ -82,7 +81,7 @@ interface Taken {
   waited: boolean;
 }
 
-function recordFor({ duration, extend = false }: LeaseOptions<unknown>): LockRecord {
+function recordFor({ durationMs: duration, extend = false }: LeaseOptions<unknown>): LockRecord {
   return { id: lockId(), holder: thisProcess(), at: Date.now(), deadline: bootClock() + duration, duration, extend };
 }
 

@@ -16,13 +16,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
+import { grantFiles } from "../../helpers/grant-files.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const OTHER = { profile: "default", server: "https://other.example/mcp" };
@@ -43,11 +44,11 @@ async function storedGrant(): Promise<StoredGrant> {
   const home = join(parent, "home");
   const store = fileStore(home);
   await store.save(madeGrant(OTHER), undefined);
-  const before = new Set(readdirSync(join(home, "grants")));
+  const before = grantFiles(home);
   await store.save(madeGrant(KEY), undefined);
   await store.saveClient(madeClient(), FORM);
-  const [name] = readdirSync(join(home, "grants")).filter((one) => !before.has(one));
-  return { store, home, path: join(home, "grants", name ?? "") };
+  const [path = ""] = grantFiles(home).filter((one) => !before.includes(one));
+  return { store, home, path };
 }
 
 const filesOf = (home: string) => readdirSync(home, { recursive: true, withFileTypes: true });
@@ -77,7 +78,7 @@ onUnix("who can read the files", () => {
     const { home } = await storedGrant();
     expect(mode(home)).toBe(0o700);
     const entries = filesOf(home);
-    expect(entries).toHaveLength(5);
+    expect(entries).toHaveLength(9);
     for (const entry of entries) {
       expect(mode(join(entry.parentPath, entry.name)), entry.name).toBe(entry.isDirectory() ? 0o700 : 0o600);
     }
@@ -94,13 +95,17 @@ onUnix("who can read the files", () => {
   });
 
   it("is checked for the folder as well", async () => {
-    const { store, home } = await storedGrant();
+    const { store, home, path } = await storedGrant();
+    const [own, server] = [dirname(path), dirname(dirname(path))];
     for (const loose of [0o755, 0o770, 0o707]) {
-      for (const name of ["grants", "clients"]) {
-        chmodSync(join(home, name), loose);
-        const work = name === "grants" ? store.read(KEY) : store.readClient(madeClient().issuer, FORM);
-        await expect(work).rejects.toMatchObject({ class: "store", hint: `chmod 700 ${join(home, name)}` });
-        chmodSync(join(home, name), 0o700);
+      for (const folder of [dirname(server), server, own, join(home, "clients")]) {
+        chmodSync(folder, loose);
+        const work = path.startsWith(folder) ? store.read(KEY) : store.readClient(madeClient().issuer, FORM);
+        await expect(work).rejects.toMatchObject({ class: "store", hint: `chmod 700 ${folder}` });
+        if (path.startsWith(folder)) {
+          await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+        }
+        chmodSync(folder, 0o700);
       }
     }
     await expect(store.read(KEY)).resolves.toBeDefined();
@@ -122,13 +127,14 @@ onUnix("who can read the files", () => {
     chownSync(made.path, 12_345, 12_345);
     await expectRefused(made, /belongs to another user/, `chown "$USER" ${made.path}`);
     chownSync(made.path, 0, 0);
-    chownSync(join(made.home, "grants"), 12_345, 12_345);
+    chownSync(dirname(made.path), 12_345, 12_345);
     await expect(made.store.read(KEY)).rejects.toMatchObject({ class: "store" });
   });
 
   it("does not appear in the files' names", async () => {
     const { home } = await storedGrant();
-    for (const { name } of filesOf(home)) expect(name).toMatch(/^(grants|clients|[0-9a-f]{40}(\.\d+)?\.json)$/);
+    for (const { name } of filesOf(home))
+      expect(name).toMatch(/^(grants-by-server|clients|[0-9a-f]{40}|(\d+|[0-9a-f]{40})\.json)$/);
   });
 });
 
@@ -171,11 +177,16 @@ onUnix("files that are not what they seem", () => {
   });
 
   it("refuses a folder that is a link", async () => {
-    const { store, home } = await storedGrant();
-    renameSync(join(home, "grants"), `${home}.elsewhere`);
-    symlinkSync(`${home}.elsewhere`, join(home, "grants"));
-    await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", message: expect.stringContaining("link") });
-    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+    const { store, path } = await storedGrant();
+    const server = dirname(dirname(path));
+    for (const folder of [dirname(path), server, dirname(server)]) {
+      renameSync(folder, `${folder}.elsewhere`);
+      symlinkSync(`${folder}.elsewhere`, folder);
+      await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", message: expect.stringContaining("link") });
+      await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+      rmSync(folder);
+      renameSync(`${folder}.elsewhere`, folder);
+    }
   });
 });
 
@@ -253,7 +264,7 @@ describe("saving", () => {
     const { store, home } = await storedGrant();
     for (let generation = 1; generation < 5; generation++)
       await store.save(madeGrant({ generation: generation + 1 }), generation);
-    expect(readdirSync(join(home, "grants"))).toHaveLength(2);
+    expect(grantFiles(home)).toHaveLength(2);
   });
 
   it("gives a reader the old or the new, never a part", async () => {
@@ -268,7 +279,7 @@ describe("saving", () => {
 
   it("ignores what a save that was cut short has left", async () => {
     const { store, path } = await storedGrant();
-    writeFileSync(`${path}.abcdef123456.tmp`, '{"schema": 1, "ki', { mode: 0o600 });
+    writeFileSync(join(dirname(path), "next.abcdef123456.tmp"), '{"schema": 1, "ki', { mode: 0o600 });
     expect(await store.list()).toHaveLength(2);
     expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
   });

@@ -11,7 +11,7 @@ export interface SaveJob {
   kind: "race" | "chain";
   /** How many of a chain; default: no end. */
   count?: number;
-  /** Told apart from others by it. */
+  /** Distinguishes it from others. */
   tag: string;
 }
 
@@ -28,7 +28,7 @@ async function go(nth: number): Promise<void> {
   while (signals < nth) await sleep(1);
 }
 
-/** A grant whose tokens tell its generation, and are long enough to be written in several parts. */
+/** A grant whose tokens name its generation, and are long enough to be written in several parts. */
 function grantOf(generation: number): Grant {
   const base = madeGrant();
   const accessToken = new Secret(`${generation} `.repeat(2000).trim());

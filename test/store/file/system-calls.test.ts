@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
+import { grantFile, grantFiles } from "../../helpers/grant-files.js";
 import { folder } from "../stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
@@ -12,7 +13,7 @@ const FORM = "http://127.0.0.1/callback";
 
 type Call = { name: string; args: readonly unknown[] };
 
-/** Stands between the store and the file system. */
+/** Intercepts the calls of the store to the file system. */
 const spy = vi.hoisted(() => ({
   calls: [] as string[],
   paths: new Map<number, string>(),
@@ -77,16 +78,16 @@ describe("a power cut", () => {
     const order = of("writeSync", "fsyncSync", "linkSync", "rmSync");
     expect(order.slice(0, 7)).toEqual([
       // The room.
-      "writeSync id.tmp",
-      "fsyncSync id.tmp",
+      "writeSync next.tmp",
+      "fsyncSync next.tmp",
       // The content.
-      "writeSync id.tmp",
-      "fsyncSync id.tmp",
-      "linkSync id.tmp id.2.json",
-      "rmSync id.tmp",
-      "fsyncSync grants",
+      "writeSync next.tmp",
+      "fsyncSync next.tmp",
+      "linkSync next.tmp 2.json",
+      "rmSync next.tmp",
+      "fsyncSync id",
     ]);
-    expect(order.slice(7)).toContain("rmSync id.1.json");
+    expect(order.slice(7)).toContain("rmSync 1.json");
   });
 
   it("finds the content of a client on the disk before its name, and its name before the call returns", async () => {
@@ -103,7 +104,7 @@ describe("a power cut", () => {
   it("does not bring back what was removed", async () => {
     const { store } = await storeWithGrant();
     await store.remove(KEY);
-    expect(of("rmSync", "fsyncSync")).toEqual(["rmSync id.1.json", "fsyncSync grants"]);
+    expect(of("rmSync", "fsyncSync")).toEqual(["rmSync 1.json", "fsyncSync id"]);
   });
 });
 
@@ -136,16 +137,17 @@ describe("a system that writes only a part at a time", () => {
       class: "store",
       message: expect.stringContaining("ENOSPC"),
     });
-    expect(readdirSync(join(home, "grants"))).toHaveLength(1);
+    expect(grantFiles(home)).toHaveLength(1);
   });
 });
 
 describe("a look at a folder while it changes", () => {
   it("does not take a record that is being replaced for none", async () => {
     const { home, store } = await storeWithGrant();
+    const own = dirname(grantFile(home));
     let looks = 0;
     spy.before = ({ name, args }) =>
-      name === "readdirSync" && args[0] === join(home, "grants") && ++looks < 3 ? [] : undefined;
+      name === "readdirSync" && args[0] === own && ++looks < 3 ? ["next.abcdef123456.tmp"] : undefined;
     expect((await store.read(KEY))?.generation).toBe(1);
     expect(looks).toBe(3);
   });
@@ -154,26 +156,25 @@ describe("a look at a folder while it changes", () => {
     const { home, store } = await storeWithGrant();
     let raced = false;
     spy.before = ({ name, args }) => {
-      if (name !== "openSync" || raced || !String(args[0]).endsWith(".1.json")) return undefined;
+      if (name !== "openSync" || raced || !String(args[0]).endsWith("/1.json")) return undefined;
       raced = true;
       const path = String(args[0]);
       const text = readFileSync(path, "utf8").replace('"generation": 1', '"generation": 2');
-      actual.writeFileSync(path.replace(".1.json", ".2.json"), text, { mode: 0o600 });
+      actual.writeFileSync(path.replace("/1.json", "/2.json"), text, { mode: 0o600 });
       actual.rmSync(path);
       return undefined;
     };
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
     expect((await store.read(KEY))?.generation).toBe(2);
-    expect(readdirSync(join(home, "grants"))).toHaveLength(1);
+    expect(grantFiles(home)).toHaveLength(1);
   });
 
   it("does not take the name of a save that ends just then for a foreign one", async () => {
     const { home, store } = await storeWithGrant();
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
-    const grants = join(home, "grants");
-    const [name = ""] = readdirSync(grants);
-    const temporary = join(grants, name.replace(".1.json", ".abcdef123456.tmp"));
-    actual.linkSync(join(grants, name), temporary);
+    const path = grantFile(home);
+    const temporary = join(dirname(path), "next.abcdef123456.tmp");
+    actual.linkSync(path, temporary);
     let looks = 0;
     spy.before = ({ name: call }) => {
       if (call === "fstatSync") looks++;
@@ -199,33 +200,32 @@ describe("a save that is overtaken between its look and its name", () => {
   it("comes to nothing where the record was removed", async () => {
     const { home, store } = await storeWithGrant();
     const { rmSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
-    beforeLink((path) => rmSync(path.replace(".2.json", ".1.json")));
+    beforeLink((path) => rmSync(path.replace("/2.json", "/1.json")));
     expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(false);
-    expect(readdirSync(join(home, "grants"))).toEqual([]);
+    expect(grantFiles(home)).toEqual([]);
   });
 
   it("publishes nothing where another process starts a new record", async () => {
     const { home, store } = await storeWithGrant();
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
-    const [name = ""] = readdirSync(join(home, "grants"));
-    const text = readFileSync(join(home, "grants", name), "utf8");
+    const text = readFileSync(grantFile(home), "utf8");
     await store.remove(KEY);
-    beforeLink((path) => actual.writeFileSync(path.replace(".5.json", ".1.json"), text, { mode: 0o600 }));
+    beforeLink((path) => actual.writeFileSync(path.replace("/5.json", "/1.json"), text, { mode: 0o600 }));
     expect(await store.save(madeGrant({ generation: 5 }), undefined)).toBe(false);
     expect((await store.read(KEY))?.generation).toBe(1);
   });
 
-  it("has succeeded where its own record was renewed before it looked again", async () => {
+  it("has succeeded where its record was written again before it looked", async () => {
     const { home, store } = await storeWithGrant();
     const actual = await vi.importActual<typeof import("node:fs")>("node:fs");
-    const grants = join(home, "grants");
+    const own = dirname(grantFile(home));
     let linked = "";
     spy.before = ({ name, args }) => {
       if (name === "linkSync") linked = String(args[1]);
-      if (name !== "readdirSync" || args[0] !== grants || linked === "") return undefined;
+      if (name !== "readdirSync" || args[0] !== own || linked === "") return undefined;
       const text = readFileSync(linked, "utf8").replace('"generation": 2', '"generation": 3');
-      actual.writeFileSync(linked.replace(".2.json", ".3.json"), text, { mode: 0o600 });
-      for (const generation of [1, 2]) actual.rmSync(linked.replace(".2.json", `.${generation}.json`));
+      actual.writeFileSync(linked.replace("/2.json", "/3.json"), text, { mode: 0o600 });
+      for (const generation of [1, 2]) actual.rmSync(linked.replace("/2.json", `/${generation}.json`));
       spy.before = () => undefined;
       return undefined;
     };
@@ -237,7 +237,7 @@ describe("a save that is overtaken between its look and its name", () => {
 describe("a lock file that is removed", () => {
   it("loses its marks before itself, so that no mark is ever without it", async () => {
     const { store } = await storeWithGrant();
-    await store.lease("x", (lease) => lease.commit(), { duration: 1000, once: true });
+    await store.lease("x", (lease) => lease.commit(), { durationMs: 60_000, once: true });
     const marks = of("rmSync").filter((call) => /\.(claim|sent)$/.test(call));
     expect(marks.map((call) => call.replace(/[0-9a-f]{12}/, "mark"))).toEqual([
       "rmSync id.1.mark.sent",
@@ -317,12 +317,14 @@ describe("a system call that fails, whichever it is", () => {
               done = true;
               return "done";
             },
-            { duration: 60_000, once },
+            { durationMs: 60_000, once },
           )
           .catch((error: unknown) => error);
         if (begun && done) expect(outcome).toBe("done");
         spy.before = () => undefined;
-        expect(await store.lease("x", async () => "next", { duration: 100, once: true, patience: 5000 })).toBe("next");
+        expect(await store.lease("x", async () => "next", { durationMs: 100, once: true, patienceMs: 5000 })).toBe(
+          "next",
+        );
         if (outcome instanceof Error) throw outcome;
         // A lock file of our own that cannot be read counts as another's, to be safe.
       }, ["store_failed", "lease_lost"]);

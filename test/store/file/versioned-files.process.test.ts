@@ -1,9 +1,10 @@
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Grant } from "../../../src/oauth/grant/grant.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { madeGrant } from "../../helpers/grant.js";
+import { grantFile } from "../../helpers/grant-files.js";
 import type { SaveJob } from "./save-driver.js";
 import { filesOf, KEY, storeWithGrant } from "./support.js";
 
@@ -75,8 +76,9 @@ describe("a reader", () => {
     "never finds an error or nothing while another process saves 500 times, beside %i others",
     async (others) => {
       const { home, store } = await storeWithGrant();
+      const own = dirname(grantFile(home));
       for (let nth = 0; nth < others; nth++) {
-        writeFileSync(join(home, "grants", `${nth.toString(16).padStart(40, "0")}.1.json`), "{}", { mode: 0o600 });
+        writeFileSync(join(own, `${nth.toString(16).padStart(40, "0")}.1.json`), "{}", { mode: 0o600 });
       }
       const child = await saver({ folder: home, kind: "chain", count: 500, tag: "quick" });
       child.go();

@@ -8,48 +8,41 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";
+import { grantFile as fileOf, grantFiles } from "../../helpers/grant-files.js";
 import { folder } from "../stores.js";
 import { filesOf, KEY, storeWithGrant } from "./support.js";
 
-/** The path of the one grant's file. */
-function fileOf(home: string): string {
-  const [name, ...more] = filesOf(home).filter((one) => one.endsWith(".json"));
-  if (name === undefined || more.length > 0) throw new Error("one file was expected");
-  return join(home, "grants", name);
-}
-
-const fileOfFirst = (home: string) => {
-  const name = filesOf(home).find((one) => one.endsWith(".1.json"));
-  return join(home, "grants", name ?? "");
-};
+/** The path of the only temporary file. */
+const temporaryOf = (home: string) => grantFiles(home).find((path) => path.endsWith(".tmp")) ?? "";
+/** The path that a generation of the only grant has. */
+const generationOf = (home: string, generation: number) =>
+  join(dirname(grantFiles(home)[0] ?? ""), `${generation}.json`);
 
 describe("what a save that was killed leaves", () => {
   it("is swept when it is ten minutes old, and not before", async () => {
     const { home, store } = await storeWithGrant();
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     for (const [name, minutes] of [["old", 11] as const, ["young", 9] as const]) {
-      const path = join(home, "grants", `${"a".repeat(40)}.${name}.tmp`);
+      const path = join(dirname(fileOf(home)), `next.${name}.tmp`);
       writeFileSync(path, "half", { mode: 0o600 });
       utimesSync(path, at(minutes), at(minutes));
     }
     const other = { ...KEY, profile: "other" };
     await store.save(madeGrant(other), undefined);
-    for (const name of filesOf(home).filter((one) => one.endsWith(".json"))) {
-      utimesSync(join(home, "grants", name), at(60), at(60));
-    }
+    for (const path of grantFiles(home)) if (path.endsWith(".json")) utimesSync(path, at(60), at(60));
     await store.save(madeGrant({ generation: 2 }), 1);
-    expect(filesOf(home).filter((name) => name.endsWith(".tmp"))).toEqual([`${"a".repeat(40)}.young.tmp`]);
+    expect(filesOf(home).filter((name) => name.endsWith(".tmp"))).toEqual(["next.young.tmp"]);
     expect(await store.read(other)).toBeDefined();
   });
 
   it("is no hindrance where it is the second name of the file", async () => {
     const { home, store } = await storeWithGrant();
-    linkSync(fileOf(home), fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"));
+    linkSync(fileOf(home), fileOf(home).replace(/1\.json$/, "next.abcdef123456.tmp"));
     expect((await store.read(KEY))?.generation).toBe(1);
     expect(await store.save(madeGrant({ generation: 2 }), 1)).toBe(true);
     expect((await store.read(KEY))?.generation).toBe(2);
@@ -57,7 +50,7 @@ describe("what a save that was killed leaves", () => {
 
   it("does not excuse a name that is not of a save", async () => {
     const { home, store } = await storeWithGrant();
-    linkSync(fileOf(home), fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"));
+    linkSync(fileOf(home), fileOf(home).replace(/1\.json$/, "next.abcdef123456.tmp"));
     linkSync(fileOf(home), join(home, "elsewhere"));
     await expect(store.read(KEY)).rejects.toMatchObject({
       class: "store",
@@ -68,7 +61,7 @@ describe("what a save that was killed leaves", () => {
 
   it("does not excuse a name elsewhere where it is another file", async () => {
     const { home, store } = await storeWithGrant();
-    writeFileSync(fileOf(home).replace(/\.1\.json$/, ".abcdef123456.tmp"), "half", { mode: 0o600 });
+    writeFileSync(fileOf(home).replace(/1\.json$/, "next.abcdef123456.tmp"), "half", { mode: 0o600 });
     linkSync(fileOf(home), join(home, "elsewhere"));
     await expect(store.read(KEY)).rejects.toMatchObject({ message: expect.stringContaining("hard link") });
   });
@@ -112,8 +105,7 @@ describe("removing one record", () => {
 
   it("removes every generation that is there", async () => {
     const { home, store } = await storeWithGrant();
-    for (const generation of [2, 3])
-      copyFileSync(fileOfFirst(home), fileOfFirst(home).replace(".1.", `.${generation}.`));
+    for (const generation of [2, 3]) copyFileSync(generationOf(home, 1), generationOf(home, generation));
     await store.remove(KEY);
     expect(filesOf(home)).toEqual([]);
   });
@@ -157,7 +149,7 @@ describe("room that was reserved", () => {
   it("saves also where another process swept it as a leftover", async () => {
     const { home, store } = await storeWithGrant();
     const room = await store.reserve(KEY);
-    for (const name of filesOf(home)) if (name.endsWith(".tmp")) rmSync(join(home, "grants", name));
+    rmSync(temporaryOf(home));
     expect(await room.save(madeGrant({ generation: 2 }), 1)).toBe(true);
     await room.release();
     expect((await store.read(KEY))?.generation).toBe(2);
@@ -169,8 +161,7 @@ describe("room that was reserved", () => {
     const room = await store.reserve(KEY);
     const saving = room.save(madeGrant({ generation: 2 }), 1);
     // The save of another process, after this one has read the grant and before it writes.
-    const [name = ""] = filesOf(home).filter((one) => one.endsWith(".1.json"));
-    renameSync(join(home, "grants", name), join(home, "grants", name.replace(".1.json", ".2.json")));
+    renameSync(generationOf(home, 1), generationOf(home, 2));
     expect(await saving).toBe(false);
     await room.release();
     expect(filesOf(home).filter((one) => one.endsWith(".tmp"))).toEqual([]);
@@ -187,8 +178,7 @@ describe("room that was reserved", () => {
   it("is not written to where a link was put in its place", async () => {
     const { home, store } = await storeWithGrant();
     const room = await store.reserve(KEY);
-    const [name] = filesOf(home).filter((one) => one.endsWith(".tmp"));
-    const reserved = join(home, "grants", name ?? "");
+    const reserved = temporaryOf(home);
     rmSync(reserved);
     writeFileSync(join(home, "target"), "untouched");
     symlinkSync(join(home, "target"), reserved);
@@ -199,9 +189,9 @@ describe("room that was reserved", () => {
 });
 
 describe("a file that was renamed or copied by hand", () => {
-  it("is refused where its name tells another generation than it does", async () => {
+  it("is refused where its name has another generation than its content", async () => {
     const { home, store } = await storeWithGrant();
-    copyFileSync(fileOf(home), fileOf(home).replace(".1.json", ".7.json"));
+    copyFileSync(fileOf(home), generationOf(home, 7));
     await expect(store.read(KEY)).rejects.toMatchObject({
       class: "store",
       message: expect.stringContaining("generation is 1"),
@@ -214,8 +204,8 @@ describe("a file that was renamed or copied by hand", () => {
     const other = { ...KEY, server: "https://other.example/mcp" };
     const first = fileOf(home);
     await store.save(madeGrant(other), undefined);
-    const [second] = filesOf(home).filter((name) => !first.endsWith(name));
-    copyFileSync(first, join(home, "grants", second ?? ""));
+    const [second = ""] = grantFiles(home).filter((path) => path !== first);
+    copyFileSync(first, second);
     await expect(store.read(other)).rejects.toMatchObject({
       class: "store",
       message: expect.stringContaining("another login"),

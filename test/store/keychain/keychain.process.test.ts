@@ -7,7 +7,7 @@ import { until } from "../../helpers/server.js";
 import { folder } from "../stores.js";
 
 /**
- * A package in the place of the real one, asked as that is: by a process of its own.
+ * A package in the place of the real one, called as that is: by a separate process.
  *
  * @param body of the entry's class
  */
@@ -96,9 +96,9 @@ describe("a keychain that cannot be used", () => {
     ["that may not ask", "Platform failure: User interaction is not allowed.", /access to it was denied/],
     ["without a keyring in it", "Couldn't access platform storage: Secret Service: no result found", /has no keyring/],
     ["for a reason of its own", "Platform failure: would block for ever", /^the keychain cannot be used: /],
-  ])("%s is told apart, with the way out", async (_what, message, told) => {
+  ])("%s has its own message, with the way out", async (_what, message, reported) => {
     const error = await failureOf(osKeychain("store-key 1", { package: throwing(message).path }));
-    expect(error.message).toMatch(told);
+    expect(error.message).toMatch(reported);
     expect(error.message).toContain(JSON.stringify(message));
     expect(error.hint).toMatch(/AGENTAUTH_STORE=file$/);
   });

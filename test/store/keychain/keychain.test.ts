@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { keychainError, limitKeychain } from "../../../src/store/keychain/keychain.js";
 
-describe("a keychain with no limit of its own", () => {
+describe("a keychain without a time limit", () => {
   const never = () => new Promise<never>(() => undefined);
 
   it("times out", async () => {

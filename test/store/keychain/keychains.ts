@@ -1,6 +1,6 @@
 import { type Keychain, keychainError } from "../../../src/store/keychain/keychain.js";
 
-/** A keychain in memory that tells what it was asked. */
+/** A keychain in memory that records its calls. */
 export interface FakeKeychain extends Keychain {
   /** `get` and `set`, in the order they came. */
   readonly calls: string[];

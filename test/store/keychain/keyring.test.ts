@@ -170,7 +170,7 @@ describe("a keychain that cannot be used", () => {
     expect(keychain.calls).toEqual(["get"]);
   });
 
-  it("is asked anew by a store that is opened anew", async () => {
+  it("is asked again by a store that is opened again", async () => {
     const { open, keychain } = await filled();
     keychain.refusal = "locked";
     await expect(open().read(KEY)).rejects.toMatchObject({ class: "store" });
@@ -200,10 +200,10 @@ describe("a keychain that cannot be used", () => {
 describe("with the fallback to files", () => {
   async function refused() {
     const made = await filled();
-    const told: string[] = [];
+    const reported: string[] = [];
     made.keychain.refusal = "locked";
-    const store = made.open({ fallback: "file", onFallback: (reason) => told.push(reason) });
-    return { ...made, store, told };
+    const store = made.open({ fallback: "file", onFallback: (reason) => reported.push(reason) });
+    return { ...made, store, reported };
   }
 
   it("says in advance that files may not be sealed, and then that they are not", async () => {
@@ -216,14 +216,14 @@ describe("with the fallback to files", () => {
   });
 
   it("writes plain private files, and says why, once, before it does", async () => {
-    const { store, told, home, keychain } = await refused();
+    const { store, reported, home, keychain } = await refused();
     const sealed = kept(home);
     const room = await store.reserve({ profile: "new", server: KEY.server });
-    expect(told).toEqual([expect.stringContaining('"locked"')]);
+    expect(reported).toEqual([expect.stringContaining('"locked"')]);
     await room.release();
     await store.save(madeGrant({ profile: "new" }), undefined);
     await store.save(madeGrant({ profile: "newer" }), undefined);
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     const added = [...kept(home)].filter(([path]) => !sealed.has(path));
     expect(added.map(([, text]) => (JSON.parse(text) as { kind: string }).kind)).toEqual(["grant", "grant"]);
     if (process.platform !== "win32") for (const [path] of added) expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -256,11 +256,11 @@ describe("with the fallback to files", () => {
 
   it("is not used where the keychain works", async () => {
     const { open, home } = await filled();
-    const told: string[] = [];
-    const store = open({ fallback: "file", onFallback: (reason) => told.push(reason) });
+    const reported: string[] = [];
+    const store = open({ fallback: "file", onFallback: (reason) => reported.push(reason) });
     await store.save(madeGrant({ profile: "new" }), undefined);
     expect(kindsOf(home)).toEqual(["sealed", "sealed", "sealed", "sealed"]);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(store.location).toBe(`files under ${home}, sealed with a key in the OS keychain`);
   });
 });
@@ -317,7 +317,7 @@ describe("a file that does not open", () => {
     expect(serversOf(await store.list())).toEqual([OTHER.server]);
   });
 
-  it("is not written over by a client that is registered anew", async () => {
+  it("is not overwritten by a client that is registered again", async () => {
     const { home, open } = await filled();
     const before = kept(home);
     const saving = open({ keychain: fakeKeychain(OTHER_KEY_TEXT) }).saveClient(madeClient({ clientId: "new" }), FORM);

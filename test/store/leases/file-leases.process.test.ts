@@ -51,9 +51,9 @@ describe("many processes", () => {
 onUnix("a holder that is killed", () => {
   it("is followed by the waiting process, which learns that it died and had not begun", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 600_000 });
+    const first = await holder(home, { durationMs: 600_000 });
     await first.hears("holds");
-    const second = await holder(home, { duration: 600_000 });
+    const second = await holder(home, { durationMs: 600_000 });
     expect(await second.hears("waits")).toMatchObject({ pid: first.pid });
     expect(second.said.map(({ event }) => event)).not.toContain("holds");
     await first.kill("SIGKILL");
@@ -62,21 +62,21 @@ onUnix("a holder that is killed", () => {
 
   it("is followed by who comes later", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 600_000, extend: true });
+    const first = await holder(home, { durationMs: 600_000, extend: true });
     await first.hears("holds");
     await first.kill("SIGKILL");
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { duration: 1000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 1000 });
     expect(before).toMatchObject({ ended: "died", committed: false, endedAt: undefined, failure: undefined });
   });
 });
 
 onUnix("a holder that is stopped", () => {
-  it("is replaced when its time is over, and learns that it has lost the lease when it goes on", async () => {
+  it("is replaced when its time is up, and learns that it has lost the lease when it continues", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 1000 });
+    const first = await holder(home, { durationMs: 1000 });
     await first.hears("holds");
     await first.kill("SIGSTOP");
-    const second = await holder(home, { duration: 60_000 });
+    const second = await holder(home, { durationMs: 60_000 });
     expect(await second.hears("holds")).toMatchObject({ before: { ended: "expired", committed: false } });
     await first.kill("SIGCONT");
     first.does({ do: "left" });
@@ -91,34 +91,34 @@ onUnix("a holder that is stopped", () => {
 
   it("takes nothing from its follower when it ends late, not even the last trace of a name", async () => {
     const home = folder();
-    const late = await holder(home, { duration: 500, once: true });
+    const late = await holder(home, { durationMs: 500, once: true });
     await late.hears("holds");
     await late.kill("SIGSTOP");
-    const second = await holder(home, { duration: 60_000, once: true });
+    const second = await holder(home, { durationMs: 60_000, once: true });
     await second.hears("holds");
     second.does({ do: "release" });
     await second.hears("ended");
     expect(leaseFilesOf(home)).toEqual([]);
     // Its number is in use again.
-    const third = await holder(home, { duration: 60_000, once: true });
+    const third = await holder(home, { durationMs: 60_000, once: true });
     await third.hears("holds");
     const before = leaseFilesOf(home);
     await late.kill("SIGCONT");
     late.does({ do: "release" });
     await late.hears("ended");
     expect(leaseFilesOf(home)).toEqual(before);
-    const fourth = await holder(home, { duration: 60_000, patience: 300 });
+    const fourth = await holder(home, { durationMs: 60_000, patienceMs: 300 });
     expect((await fourth.hears("ended")).error).toMatchObject({ code: "lease_busy" });
   });
 
   it("is waited for, however long, once it has begun; a process whose patience ends gets its number", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 300 });
+    const first = await holder(home, { durationMs: 2000 });
     await first.hears("holds");
     first.does({ do: "commit" });
     await first.hears("committed");
     await first.kill("SIGSTOP");
-    const second = await holder(home, { duration: 300, patience: 3000 });
+    const second = await holder(home, { durationMs: 300, patienceMs: 7000 });
     const { error } = await second.hears("ended");
     expect(error).toMatchObject({
       code: "lease_busy",
@@ -127,7 +127,7 @@ onUnix("a holder that is stopped", () => {
       hint: expect.stringContaining(`kill -CONT ${first.pid}`),
     });
     expect(second.said.map(({ event }) => event)).not.toContain("holds");
-    const third = await holder(home, { duration: 300 });
+    const third = await holder(home, { durationMs: 300 });
     await third.hears("waits");
     await first.kill("SIGKILL");
     expect(await third.hears("holds")).toMatchObject({ before: { ended: "died", committed: true } });
@@ -135,10 +135,10 @@ onUnix("a holder that is stopped", () => {
 
   it("is replaced where it has to show that it lives, and does not come back to life", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 600, extend: true });
+    const first = await holder(home, { durationMs: 600, extend: true });
     await first.hears("holds");
     await first.kill("SIGSTOP");
-    const second = await holder(home, { duration: 60_000, extend: true });
+    const second = await holder(home, { durationMs: 60_000, extend: true });
     expect(await second.hears("holds")).toMatchObject({ before: { ended: "expired" } });
     await first.kill("SIGCONT");
     await pause(500);
@@ -152,9 +152,9 @@ onUnix("a holder that is stopped", () => {
 describe("a holder that shows that it lives", () => {
   it("is not replaced beyond its duration", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 500, extend: true });
+    const first = await holder(home, { durationMs: 3000, extend: true });
     await first.hears("holds");
-    const second = await holder(home, { duration: 500, patience: 2500 });
+    const second = await holder(home, { durationMs: 500, patienceMs: 7000 });
     expect((await second.hears("ended")).error).toMatchObject({ code: "lease_busy" });
     first.does({ do: "left" });
     expect((await first.hears("left")).left).toBeGreaterThan(0);
@@ -177,42 +177,43 @@ describe("a holder that cannot be seen", () => {
 
   it("in another namespace loses its lease when that expires", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 700 });
+    const first = await holder(home, { durationMs: 700 });
     await first.hears("holds");
     const { deadline } = change(home, { holder: { space: "pid:[1]" } });
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { duration: 60_000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
     expect(bootClock()).toBeGreaterThanOrEqual(deadline);
     expect(before).toMatchObject({ ended: "expired", committed: false });
   });
 
   it("in another namespace is not waited for where its time was over before it was seen", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 400 });
+    const first = await holder(home, { durationMs: 400 });
     await first.hears("holds");
     change(home, { holder: { space: "pid:[1]" } });
     await pause(450);
-    const ended = leasesOf(home).run(NAME, async ({ before }) => before?.ended, { duration: 1000, patience: 100 });
+    const ended = leasesOf(home).run(NAME, async ({ before }) => before?.ended, { durationMs: 1000, patienceMs: 100 });
     expect(await ended).toBe("expired");
   });
 
   it("in another namespace gets three times as long where it had begun", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 700 });
+    const first = await holder(home, { durationMs: 2000 });
     await first.hears("holds");
     first.does({ do: "commit" });
     await first.hears("committed");
     const { deadline, duration } = change(home, { holder: { space: "pid:[1]" } });
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { duration: 60_000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
     expect(bootClock()).toBeGreaterThanOrEqual(deadline + 2 * duration);
     expect(before).toMatchObject({ ended: "expired", committed: true });
   });
 
   it("on another machine loses its lease when its lock file is old, though its clock may be two minutes off", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 600_000 });
+    const first = await holder(home, { durationMs: 600_000 });
     await first.hears("holds");
     change(home, { holder: { boot: "another machine" } });
-    const run = () => leasesOf(home).run(NAME, async ({ before }) => before?.ended, { duration: 1000, patience: 300 });
+    const run = () =>
+      leasesOf(home).run(NAME, async ({ before }) => before?.ended, { durationMs: 1000, patienceMs: 300 });
     const path = lockFileOf(home);
     for (const age of [0, 700_000]) {
       utimesSync(path, new Date(Date.now() - age), new Date(Date.now() - age));
@@ -224,10 +225,10 @@ describe("a holder that cannot be seen", () => {
 
   it("of another run of the machine, whose clock was far ahead, loses its lease after it was watched for its duration", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 500 });
+    const first = await holder(home, { durationMs: 500 });
     await first.hears("holds");
     change(home, { deadline: bootClock() + 1e9 });
-    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { duration: 60_000 });
+    const before = await leasesOf(home).run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
     expect(before).toMatchObject({ ended: "expired", committed: false });
   });
 });
@@ -235,32 +236,36 @@ describe("a holder that cannot be seen", () => {
 describe("a process that waits", () => {
   it("takes the result instead of the lease as soon as there is one", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 60_000 });
+    const first = await holder(home, { durationMs: 60_000 });
     await first.hears("holds");
     let asked = 0;
     const until = async () => (++asked < 3 ? undefined : "theirs");
     const work = async () => "mine";
-    expect(await leasesOf(home).run(NAME, work, { duration: 1000, until })).toBe("theirs");
+    expect(await leasesOf(home).run(NAME, work, { durationMs: 1000, until })).toBe("theirs");
     expect(asked).toBe(3);
     expect(leaseFilesOf(home)).toHaveLength(1);
   });
 
   it("hears once whom it waits for", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 60_000 });
+    const first = await holder(home, { durationMs: 60_000 });
     await first.hears("holds");
     const heard: unknown[] = [];
     const work = async () => undefined;
-    const waiting = leasesOf(home).run(NAME, work, { duration: 1000, patience: 300, onWait: (one) => heard.push(one) });
+    const waiting = leasesOf(home).run(NAME, work, {
+      durationMs: 1000,
+      patienceMs: 300,
+      onWait: (one) => heard.push(one),
+    });
     await expect(waiting).rejects.toMatchObject({ code: "lease_busy" });
     expect(heard).toEqual([{ pid: first.pid, at: expect.any(Number) }]);
   });
 
   it("gets the failure of the holder", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 60_000 });
+    const first = await holder(home, { durationMs: 60_000 });
     await first.hears("holds");
-    const second = await holder(home, { duration: 60_000 });
+    const second = await holder(home, { durationMs: 60_000 });
     await second.hears("waits");
     first.does({ do: "fail", code: "timeout" });
     expect(await second.hears("holds")).toMatchObject({
@@ -276,13 +281,13 @@ describe("a process that waits", () => {
       NAME,
       () => Promise.reject(new AgentAuthError("timeout", "x", { class: "unavailable" })),
       {
-        duration: 1000,
+        durationMs: 1000,
       },
     );
     await expect(failing).rejects.toMatchObject({ code: "timeout" });
-    const first = await holder(home, { duration: 60_000 });
+    const first = await holder(home, { durationMs: 60_000 });
     await first.hears("holds");
-    const second = await holder(home, { duration: 60_000 });
+    const second = await holder(home, { durationMs: 60_000 });
     await second.hears("waits");
     first.does({ do: "withdraw" });
     first.does({ do: "fail", code: "whatever" });
@@ -291,11 +296,11 @@ describe("a process that waits", () => {
 
   it("stops at once when its signal fires, and leaves no lock file", async () => {
     const home = folder();
-    const first = await holder(home, { duration: 60_000 });
+    const first = await holder(home, { durationMs: 60_000 });
     await first.hears("holds");
     const controller = new AbortController();
     const waiting = leasesOf(home).run(NAME, async () => undefined, {
-      duration: 60_000,
+      durationMs: 60_000,
       signal: controller.signal,
       onWait: () => setTimeout(() => controller.abort(), 20),
     });
@@ -308,12 +313,12 @@ describe("lock files with unexpected content", () => {
   it("do not lend their marks to another lock file with their number", async () => {
     const home = folder();
     const leases = leasesOf(home);
-    await leases.run(NAME, (lease) => lease.commit(), { duration: 1000 });
+    await leases.run(NAME, (lease) => lease.commit(), { durationMs: 60_000 });
     rmSync(lockFileOf(home));
     expect(leaseFilesOf(home)).toHaveLength(2);
-    const first = await holder(home, { duration: 60_000 });
+    const first = await holder(home, { durationMs: 60_000 });
     expect((await first.hears("holds")).before).toBeUndefined();
-    const second = leases.run(NAME, async () => undefined, { duration: 1000, patience: 300 });
+    const second = leases.run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 300 });
     await expect(second).rejects.toMatchObject({ code: "lease_busy" });
   });
 });

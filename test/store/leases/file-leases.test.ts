@@ -29,7 +29,7 @@ describe("a holder that another one has taken over from", () => {
         expect(lease.left()).toBeGreaterThan(0);
         await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
       },
-      { duration: 60_000 },
+      { durationMs: 60_000 },
     );
   });
 });
@@ -37,7 +37,7 @@ describe("a holder that another one has taken over from", () => {
 describe("a holder that has shown that it lives", () => {
   it("does not go on with that when the work has ended", async () => {
     const home = folder();
-    await leasesOf(home).run(NAME, async () => undefined, { duration: 50, extend: true });
+    await leasesOf(home).run(NAME, async () => undefined, { durationMs: 50, extend: true });
     const old = new Date(Date.now() - 60_000);
     utimesSync(lockFileOf(home), old, old);
     await pause(100);
@@ -49,7 +49,7 @@ describe("the trace of a lease", () => {
   it("is nothing where the name was of use once and the work succeeded", async () => {
     const home = folder();
     const run = (work: (lease: Lease) => Promise<unknown>) =>
-      leasesOf(home).run(NAME, work, { duration: 1000, once: true });
+      leasesOf(home).run(NAME, work, { durationMs: 60_000, once: true });
     await expect(run(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
     expect(leaseFilesOf(home)).not.toEqual([]);
     await run((lease) => lease.commit());
@@ -60,21 +60,21 @@ describe("the trace of a lease", () => {
     const home = folder();
     const failed = (code: string) => new AgentAuthError(code, "x", { class: "auth" });
     const leases = leasesOf(home);
-    await expect(leases.run(NAME, () => Promise.reject(failed("one")), { duration: 1000 })).rejects.toBeDefined();
+    await expect(leases.run(NAME, () => Promise.reject(failed("one")), { durationMs: 60_000 })).rejects.toBeDefined();
     const withdrawn = leases.run(
       NAME,
       async (lease) => {
         lease.rollback();
         throw failed("two");
       },
-      { duration: 1000 },
+      { durationMs: 60_000 },
     );
     await expect(withdrawn).rejects.toMatchObject({ code: "two" });
-    const before = await leases.run(NAME, async (lease) => lease.before, { duration: 1000 });
+    const before = await leases.run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
     expect(before).toMatchObject({ ended: "released", failure: { code: "one" } });
   });
 
-  it("tells the next holder that work had begun which then threw", async () => {
+  it("reports to the next holder that work had begun which then threw", async () => {
     const leases = leasesOf(folder());
     const failing = leases.run(
       NAME,
@@ -82,10 +82,10 @@ describe("the trace of a lease", () => {
         await lease.commit();
         throw new Error("a bug");
       },
-      { duration: 1000 },
+      { durationMs: 60_000 },
     );
     await expect(failing).rejects.toThrow("a bug");
-    expect(await leases.run(NAME, async ({ before }) => before, { duration: 1000 })).toMatchObject({
+    expect(await leases.run(NAME, async ({ before }) => before, { durationMs: 60_000 })).toMatchObject({
       ended: "released",
       committed: true,
       failure: undefined,
@@ -94,7 +94,7 @@ describe("the trace of a lease", () => {
 
   it("contains neither the name nor anything that was done", async () => {
     const home = folder();
-    await leasesOf(home).run("https://mcp.example secret-name", (lease) => lease.commit(), { duration: 1000 });
+    await leasesOf(home).run("https://mcp.example secret-name", (lease) => lease.commit(), { durationMs: 60_000 });
     for (const name of leaseFilesOf(home)) {
       expect(name).toMatch(/^[0-9a-f]{40}\.1\.(claim|[0-9a-f]{12}\.(sent|done))$/);
       expect(readFileSync(join(home, "claims", name), "utf8")).not.toContain("secret-name");
@@ -104,13 +104,14 @@ describe("the trace of a lease", () => {
   it("does not grow with the rounds, nor with old names", async () => {
     const home = folder();
     const leases = leasesOf(home);
-    for (let nth = 0; nth < 1000; nth++) await leases.run(NAME, (lease) => lease.commit(), { duration: 1000 });
+    for (let nth = 0; nth < 1000; nth++) await leases.run(NAME, (lease) => lease.commit(), { durationMs: 60_000 });
     expect(leaseFilesOf(home).length).toBeLessThanOrEqual(6);
-    for (let nth = 0; nth < 80; nth++) await leases.run(`other ${nth}`, (lease) => lease.commit(), { duration: 1000 });
+    for (let nth = 0; nth < 80; nth++)
+      await leases.run(`other ${nth}`, (lease) => lease.commit(), { durationMs: 60_000 });
     const old = new Date(Date.now() - 48 * 3600 * 1000);
     const young = leaseFilesOf(home).filter((_, nth) => nth % 10 === 0);
     for (const name of leaseFilesOf(home)) if (!young.includes(name)) utimesSync(join(home, "claims", name), old, old);
-    await leases.run("one more", (lease) => lease.commit(), { duration: 1000 });
+    await leases.run("one more", (lease) => lease.commit(), { durationMs: 60_000 });
     expect(leaseFilesOf(home)).toEqual(expect.arrayContaining(young));
     expect(leaseFilesOf(home)).toHaveLength(young.length + 3);
   });
@@ -145,13 +146,13 @@ describe("lock files with unexpected content", () => {
   ])("are waited for no longer than one's own would be: %s", async (_what, text) => {
     const home = folder();
     const leases = leasesOf(home);
-    await leases.run(NAME, async () => undefined, { duration: 1000 });
+    await leases.run(NAME, async () => undefined, { durationMs: 60_000 });
     const lockFile = lockFileOf(home);
     for (const name of leaseFilesOf(home)) rmSync(join(home, "claims", name));
     writeFileSync(lockFile, text);
     const events: string[] = [];
     const run = leases.run(NAME, async ({ before }) => before?.ended, {
-      duration: 300,
+      durationMs: 300,
       onWait: () => events.push("waits"),
     });
     expect(await run).toBe("expired");
@@ -161,19 +162,19 @@ describe("lock files with unexpected content", () => {
   it("are passed over where they are folders or leftovers", async () => {
     const home = folder();
     const leases = leasesOf(home);
-    await leases.run(NAME, async () => undefined, { duration: 1000 });
+    await leases.run(NAME, async () => undefined, { durationMs: 60_000 });
     const lockFile = lockFileOf(home);
     for (const name of leaseFilesOf(home)) rmSync(join(home, "claims", name));
     mkdirSync(lockFile);
     writeFileSync(lockFile.replace(/\.1\.claim$/, ".abcdef123456.tmp"), "half");
     for (let nth = 0; nth < 4; nth++) {
-      expect(await leases.run(NAME, async () => "done", { duration: 100 })).toBe("done");
+      expect(await leases.run(NAME, async () => "done", { durationMs: 100 })).toBe("done");
     }
   });
 });
 
 onUnix("a folder of lock files that cannot be trusted or used", () => {
-  const take = (home: string) => leasesOf(home).run(NAME, async () => "done", { duration: 100 });
+  const take = (home: string) => leasesOf(home).run(NAME, async () => "done", { durationMs: 100 });
 
   it("is refused where others can read it", async () => {
     const home = folder();
@@ -212,7 +213,7 @@ describe("the time that is left", () => {
         expect(lease.left()).toBe(0);
         await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost", class: "unavailable" });
       },
-      { duration: 60_000 },
+      { durationMs: 60_000 },
     );
   });
 
@@ -226,7 +227,7 @@ describe("the time that is left", () => {
         expect(lease.left()).toBeLessThanOrEqual(60_000);
         await lease.commit();
       },
-      { duration: 60_000 },
+      { durationMs: 60_000 },
     );
   });
 });

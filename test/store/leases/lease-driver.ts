@@ -12,7 +12,7 @@ export interface HoldJob {
   options: Omit<LeaseOptions<unknown>, "signal" | "until" | "onWait">;
 }
 
-/** Takes a lease again and again; a file that can be made by one at a time tells of two who hold it at once. */
+/** Takes a lease again and again; a file that only one can create at a time shows when two hold it at once. */
 export interface RoundsJob {
   kind: "rounds";
   folder: string;
@@ -83,7 +83,7 @@ async function rounds({ folder, name, guard, rounds: count, once, commit }: Roun
     rmSync(guard);
   };
   const store = fileStore(folder);
-  for (let nth = 0; nth < count; nth++) await store.lease(name, work, { duration: 60_000, once });
+  for (let nth = 0; nth < count; nth++) await store.lease(name, work, { durationMs: 60_000, once });
   say("ended", { overlaps });
 }
 

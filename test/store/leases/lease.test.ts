@@ -3,7 +3,7 @@ import { AgentAuthError } from "../../../src/errors.js";
 import { until } from "../../helpers/server.js";
 import { stores } from "../stores.js";
 
-const BRIEF = { duration: 5000 };
+const BRIEF = { durationMs: 5000 };
 
 describe.each(stores)("a lease of %s", (name, open) => {
   it("lets one work at a time under a name, in the order they came", async () => {
@@ -38,7 +38,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
     await held;
   });
 
-  it("goes on after work that failed", async () => {
+  it("continues after work that failed", async () => {
     const store = open();
     const failing = store.lease(
       "x",
@@ -111,7 +111,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
 
   const failed = (code: string) => new AgentAuthError(code, "it failed", { class: "unavailable", hint: "wait" });
 
-  it("tells what the attempt before came to where that failed, and nothing where it did not", async () => {
+  it("reports the outcome of the attempt before where that failed, and nothing where it did not", async () => {
     const store = open();
     const since = Date.now();
     const failing = store.lease(
@@ -135,7 +135,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
     expect(await store.lease("y", async (lease) => lease.before, BRIEF)).toBeUndefined();
   });
 
-  it("tells those who waited that they did, and those who came later that they did not", async () => {
+  it("reports to those who waited that they did, and to those who came later that they did not", async () => {
     const store = open();
     let begun = false;
     let fail: () => void = () => undefined;
@@ -193,7 +193,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       "x",
       async (lease) => {
         expect(lease.left()).toBeGreaterThan(0);
-        expect(lease.left()).toBeLessThanOrEqual(BRIEF.duration);
+        expect(lease.left()).toBeLessThanOrEqual(BRIEF.durationMs);
         await lease.commit();
         expect(lease.left()).toBeGreaterThan(0);
       },

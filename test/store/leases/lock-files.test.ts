@@ -21,7 +21,7 @@ function open() {
     lockFiles,
     path,
     files: () => readdirSync(path).sort(),
-    /** Takes an attempt as somebody does who has just looked. */
+    /** Takes an attempt as a process does that has just looked. */
     take(attempt: number): Attempt | undefined {
       const made = newRecord();
       const one = { name: NAME, number: attempt, id: made.id };
@@ -115,7 +115,7 @@ describe("a lock file", () => {
     expect(lockFiles.beat(first)).toBe(false);
   });
 
-  it("tells of its end what can be read of it", () => {
+  it("reports what can be read of its end", () => {
     const { lockFiles, take, path } = open();
     const attempt = must(take(1));
     const done = join(path, `${NAME}.1.${attempt.id}.done`);

@@ -8,5 +8,5 @@ export interface SelfPortrait {
 }
 
 process.send?.({ event: "is", holder: thisProcess(), clock: bootClock() } satisfies SelfPortrait);
-// Goes on until it is killed.
+// Runs until it is killed.
 process.on("message", () => undefined);

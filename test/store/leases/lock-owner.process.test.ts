@@ -75,7 +75,7 @@ onLinux("a process in the table of processes", () => {
   const unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
   const canUnshare = spawnSync(unshare[0] ?? "", [...unshare.slice(1), "true"]).status === 0;
 
-  it.skipIf(!canUnshare)("is not known from a real namespace of its own (needs the right to unshare)", async () => {
+  it.skipIf(!canUnshare)("is not known from a real separate namespace (needs the right to unshare)", async () => {
     const child = await start(unshare);
     expect(child.holder.pid).toBeLessThan(100);
     expect(child.holder.boot).toBe(thisProcess().boot);

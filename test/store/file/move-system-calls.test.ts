@@ -1,0 +1,161 @@
+import { describe, expect, it, vi } from "vitest";
+import { fileStore } from "../../../src/store/file/file.js";
+import { madeGrant } from "../../helpers/grant.js";
+import { folder } from "../stores.js";
+import { oldFileStore } from "./old-version/old-file-store.js";
+import { KEY } from "./support.js";
+
+const LATER = madeGrant().signedInAt + 1000;
+
+/** Called before each call of the store to the file system; what it throws, the call throws. */
+const spy = vi.hoisted(() => ({ before: (_name: string, _args: readonly unknown[]): void => undefined }));
+
+vi.mock("node:fs", async (original) => {
+  const real = await original<typeof import("node:fs")>();
+  const names = Object.keys(real).filter((name) => name.endsWith("Sync"));
+  const wrapped = names.map((name) => {
+    const call = (...args: unknown[]): unknown => {
+      spy.before(name, args);
+      return (real as unknown as Record<string, (...args: unknown[]) => unknown>)[name]?.(...args);
+    };
+    return [name, call] as const;
+  });
+  return { ...real, ...Object.fromEntries(wrapped) };
+});
+
+/** Runs work again and again, on a new folder, and has the process end before its first call, its second, … */
+async function endBeforeEach<T>(
+  arrange: () => Promise<T>,
+  work: (on: T) => Promise<unknown>,
+  check: (on: T) => unknown,
+) {
+  for (let nth = 0; ; nth++) {
+    const on = await arrange();
+    let calls = 0;
+    spy.before = () => {
+      if (calls++ >= nth) throw Object.assign(new Error("the process has ended"), { code: "EIO", syscall: "any" });
+    };
+    const outcome = await work(on).catch((error: unknown) => error);
+    spy.before = () => undefined;
+    await check(on);
+    if (!(outcome instanceof Error)) return nth;
+  }
+}
+
+describe("a process that ends at any system call", () => {
+  const arrange = async () => {
+    const home = folder();
+    await oldFileStore(home).save(madeGrant(), undefined);
+    return { home, room: await fileStore(home).reserve(KEY) };
+  };
+
+  it("while it saves a refresh of an earlier version's grant leaves a grant, and no token that is used up", async () => {
+    const ends = await endBeforeEach(
+      arrange,
+      ({ room }) => room.save(madeGrant({ generation: 2 }), 1),
+      async ({ home }) => {
+        const stored = await fileStore(home).read(KEY);
+        expect([1, 2]).toContain(stored?.generation);
+        // Its refresh token would be used a second time.
+        if (stored?.generation === 2) expect(await oldFileStore(home).read(KEY)).toBeUndefined();
+        expect(await fileStore(home).list()).toHaveLength(1);
+        const next = madeGrant({ generation: (stored?.generation ?? 0) + 1 });
+        expect(await fileStore(home).save(next, stored?.generation)).toBe(true);
+        expect(await oldFileStore(home).list()).toEqual([]);
+      },
+    );
+    expect(ends).toBeGreaterThan(30);
+  });
+
+  it("while it saves a login over an earlier version's grant takes that from nobody before the login is stored", async () => {
+    const ends = await endBeforeEach(
+      arrange,
+      ({ room }) => room.save(madeGrant({ generation: 2, signedInAt: LATER }), 1),
+      async ({ home }) => {
+        const stored = await fileStore(home).read(KEY);
+        expect([1, 2]).toContain(stored?.generation);
+        if (stored?.generation === 1) expect(await oldFileStore(home).read(KEY)).toBeDefined();
+        expect(await fileStore(home).list()).toHaveLength(1);
+      },
+    );
+    expect(ends).toBeGreaterThan(30);
+  });
+
+  it("while it removes a grant from both places leaves one that can be removed", async () => {
+    const ends = await endBeforeEach(
+      async () => {
+        const home = folder();
+        await fileStore(home).save(madeGrant(), undefined);
+        await oldFileStore(home).save(madeGrant({ signedInAt: LATER }), undefined);
+        return home;
+      },
+      (home) => fileStore(home).remove(KEY),
+      async (home) => {
+        await fileStore(home).remove(KEY);
+        expect(await fileStore(home).list()).toEqual([]);
+      },
+    );
+    expect(ends).toBeGreaterThan(10);
+  });
+});
+
+describe("the system calls of a read", () => {
+  /** The calls and the names in folders that work gets to see. */
+  async function effort(work: () => Promise<unknown>) {
+    const made = { calls: 0, folders: [] as string[] };
+    spy.before = (name, args) => {
+      made.calls++;
+      if (name === "readdirSync") made.folders.push(String(args[0]));
+    };
+    await work();
+    spy.before = () => undefined;
+    return made;
+  }
+
+  it("are as many whatever else is stored, and list no folder of others", async () => {
+    const home = folder();
+    const store = fileStore(home);
+    const nobody = { ...KEY, profile: "nobody" };
+    const ours = { profile: KEY.profile, server: KEY.server };
+    await store.save(madeGrant(), undefined);
+    const works = [() => store.read(KEY), () => store.read(nobody), () => store.list(nobody), () => store.list(ours)];
+    const alone = [];
+    for (const work of works) alone.push(await effort(work));
+    for (let nth = 0; nth < 30; nth++) {
+      await store.save(madeGrant({ profile: `user-${nth}` }), undefined);
+      await store.save(madeGrant({ server: `https://mcp${nth}.example/mcp` }), undefined);
+    }
+    for (const [nth, work] of works.entries()) expect(await effort(work)).toEqual(alone[nth]);
+    for (let nth = 0; nth < 30; nth++) await store.save(madeGrant({ account: `user-${nth}` }), undefined);
+    for (const [nth, work] of works.slice(0, 3).entries()) expect(await effort(work)).toEqual(alone[nth]);
+  });
+
+  it("are linear in a list", async () => {
+    const home = folder();
+    const store = fileStore(home);
+    const made = [];
+    for (let nth = 0; nth < 3; nth++) {
+      for (let more = 0; more < 20; more++) await store.save(madeGrant({ profile: `user-${nth}-${more}` }), undefined);
+      made.push((await effort(() => store.list())).calls);
+    }
+    const [one = 0, two = 0, three = 0] = made;
+    expect(three - two).toBe(two - one);
+  });
+});
+
+describe("a folder that another process removes", () => {
+  it("is made again for the file that is reserved in it", async () => {
+    const home = folder();
+    const store = fileStore(home);
+    const { rmdirSync } = await vi.importActual<typeof import("node:fs")>("node:fs");
+    let removed = 0;
+    spy.before = (name, [path]) => {
+      if (name !== "openSync" || !String(path).endsWith(".tmp") || removed++ > 2) return;
+      rmdirSync(String(path).replace(/\/[^/]*$/, ""));
+    };
+    expect(await store.save(madeGrant(), undefined)).toBe(true);
+    spy.before = () => undefined;
+    expect(removed).toBe(5);
+    expect(await store.read(KEY)).toBeDefined();
+  });
+});
