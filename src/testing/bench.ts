@@ -1,0 +1,92 @@
+import type { LeaseClaim, RecordKey, RecordKind, StoreDriver, StoredRecord, Version } from "../store/driver/driver.js";
+import { check, checkPresent } from "./check.js";
+import type { DriverJob } from "./driver-job.js";
+
+/** What a row of the contract may need beside a driver. */
+export type Need = "openElsewhere" | "kill" | "restart" | "broken" | "watch" | "health";
+
+/** A row of the contract: one test. */
+export interface Row {
+  readonly name: string;
+  readonly needs?: readonly Need[];
+  run(bench: Bench): Promise<void>;
+}
+
+/** What the rows work with. */
+export interface Bench {
+  /** A driver of the engine, which is closed after the row. */
+  open(): Promise<StoreDriver>;
+  /** Lets at least this many milliseconds pass on the clock of the engine. */
+  wait(ms: number): Promise<void>;
+  openElsewhere(job: DriverJob): Promise<unknown>;
+  kill(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+/** Longer than any row takes, also on a busy machine. */
+export const LONG_MS = 3_600_000;
+
+/** The limit of a wait for something that happens soon; only a broken driver reaches it. */
+export const SOON_MS = 30_000;
+
+/** A name that no other row uses, in this run or another. */
+export function freshName(): string {
+  return `kit-${crypto.randomUUID()}`;
+}
+
+/** A key that no other row uses. */
+export function freshKey(kind: RecordKind = "grant"): RecordKey {
+  return { kind, partition: freshName(), id: "one" };
+}
+
+/** A claim of a lease that no row outlives. */
+export function claimOf(owner: string, ttlMs = LONG_MS): LeaseClaim {
+  return { owner, ttlMs, note: `note of ${owner}` };
+}
+
+/** Creates a record, and fails if there is one. */
+export async function create(driver: StoreDriver, key: RecordKey, value = "text", tags = {}): Promise<Version> {
+  const version = await driver.put(key, value, undefined, { tags });
+  return checkPresent("put without an expected version creates a record", version, "a version");
+}
+
+/** Replaces a record, and fails if it does not have the expected version. */
+export async function replace(driver: StoreDriver, key: RecordKey, value: string, expected: Version): Promise<Version> {
+  const version = await driver.put(key, value, expected);
+  return checkPresent("put with the stored version replaces the record", version, "a version");
+}
+
+/** Takes a lease, and fails if it is not free. */
+export async function take(driver: StoreDriver, key: RecordKey, claim: LeaseClaim) {
+  const answer = await driver.claim(key, claim);
+  check("claim takes a lease that is free", answer.held, "held: true", answer);
+  return answer;
+}
+
+/** Asks for a lease that another owner holds, and fails if it is free. */
+export async function refused(driver: StoreDriver, key: RecordKey, claim = claimOf("asks")) {
+  const answer = await driver.claim(key, claim);
+  check("claim does not take a lease that another owner holds", !answer.held, "held: false", answer);
+  return answer;
+}
+
+/** All records that a scan returns, and the numbers of records in its parts. */
+export async function scanAll(
+  driver: StoreDriver,
+  filter: Parameters<StoreDriver["scan"]>[0],
+  options: { limit?: number; between?: () => Promise<void> } = {},
+): Promise<StoredRecord[]> {
+  const { limit = 100, between } = options;
+  const found: StoredRecord[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await driver.scan(filter, { limit, cursor });
+    const size = page.items.length;
+    check("scan returns at most as many records as the limit", size <= limit, `at most ${limit}`, size);
+    found.push(...page.items);
+    check("scan comes to an end", page.cursor === undefined || page.cursor !== cursor, "another cursor", page.cursor);
+    cursor = page.cursor;
+    await between?.();
+  } while (cursor !== undefined);
+  return found;
+}

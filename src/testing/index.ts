@@ -1,0 +1,25 @@
+/**
+ * `agentauth/testing`: proves a driver of an engine that agentauth does not know. Web-standard interfaces only.
+ *
+ * @module
+ */
+
+export type {
+  DriverCallOptions,
+  DriverHealth,
+  LeaseBusy,
+  LeaseClaim,
+  LeaseHeld,
+  LeaseTrace,
+  PutOptions,
+  RecordKey,
+  RecordKind,
+  ScanFilter,
+  ScanPage,
+  StoreDriver,
+  StoredRecord,
+  Version,
+} from "../store/driver/driver.js";
+export { type DeclareTest, type DriverContractOptions, driverContract } from "./driver-contract.js";
+export type { DriverJob } from "./driver-job.js";
+export { runJob } from "./jobs.js";

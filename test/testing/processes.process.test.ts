@@ -1,0 +1,45 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { describe, expect, it, test } from "vitest";
+import type { StoreDriver } from "../../src/store/driver/driver.js";
+import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import { driverContract } from "../../src/testing/driver-contract.js";
+import type { DriverJob } from "../../src/testing/driver-job.js";
+import { compile } from "../helpers/child.js";
+import type { Message } from "./job-driver.js";
+import { changed, putAnyway } from "./mutant.js";
+
+/** Runs a job in another process, on a driver of this one. */
+async function elsewhere(driver: StoreDriver, job: DriverJob): Promise<unknown> {
+  const program = await compile(new URL("job-driver.ts", import.meta.url));
+  const child = fork(program, [JSON.stringify(job)], { serialization: "advanced" });
+  let result: unknown;
+  child.on("message", async ({ call, name, args = [], answer }: Message) => {
+    if (name === undefined) result = answer;
+    else child.send({ call, answer: await Reflect.apply(Reflect.get(driver, name), driver, args) });
+  });
+  await once(child, "disconnect");
+  return result;
+}
+
+/** Rows that need several processes. */
+function rowsWith(openElsewhere: (job: DriverJob) => Promise<unknown>, driver: StoreDriver) {
+  const rows: [string, () => Promise<void>][] = [];
+  const declare = (name: string, run: () => Promise<void>) => name.includes("4 processes") && rows.push([name, run]);
+  driverContract({ test: declare, open: () => driver, openElsewhere });
+  return rows;
+}
+
+describe("rows of several processes", () => {
+  const driver = memoryDriver();
+  for (const [name, run] of rowsWith((job) => elsewhere(driver, job), driver)) test(name, run);
+
+  it("find a driver that compares no versions", async () => {
+    const driver = memoryDriver();
+    const lossy = changed(driver, { put: (key, value, _expected, options) => putAnyway(driver, key, value, options) });
+    const outcomes = rowsWith((job) => elsewhere(lossy, job), lossy).map(([, run]) =>
+      run().catch((error) => error.name),
+    );
+    expect(await Promise.all(outcomes)).toEqual(["ContractViolation", "ContractViolation"]);
+  });
+});
