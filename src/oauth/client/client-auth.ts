@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError, type Remedy } from "../../errors.js";
+import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import type { Remedy } from "../../remedy.js";
 import type { IssuerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
 

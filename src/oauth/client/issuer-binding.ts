@@ -1,7 +1,9 @@
-import { AgentAuthError, isAgentAuthError, type Remedy } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
+import type { Remedy } from "../../remedy.js";
 import type { Progress } from "../agent-progress.js";
+import { isSameIssuer } from "../discovery/same-issuer.js";
 import type { Grant } from "../grant/grant.js";
 import type { GrantStore } from "../grant/grant-store.js";
 import { isMachineAccount } from "../machine/machine-grant.js";
@@ -20,7 +22,11 @@ export interface IssuerQuestion {
 
 /** How the issuer of a client is determined. */
 export interface IssuerTrust {
-  /** The only issuer to accept, even if a server names others; takes precedence over a stored binding. */
+  /**
+   * The only issuer to accept, even if a server names others; takes precedence over a stored binding. A login uses the
+   * metadata that it publishes, else those of the issuer that the server names if they name this one and all their
+   * endpoints have one origin.
+   */
   issuer?: string | undefined;
   /** Accepts the issuer that the server names if the client is bound to none yet, and binds the client to it. */
   trustNamedIssuer?: boolean | undefined;
@@ -72,20 +78,21 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
   const { client, issuer, credential } = use;
   const { trust, store, profile } = context;
   if (trust.issuer !== undefined) {
-    if (trust.issuer !== issuer) throw issuerMismatch(trust.issuer, [issuer], use.server);
+    if (!isSameIssuer(trust.issuer, issuer)) throw issuerMismatch(trust.issuer, [issuer], use.server);
     return credential === undefined ? undefined : bindOrReport(context, use, "issuer");
   }
   const bound = await store.readBinding({ profile, clientId: client.clientId });
-  if (bound !== undefined && bound.issuer !== issuer) throw issuerChanged(client.clientId, bound.issuer, issuer);
+  if (bound !== undefined && !isSameIssuer(bound.issuer, issuer))
+    throw issuerChanged(client.clientId, bound.issuer, issuer);
   if (bound !== undefined && (credential === undefined || bound.boundBy !== "use")) return undefined;
   const earlier = bound === undefined ? await earlierLogins(context, client.clientId) : [];
   const [first] = earlier;
-  if (first !== undefined && earlier.every((grant) => grant.issuer !== issuer))
+  if (first !== undefined && earlier.every((grant) => !isSameIssuer(grant.issuer, issuer)))
     throw issuerChanged(client.clientId, first.issuer, issuer);
   if (credential === undefined) return undefined;
-  if (earlier.some((grant) => grant.issuer === issuer && showsTrust(grant))) {
+  if (earlier.some((grant) => isSameIssuer(grant.issuer, issuer) && showsTrust(grant))) {
     // Only the user can have named several issuers, and a binding holds one.
-    const isSingle = earlier.every((grant) => grant.issuer === issuer);
+    const isSingle = earlier.every((grant) => isSameIssuer(grant.issuer, issuer));
     return isSingle ? bindOrReport(context, use, "earlier-login") : undefined;
   }
   if (trust.trustNamedIssuer) return bind(context, use, "trust-named-issuer");
@@ -116,10 +123,8 @@ function showsTrust({ client, account }: Pick<Grant, "client" | "account">): boo
 
 /** The logins of a client that were made before bindings were stored. */
 async function earlierLogins({ store, profile }: BindingContext, clientId: string): Promise<Grant[]> {
-  const grants = await store.list();
-  return grants.filter(({ client, ...grant }) => {
-    return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
-  });
+  const grants = await store.list({ profile });
+  return grants.filter(({ client }) => client.source === "pre-registered" && client.clientId === clientId);
 }
 
 /** Binds a client, unless another process has bound it in the meantime: that binding then counts. */
@@ -130,7 +135,7 @@ async function bind(context: BindingContext, { client, issuer }: ClientUse, boun
   if (before?.issuer === issuer && before.boundBy !== "use") return;
   const binding: ClientBinding = { profile, clientId, issuer, boundBy, boundAt: clock.epoch() };
   const stored = await store.saveBinding(binding, before);
-  if (isSameBinding(stored, binding) || stored.issuer === issuer) return;
+  if (isSameBinding(stored, binding) || isSameIssuer(stored.issuer, issuer)) return;
   throw issuerChanged(clientId, stored.issuer, issuer);
 }
 
@@ -170,11 +175,17 @@ function issuerChanged(clientId: string, own: string, issuer: string): AgentAuth
  * The error for a server that does not name the user's issuer.
  *
  * @param named the issuers that the server names
+ * @param chosen the value of the option `issuer` that helps; undefined if it does not
  */
-export function issuerMismatch(issuer: string, named: readonly string[], from: string): AgentAuthError {
+export function issuerMismatch(
+  issuer: string,
+  named: readonly string[],
+  from: string,
+  chosen?: string,
+): AgentAuthError {
   const value = named.length === 1 ? named[0] : named;
   const rule = `must name ${quote(issuer)}, the issuer that is configured`;
-  const remedy: Remedy = { action: "configure", option: "issuer", value: issuer };
+  const remedy: Remedy = { action: "configure", option: "issuer", value: chosen };
   return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
 }
 

@@ -3,8 +3,9 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
 import { refused } from "../../http/refuse.js";
 import { parseUrl } from "../../http/url.js";
+import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote, Secret } from "../../redact.js";
-import type { ServerMetadata } from "../discovery/types.js";
+import type { IssuerMetadata, ServerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../grant/grant.js";
 import type { GrantStore } from "../grant/grant-store.js";
 import { HEARTBEAT_MS } from "../grant/lease.js";
@@ -17,6 +18,7 @@ import {
   preRegisteredClient,
   SUPPORTED_METHODS,
 } from "./pre-registered-client.js";
+import { registrationRefused, unregistered } from "./registration-refusal.js";
 
 /** Input of {@link obtainClient}. */
 export interface Registration {
@@ -26,7 +28,8 @@ export interface Registration {
   profile: string;
   /** The redirect address of this login. */
   redirectUri: string;
-  clientName: string;
+  /** The name to register; undefined for the default one, or that of a stored client. */
+  clientName: string | undefined;
   preRegistered: PreRegisteredClient | undefined;
   /** The address of our client id metadata document, if we publish one. */
   clientMetadataUrl: string | undefined;
@@ -39,6 +42,9 @@ export interface Registration {
   signal: AbortSignal | undefined;
 }
 
+const DEFAULT_NAME = "agentauth";
+/** Refusals of what a registration asks for; one that asks for less may succeed. */
+const TOO_MUCH: readonly string[] = ["invalid_client_metadata", "invalid_scope", "insufficient_scope"];
 const DAY_MS = 24 * 3_600_000;
 /** Maximum registrations at an issuer within a day, even if it forgets the clients. */
 const MAX_PER_DAY = 3;
@@ -51,27 +57,42 @@ const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
  * @throws `AgentAuthError` `no_registration`, `bad_registration`, or the issuer's own error
  */
 export async function obtainClient(registration: Registration): Promise<ClientRecord> {
-  const { server, preRegistered, clientMetadataUrl, redirectUri, store, now } = registration;
+  const { server, preRegistered, clientMetadataUrl, redirectUri, store } = registration;
   checkRedirect(redirectUri);
-  const base = { issuer: server.issuer, redirectUri, clientSecret: undefined, secretExpiresAt: undefined } as const;
+  const base = {
+    issuer: clientIssuer(server),
+    redirectUri,
+    clientSecret: undefined,
+    secretExpiresAt: undefined,
+  } as const;
   if (preRegistered) return { ...preRegisteredClient({ ...registration, client: preRegistered }), redirectUri };
   if (clientMetadataUrl !== undefined && server.takesClientIdDocuments) {
     return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
   }
   const form = redirectForm(redirectUri);
-  const known = await store.readClient(server.issuer, form);
-  if (known && isUsable(known, now)) return known;
-  return exclusively(registration, form, async () => {
+  const issuer = clientIssuer(server);
+  const known = await store.readClient(issuer, form);
+  if (known && isUsable(known, registration)) return known;
+  return exclusively(registration, issuer, form, async () => {
     // Another process may have registered the client while this one waited.
-    const newer = await store.readClient(server.issuer, form);
-    if (newer && isUsable(newer, now)) return newer;
+    const newer = await store.readClient(issuer, form);
+    if (newer && isUsable(newer, registration)) return newer;
     const client = {
       ...(await register(registration)),
-      registeredAt: [...(newer ? registrationsToday(newer, now) : []), now],
+      registeredAt: [...(newer ? registrationsToday(newer, registration.now) : []), registration.now],
     };
     await store.saveClient(client, form);
     return client;
   });
+}
+
+/**
+ * The issuer that a registered client is stored for. Metadata that are not the issuer's own get neither the client that
+ * it registered, nor may they register one for it.
+ */
+export function clientIssuer({ issuer, namedIssuer, url }: IssuerMetadata): string {
+  const isOwn = namedIssuer === undefined || serverMetadataAddresses(issuer).flat().includes(url);
+  return isOwn ? issuer : namedIssuer;
 }
 
 /** Stores that an issuer rejects a client that was registered there, so that another one is registered. */
@@ -81,7 +102,7 @@ export async function refuseClient(
   form: string,
 ): Promise<void> {
   const { store } = registration;
-  await exclusively({ ...registration, server: client }, form, async () => {
+  await exclusively(registration, client.issuer, form, async () => {
     const known = await store.readClient(client.issuer, form);
     if (known?.clientId === client.clientId) await store.saveClient({ ...known, isRefused: true }, form);
   });
@@ -89,16 +110,22 @@ export async function refuseClient(
 
 /** Runs work that changes the client of an issuer, in one process at a time. */
 function exclusively<T>(
-  { store, server, signal }: Pick<Registration, "store" | "signal"> & { server: { issuer: string } },
+  { store, signal }: Pick<Registration, "store" | "signal">,
+  issuer: string,
   form: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  return store.lease(`client ${server.issuer} ${form}`, work, { duration: HEARTBEAT_MS, extend: true, signal });
+  const options = { durationMs: HEARTBEAT_MS, extend: true, shared: true, signal };
+  return store.lease(`client ${issuer} ${form}`, work, options);
 }
 
-/** Whether a client can be used. A rejected or expiring one is used anyway once the daily limit is reached. */
-function isUsable(client: ClientRecord, now: number): boolean {
-  return isLimitReached(client, now) || !(client.isRefused || expiresSoon(client, now));
+/**
+ * Whether a client can be used. A rejected or expiring one, and one under another name, is used anyway once the daily
+ * limit is reached.
+ */
+function isUsable(client: ClientRecord, { clientName, now }: Pick<Registration, "clientName" | "now">): boolean {
+  const isOther = clientName !== undefined && clientName !== client.clientName;
+  return isLimitReached(client, now) || !(client.isRefused || isOther || expiresSoon(client, now));
 }
 
 /**
@@ -146,7 +173,7 @@ async function register(registration: Registration): Promise<ClientRecord> {
     try {
       return await registerOnce(attempt);
     } catch (error) {
-      if (!isAgentAuthError(error) || error.code !== "invalid_client_metadata") throw error;
+      if (!isAgentAuthError(error) || !TOO_MUCH.includes(error.code)) throw error;
       refusal = error;
     }
   }
@@ -154,13 +181,12 @@ async function register(registration: Registration): Promise<ClientRecord> {
 }
 
 async function registerOnce(registration: Registration): Promise<ClientRecord> {
-  const { http, server, redirectUri, clientName, scope, moreGrants = [], trace, signal } = registration;
+  const { http, server, redirectUri, clientName = DEFAULT_NAME, scope, moreGrants = [], trace, signal } = registration;
   const url = server.registrationEndpoint;
   if (url === undefined) {
     const message = `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`;
-    const hint = "give the client it knows as client, or clientMetadataUrl";
-    const remedy = { action: "configure", option: "clientId" } as const;
-    throw new AgentAuthError("no_registration", message, { class: "auth", hint, remedy });
+    const advice = unregistered(server.takesClientIdDocuments);
+    throw new AgentAuthError("no_registration", message, { class: "auth", ...advice });
   }
   const metadata = {
     client_name: clientName,
@@ -168,13 +194,16 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     grant_types: ["authorization_code", "refresh_token", ...moreGrants],
     response_types: ["code"],
     token_endpoint_auth_method: preferredMethod(server),
-    application_type: "native",
+    // OpenID Connect Dynamic Client Registration, section 2: https redirect addresses are of web clients.
+    application_type: redirectUri.startsWith("https:") ? "web" : "native",
     ...(scope.length > 0 && { scope: scope.join(" ") }),
   };
   const entry = { step: "registration", method: "POST", url } as const;
   let status: number | undefined;
+  let response: Response | undefined;
+  let text = "";
   try {
-    const response = await oauth.dynamicClientRegistrationRequest(
+    response = await oauth.dynamicClientRegistrationRequest(
       { issuer: server.issuer, registration_endpoint: url },
       metadata as Parameters<typeof oauth.dynamicClientRegistrationRequest>[1],
       {
@@ -183,6 +212,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
       },
     );
     status = response.status;
+    if (!response.ok) text = await response.clone().text();
     // RFC 7591 requires 201; some servers send 200.
     const created = status === 200 ? new Response(response.body, { status: 201, headers: response.headers }) : response;
     const answer = await oauth.processDynamicClientRegistrationResponse(created);
@@ -190,7 +220,13 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     trace({ ...entry, status, used: true, why: `registered as ${client.clientId.slice(0, 80)}` });
     return client;
   } catch (thrown) {
-    const error = oauthError(thrown, url);
+    const failure = oauthError(thrown, url);
+    const isDecision = isAgentAuthError(failure) && (failure.class === "remote" || failure.class === "auth");
+    const { takesClientIdDocuments } = server;
+    const error =
+      response && isDecision
+        ? registrationRefused(failure, { response, text, url, redirectUri, takesClientIdDocuments })
+        : failure;
     trace({ ...entry, status, used: false, why: error instanceof Error ? error.message : String(error) });
     throw error;
   }
@@ -198,7 +234,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
 
 function checkAnswer(
   answer: Record<string, unknown>,
-  { server, redirectUri }: Registration,
+  { server, redirectUri, clientName = DEFAULT_NAME }: Registration,
   requestedMethod: AuthMethod,
 ): ClientRecord {
   const from = server.registrationEndpoint ?? "";
@@ -221,41 +257,25 @@ function checkAnswer(
     redirects !== undefined &&
     !(Array.isArray(redirects) && redirects.length === 1 && redirects[0] === redirectUri)
   ) {
-    throw complain("redirect_uris", redirects, `must be the requested one, ${redirectUri}`);
+    const rule = `must be the requested one, ${redirectUri}: the server's owner must have it registered as it was sent, or refused (RFC 7591 section 3.2.2)`;
+    throw complain("redirect_uris", redirects, rule);
   }
   // The response decides, not the request (RFC 7591 section 3.2.1).
-  const method = answer["token_endpoint_auth_method"] ?? (secret ? requestedMethod : "none");
+  const method = answer["token_endpoint_auth_method"] ?? requestedMethod;
   if (!SUPPORTED_METHODS.includes(method as AuthMethod)) {
     throw complain("token_endpoint_auth_method", method, `must be one of ${SUPPORTED_METHODS.join(", ")}`);
   }
-  if (method !== "none" && !secret) throw complain("client_secret", undefined, `is required for ${String(method)}`);
   return {
-    issuer: server.issuer,
+    issuer: clientIssuer(server),
     clientId,
     clientSecret: secret ? new Secret(secret) : undefined,
     secretExpiresAt: typeof expiresAt === "number" && expiresAt > 0 ? expiresAt * 1000 : undefined,
-    authMethod: method as AuthMethod,
+    // Some servers repeat the method of the request and issue no secret: the client is a public one.
+    authMethod: secret ? (method as AuthMethod) : "none",
     source: "dynamic",
     redirectUri,
+    clientName,
   };
-}
-
-/**
- * Whether the issuer has forgotten a client, by a request to the authorization endpoint without following redirects:
- * the issuer reports that in the browser only, without a callback. Only a clear rejection counts, since a page may be
- * readable in a browser only.
- */
-export async function isForgotten(
-  http: OAuthHttp,
-  authorizationUrl: string,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  const reply = await http.probe(authorizationUrl, signal).catch((error: unknown) => {
-    if (signal?.aborted) throw error;
-    return undefined;
-  });
-  const status = reply?.status;
-  return status === 400 || status === 401 || status === 403 || status === 404 || status === 422;
 }
 
 function checkDocumentUrl(value: string): string {

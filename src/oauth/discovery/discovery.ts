@@ -1,15 +1,34 @@
-import { AgentAuthError, isAgentAuthError, type Remedy } from "../../errors.js";
+import { AgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
-import { networkError } from "../../http/network-error.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
-import { issuerMismatch } from "../client/issuer-binding.js";
-import type { Grant } from "../grant/grant.js";
-import type { ServerConnection } from "../http/server-connection.js";
+import type { PolicyOption, Remedy } from "../../remedy.js";
+import { isUnavailable } from "../http/http.js";
+import type { Remembered, ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
-import { type BearerChallenge, bearerChallenge } from "./challenge.js";
+import type { BearerChallenge } from "./challenge.js";
+import { isOpen, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
+import { foreignFirstEndpoint } from "./first-endpoint.js";
+import {
+  claimOf,
+  firstUsable,
+  type IssuerCandidate,
+  type IssuerExpectation,
+  isRemembered,
+  issuerCandidates,
+} from "./issuer-choice.js";
+import { legacyIssuer } from "./legacy-issuer.js";
+import { isLoginNotRequired, loginNotRequired } from "./login-not-required.js";
+import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
 import { parseMcpUrl } from "./resource.js";
-import { findResourceMetadata } from "./resource-metadata.js";
+import {
+  findResourceMetadata,
+  isUnprovenParent,
+  namesNoIssuer,
+  noResourceMetadata,
+  rememberedMetadata,
+} from "./resource-metadata.js";
+import { isSameIssuer } from "./same-issuer.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./types.js";
@@ -29,6 +48,11 @@ export interface Overrides {
   legacyDiscovery?: boolean | undefined;
   /** Allow a public server to name loopback and private addresses; link-local ones are never allowed. */
   allowPrivateNetwork?: boolean | undefined;
+  /**
+   * Use tokens of this type as bearer tokens. Servers exist that return bearer tokens under a type of their own, such as
+   * `user`; without this option only `Bearer` and `DPoP` are accepted.
+   */
+  acceptTokenType?: string | undefined;
   /** Require the resource to be exactly the MCP server's address, not a parent of it. */
   strictResource?: boolean | undefined;
   /** Require all endpoints of the issuer to share its origin, so that the code from its page is not sent elsewhere. */
@@ -36,15 +60,21 @@ export interface Overrides {
 }
 
 /** What discovery depends on. */
-export interface DiscoveryContext extends ServerConnection {
+export interface DiscoveryContext extends ServerConnection, IssuerExpectation {
   timeoutMs: number;
   overrides: Overrides;
-  /** The only issuer to accept, even if a server names others. */
-  expectedIssuer?: string | undefined;
+  /** The option `resource`: replaces the one that the metadata name. */
+  resource?: string | undefined;
+  /** The option `resourceMetadata`: replaces the address that the server names. */
+  resourceMetadata?: string | undefined;
+  /** How the user logs in. */
+  flow?: "browser" | "device" | undefined;
+  /** Whether the user is asked about endpoints of different origins. */
+  confirmsEndpoints?: boolean | undefined;
   /** Whether requests to issuers present a client certificate. */
   mutualTls?: boolean | undefined;
-  /** An earlier login at the server: its overrides remain in force for its issuer. */
-  remembered: Pick<Grant, "issuer" | "overrides"> | undefined;
+  /** An earlier login at the server: its exceptions remain in force for its issuer. */
+  remembered: Omit<Remembered, "endpoints"> | undefined;
   trace: (entry: TraceEntry) => void;
 }
 
@@ -57,60 +87,36 @@ const STORED_OVERRIDES = [
 ] as const satisfies readonly (keyof Overrides)[];
 
 /** The overrides in force for an issuer: those of this call and those stored with the earlier login. */
-export function overridesFor(issuer: string, { overrides, remembered }: OverrideContext): string[] {
-  const before = remembered?.issuer === issuer ? remembered.overrides : [];
-  return STORED_OVERRIDES.filter((name) => overrides[name] === true || before.includes(name));
+export function overridesFor(issuer: NamedIssuer, context: OverrideContext): string[] {
+  const { overrides, resource } = context;
+  const before = rememberedFor(issuer, context)?.overrides ?? [];
+  const names = STORED_OVERRIDES.filter((name) => overrides[name] === true || before.includes(name));
+  return resource !== undefined || before.includes("resource") ? [...names, "resource"] : names;
 }
 
-type OverrideContext = Pick<DiscoveryContext, "overrides" | "remembered">;
-
-// Sent without a session: only the challenge matters, and some servers accept `initialize` without a token.
-const CHALLENGE_BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
-
-/**
- * Sends a request without a token to the MCP server, to get its challenge.
- *
- * @returns the challenge; undefined if the response has none
- * @throws `AgentAuthError` a network error
- */
-async function requestChallenge(
-  context: DiscoveryContext,
-  mcpUrl: string,
-  signal?: AbortSignal,
-): Promise<BearerChallenge | undefined> {
-  const call = follow(signal, context.timeoutMs, () => {
-    return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no response in ${context.timeoutMs / 1000} s`, {
-      class: "unavailable",
-    });
-  });
-  const entry = { step: "challenge", method: "POST", url: mcpUrl } as const;
-  try {
-    const request = context.fetch(mcpUrl, {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
-      body: CHALLENGE_BODY,
-      redirect: "manual",
-      signal: call.signal,
-    });
-    const response = await untilAborted(request, call.signal);
-    // Only the headers matter, and an event stream would not end.
-    await response.body?.cancel().catch(() => undefined);
-    const challenge =
-      response.status === 401 || response.status === 403 ? bearerChallenge(response.headers) : undefined;
-    const why = challenge
-      ? "the server requires a bearer token"
-      : "the server does not explicitly require a bearer token";
-    context.trace({ ...entry, status: response.status, used: challenge !== undefined, why });
-    return challenge;
-  } catch (thrown) {
-    const error =
-      call.signal.aborted && isAgentAuthError(call.signal.reason) ? call.signal.reason : networkError(thrown, mcpUrl);
-    context.trace({ ...entry, used: false, why: error.message });
-    throw error;
-  } finally {
-    call.release();
-  }
+/** The resource of a login: that of this call, else the one that the user chose for the issuer, else the server's. */
+export function resourceFor(found: Discovered<IssuerMetadata>, context: OverrideContext): string {
+  const { resource } = context;
+  return resource ?? chosenResource(rememberedFor(found.issuer, context)) ?? found.resource?.resource ?? found.server;
 }
+
+function chosenResource(remembered: DiscoveryContext["remembered"]): string | undefined {
+  return remembered?.overrides.includes("resource") ? remembered.resource : undefined;
+}
+
+/** The token type that is accepted for an issuer: that of this call, else the one stored with the earlier login. */
+export function acceptedTypeFor(issuer: NamedIssuer, context: OverrideContext): string | undefined {
+  return context.overrides.acceptTokenType ?? rememberedFor(issuer, context)?.acceptedTokenType;
+}
+
+/** The earlier login, if it is one of this issuer. */
+function rememberedFor(issuer: NamedIssuer, { remembered }: OverrideContext): DiscoveryContext["remembered"] {
+  return remembered && isRemembered({ remembered }, issuer) ? remembered : undefined;
+}
+
+type NamedIssuer = Pick<IssuerCandidate, "issuer" | "namedIssuer">;
+
+type OverrideContext = Pick<DiscoveryContext, "overrides" | "resource" | "remembered">;
 
 /** For the whole of discovery: a server that names many documents gets the limit of a request many times. */
 const DISCOVERY_DEADLINE_MS = 30_000;
@@ -142,6 +148,26 @@ export function discoverIssuer(
   return withDeadline(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
 }
 
+/**
+ * Whether a server requires a login: not if it answers requests without a token and names no issuer.
+ *
+ * @throws `AgentAuthError` if a peer did not answer
+ */
+export function requiresLogin(context: DiscoveryContext, mcpUrl: string, signal?: AbortSignal): Promise<boolean> {
+  return withDeadline(mcpUrl, signal, async (own) => {
+    const first = await requestChallenge(context, parseMcpUrl(mcpUrl).url, own);
+    if (first.challenge !== undefined || !(first.isAnswered || first.isSessionMissing)) return true;
+    const search = { mcpUrl, challenge: undefined, first, signal: own };
+    return find(context, findIssuerMetadata, search).then(
+      () => true,
+      (error: unknown) => {
+        if (isUnavailable(error)) throw error;
+        return !isLoginNotRequired(error);
+      },
+    );
+  });
+}
+
 /** Runs discovery within its deadline. */
 async function withDeadline<T>(
   mcpUrl: string,
@@ -167,116 +193,108 @@ async function withDeadline<T>(
 interface Search {
   mcpUrl: string;
   challenge: BearerChallenge | undefined;
+  /** The response to a request without a token, if it is there already. */
+  first?: UnauthenticatedResponse;
   signal: AbortSignal;
 }
 
 async function find<T extends IssuerMetadata>(
   context: DiscoveryContext,
   read: (discovery: ServerDiscovery) => Promise<T>,
-  { mcpUrl, challenge, signal }: Search,
+  { mcpUrl, challenge, signal, first: known }: Search,
 ): Promise<Discovered<T | ServerMetadata>> {
   const { url, resource: server } = parseMcpUrl(mcpUrl);
-  const { overrides, http, trace } = context;
-  const received = challenge ?? (await requestChallenge(context, url, signal));
+  const { overrides, trace, resourceMetadata: chosen } = context;
+  const first = challenge ? undefined : (known ?? (await requestChallenge(context, url, signal)));
+  const received = challenge ?? first?.challenge;
   // The token may have been rejected because the server has a new issuer.
-  if (challenge) http.forgetDocuments();
+  if (challenge) context.http.forgetDocuments();
+  const http = readOnce(context.http);
+  const bounds = await untilAborted(context.addressPolicy(), signal);
   const policy = {
-    bounds: await untilAborted(context.addressPolicy(), signal),
-    crossOriginMetadata: overrides.allowCrossOriginMetadata === true || hasCrossOriginOverride(context),
+    bounds,
+    crossOriginMetadata: hasOverride("allowCrossOriginMetadata", context),
     strictResource: overrides.strictResource === true,
+    acceptedResource: context.resource ?? chosenResource(context.remembered),
   };
-  const policyOf = (issuer: string) => ({
-    bounds: policy.bounds,
-    missingPkceMetadata: overridesFor(issuer, context).includes("allowMissingPkceMetadata"),
-    sameOriginEndpoints: overrides.sameOriginEndpoints === true,
-  });
-  const named = received?.resourceMetadata ?? [];
-  const resource = await findResourceMetadata({ http, mcpUrl: url, named, policy, trace, signal });
-  if (resource) {
-    const issuer = await firstUsable(candidatesFor(context, url, resource), (candidate) =>
-      read({ http, issuer: candidate, policy: policyOf(candidate), mutualTls: context.mutualTls, trace, signal }),
+  const named = chosen === undefined ? (received?.resourceMetadata ?? []) : [chosen];
+  const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
+  const published = await findResourceMetadata(search);
+  const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
+  const isUnprotected = isOpenable && (await isOpen(context, url, first, signal));
+  if (isUnprotected && context.remembered === undefined) throw loginNotRequired(server);
+  // Some other request needed the earlier login.
+  const resource = isUnprotected && context.remembered ? rememberedMetadata(context.remembered, url) : published;
+  const issuerBy = async (one: DiscoveryContext): Promise<T | ServerMetadata> => {
+    const isLegacy = !resource || resource.authorizationServers.length === 0;
+    const issuers = isLegacy ? [new URL(url).origin] : trustedNames(one, url, resource);
+    const from = isLegacy ? url : resource.url;
+    const candidates = issuerCandidates(one, issuers, { from, policy });
+    const use = () => firstUsable(candidates, { named: issuers, from }, readIssuer);
+    const readIssuer = (candidate: IssuerCandidate, own: AgentAuthError | undefined) => {
+      const missingPkceMetadata = overridesFor(candidate, one).includes("allowMissingPkceMetadata");
+      const sameOriginEndpoints = overrides.sameOriginEndpoints === true;
+      return read({
+        http,
+        issuer: candidate.issuer,
+        namedIssuer: candidate.namedIssuer,
+        claim: claimOf(candidate, one, own),
+        policy: { bounds, missingPkceMetadata, sameOriginEndpoints },
+        mutualTls: one.mutualTls,
+        trace: one.trace,
+        signal,
+      });
+    };
+    if (!isLegacy) return use();
+    if (!candidates.some((candidate) => overridesFor(candidate, one).includes("legacyDiscovery")))
+      throw resource ? namesNoIssuer(resource) : noResourceMetadata(url);
+    return legacyIssuer(url, use);
+  };
+  const asked = tracedOnce(trace);
+  const issuer = await issuerBy({ ...context, trace: asked.trace }).catch(async (error: unknown) => {
+    throw await withEveryOption(error, async (more) =>
+      loginOption(
+        await issuerBy({ ...context, trace: asked.traceUnused, overrides: { ...overrides, ...more } }),
+        context,
+      ),
     );
-    return { server, challenge: received, resource, issuer };
-  }
-  const { origin } = new URL(url);
-  expectIssuer(context, [origin], url);
-  if (!overridesFor(origin, context).includes("legacyDiscovery")) {
-    throw new AgentAuthError("no_resource_metadata", `${quote(url)} names no authorization server (RFC 9728)`, {
-      class: "refused",
-      hint: "a server of the MCP revision 2025-03-26 is reached with legacyDiscovery; discover() reports what was asked",
-      remedy: { action: "allow", option: "legacyDiscovery" },
-    });
-  }
-  const issuer = await legacyIssuer(url, () =>
-    read({ http, issuer: origin, policy: policyOf(origin), mutualTls: context.mutualTls, trace, signal }),
-  );
-  return { server, challenge: received, resource: undefined, issuer };
+  });
+  return { server, challenge: received, resource, issuer };
 }
 
-function hasCrossOriginOverride({ remembered }: OverrideContext): boolean {
-  return remembered?.overrides.includes("allowCrossOriginMetadata") === true;
+/** The option without which a login at an issuer is refused before it begins. */
+function loginOption(issuer: IssuerMetadata | ServerMetadata, context: DiscoveryContext): PolicyOption | undefined {
+  if (!("authorizationEndpoint" in issuer) || !foreignFirstEndpoint(issuer, context.flow)) return undefined;
+  const option = "allowCrossOriginEndpoints";
+  return context.confirmsEndpoints || overridesFor(issuer, context).includes(option) ? undefined : option;
+}
+
+/** Whether an option is set, or was at the earlier login, at whatever issuer: that one is checked where it is used. */
+function hasOverride(name: keyof Overrides, { overrides, remembered }: OverrideContext): boolean {
+  return overrides[name] === true || remembered?.overrides.includes(name) === true;
 }
 
 /**
- * The issuers that may be used. An earlier login allowed metadata on another origin for the issuer that they named
- * then, and for no other: that origin may have a new owner today.
+ * The named issuers that may be used. An earlier login allowed metadata on another origin, or a resource that is a
+ * parent of the server, for the issuer that they named then, and for no other: their address may have a new owner today.
  */
-function candidatesFor(
-  context: DiscoveryContext,
-  mcpUrl: string,
-  { url, authorizationServers: named }: ResourceMetadata,
-): readonly string[] {
+function trustedNames(context: DiscoveryContext, mcpUrl: string, metadata: ResourceMetadata): readonly string[] {
   const { overrides, remembered } = context;
-  const authorizationServers = expectIssuer(context, named, url);
-  const isForeign = new URL(url).origin !== new URL(mcpUrl).origin;
-  if (!isForeign || overrides.allowCrossOriginMetadata === true) return authorizationServers;
-  const known = authorizationServers.filter((issuer) => issuer === remembered?.issuer);
+  const { url, resource, authorizationServers } = metadata;
+  const isForeign = new URL(url).origin !== new URL(mcpUrl).origin && overrides.allowCrossOriginMetadata !== true;
+  const isChosenParent = isUnprovenParent(metadata, mcpUrl) && context.resource === undefined;
+  if (!isForeign && !isChosenParent) return authorizationServers;
+  const before = remembered?.namedIssuer ?? remembered?.issuer;
+  const known = authorizationServers.filter((issuer) => before !== undefined && isSameIssuer(issuer, before));
   if (known.length > 0) return known;
+  const what = isForeign
+    ? "allowed metadata on another origin (RFC 9728 section 7.3)"
+    : `accepted the resource ${quote(resource)} (RFC 9728 section 3.3)`;
   throw refused("bad_address", {
     field: "authorization_servers",
     value: authorizationServers,
     from: url,
-    rule: `must name ${quote(remembered?.issuer)}, the issuer for which an earlier login allowed metadata on another origin (RFC 9728 section 7.3)`,
-    override: "allowCrossOriginMetadata",
+    rule: `must name ${quote(before)}, the issuer for which an earlier login ${what}`,
+    ...(isForeign ? { override: "allowCrossOriginMetadata" } : { override: "resource", overrideValue: resource }),
   });
-}
-
-/** The issuers that a server names, or the expected one of them. */
-function expectIssuer({ expectedIssuer }: DiscoveryContext, named: readonly string[], from: string): readonly string[] {
-  if (expectedIssuer === undefined) return named;
-  if (!named.includes(expectedIssuer)) throw issuerMismatch(expectedIssuer, named, from);
-  return [expectedIssuer];
-}
-
-async function firstUsable<T>(candidates: readonly string[], read: (candidate: string) => Promise<T>): Promise<T> {
-  let first: unknown;
-  for (const candidate of candidates) {
-    try {
-      return await read(candidate);
-    } catch (error) {
-      // An issuer that is down may be the right one: using the next one would be a guess.
-      if (!isAgentAuthError(error) || error.class !== "refused") throw error;
-      first ??= error;
-    }
-  }
-  throw first;
-}
-
-/** A server of 2025-03-26: its origin is the issuer, and where it publishes nothing its endpoints have fixed paths. */
-async function legacyIssuer<T>(mcpUrl: string, read: () => Promise<T>): Promise<T | ServerMetadata> {
-  const { origin } = new URL(mcpUrl);
-  try {
-    return await read();
-  } catch (error) {
-    if (!isAgentAuthError(error) || error.code !== "no_server_metadata") throw error;
-  }
-  return {
-    issuer: origin,
-    authorizationEndpoint: `${origin}/authorize`,
-    tokenEndpoint: `${origin}/token`,
-    registrationEndpoint: `${origin}/register`,
-    promisesIss: false,
-    takesClientIdDocuments: false,
-    url: mcpUrl,
-  };
 }

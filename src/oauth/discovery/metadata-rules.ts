@@ -4,6 +4,7 @@ import { isJsonObject } from "../../http/strict-json.js";
 import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import { parseScope } from "../token/scope.js";
+import { isSameIssuer } from "./same-issuer.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 import type { IssuerMetadata, ServerMetadata } from "./types.js";
 
@@ -45,20 +46,28 @@ export function checkServerMetadata(document: Members, url: string, discovery: S
   }
   checkPkce(document, url, list("code_challenge_methods_supported"), discovery);
   const authorizationEndpoint = address("authorization_endpoint");
-  const metadata = checkIssuerMetadata(document, url, discovery);
+  const metadata = readIssuerMetadata(document, url, discovery);
   if (authorizationEndpoint === undefined)
     throw complain("authorization_endpoint", "is required for a login (RFC 8414 section 2)");
   checkQuery(authorizationEndpoint, url);
   const { issuer, ...rest } = metadata;
   const whole = { issuer, authorizationEndpoint, ...rest };
-  if (discovery.policy.sameOriginEndpoints) checkSameOrigin(whole);
+  checkOrigins(whole, discovery);
   return whole;
 }
 
-function checkIssuer({ issuer: value }: Members, url: string, { issuer }: ServerDiscovery): void {
-  if (value === issuer) return;
+/** @returns the issuer as the document has it, which may differ by a slash after the host */
+function checkIssuer({ issuer: value }: Members, url: string, { issuer }: ServerDiscovery): string {
+  if (typeof value === "string" && isSameIssuer(value, issuer)) return value;
   const rule = `must be exactly ${quote(issuer)}${describeDifference(value, issuer)} (RFC 8414 section 3.3)`;
-  throw refused("issuer_mismatch", { field: "issuer", value, from: url, rule });
+  const remedy = isPlainAddress(value) ? ({ action: "configure", option: "issuer", value } as const) : undefined;
+  throw refused("issuer_mismatch", { field: "issuer", value, from: url, url, rule, remedy });
+}
+
+/** Whether a value can be the option `issuer`. */
+function isPlainAddress(value: unknown): value is string {
+  const { protocol = "", username, password } = parseUrl(value) ?? {};
+  return /^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(String(value));
 }
 
 function checkPkce(
@@ -77,27 +86,38 @@ function checkPkce(
   });
 }
 
-/** Checks what both logins and machine grants need. */
+/** Checks what machine grants need. */
 export function checkIssuerMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
-  checkIssuer(document, url, discovery);
+  const metadata = readIssuerMetadata(document, url, discovery);
+  checkOrigins(metadata, discovery);
+  return metadata;
+}
+
+/** Checks what both logins and machine grants need, except the origins of the endpoints. */
+function readIssuerMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
+  const issuer = checkIssuer(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
   const aliases = discovery.mutualTls ? document["mtls_endpoint_aliases"] : undefined;
   if (aliases !== undefined && !isJsonObject(aliases))
     throw complain("mtls_endpoint_aliases", "must be an object (RFC 8705 section 5)");
   const endpoint = (field: string) =>
     (aliases && address(field, aliases, `mtls_endpoint_aliases.${field}`)) ?? address(field);
+  // Some servers have an empty text, or null, in place of an endpoint that they do not have.
+  const optional = (field: string, read: (field: string) => string | undefined = endpoint) =>
+    document[field] === "" || document[field] === null ? undefined : read(field);
   const tokenEndpoint = endpoint("token_endpoint");
   if (tokenEndpoint === undefined) throw complain("token_endpoint", "is required to get a token (RFC 8414 section 2)");
   const scopes = document["scopes_supported"];
-  const metadata = {
-    issuer: discovery.issuer,
+  return {
+    issuer,
+    namedIssuer: discovery.namedIssuer,
     tokenEndpoint,
-    registrationEndpoint: endpoint("registration_endpoint"),
-    introspectionEndpoint: endpoint("introspection_endpoint"),
-    revocationEndpoint: endpoint("revocation_endpoint"),
-    endSessionEndpoint: address("end_session_endpoint"),
-    deviceAuthorizationEndpoint: endpoint("device_authorization_endpoint"),
-    jwksUri: address("jwks_uri"),
+    registrationEndpoint: optional("registration_endpoint"),
+    introspectionEndpoint: optional("introspection_endpoint"),
+    revocationEndpoint: optional("revocation_endpoint"),
+    endSessionEndpoint: optional("end_session_endpoint", address),
+    deviceAuthorizationEndpoint: optional("device_authorization_endpoint"),
+    jwksUri: optional("jwks_uri", address),
     scopesSupported:
       scopes === undefined ? undefined : list("scopes_supported")?.length ? parseLenient(scopes, url) : [],
     grantTypesSupported: list("grant_types_supported"),
@@ -108,8 +128,6 @@ export function checkIssuerMetadata(document: Members, url: string, discovery: S
     takesClientIdDocuments: document["client_id_metadata_document_supported"] === true,
     url,
   };
-  if (discovery.policy.sameOriginEndpoints) checkSameOrigin(metadata);
-  return metadata;
 }
 
 /**
@@ -124,13 +142,24 @@ function parseLenient(scopes: unknown, url: string): readonly string[] {
 }
 
 /**
- * Requires all endpoints at the issuer's origin (`sameOriginEndpoints`): RFC 8414 allows others, but an issuer that
- * names the login page of another one gets its codes (RFC 9700 section 4.4).
+ * Requires all endpoints at one origin where RFC 8414 allows others: that of the issuer (`sameOriginEndpoints`), since an
+ * issuer that names the login page of another one gets its codes (RFC 9700 section 4.4); and one for all of them in
+ * metadata that are not the issuer's own, which would get the codes and the tokens of the issuer that they claim to be.
  *
  * @throws `AgentAuthError` `bad_server_metadata`
  */
-function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
-  const { origin } = new URL(metadata.issuer);
+function checkOrigins(metadata: IssuerMetadata | ServerMetadata, { policy, claim, issuer }: ServerDiscovery): void {
+  if (policy.sameOriginEndpoints) {
+    const { origin } = new URL(metadata.issuer);
+    checkOneOrigin(metadata, origin, "the origin of its issuer, where sameOriginEndpoints is set");
+  }
+  if (claim === undefined) return;
+  const whose = `since these are not the metadata that ${quote(issuer)} publishes itself`;
+  if (claim.origin !== undefined) checkOneOrigin(metadata, claim.origin, `the origin of the issuer, ${whose}`);
+  checkOneOrigin(metadata, new URL(metadata.tokenEndpoint).origin, `the origin of its token_endpoint, ${whose}`);
+}
+
+function checkOneOrigin(metadata: IssuerMetadata | ServerMetadata, origin: string, why: string): void {
   const endpoints = {
     authorization_endpoint: "authorizationEndpoint" in metadata ? metadata.authorizationEndpoint : undefined,
     token_endpoint: metadata.tokenEndpoint,
@@ -142,7 +171,7 @@ function checkSameOrigin(metadata: IssuerMetadata | ServerMetadata): void {
   };
   for (const [field, value] of Object.entries(endpoints)) {
     if (value === undefined || new URL(value).origin === origin) continue;
-    const rule = `must be at ${origin}, the origin of its issuer, where sameOriginEndpoints is set`;
+    const rule = `must be at ${origin}, ${why}`;
     throw refused("bad_server_metadata", { field, value, from: metadata.url, rule });
   }
 }

@@ -1,27 +1,37 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { BufferedResponse } from "../../http/buffered-response.js";
 import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
 import { strictObject } from "../../http/strict-object.js";
 import { resourceMetadataAddress } from "../../http/well-known.js";
 import { quote } from "../../redact.js";
 import { isUnavailable, type OAuthHttp, serverFailure } from "../http/http.js";
+import type { Remembered } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import { parseScope } from "../token/scope.js";
-import { coversServer } from "./resource.js";
+import { coversServer, parseMcpUrl } from "./resource.js";
 import type { ResourceMetadata } from "./types.js";
 
 /** Input of {@link findResourceMetadata}. */
 export interface ResourceDiscovery {
-  http: OAuthHttp;
+  http: Pick<OAuthHttp, "document">;
   /** The MCP server's address. */
   mcpUrl: string;
-  /** Addresses that the challenge named. */
+  /** Addresses that the challenge named, or the user. */
   named: readonly string[];
-  policy: PeerPolicy & { crossOriginMetadata: boolean; strictResource: boolean };
+  /** Whether the user named them. */
+  isChosen?: boolean;
+  policy: PeerPolicy & {
+    crossOriginMetadata: boolean;
+    strictResource: boolean;
+    /** The resource that the user accepts although only a challenge names its document, if it is a parent. */
+    acceptedResource?: string | undefined;
+  };
   trace: (entry: TraceEntry) => void;
   signal: AbortSignal | undefined;
 }
 
+const AT_LEAST_ONE = "must name at least one authorization server (RFC 9728 section 2)";
 const MAX_ISSUERS = 16;
 /** More addresses than this in one challenge are an attempt to make us send many requests. */
 const MAX_NAMED = 8;
@@ -36,29 +46,61 @@ export function wellKnownAddresses(mcpUrl: string): string[] {
  * response that says "no document" leads to the next address; a failure (5xx, no response) does not, because the next
  * address may have another trust rule.
  *
- * @returns undefined if no address has metadata
+ * @returns undefined if no address has metadata; metadata without an issuer if no address has one that names one
  * @throws `AgentAuthError` `bad_resource_metadata`, `resource_mismatch`, `bad_address`, or a network error
  */
 export async function findResourceMetadata(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
   const named = discovery.named.map((url) => checkNamed(url, discovery)).slice(0, MAX_NAMED);
+  const search = { ...discovery, named };
   let candidates = named.length > 0 ? named : wellKnownAddresses(discovery.mcpUrl);
   // A server that names an address without a document may still have one at the well-known address.
   if (named.length > 0) candidates = [...new Set([...named, ...wellKnownAddresses(discovery.mcpUrl)])];
   let first: unknown;
+  let withoutIssuer: ResourceMetadata | undefined;
   for (const url of candidates) {
     // After a document that broke a rule, only other addresses from the challenge are tried: the well-known ones have
     // another trust rule.
-    if (first !== undefined && !named.includes(url)) break;
+    if ((first ?? withoutIssuer) !== undefined && !named.includes(url)) break;
     try {
-      const found = await readCandidate(url, discovery);
-      if (found) return found;
+      const found = await readCandidate(url, search);
+      if (found && found.authorizationServers.length > 0) return found;
+      withoutIssuer ??= found;
     } catch (error) {
       if (!isAgentAuthError(error) || error.class !== "refused") throw error;
       first ??= error;
     }
   }
   if (first !== undefined) throw first;
-  return undefined;
+  return withoutIssuer;
+}
+
+/** The refusal of metadata that name no issuer. */
+export function namesNoIssuer({ url }: ResourceMetadata): AgentAuthError {
+  const complaint = { field: "authorization_servers", value: undefined, from: url, rule: AT_LEAST_ONE };
+  return refused("bad_resource_metadata", { ...complaint, override: "legacyDiscovery" });
+}
+
+/** The error for a server that publishes no metadata. */
+export function noResourceMetadata(mcpUrl: string): AgentAuthError {
+  return new AgentAuthError("no_resource_metadata", `${quote(mcpUrl)} names no authorization server (RFC 9728)`, {
+    class: "refused",
+    hint: "a server of the MCP revision 2025-03-26 is reached with legacyDiscovery; discover() reports what was asked",
+    remedy: { action: "allow", option: "legacyDiscovery" },
+  });
+}
+
+/** What the metadata said at an earlier login, for a server that names their address only in some of its responses. */
+export function rememberedMetadata(
+  { issuer, namedIssuer = issuer, resource, overrides }: Omit<Remembered, "endpoints">,
+  mcpUrl: string,
+): ResourceMetadata {
+  return {
+    resource: overrides.includes("resource") ? parseMcpUrl(mcpUrl).resource : resource,
+    authorizationServers: [namedIssuer],
+    scopesSupported: undefined,
+    dpopRequired: false,
+    url: mcpUrl,
+  };
 }
 
 function checkNamed(value: string, discovery: ResourceDiscovery): string {
@@ -71,9 +113,11 @@ function checkNamed(value: string, discovery: ResourceDiscovery): string {
   }
 }
 
-function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): string {
-  const from = `the WWW-Authenticate of ${mcpUrl}`;
-  const url = checkAddress(value, "resource_metadata", from, policy);
+function checkChallenged(value: string, { mcpUrl, isChosen, policy }: ResourceDiscovery): string {
+  const from = isChosen ? "the option resourceMetadata" : `the WWW-Authenticate of ${mcpUrl}`;
+  // Some servers name the path alone.
+  const address = value.startsWith("/") && URL.canParse(value, mcpUrl) ? new URL(value, mcpUrl).href : value;
+  const url = checkAddress(address, "resource_metadata", from, policy);
   if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) {
     const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
     const override = "allowCrossOriginMetadata";
@@ -85,8 +129,9 @@ function checkChallenged(value: string, { mcpUrl, policy }: ResourceDiscovery): 
 async function readCandidate(url: string, discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
   const { http, trace, signal } = discovery;
   const entry = { step: "resource metadata", method: "GET", url } as const;
+  let reply: BufferedResponse | undefined;
   try {
-    const reply = await http.document(url, signal);
+    reply = await http.document(url, signal);
     const { status } = reply;
     if (status >= 500 || status === 429) throw serverFailure(url, status);
     if (!reply.response.ok) {
@@ -103,30 +148,32 @@ async function readCandidate(url: string, discovery: ResourceDiscovery): Promise
     trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
     // A page in place of a document comes from a server that returns its front page for every path.
     const page = error instanceof AgentAuthError && error.code === "bad_content_type" && !isUnavailable(error);
-    if (page && !discovery.named.includes(url)) return undefined;
+    const isDocument = reply?.text.trimStart().startsWith("{");
+    if (page && !isDocument && !discovery.named.includes(url)) return undefined;
     throw error;
   }
 }
 
 function checkMetadata(document: Record<string, unknown>, url: string, discovery: ResourceDiscovery): ResourceMetadata {
   const { mcpUrl, policy } = discovery;
-  const { resource, authorization_servers: servers, bearer_methods_supported: methods } = document;
+  const { resource, authorization_servers: servers = [], bearer_methods_supported: methods } = document;
   const complain = (field: string, value: unknown, rule: string) =>
     refused("bad_resource_metadata", { field, value, from: url, rule });
   const named = checkAddress(resource, "resource", url, policy);
   const identityOnly = isIdentityOnly(url, discovery);
-  if (!coversServer(new URL(named), new URL(mcpUrl), identityOnly)) {
+  const isAccepted = named === policy.acceptedResource && !policy.strictResource;
+  if (!coversServer(new URL(named), new URL(mcpUrl), identityOnly && !isAccepted)) {
+    const isParent = !policy.strictResource && coversServer(new URL(named), new URL(mcpUrl), false);
+    const isPlain = [new URL(named).href, new URL(named).origin].includes(named);
     throw refused("resource_mismatch", {
       field: "resource",
       value: resource,
       from: url,
       rule: `must be ${mcpUrl}${alternativeText(identityOnly, policy)} (RFC 9728 section 3.3)`,
+      ...(isParent && isPlain && { override: "resource", overrideValue: named }),
     });
   }
-  if (!Array.isArray(servers) || servers.length === 0) {
-    const rule = "must name at least one authorization server (RFC 9728 section 2)";
-    throw complain("authorization_servers", servers, rule);
-  }
+  if (!Array.isArray(servers)) throw complain("authorization_servers", servers, AT_LEAST_ONE);
   if (servers.length > MAX_ISSUERS)
     throw complain("authorization_servers", servers.length, `must not name more than ${MAX_ISSUERS}`);
   if (Array.isArray(methods) && !methods.includes("header")) {
@@ -150,6 +197,12 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
  */
 function isIdentityOnly(url: string, { mcpUrl, policy }: ResourceDiscovery): boolean {
   return policy.strictResource || !wellKnownAddresses(mcpUrl).includes(new URL(url).href);
+}
+
+/** Whether metadata describe a parent of the server, and are not at an address that the origin controls. */
+export function isUnprovenParent({ resource, url }: ResourceMetadata, mcpUrl: string): boolean {
+  const isParent = !coversServer(new URL(resource), new URL(mcpUrl), true);
+  return isParent && !wellKnownAddresses(mcpUrl).includes(new URL(url).href);
 }
 
 function alternativeText(identityOnly: boolean, { strictResource }: ResourceDiscovery["policy"]): string {

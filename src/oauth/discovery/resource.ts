@@ -41,3 +41,11 @@ export function coversServer(resource: URL, server: URL, identityOnly: boolean):
   const bare = resource.pathname.replace(/\/$/, "");
   return resource.search === "" && (bare === "" || server.pathname.startsWith(`${bare}/`) || server.pathname === bare);
 }
+
+/** The value of the option `resource`, and of a stored login, for requests without a `resource`. */
+export const NO_RESOURCE = "none";
+
+/** The `resource` parameter of a request (RFC 8707 section 2), unless the login has none. */
+export function resourceParameter(resource: string | undefined): { resource?: string } {
+  return resource === undefined || resource === NO_RESOURCE ? {} : { resource };
+}

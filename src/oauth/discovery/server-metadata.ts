@@ -9,7 +9,7 @@ import type { IssuerMetadata, ServerMetadata } from "./types.js";
 
 /**
  * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that names
- * exactly this issuer and has what a login needs is used. Documents are never merged.
+ * this issuer and has what a login needs is used. Documents are never merged.
  *
  * @throws `AgentAuthError` `issuer_mismatch`, `bad_server_metadata`, `pkce_unsupported`, `no_server_metadata`, or a
  * network error if no address has a usable document and one did not answer
@@ -30,7 +30,7 @@ type Check<T extends IssuerMetadata> = (document: Members, url: string, discover
 
 async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: Check<T>): Promise<T> {
   const failures: unknown[] = [];
-  for (const group of serverMetadataAddresses(discovery.issuer)) {
+  for (const group of serverMetadataAddresses(discovery.claim?.at ?? discovery.issuer)) {
     const answers = await Promise.allSettled(group.map((url) => readCandidate(url, discovery, check)));
     for (const [index, answer] of answers.entries()) {
       if (answer.status === "rejected") failures.push(answer.reason);
@@ -42,7 +42,7 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
           url,
           status,
           used: true,
-          why: "it names the issuer",
+          why: discovery.claim ? "it names the expected issuer in place of this one" : "it names the issuer",
         });
         for (const spare of answers.slice(index + 1)) {
           if (spare.status !== "fulfilled" || !spare.value) continue;
@@ -60,7 +60,7 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
       }
     }
   }
-  throw mostInformative(failures, discovery.issuer);
+  throw mostInformative(failures, discovery.claim?.at ?? discovery.issuer);
 }
 
 /**

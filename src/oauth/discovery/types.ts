@@ -2,8 +2,10 @@ import type { BearerChallenge } from "./challenge.js";
 
 /** Metadata of an authorization server (RFC 8414 section 2): the fields in use, with every address checked. */
 export interface IssuerMetadata {
-  /** The issuer identifier (RFC 8414 section 2). */
+  /** The issuer identifier (RFC 8414 section 2), as the document has it. */
   issuer: string;
+  /** The issuer that the MCP server names, if the user named this one in its place. */
+  namedIssuer?: string | undefined;
   /** The token endpoint. */
   tokenEndpoint: string;
   /** Where clients register (RFC 7591). */

@@ -72,13 +72,11 @@ export class ExchangedToken {
  * not what was requested, or a network error
  */
 export async function exchangeTokens(call: TokenCall, request: ExchangeRequest): Promise<ExchangedToken> {
-  const { as, client, auth, options } = prepare(call);
+  const { as, client, auth, options, processing } = prepare(call);
   const parameters = parametersOf(request);
   return withOAuthErrors(call, async () => {
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, TOKEN_EXCHANGE, parameters, options);
-    const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, {
-      recognizedTokenTypes: { n_a: () => {} },
-    });
+    const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
     const issuedTokenType = checkType(call, request, answer);
     const isAccess = answer.token_type !== "n_a";
     const tokens = answerOf(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });

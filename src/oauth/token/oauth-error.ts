@@ -29,7 +29,7 @@ const RESERVED_CODES = new Set([
 const MAX_CODE = 64;
 
 /** The error code for an issuer's code. */
-function codeOf(code: string): string {
+export function codeOf(code: string): string {
   return code.length > MAX_CODE || RESERVED_CODES.has(code) ? "http_error" : code;
 }
 

@@ -1,7 +1,10 @@
 import { refused } from "../../http/refuse.js";
 import { isScopeToken } from "../../http/scope-token.js";
 
-const MAX_SCOPES = 64;
+/** The most scopes of a list; servers are known that list 48. */
+const MAX_SCOPES = 256;
+/** The most bytes of a list as a parameter. */
+const MAX_SCOPE_BYTES = 8 * 1024;
 
 /** The scopes of a string, which are separated by blanks (RFC 6749 section 3.3); none for undefined. */
 export function splitScope(scope: string | undefined): string[] {
@@ -21,6 +24,9 @@ export function parseScope(value: unknown, field: string, from: string): string[
   if (tokens.some((token) => typeof token !== "string" || token.length > 256 || !isScopeToken(token))) {
     throw complain("must consist of scope tokens (RFC 6749 section 3.3)");
   }
+  // Scope tokens are ASCII.
+  const bytes = tokens.join(" ").length;
+  if (bytes > MAX_SCOPE_BYTES) throw complain(`must not have more than ${MAX_SCOPE_BYTES} bytes, and has ${bytes}`);
   return [...new Set(tokens as string[])];
 }
 

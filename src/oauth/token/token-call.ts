@@ -1,9 +1,10 @@
-import { AgentAuthError, type Remedy } from "../../errors.js";
+import { AgentAuthError } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
 import { classifyHost } from "../../http/address-class.js";
 import { systemClock } from "../../http/deadline.js";
 import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
+import type { Remedy } from "../../remedy.js";
 import { type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
 import type { Prover } from "../dpop/dpop.js";
 import type { ClientRecord } from "../grant/grant.js";

@@ -5,10 +5,14 @@ import type { Clock } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
 import type { Secret } from "../../redact.js";
 import { type ClientKey, clientAuth } from "../client/client-auth.js";
+import { resourceParameter } from "../discovery/resource.js";
 import type { Prover } from "../dpop/dpop.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../grant/grant.js";
 import { isToken, type OAuthHttp, UNVERIFIED_ID_TOKEN } from "../http/http.js";
+import type { TraceEntry } from "../http/trace.js";
+import { usableIdToken } from "./id-token.js";
 import { oauthError } from "./oauth-error.js";
+import { ANY_TOKEN_TYPE, checkTokenType } from "./token-type.js";
 
 /** Input of a request to the token endpoint. */
 export interface TokenCall {
@@ -30,6 +34,10 @@ export interface TokenCall {
   signal: AbortSignal | undefined;
   /** Called right before a request is sent; if it throws, nothing is sent. */
   beforeSend?: (() => void) | undefined;
+  /** A token type that is used as a bearer token by the choice of the user. */
+  acceptedTokenType?: string | undefined;
+  /** Called with what is ignored in the response. */
+  trace?: ((entry: TraceEntry) => void) | undefined;
 }
 
 /** The code of a finished authorization, with its PKCE verifier. */
@@ -39,11 +47,13 @@ export interface CodeExchange {
   redirectUri: string;
   verifier: Secret;
   resource: string | undefined;
+  /** The nonce of the authorization request, if it had one. */
+  nonce?: string | undefined;
 }
 
 /** Exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). Never retried. */
 export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
-  const { as, client, auth, options } = prepare(call);
+  const { as, client, auth, options, processing } = prepare(call);
   return withOAuthErrors(call, async () => {
     const response = await oauth.authorizationCodeGrantRequest(
       as,
@@ -54,10 +64,11 @@ export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise
       code.verifier.reveal(),
       {
         ...options,
-        ...(code.resource !== undefined && { additionalParameters: { resource: code.resource } }),
+        additionalParameters: resourceParameter(code.resource),
       },
     );
-    return answerOf(call, response, await oauth.processAuthorizationCodeResponse(as, client, response));
+    const answer = await oauth.processAuthorizationCodeResponse(as, client, response, processing);
+    return answerOf(call, response, answer, code.nonce);
   }).catch((error: unknown) => {
     throw asLoginFailure(error);
   });
@@ -72,23 +83,17 @@ function asLoginFailure(error: unknown): unknown {
 
 /** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Never retried: that is up to the caller. */
 export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
-  const { as, client, auth, options } = prepare({ ...call, lenient: true });
+  const { as, client, auth, options, processing } = prepare({ ...call, lenient: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
   return withOAuthErrors(call, async () => {
     const response = await oauth.refreshTokenGrantRequest(as, client, auth, refreshToken, {
       ...options,
-      additionalParameters: { resource: grant.resource },
+      additionalParameters: resourceParameter(grant.resource),
     });
-    return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response));
+    return answerOf(call, response, await oauth.processRefreshTokenResponse(as, client, response, processing));
   }, [grant.tokens.accessToken.reveal()]);
 }
-
-const CENTURY_S = 100 * 365 * 24 * 3600;
-/** Signing algorithms for id tokens (RFC 7518 section 3.1, RFC 8037): by default oauth4webapi accepts RS256 only. */
-const ID_TOKEN_ALGORITHMS = ["RS", "PS", "ES", "HS"]
-  .flatMap((family) => ["256", "384", "512"].map((bits) => family + bits))
-  .concat("EdDSA", "Ed25519");
 
 /** The server, client, authentication and options in the form of oauth4webapi. */
 export function prepare(
@@ -101,15 +106,13 @@ export function prepare(
   const { client } = call;
   const as: oauth.AuthorizationServer = {
     issuer: call.issuer,
-    id_token_signing_alg_values_supported: ID_TOKEN_ALGORITHMS,
     ...(call.tokenEndpoint !== undefined && { token_endpoint: call.tokenEndpoint }),
   };
   return {
     as,
-    // An id token is only sent back to its issuer: its times decide nothing, and the clock of this machine may be
-    // wrong.
-    client: { client_id: client.clientId, [oauth.clockTolerance]: CENTURY_S } as oauth.Client,
+    client: { client_id: client.clientId } as oauth.Client,
     auth: clientAuth(client, call.privateKey),
+    processing: { recognizedTokenTypes: ANY_TOKEN_TYPE },
     options: {
       [oauth.customFetch]: call.http.fetcher(call) as never,
       // The metadata checks allow http only between servers on this machine.
@@ -118,7 +121,17 @@ export function prepare(
   };
 }
 
-export function answerOf(call: TokenCall, response: Response, answer: oauth.TokenEndpointResponse): TokenAnswer {
+/**
+ * The tokens of a response whose form oauth4webapi has checked.
+ *
+ * @param nonce the nonce of the authorization request, if it had one
+ */
+export function answerOf(
+  call: TokenCall,
+  response: Response,
+  answer: oauth.TokenEndpointResponse,
+  nonce?: string,
+): TokenAnswer {
   const complain = (field: string, rule: string, value: unknown = undefined) =>
     refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   // An invalid token is not quoted either: it may be a secret.
@@ -129,17 +142,17 @@ export function answerOf(call: TokenCall, response: Response, answer: oauth.Toke
     }
     return value;
   };
-  const { access_token, refresh_token, id_token, expires_in, scope, token_type } = answer;
-  // A token that is not bound to the key is not the one requested, and usable by anyone who finds it.
-  const rule = call.prover ? 'must be "DPoP" (RFC 9449 section 5)' : 'must be "Bearer" (RFC 6749 section 5.1)';
-  if (token_type !== (call.prover ? "dpop" : "bearer")) throw complain("token_type", rule, token_type);
-  if (expires_in !== undefined && !(expires_in > 0))
-    throw complain("expires_in", "must be a positive number of seconds", expires_in);
+  const { access_token, refresh_token, expires_in, scope, token_type } = answer;
+  const { tokenEndpoint, acceptedTokenType } = call;
+  checkTokenType(token_type, { tokenEndpoint, acceptedTokenType, isBound: call.prover !== undefined });
+  // With 0 the token is for one use.
+  if (expires_in !== undefined && !(expires_in >= 0))
+    throw complain("expires_in", "must be a number of seconds, 0 or more", expires_in);
   const date = Date.parse(response.headers.get("date") ?? "");
   return {
     accessToken: token("access_token", access_token) ?? "",
     refreshToken: token("refresh_token", refresh_token),
-    idToken: id_token ?? (answer[UNVERIFIED_ID_TOKEN] as string | undefined),
+    idToken: usableIdToken(answer[UNVERIFIED_ID_TOKEN], { ...call, clientId: call.client.clientId, nonce }),
     expiresIn: expires_in,
     scope: typeof scope === "string" ? scope : undefined,
     at: issuedAt(date, call.clock.epoch()),

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { cliHint } from "../../../src/cli/runtime/hints.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
@@ -7,24 +7,63 @@ import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import type { MachineGrant } from "../../../src/oauth/machine/types.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
-import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
+import type { TestIssuer } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
+import { sceneTest } from "../support.js";
 
 const SECRET = "prod-secret-9";
 const BY_SECRET = { clientId: "prod", clientSecret: SECRET };
 const UNBOUND = { code: "issuer_unbound", class: "refused" };
 const TOKEN = "/pool/token";
 
-let scene: Scene;
-beforeEach(async () => {
-  scene = await startScene();
-});
+const it = sceneTest
+  /** A client with a secret, whose issuer must be known. */
+  .extend(
+    "agent",
+    ({ scene }) =>
+      (options: Partial<AgentClientOptions>) =>
+        scene.agent({ trustNamedIssuer: false, client: BY_SECRET, ...options }),
+  )
+  /** The same as a machine. */
+  .extend(
+    "service",
+    ({ agent }) =>
+      (options: Partial<AgentClientOptions> = {}) =>
+        agent({ grant: { type: "client_credentials" }, ...options }),
+  )
+  /** A workload whose assertion is for this audience. */
+  .extend(
+    "workload",
+    ({ scene, agent }) =>
+      async (aud: unknown) =>
+        agent({ client: { clientId: "prod" }, grant: await tokenFor(aud), issuer: scene.issuer.issuer }),
+  )
+  .extend(
+    "bindings",
+    ({ scene }) =>
+      async () =>
+        (await scene.store.listBindings()).map(({ boundAt: _, ...binding }) => binding),
+  )
+  .extend(
+    "removeBinding",
+    ({ scene }) =>
+      () =>
+        scene.store.removeBinding({ profile: "default", clientId: "prod" }),
+  )
+  /** Makes the MCP server name another issuer. */
+  .extend("moveTo", ({ scene }) => async (name: string) => {
+    const other = await scene.another(name);
+    scene.mcp.metadata["authorization_servers"] = [other.issuer];
+    return other;
+  })
+  /** What the user was asked. */
+  .extend("questions", (): IssuerQuestion[] => [])
+  /** A user who answers so. */
+  .extend("answering", ({ questions }) => (answer: boolean) => async (question: IssuerQuestion) => {
+    questions.push(question);
+    return answer;
+  });
 
-const agent = (options: Partial<AgentClientOptions>) =>
-  scene.agent({ trustNamedIssuer: false, client: BY_SECRET, ...options });
-const service = (options: Partial<AgentClientOptions> = {}) =>
-  agent({ grant: { type: "client_credentials" }, ...options });
-const bindings = async () => (await scene.store.listBindings()).map(({ boundAt: _, ...binding }) => binding);
 const boundTo = (issuer: string, boundBy: string) => ({ profile: "default", clientId: "prod", issuer, boundBy });
 const nothingSent = (issuer: TestIssuer) => {
   expect(issuer.to(TOKEN)).toEqual([]);
@@ -34,14 +73,9 @@ const tokenFor = async (aud: unknown): Promise<MachineGrant> => {
   const assertion = await unsignedJwt({ iss: "platform", sub: "ci", ...(aud !== undefined && { aud }) });
   return { type: "jwt_bearer", assertion: () => assertion };
 };
-async function moveTo(name: string): Promise<TestIssuer> {
-  const other = await scene.another(name);
-  scene.mcp.metadata["authorization_servers"] = [other.issuer];
-  return other;
-}
 
-describe("a machine whose issuer nobody names", () => {
-  it.each<[string, () => Promise<Partial<AgentClientOptions>>]>([
+describe("a machine without a named issuer", () => {
+  it.for<[string, (issuer: TestIssuer) => Promise<Partial<AgentClientOptions>>]>([
     ["a secret", async () => ({ grant: { type: "client_credentials" } })],
     [
       "a private key",
@@ -50,31 +84,34 @@ describe("a machine whose issuer nobody names", () => {
         grant: { type: "client_credentials" },
       }),
     ],
-    ["an assertion alone", async () => ({ client: { clientId: "prod" }, grant: await tokenFor(scene.issuer.issuer) })],
+    ["an assertion alone", async ({ issuer }) => ({ client: { clientId: "prod" }, grant: await tokenFor(issuer) })],
     [
       "an id token",
-      async () => ({
+      async ({ origin }) => ({
         client: { clientId: "prod" },
         grant: {
           type: "id_jag",
           idToken: () => unsignedJwt({ sub: "alice" }),
-          idp: { tokenEndpoint: `${scene.issuer.origin}/idp`, clientId: "us" },
+          idp: { tokenEndpoint: `${origin}/idp`, clientId: "us" },
         },
       }),
     ],
-  ])("sends nothing of %s, and says which issuer is named and what to paste", async (_what, options) => {
-    const { mcp, issuer } = scene;
-    await expect(agent(await options()).token(mcp.url)).rejects.toMatchObject({
-      ...UNBOUND,
-      message: expect.stringContaining(issuer.issuer),
-      remedy: remedy({ action: "configure", option: "issuer", value: issuer.issuer, profile: "default" }),
-    });
-    nothingSent(issuer);
-    expect(issuer.to("/idp")).toEqual([]);
-    expect(await bindings()).toEqual([]);
-  });
+  ])(
+    "sends nothing of %s, and says which issuer is named and what to paste",
+    async ([_what, options], { scene, agent, bindings }) => {
+      const { mcp, issuer } = scene;
+      await expect(agent(await options(issuer)).token(mcp.url)).rejects.toMatchObject({
+        ...UNBOUND,
+        message: expect.stringContaining(issuer.issuer),
+        remedy: remedy({ action: "configure", option: "issuer", value: issuer.issuer, profile: "default" }),
+      });
+      nothingSent(issuer);
+      expect(issuer.to("/idp")).toEqual([]);
+      expect(await bindings()).toEqual([]);
+    },
+  );
 
-  it("is refused whatever way of authentication the server asks for", async () => {
+  it("is refused whatever way of authentication the server asks for", async ({ scene, service }) => {
     scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
     await expect(service().token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
     const { key: privateKey } = await clientKey();
@@ -83,14 +120,17 @@ describe("a machine whose issuer nobody names", () => {
     nothingSent(scene.issuer);
   });
 
-  it("does not exchange a token of somebody else there either", async () => {
+  it("does not exchange a token of another client there either", async ({ scene, agent }) => {
     const exchanging = agent({ client: { clientId: "prod" }, login: undefined });
     const wish = { subjectToken: "subject-1", audience: "billing" };
     await expect(exchanging.exchange(scene.mcp.url, wish)).rejects.toMatchObject(UNBOUND);
     nothingSent(scene.issuer);
   });
 
-  it("names the profile in what it offers to paste, and quotes what a shell would act on", async () => {
+  it("names the profile in what it offers to paste, and leaves out what a shell would act on", async ({
+    scene,
+    service,
+  }) => {
     const evil = await scene.another("evil", "/$(touch-x)'y");
     scene.mcp.metadata["authorization_servers"] = [evil.issuer];
     const error = await service({ profile: "work" })
@@ -100,10 +140,11 @@ describe("a machine whose issuer nobody names", () => {
     expect(error).toMatchObject({ ...UNBOUND, remedy: remedy(about) });
     const { hint } = cliHint(error as AgentAuthError);
     expect(hint).toContain("--profile work");
-    expect(hint).toContain(`--issuer '${evil.origin}/$(touch-x)'\\''y'`);
+    expect(hint).toContain("--issuer <url>");
+    expect(hint).not.toContain("touch-x");
   });
 
-  it("is trusted once with trustNamedIssuer, and bound from then on", async () => {
+  it("is trusted once with trustNamedIssuer, and bound from then on", async ({ scene, service, bindings, moveTo }) => {
     const { mcp, issuer } = scene;
     await service({ trustNamedIssuer: true }).token(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "trust-named-issuer")]);
@@ -117,30 +158,31 @@ describe("a machine whose issuer nobody names", () => {
 });
 
 describe("an issuer that the user names", () => {
-  const named = (options: Partial<AgentClientOptions>) => service(options);
-
-  it.each<[string, (issuer: string) => Partial<AgentClientOptions>]>([
+  it.for<[string, (issuer: string) => Partial<AgentClientOptions>]>([
     ["for the client", (issuer) => ({ client: { ...BY_SECRET, issuer } })],
     ["for the grant", (issuer) => ({ grant: { type: "client_credentials", issuer } })],
     ["for all", (issuer) => ({ issuer })],
-  ])("%s is the only one that is used, and is bound", async (_where, options) => {
-    const { mcp, issuer } = scene;
-    const evil = await moveTo("evil");
-    const refusal = { code: "issuer_mismatch", class: "refused", message: expect.stringContaining(evil.issuer) };
-    await expect(named(options(issuer.issuer)).token(mcp.url)).rejects.toMatchObject(refusal);
-    expect(evil.requests).toEqual([]);
-    mcp.metadata["authorization_servers"] = [evil.issuer, issuer.issuer];
-    await named(options(issuer.issuer)).token(mcp.url);
-    expect(evil.requests).toEqual([]);
-    expect(await bindings()).toEqual([boundTo(issuer.issuer, "issuer")]);
-  });
+  ])(
+    "%s is the only one that is used, and is bound",
+    async ([_where, options], { scene, service, bindings, moveTo }) => {
+      const { mcp, issuer } = scene;
+      const evil = await moveTo("evil");
+      const refusal = { code: "issuer_mismatch", class: "refused", message: expect.stringContaining(evil.issuer) };
+      await expect(service(options(issuer.issuer)).token(mcp.url)).rejects.toMatchObject(refusal);
+      expect(evil.requests).toEqual([]);
+      mcp.metadata["authorization_servers"] = [evil.issuer, issuer.issuer];
+      await service(options(issuer.issuer)).token(mcp.url);
+      expect(evil.requests).toEqual([]);
+      expect(await bindings()).toEqual([boundTo(issuer.issuer, "issuer")]);
+    },
+  );
 
-  it("must be the same wherever it is named", () => {
+  it("must be the same wherever it is named", ({ service }) => {
     const options = { issuer: "https://a.example", client: { ...BY_SECRET, issuer: "https://b.example" } };
     expect(() => service(options)).toThrow(TypeError);
   });
 
-  it("replaces the one that the client was bound to", async () => {
+  it("replaces the one that the client was bound to", async ({ scene, service, bindings, moveTo }) => {
     const { mcp, issuer } = scene;
     await service({ issuer: issuer.issuer }).token(mcp.url);
     const next = await moveTo("next");
@@ -148,30 +190,38 @@ describe("an issuer that the user names", () => {
     expect(await bindings()).toEqual([boundTo(next.issuer, "issuer")]);
   });
 
-  it("judges logins without a client too, stored ones among them", async () => {
+  it("judges logins without a client too, stored ones among them", async ({ scene, agent }) => {
     const { mcp, issuer } = scene;
+    // It publishes nothing.
+    const other = `${issuer.origin}/other`;
     await agent({ client: undefined }).login(mcp.url);
-    const elsewhere = agent({ client: undefined, issuer: "https://other.example", login: undefined });
+    const elsewhere = agent({ client: undefined, issuer: other, login: undefined });
     await expect(elsewhere.token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
     await expect(elsewhere.introspect(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
-    const asking = agent({ client: undefined, issuer: "https://other.example" });
+    const asking = agent({ client: undefined, issuer: other });
     await expect(asking.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch", class: "refused" });
     expect((await agent({ client: undefined, issuer: issuer.issuer, login: undefined }).token(mcp.url)).value).toBe(
       "access-as-1",
     );
   });
 
-  it("is held against the origin of a server of 2025-03-26", async () => {
-    const { mcp } = scene;
+  it("is used in place of the origin of a server of 2025-03-26", async ({ scene, agent }) => {
+    const { mcp, issuer } = scene;
     for (const path of ["/mcp", ""])
       mcp.routes[`/.well-known/oauth-protected-resource${path}`] = { status: 404, text: "" };
     for (const client of [BY_SECRET, undefined]) {
-      const legacy = agent({ client, legacyDiscovery: true, issuer: scene.issuer.issuer });
-      await expect(legacy.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
+      const legacy = agent({ client, legacyDiscovery: true, issuer: issuer.issuer });
+      expect((await legacy.login(mcp.url)).issuer).toBe(issuer.issuer);
+      const bound = { clientId: "prod", issuer: "https://other.example" };
+      const strict = agent({ client: bound, legacyDiscovery: true });
+      await expect(strict.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
     }
+    delete issuer.routes["/pool/.well-known/oauth-authorization-server"];
+    const absent = agent({ client: undefined, legacyDiscovery: true, issuer: issuer.issuer });
+    await expect(absent.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
   });
 
-  it("does not finish a login that began at another one", async () => {
+  it("does not finish a login that began at another one", async ({ scene, agent }) => {
     const { mcp, login } = scene;
     const begun = await agent({ client: undefined }).beginLogin(mcp.url, "http://127.0.0.1:49152/callback");
     const session = await login.open({ resource: mcp.url, issuer: "", signal: new AbortController().signal });
@@ -181,15 +231,8 @@ describe("an issuer that the user names", () => {
   });
 });
 
-describe("a person whose client has a secret or a key", () => {
-  const asked: IssuerQuestion[] = [];
-  const answering = (answer: boolean) => async (question: IssuerQuestion) => {
-    asked.push(question);
-    return answer;
-  };
-  beforeEach(() => void asked.splice(0));
-
-  it("is refused where nobody can be asked, also in two steps", async () => {
+describe("a user whose client has a secret or a key", () => {
+  it("is refused where no user can be asked, also in two steps", async ({ scene, agent }) => {
     const { mcp, issuer } = scene;
     await expect(agent({}).login(mcp.url)).rejects.toMatchObject(UNBOUND);
     const { key: privateKey } = await clientKey();
@@ -198,28 +241,34 @@ describe("a person whose client has a secret or a key", () => {
     nothingSent(issuer);
   });
 
-  it("is asked once, and not again after a logout", async () => {
+  it("is asked once, and not again after a logout", async ({ scene, agent, bindings, questions, answering }) => {
     const { mcp, issuer } = scene;
     const first = agent({ confirmIssuer: answering(true) });
     await first.login(mcp.url);
-    expect(asked).toEqual([{ clientId: "prod", issuer: issuer.issuer, server: mcp.url }]);
+    expect(questions).toEqual([{ clientId: "prod", issuer: issuer.issuer, server: mcp.url }]);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "confirmation")]);
     await first.logout(mcp.url);
     await agent({ confirmIssuer: answering(false) }).login(mcp.url);
-    expect(asked).toHaveLength(1);
+    expect(questions).toHaveLength(1);
   });
 
-  it("who says no sends nothing, and is bound to nothing", async () => {
+  it("who says no sends nothing, and is bound to nothing", async ({ scene, agent, bindings, answering }) => {
     const { mcp, issuer } = scene;
     await expect(agent({ confirmIssuer: answering(false) }).login(mcp.url)).rejects.toMatchObject(UNBOUND);
     nothingSent(issuer);
     expect(await bindings()).toEqual([]);
   });
 
-  it("is not asked for a machine, nor in a flow on another device without an answer", async () => {
+  it("is not asked about a machine, nor in a flow on another device without an answer", async ({
+    scene,
+    agent,
+    service,
+    questions,
+    answering,
+  }) => {
     const { mcp, issuer } = scene;
     await expect(service({ confirmIssuer: answering(true) }).token(mcp.url)).rejects.toMatchObject(UNBOUND);
-    expect(asked).toEqual([]);
+    expect(questions).toEqual([]);
     issuer.metadata["device_authorization_endpoint"] = `${issuer.issuer}/device`;
     await expect(agent({ flow: "device" }).login(mcp.url)).rejects.toMatchObject(UNBOUND);
     expect(issuer.to("/pool/device")).toEqual([]);
@@ -229,7 +278,12 @@ describe("a person whose client has a secret or a key", () => {
 describe("a client without a secret", () => {
   const PUBLIC = { clientId: "prod" };
 
-  it("needs no issuer to log in, is bound by that, and goes to no other issuer", async () => {
+  it("needs no issuer to log in, is bound by that, and goes to no other issuer", async ({
+    scene,
+    agent,
+    bindings,
+    moveTo,
+  }) => {
     const { mcp, issuer } = scene;
     await agent({ client: PUBLIC }).login(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "use")]);
@@ -239,13 +293,13 @@ describe("a client without a secret", () => {
     nothingSent(evil);
   });
 
-  it("is not bound by a login that failed", async () => {
+  it("is not bound by a login that failed", async ({ scene, agent, bindings }) => {
     scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
     await expect(agent({ client: PUBLIC }).login(scene.mcp.url)).rejects.toMatchObject({ code: "invalid_grant" });
     expect(await bindings()).toEqual([]);
   });
 
-  it("vouches with its login for no secret that it gets later", async () => {
+  it("binds no secret that it gets later by its login", async ({ scene, agent, service, bindings, moveTo }) => {
     const evil = await moveTo("evil");
     await agent({ client: PUBLIC }).login(scene.mcp.url);
     await expect(service().token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
@@ -258,24 +312,33 @@ describe("a client without a secret", () => {
 });
 
 describe("a login of the time before bindings", () => {
-  const forget = () => scene.store.removeBinding({ profile: "default", clientId: "prod" });
-
-  it("still says where its client belongs, and that is kept when it ends", async () => {
+  it("still says where its client belongs, and that is kept when it ends", async ({
+    scene,
+    service,
+    bindings,
+    removeBinding,
+  }) => {
     const { mcp, issuer } = scene;
     const trusting = service({ trustNamedIssuer: true });
     await trusting.token(mcp.url);
-    await forget();
+    await removeBinding();
     await service().token(mcp.url, { forceRefresh: true });
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "earlier-login")]);
-    await forget();
+    await removeBinding();
     await service().logout(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "earlier-login")]);
     await service().token(mcp.url);
   });
 
-  it("keeps its client from every other issuer, also from one that is to be trusted", async () => {
+  it("keeps its client from every other issuer, also from one that is to be trusted", async ({
+    scene,
+    agent,
+    service,
+    moveTo,
+    removeBinding,
+  }) => {
     await service({ trustNamedIssuer: true }).token(scene.mcp.url);
-    await forget();
+    await removeBinding();
     const evil = await moveTo("evil");
     for (const client of [BY_SECRET, { clientId: "prod" }]) {
       const login = agent({ client, trustNamedIssuer: true }).login(scene.mcp.url);
@@ -284,22 +347,22 @@ describe("a login of the time before bindings", () => {
     nothingSent(evil);
   });
 
-  it("of several issuers counts at each of them", async () => {
+  it("of several issuers counts at each of them", async ({ scene, agent, moveTo, removeBinding }) => {
     const { mcp, issuer } = scene;
     await agent({ trustNamedIssuer: true }).login(mcp.url);
     const next = await moveTo("next");
     await agent({ issuer: next.issuer, loginHint: "work" }).login(mcp.url);
-    await forget();
+    await removeBinding();
     await agent({ loginHint: "work" }).login(mcp.url);
     mcp.metadata["authorization_servers"] = [issuer.issuer];
-    await forget();
+    await removeBinding();
     await agent({}).login(mcp.url);
     expect(next.to(TOKEN).length + issuer.to(TOKEN).length).toBe(4);
   });
 });
 
 describe("a machine's token from an issuer", () => {
-  it("that its client is not bound to any more is not asked for there again", async () => {
+  it("that its client is not bound to any more is not requested there again", async ({ scene, service, moveTo }) => {
     const { mcp, issuer } = scene;
     await service({ issuer: issuer.issuer }).token(mcp.url);
     const next = await moveTo("next");
@@ -315,7 +378,10 @@ describe("a store that cannot be written", () => {
   const full = new AgentAuthError("store_failed", "the disk is full", { class: "store" });
   const store = (): GrantStore => ({ ...memoryStore(), saveBinding: () => Promise.reject(full) });
 
-  it("is no reason to refuse an issuer that the user names, but to trust none that is to be bound", async () => {
+  it("is no reason to refuse an issuer that the user names, but to trust none that is to be bound", async ({
+    scene,
+    service,
+  }) => {
     const { mcp, issuer } = scene;
     const trusting = service({ store: store(), trustNamedIssuer: true });
     await expect(trusting.token(mcp.url)).rejects.toMatchObject({ code: "store_failed" });
@@ -327,23 +393,20 @@ describe("a store that cannot be written", () => {
 });
 
 describe("an assertion", () => {
-  const workload = async (aud: unknown) =>
-    agent({ client: { clientId: "prod" }, grant: await tokenFor(aud), issuer: scene.issuer.issuer });
-
-  it.each<[string, () => unknown]>([
-    ["the issuer", () => scene.issuer.issuer],
-    ["the token endpoint", () => `${scene.issuer.issuer}/token`],
-    ["the issuer among others", () => ["https://other.example", scene.issuer.issuer]],
-  ])("for %s is sent", async (_what, aud) => {
-    await (await workload(aud())).token(scene.mcp.url);
+  it.for<[string, (issuer: string) => unknown]>([
+    ["the issuer", (issuer) => issuer],
+    ["the token endpoint", (issuer) => `${issuer}/token`],
+    ["the issuer among others", (issuer) => ["https://other.example", issuer]],
+  ])("for %s is sent", async ([_what, aud], { scene, workload }) => {
+    await (await workload(aud(scene.issuer.issuer))).token(scene.mcp.url);
     expect(scene.issuer.to(TOKEN)).toHaveLength(1);
   });
 
-  it.each<[string, unknown, string]>([
+  it.for<[string, unknown, string]>([
     ["another issuer", "https://honest.example", "https://honest.example"],
     ["several others", ["https://a.example", "https://b.example"], "https://b.example"],
-    ["nobody", undefined, "has no aud"],
-  ])("for %s is not, and both sides are named", async (_what, aud, said) => {
+    ["no audience", undefined, "has no aud"],
+  ])("for %s is not, and both sides are named", async ([_what, aud, said], { scene, workload }) => {
     const error = await (await workload(aud)).token(scene.mcp.url).catch((thrown: unknown) => thrown as Error);
     expect(error).toMatchObject({ code: "wrong_audience", class: "refused", message: expect.stringContaining(said) });
     expect(error).toMatchObject({ message: expect.stringContaining(scene.issuer.issuer) });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { obtainClient, refuseClient } from "../../../src/oauth/client/registration.js";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
-import { decodeLogin, encodeLogin } from "../../../src/store/file/codec.js";
+import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { madeClient } from "../../helpers/grant.js";
 import { type Reply, type Scene, serverMetadata, startScene } from "../../helpers/issuer.js";
@@ -18,7 +18,7 @@ const signal = new AbortController().signal;
 const login = ({ agent, mcp }: Scene, options: Partial<AgentClientOptions> = {}) => agent(options).login(mcp.url);
 
 describe("a client that the token endpoint does not take", () => {
-  it("is replaced at the next sign-in, whatever the sign-in page says of it", async () => {
+  it("is replaced at the next login, whatever the login page says of it", async () => {
     const scene = await startScene();
     const { issuer, store } = scene;
     issuer.routes[TOKEN] = (_request, nth) => (nth === 1 ? INVALID : { json: issuer.tokens(nth) });
@@ -35,7 +35,7 @@ describe("a client that the token endpoint does not take", () => {
     expect(issuer.to(REGISTER)).toHaveLength(2);
   });
 
-  it("is not taken for another one that was registered meanwhile", async () => {
+  it("is not mistaken for another one that was registered since", async () => {
     const store = memoryStore();
     const client = { ...madeClient(), clientId: "newer" };
     await store.saveClient(client, FORM);
@@ -43,7 +43,7 @@ describe("a client that the token endpoint does not take", () => {
     expect(await store.readClient(client.issuer, FORM)).toEqual(client);
   });
 
-  it("is told from one whose sign-in failed for another reason", async () => {
+  it("is distinguished from one whose login failed for another reason", async () => {
     const scene = await startScene();
     const { issuer } = scene;
     issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
@@ -51,7 +51,7 @@ describe("a client that the token endpoint does not take", () => {
     expect(issuer.to(REGISTER)).toHaveLength(1);
   });
 
-  it("is left alone where somebody registered it beforehand", async () => {
+  it("is not replaced where it is pre-registered", async () => {
     const scene = await startScene();
     scene.issuer.routes[TOKEN] = INVALID;
     const error = await login(scene, { client: { clientId: "known" } }).catch((thrown: unknown) => thrown);
@@ -106,7 +106,7 @@ describe("the way in which a client proves itself", () => {
     expect(issuer.to(TOKEN).filter(({ headers }) => headers.authorization !== undefined)).toHaveLength(1);
   });
 
-  it("is not changed where the issuer lists no other, or somebody said which it is", async () => {
+  it("is not changed where the issuer lists no other, or the options name one", async () => {
     const listed = await mistaken();
     listed.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"];
     await expect(login(listed)).rejects.toMatchObject({ code: "invalid_client" });
@@ -126,7 +126,7 @@ describe("the way in which a client proves itself", () => {
 });
 
 describe("an issuer that forgets each client", () => {
-  /** Gets a client and is told that it is not taken, at these hours. */
+  /** Registers a client that is then refused, at these hours. */
   async function clientsAt(issuer: string, hours: readonly number[]) {
     const store = memoryStore();
     let count = 0;
@@ -161,24 +161,24 @@ describe("an issuer that forgets each client", () => {
     expect(clients).toEqual([1, 2, 3, 3, 3, 4, 4, 5].map((nth) => `client-${nth}`));
   });
 
-  it("on this machine is given as many as it likes: it is restarted by whoever works on it", async () => {
+  it("on this machine may forget as many as it likes: developers restart it", async () => {
     const clients = await clientsAt("http://127.0.0.1:9/pool", [0, 1, 2, 3, 4]);
     expect(clients).toEqual([1, 2, 3, 4, 5].map((nth) => `client-${nth}`));
   });
 });
 
-describe("a sign-in", () => {
-  it("tells that the server names another authorization server than the one of the login before", async () => {
+describe("a login", () => {
+  it("reports that the server names another authorization server than the one of the login before", async () => {
     const scene = await startScene();
-    const told: string[] = [];
-    const onProgress = ({ text }: { text: string }) => void told.push(text);
+    const reported: string[] = [];
+    const onProgress = ({ text }: { text: string }) => void reported.push(text);
     await login(scene, { onProgress });
     await login(scene, { onProgress });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     const other = await scene.another("other");
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
     await login(scene, { onProgress });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       `"${scene.mcp.url}" names another authorization server than before: "${other.issuer}", not "${scene.issuer.issuer}"; clients and tokens of the old one are not sent to the new one`,
     ]);
   });
@@ -204,16 +204,16 @@ describe("scopes that the issuer does not like", () => {
     return scene;
   }
 
-  it("are asked for once more without the one that was added, and the person is told", async () => {
+  it("are requested once more without the one that was added, and that is reported", async () => {
     const scene = await strict(["offline_access"]);
-    const told: string[] = [];
-    await login(scene, { onProgress: ({ text }) => void told.push(text) });
+    const reported: string[] = [];
+    await login(scene, { onProgress: ({ text }) => void reported.push(text) });
     const asked = scene.login.urls.map(({ searchParams: query }) => [query.get("scope"), query.get("prompt")]);
     expect(asked).toEqual([
       ["a b offline_access", "consent"],
       ["a b", null],
     ]);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       `"${scene.issuer.issuer}" lists "offline_access" but does not grant it with the other scopes; requesting without it`,
     ]);
     const [first, second] = scene.login.urls.map(({ searchParams: query }) => query.get("state"));
@@ -223,7 +223,7 @@ describe("scopes that the issuer does not like", () => {
     expect(await scene.store.list()).toMatchObject([{ requestedScope: "a b" }]);
   });
 
-  it("are asked for once more in a device login", async () => {
+  it("are requested once more in a device login", async () => {
     const scene = await strict(["offline_access"]);
     await login(scene, { flow: "device" });
     expect([0, 1].map((nth) => scene.issuer.form("/pool/device", nth).get("scope"))).toEqual([
@@ -233,7 +233,7 @@ describe("scopes that the issuer does not like", () => {
     expect(await scene.store.list()).toMatchObject([{ requestedScope: "a b" }]);
   });
 
-  it("are asked for once more in the second step of a login in two", async () => {
+  it("are requested once more in the second step of a login in two", async () => {
     const scene = await strict(["offline_access"]);
     const begun = await scene.agent().beginLogin(scene.mcp.url, scene.login.redirectUri);
     const kept = decodeLogin(encodeLogin({ ...begun, profile: "default" }));
@@ -242,7 +242,7 @@ describe("scopes that the issuer does not like", () => {
     expect(await scene.store.list()).toMatchObject([{ requestedScope: "a b" }]);
   });
 
-  it.each(["browser", "device"] as const)("are not asked for a third time (%s)", async (flow) => {
+  it.each(["browser", "device"] as const)("are not requested a third time (%s)", async (flow) => {
     const scene = await strict(["a"]);
     await expect(login(scene, { flow })).rejects.toMatchObject({
       code: "invalid_scope",
@@ -251,7 +251,7 @@ describe("scopes that the issuer does not like", () => {
     expect(scene.login.urls.length + scene.issuer.to("/pool/device").length).toBe(2);
   });
 
-  it.each(["browser", "device"] as const)("are not changed where somebody asked for them (%s)", async (flow) => {
+  it.each(["browser", "device"] as const)("are not changed where the caller names them (%s)", async (flow) => {
     const scene = await strict(["offline_access"]);
     await expect(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" })).rejects.toMatchObject({
       code: "invalid_scope",

@@ -14,7 +14,7 @@ const registered = ({ issuer }: Scene, nth = 0) =>
   JSON.parse(issuer.to("/pool/register")[nth]?.body ?? "null") as Record<string, unknown>;
 
 describe("which client is used", () => {
-  it("[11] registers one where nobody gave one, and signs in with it (2026-07-28)", async () => {
+  it("[11] registers one where none is given, and logs in with it (2026-07-28)", async () => {
     const scene = await startScene();
     await login(scene);
     expect(scene.login.asked().get("client_id")).toBe("client-as-1");
@@ -45,7 +45,7 @@ describe("which client is used", () => {
       code: "no_registration",
       class: "auth",
       message: expect.stringContaining(issuer.issuer),
-      remedy: remedy({ action: "configure", option: "clientId" }),
+      remedy: remedy({ action: "configure", option: "client", also: "clientMetadataUrl" }),
     });
   });
 
@@ -243,11 +243,6 @@ describe("registering", () => {
       { token_endpoint_auth_method: "private_key_jwt" },
       "token_endpoint_auth_method",
     ],
-    [
-      "a way that needs a secret, and none",
-      { client_secret: undefined, token_endpoint_auth_method: "client_secret_basic" },
-      "client_secret",
-    ],
     ["an end of the secret that is no number", { client_secret_expires_at: "soon" }, "client_secret_expires_at"],
   ])("refuses %s in the answer, and keeps nothing", async (_what, over, field) => {
     const scene = await startScene();
@@ -255,6 +250,14 @@ describe("registering", () => {
     await expect(login(scene)).rejects.toMatchObject({ class: "refused", message: expect.stringContaining(field) });
     expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toBeUndefined();
     expect(scene.login.urls).toEqual([]);
+  });
+
+  it("takes a client for a public one if the answer repeats the way to authenticate and has no secret", async () => {
+    const scene = await startScene();
+    scene.issuer.registrationAnswer = { client_secret: undefined, token_endpoint_auth_method: "client_secret_basic" };
+    await login(scene);
+    const client = await scene.store.readClient(scene.issuer.issuer, FORM);
+    expect([client?.authMethod, client?.clientSecret]).toEqual(["none", undefined]);
   });
 
   it("[18] says what the issuer has against the redirect address, harmless and cut (2026-07-28)", async () => {
@@ -299,7 +302,7 @@ describe("registering", () => {
     expect(scene.issuer.to("/pool/register")).toHaveLength(1);
   });
 
-  it("registers anew when its secret ends within a minute, and not before", async () => {
+  it("registers again when its secret expires within a minute, and not before", async () => {
     const scene = await startScene();
     const inAnHour = scene.clock.epoch() / 1000 + 3600;
     scene.issuer.registrationAnswer = { client_secret_expires_at: inAnHour };
@@ -313,7 +316,7 @@ describe("registering", () => {
     expect(scene.login.asked(2).get("client_id")).toBe("client-as-2");
   });
 
-  it("registers anew, before anybody is sent off, where the issuer has forgotten the client", async () => {
+  it("registers again, before the browser opens, where the issuer has forgotten the client", async () => {
     const scene = await startScene();
     const { issuer, login: person, log } = scene;
     await login(scene);
@@ -329,7 +332,7 @@ describe("registering", () => {
     expect(await scene.store.readClient(issuer.issuer, FORM)).toMatchObject({ clientId: "client-as-2" });
   });
 
-  it("registers anew once in a login, not for ever", async () => {
+  it("registers again once in a login, not for ever", async () => {
     const scene = await startScene();
     await login(scene);
     scene.issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
@@ -344,7 +347,7 @@ describe("registering", () => {
     ["does not come", silence],
     ["fails with 500", { status: 500, text: "" }],
   ])(
-    "keeps a registration, and sends the person off, where the sign-in page %s for anything but a browser",
+    "keeps a registration, and opens the browser, where the login page %s for anything but a browser",
     async (_what, answer) => {
       const scene = await startScene();
       const { issuer, login: person, agent, mcp } = scene;
@@ -352,14 +355,14 @@ describe("registering", () => {
       const usual = issuer.routes["/pool/authorize"];
       issuer.routes["/pool/authorize"] = (request, nth) =>
         nth === 2 ? answer : typeof usual === "function" ? usual(request, nth) : {};
-      await agent({ timeoutMs: 300 }).login(mcp.url);
+      await agent({ timeoutMs: 5_000 }).login(mcp.url);
       expect(person.urls).toHaveLength(2);
       expect(issuer.to("/pool/authorize")).toHaveLength(3);
       expect(issuer.to("/pool/register")).toHaveLength(1);
     },
   );
 
-  it("sends nobody off after the caller has left while the sign-in page was asked", async () => {
+  it("opens no browser after the caller has left while the login page was requested", async () => {
     const scene = await startScene();
     await login(scene);
     const controller = new AbortController();
@@ -369,7 +372,7 @@ describe("registering", () => {
     expect(scene.login.urls).toHaveLength(1);
   });
 
-  it("keeps a registration that the issuer sends on to its sign-in", async () => {
+  it("keeps a registration that the issuer sends on to its login", async () => {
     const scene = await startScene();
     await login(scene);
     await login(scene);

@@ -160,7 +160,7 @@ describe("bearerChallenge", () => {
     });
   });
 
-  it("tells which kinds of tokens the server takes", () => {
+  it("reports which kinds of tokens the server takes", () => {
     expect(met('DPoP algs="ES256"')?.schemes).toEqual(["dpop"]);
     expect(met('Bearer realm="a", DPoP algs="ES256"')?.schemes).toEqual(["bearer", "dpop"]);
   });

@@ -124,7 +124,7 @@ describe("a server of the revision 2025-03-26", () => {
 });
 
 describe("metadata on another origin that a person has allowed", () => {
-  /** A server that names a document of somebody else's, where a person has signed in by the flag. */
+  /** A server that names a document of another server, where the user has logged in with the flag. */
   async function startAllowed() {
     const scene = await startScene();
     const { mcp, issuer } = scene;
@@ -184,7 +184,7 @@ describe("metadata on another origin that a person has allowed", () => {
   it("are refused after a login that allowed something else", async () => {
     const { scene } = await startAllowed();
     const [grant] = await scene.store.list();
-    if (!grant) throw new Error("nobody is signed in");
+    if (!grant) throw new Error("not logged in");
     await scene.store.save(
       { ...grant, overrides: ["allowPrivateNetwork"], generation: grant.generation + 1 },
       grant.generation,

@@ -14,7 +14,7 @@ function asked(headers: Record<string, string>, status = 200) {
     times++;
     return Response.json({ nth: times }, { status, headers });
   };
-  const http = new OAuthHttp({ fetch, clock, maxAttempts: 1 });
+  const http = new OAuthHttp({ fetch, clock, maxRetries: 0 });
   return {
     http,
     read: async (url = URL_A) => ((await http.document(url, undefined)).json as { nth: number }).nth,
@@ -26,7 +26,7 @@ function asked(headers: Record<string, string>, status = 200) {
 }
 
 describe("a metadata document", () => {
-  it("is kept for as long as its headers allow, and read anew after that", async () => {
+  it("is stored for as long as its headers allow, and requested again after that", async () => {
     const { read, pass } = asked({ "cache-control": "public, max-age=60" });
     expect([await read(), await read()]).toEqual([1, 1]);
     pass(59);
@@ -44,12 +44,12 @@ describe("a metadata document", () => {
     { "cache-control": "max-age=soon" },
     { "cache-control": "max-age=60", age: "60" },
     { "cache-control": "max-age=60, max-age=0" },
-  ])("is read anew each time with %j", async (headers) => {
+  ])("is requested each time with %j", async (headers) => {
     const { read } = asked(headers as Record<string, string>);
     expect([await read(), await read()]).toEqual([1, 2]);
   });
 
-  it("is kept for a day at the most, whatever it says", async () => {
+  it("is stored for at most a day, whatever it says", async () => {
     const { read, pass } = asked({ "cache-control": "max-age=999999999" });
     await read();
     pass(24 * 3600 - 1);
@@ -58,14 +58,14 @@ describe("a metadata document", () => {
     expect(await read()).toBe(2);
   });
 
-  it("is one of its own address, and at most a hundred are kept", async () => {
+  it("is stored by its address, and at most a hundred are stored", async () => {
     const { read } = asked({ "cache-control": "max-age=60" });
     for (let nth = 1; nth <= 101; nth++) expect(await read(`${URL_A}/${nth}`)).toBe(nth);
     expect(await read(`${URL_A}/101`)).toBe(101);
     expect(await read(`${URL_A}/1`)).toBe(102);
   });
 
-  it("is not kept when it is a failure", async () => {
+  it("is not stored when it is a failure", async () => {
     const { read, times } = asked({ "cache-control": "max-age=60" }, 404);
     await read().catch(() => {});
     await read().catch(() => {});
@@ -80,7 +80,7 @@ describe("a metadata document", () => {
   });
 });
 
-describe("a client whose servers allow their documents to be kept", () => {
+describe("a client whose servers allow it to store their documents", () => {
   async function keepingScene() {
     const scene = await startScene();
     const { mcp, issuer } = scene;
@@ -99,7 +99,7 @@ describe("a client whose servers allow their documents to be kept", () => {
     expect(reads()).toBe(1);
   });
 
-  it("reads them anew after a login that failed", async () => {
+  it("requests them again after a login that failed", async () => {
     const { agent, mcp, login, reads } = await keepingScene();
     const client = agent();
     login.alter = (callback) => new URLSearchParams({ error: "access_denied", state: callback.get("state") ?? "" });
@@ -109,7 +109,7 @@ describe("a client whose servers allow their documents to be kept", () => {
     expect(reads()).toBe(2);
   });
 
-  it("reads them anew when a token was refused, and so finds the issuer that took over", async () => {
+  it("requests them again when a token was refused, and so finds the issuer that took over", async () => {
     const { agent, mcp, issuer, another } = await keepingScene();
     issuer.tokens = () => ({ access_token: "first", token_type: "Bearer", expires_in: 3600 });
     mcp.accepts = (token) => token === "first";

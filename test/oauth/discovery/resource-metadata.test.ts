@@ -41,7 +41,7 @@ describe("where the resource metadata is looked for", () => {
     expect((await outcome(scene)).resource?.url).toBe(`${mcp.origin}/custom`);
   });
 
-  it.each([401, 403, 404, 410])("[1] takes HTTP %d for a miss and goes on (2025-06-18)", async (status) => {
+  it.each([401, 403, 404, 410])("[1] takes HTTP %d for a miss and continues (2025-06-18)", async (status) => {
     const scene = await startScene();
     const { mcp } = scene;
     mcp.challenge = undefined;
@@ -50,7 +50,7 @@ describe("where the resource metadata is looked for", () => {
     expect((await outcome(scene)).resource?.url).toBe(mcp.origin + ROOT);
   });
 
-  it("goes on past a page where a document was expected, but not where the challenge named it", async () => {
+  it("skips a page where a document was expected, unless the challenge named it", async () => {
     const scene = await startScene();
     const { mcp } = scene;
     const page = { headers: { "content-type": "text/html" }, text: "<h1>welcome</h1>" };
@@ -62,7 +62,23 @@ describe("where the resource metadata is looked for", () => {
     expect(await outcome(scene)).toMatchObject({ code: "bad_content_type", class: "refused" });
   });
 
-  it.each([500, 502, 503, 429])("does not go on after HTTP %d, which says nothing", async (status) => {
+  it("stops at a document of another type, and says what the owner must mend", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.challenge = undefined;
+    mcp.routes[mcp.wellKnown] = () => ({
+      headers: { "content-type": "text/plain" },
+      text: JSON.stringify(mcp.metadata),
+    });
+    mcp.routes[ROOT] = () => ({ json: mcp.metadata });
+    expect(await outcome(scene)).toMatchObject({
+      code: "bad_content_type",
+      class: "refused",
+      hint: "the server's owner must send it as application/json (RFC 8259 section 11)",
+    });
+  });
+
+  it.each([500, 502, 503, 429])("stops after HTTP %d, which says nothing", async (status) => {
     const scene = await startScene();
     const { mcp } = scene;
     mcp.challenge = undefined;
@@ -90,7 +106,13 @@ describe("where the resource metadata is looked for", () => {
     const { code, class: kind, remedy } = await outcome(scene);
     expect([code, kind]).toEqual(["no_resource_metadata", "refused"]);
     expect(remedy).toEqual({ action: "allow", option: "legacyDiscovery" });
-    expect(asked(scene)).toEqual([mcp.wellKnown, ROOT]);
+    // The last two show which flags are needed.
+    expect(asked(scene)).toEqual([
+      mcp.wellKnown,
+      ROOT,
+      "/.well-known/oauth-authorization-server",
+      "/.well-known/openid-configuration",
+    ]);
   });
 
   it("tries several named addresses in order: past one that is not there, past one that is wrong", async () => {
@@ -125,7 +147,7 @@ describe("where the resource metadata is looked for", () => {
     expect((await outcome(scene, { allowCrossOriginMetadata: true })).resource?.url).toBe(`${issuer.origin}/prm`);
   });
 
-  it.each(["ftp://127.0.0.1/x", "file:///etc/passwd", "data:application/json,{}", "http://mcp.example/x", "/relative"])(
+  it.each(["ftp://127.0.0.1/x", "file:///etc/passwd", "data:application/json,{}", "http://mcp.example/x", "relative"])(
     "refuses %s before it connects",
     async (address) => {
       const scene = await startScene();
@@ -245,7 +267,7 @@ describe("what the resource metadata may say", () => {
     });
   });
 
-  it("takes a parent of the server at a segment boundary, and not where the very address is asked for", async () => {
+  it("takes a parent of the server at a segment boundary, and not where the very address is requested", async () => {
     const scene = await startScene({ mcpPath: "/team/mcp" });
     const { mcp } = scene;
     for (const resource of [mcp.origin, `${mcp.origin}/`, `${mcp.origin}/team`, `${mcp.origin}/team/`]) {
@@ -290,7 +312,7 @@ describe("what the resource metadata may say", () => {
     },
   );
 
-  it("goes on where the header is one of several ways", async () => {
+  it("continues where the header is one of several ways", async () => {
     expect((await withMembers({ bearer_methods_supported: ["query", "header"] })).resource).toBeDefined();
   });
 

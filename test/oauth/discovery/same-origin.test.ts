@@ -33,7 +33,7 @@ describe("an issuer that must have its endpoints at its own origin", () => {
     expect([login.urls, login.prompts, other.requests, issuer.to("/pool/register")]).toEqual([[], [], [], []]);
   });
 
-  it("is taken with them there, and with others elsewhere where nobody asks", async () => {
+  it("is accepted with its endpoints there, and without the option with endpoints elsewhere", async () => {
     const { issuer, mcp, agent, another } = await startScene();
     const other = await another("other");
     expect((await agent({ sameOriginEndpoints: true }).login(mcp.url)).value).toBe("access-as-1");
@@ -42,7 +42,7 @@ describe("an issuer that must have its endpoints at its own origin", () => {
     expect((await agent().login(mcp.url)).value).toBe("access-other-1");
   });
 
-  it("tells the way to sign in where the code goes, and whether the callback names its issuer", async () => {
+  it("passes to the login method where the code goes, and whether the callback names its issuer", async () => {
     for (const promised of [true, undefined]) {
       const { issuer, mcp, login, agent } = await startScene();
       issuer.metadata["authorization_response_iss_parameter_supported"] = promised;

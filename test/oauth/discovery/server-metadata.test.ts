@@ -29,6 +29,14 @@ function moveTo(issuer: TestIssuer, path: string): void {
   issuer.routes[path] = () => ({ json: issuer.metadata });
 }
 
+it.each(["", null])("takes an optional endpoint that is %j for none", async (value) => {
+  const names = ["registration", "introspection", "revocation", "end_session", "device_authorization"];
+  const members = Object.fromEntries(names.map((name) => [`${name}_endpoint`, value]));
+  const { found } = await withMembers({ ...members, jwks_uri: value });
+  expect(found).toMatchObject({ registrationEndpoint: undefined, revocationEndpoint: undefined, jwksUri: undefined });
+  expect((await withMembers({ token_endpoint: value })).code).toBe("bad_address");
+});
+
 describe("where an issuer's metadata is looked for", () => {
   it.each([
     "/pool/.well-known/oauth-authorization-server",
@@ -244,7 +252,7 @@ describe("which metadata is accepted", () => {
     expect(found?.scopesSupported).toEqual(["offline_access"]);
   });
 
-  it("tells every address that was asked and why it was used or not", async () => {
+  it("reports every address that was requested and why it was used or not", async () => {
     const scene = await startScene();
     const { trace } = await outcome(scene);
     const { mcp, issuer } = scene;

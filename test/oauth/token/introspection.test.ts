@@ -45,7 +45,7 @@ describe("introspection", () => {
     await expect(agent().introspect(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
   });
 
-  it("says so where nobody is signed in, or the issuer has no endpoint for it", async () => {
+  it("says so without a login, or where the issuer has no endpoint for it", async () => {
     const scene = await startScene();
     await expect(scene.agent().introspect(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
     delete scene.issuer.metadata["introspection_endpoint"];

@@ -73,7 +73,7 @@ describe("signing out", () => {
     expect(issuer.to("/bye")).toEqual([]);
   });
 
-  it("says that the issuer was not told where it has no way to be", async () => {
+  it("says that nothing was revoked where the issuer has no endpoint for it", async () => {
     const { agent, mcp } = await signedIn(["revocation_endpoint", "end_session_endpoint"]);
     expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: undefined });
   });
@@ -94,7 +94,7 @@ describe("signing out", () => {
     }
   });
 
-  it("is done here before the issuer is told", async () => {
+  it("is done here before the request to the issuer", async () => {
     const { agent, mcp, issuer, store } = await signedIn();
     let left: unknown;
     issuer.routes["/pool/revoke"] = async () => {
@@ -119,7 +119,7 @@ describe("signing out", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  it("does nothing where nobody is signed in", async () => {
+  it("does nothing without a login", async () => {
     const { agent, mcp, issuer } = await startScene();
     expect(await agent().logout(mcp.url)).toEqual({ removed: false, revoked: undefined });
     expect(issuer.requests).toEqual([]);

@@ -22,6 +22,14 @@ describe("parseScope", () => {
     expect(parse(value)).toEqual(scopes);
   });
 
+  it("reads 256 scopes, and 8192 bytes with the blanks between them", () => {
+    const many = Array.from({ length: 256 }, (_, index) => `s${index}`);
+    expect(parse(many)).toEqual(many);
+    const long = Array.from({ length: 32 }, (_, index) => `${index}`.padStart(255, "x"));
+    expect(long.join(" ")).toHaveLength(8191);
+    expect(parse(long)).toEqual(long);
+  });
+
   it.each<[string, unknown]>([
     ["a number", 7],
     ["a number in a list", ["a", 7]],
@@ -34,14 +42,15 @@ describe("parseScope", () => {
     ["a blank inside a list's entry", ["a b"]],
     ["an empty entry", [""]],
     ["a scope of 257 characters", "x".repeat(257)],
-    ["65 scopes", Array.from({ length: 65 }, (_, index) => `s${index}`)],
+    ["257 scopes", Array.from({ length: 257 }, (_, index) => `s${index}`)],
+    ["scopes of 8193 bytes with their blanks", ["x", ...Array.from({ length: 32 }, () => "x".repeat(255))]],
     ["10,000 scopes", "a ".repeat(10_000)],
   ])("refuses %s", (_what, value) => {
     expect(() => parse(value)).toThrow(expect.objectContaining({ code: "bad_scope", class: "refused" }));
   });
 });
 
-describe("what was granted beyond what was asked for", () => {
+describe("what was granted beyond what was requested", () => {
   it.each<[string | undefined, string | undefined, string[]]>([
     ["a b", "a b", []],
     ["a b", "b", []],
@@ -54,7 +63,7 @@ describe("what was granted beyond what was asked for", () => {
     expect(scopesBeyond(asked, granted)).toEqual(more);
   });
 
-  it.each(["browser", "device"] as const)("is said once after a sign-in (%s), and kept as granted", async (flow) => {
+  it.each(["browser", "device"] as const)("is said once after a login (%s), and kept as granted", async (flow) => {
     const { agent, issuer, mcp, store } = await startScene();
     const said: string[] = [];
     const client = agent({ flow, onProgress: ({ about, text }) => said.push(`${about}: ${text}`) });
@@ -74,7 +83,7 @@ describe("chooseScope", () => {
     ["the challenge's before the resource's", { challenged: ["c"], resource: ["r", "s"] }, ["c"]],
     ["all of the resource's", { resource: ["r", "s"] }, ["r", "s"]],
     ["the resource's where the challenge is empty", { challenged: [], resource: ["r"] }, ["r"]],
-    ["none where nobody says", {}, []],
+    ["none where no source names any", {}, []],
     ["none where only the authorization server lists some", { server: ["a", "b"] }, []],
   ])("[23] asks for %s (2025-11-25)", (_what, sources, scopes) => {
     expect(choose(sources)).toEqual(scopes);

@@ -1,0 +1,125 @@
+import { type Advice, AgentAuthError } from "../../errors.js";
+import { isJsonObject } from "../../http/strict-json.js";
+import { quote } from "../../redact.js";
+import type { Remedy } from "../../remedy.js";
+import { bearerChallenge } from "../discovery/challenge.js";
+import { secretsSentBefore } from "../http/http.js";
+import { codeOf } from "../token/oauth-error.js";
+
+/** A registration that an issuer refused. */
+export interface RefusedRegistration {
+  response: Response;
+  /** The body of the response. */
+  text: string;
+  /** The registration endpoint. */
+  url: string;
+  /** The redirect address that was sent. */
+  redirectUri: string;
+  /** Whether a client id may be the address of a metadata document. */
+  takesClientIdDocuments: boolean;
+}
+
+const CODE = /^[\w.-]{1,64}$/;
+/** Members with the issuer's explanation, by precedence: RFC 7591, then the usual ones of other APIs. */
+const WORDS = ["error_description", "message", "detail", "errorSummary", "error"] as const;
+const MAX_WORDS = 300;
+
+/**
+ * The error for a registration that an issuer refused: with the issuer's own words, whatever the form of its answer,
+ * and with the option that helps.
+ *
+ * @param error the error by RFC 7591, whose class and status are used
+ */
+export function registrationRefused(error: AgentAuthError, refused: RefusedRegistration): AgentAuthError {
+  const { response, text, url } = refused;
+  const members = membersOf(response, text);
+  const code = members["error"];
+  const named = typeof code === "string" && CODE.test(code) ? code : bearerChallenge(response.headers)?.error;
+  const words = wordsOf(members, named) ?? plainText(response, text);
+  const masked = secretsSentBefore(response).redact(words ?? "");
+  const what = named === undefined ? `HTTP ${error.status}` : quote(named, 60);
+  return new AgentAuthError(
+    named === undefined ? "http_error" : codeOf(named),
+    `${url} refused the registration with ${what}${words === undefined ? "" : `: ${quoteWords(masked)}`}`,
+    { class: error.class, status: error.status, url, ...adviceFor(named, words ?? "", refused) },
+  );
+}
+
+/** Quotes in the words would end the quotation, and the rest would read as our own text. */
+function quoteWords(words: string): string {
+  return quote(words.replaceAll('"', "'"), MAX_WORDS);
+}
+
+function membersOf({ headers }: Response, text: string): Record<string, unknown> {
+  if (!headers.get("content-type")?.includes("json")) return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function wordsOf(members: Record<string, unknown>, code: string | undefined): string | undefined {
+  const nested = isJsonObject(members["error"]) ? members["error"]["message"] : undefined;
+  return [...WORDS.map((name) => members[name]), nested].find(
+    (one): one is string => typeof one === "string" && one !== "" && one !== code,
+  );
+}
+
+/** A page of a proxy explains nothing, and a text may. One with markup or JSON in it may hold a secret of the client. */
+function plainText({ headers }: Response, text: string): string | undefined {
+  const words = text.trim();
+  return headers.get("content-type")?.startsWith("text/plain") && !/^$|[{}[\]<>]/.test(words) ? words : undefined;
+}
+
+/** What helps, by the words of the issuer. They choose between fixed advice, and no part of them is advice. */
+function adviceFor(
+  code: string | undefined,
+  words: string,
+  { response, redirectUri, takesClientIdDocuments }: RefusedRegistration,
+): Advice {
+  const host = otherHost(code, words, redirectUri);
+  if (host !== undefined) {
+    const hint = `set redirectHost of the login to ${quote(host)}`;
+    return { hint, remedy: { action: "configure", option: "redirectHost", value: host } };
+  }
+  if (/client[_ -]?name|allow-?list|white-?list|approved clients?/i.test(words)) {
+    const hint = "set clientName to a name that this issuer allows, if it is yours to use";
+    return { hint, remedy: { action: "configure", option: "clientName" } };
+  }
+  const isBare = (response.status === 401 || response.status === 403) && words.length < 40;
+  return unregistered(takesClientIdDocuments, isBare);
+}
+
+/** What helps where an issuer registers no clients, or refuses to register this one. */
+export function unregistered(takesClientIdDocuments: boolean, mayWantName = false): Advice {
+  const hint = "give the client it knows as client";
+  const also = takesClientIdDocuments ? "clientMetadataUrl" : mayWantName ? "clientName" : undefined;
+  const remedy: Remedy = { action: "configure", option: "client", ...(also && { also }) };
+  return { hint: also === undefined ? hint : `${hint}, or ${also}`, remedy };
+}
+
+/**
+ * The loopback host to try in place of the one that was refused. `localhost` also where the issuer does not say which
+ * one it wants; the other way round only where the words name it, so that two refusals do not lead in a circle.
+ */
+function otherHost(code: string | undefined, words: string, redirectUri: string): string | undefined {
+  const { hostname } = new URL(redirectUri);
+  // The issuer may quote the address.
+  const own = words.replaceAll(redirectUri, " ");
+  if (hostname === "127.0.0.1") {
+    if (refuses(own, "localhost")) return undefined;
+    const isAboutRedirect = code === "invalid_redirect_uri" || /redirect|callback|loopback|127\.0\.0\.1/i.test(own);
+    return /localhost/i.test(own) || (isAboutRedirect && !/https|trusted/i.test(own)) ? "localhost" : undefined;
+  }
+  if (hostname !== "localhost" || refuses(own, "127.0.0.1")) return undefined;
+  return refuses(own, "localhost") || /127\.0\.0\.1|loopback ip/i.test(own) ? "127.0.0.1" : undefined;
+}
+
+/** Whether the words say that a host is not allowed. */
+function refuses(words: string, host: string): boolean {
+  const name = host.replaceAll(".", "\\.");
+  const after = `(?<!(?:other than|except|only|but) )\\b${name}\\b(?:[\\w:/*"' ]{0,30}) (?:is|are|be|was) (?:not|forbidden|disallowed|refused)`;
+  return new RegExp(`${after}|\\b(?:not|no) (?:allow |permit |accept |use )?${name}\\b`, "i").test(words);
+}

@@ -1,0 +1,142 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
+import { refused } from "../../http/refuse.js";
+import { quote } from "../../redact.js";
+import { issuerMismatch } from "../client/issuer-binding.js";
+import type { Grant } from "../grant/grant.js";
+import { isSameIssuer } from "./same-issuer.js";
+import type { ServerDiscovery } from "./server-discovery.js";
+
+/** What the choice of an issuer depends on. */
+export interface IssuerExpectation {
+  /** The issuer that the user names for a login, also where the server names another one; never that of a machine. */
+  chosenIssuer?: string | undefined;
+  /** The only issuer to accept: the chosen one, else that of the client or the grant. */
+  expectedIssuer?: string | undefined;
+  /** Whether a credential is sent to the issuer: a secret, a key, an assertion or a token to exchange. */
+  sendsCredential?: boolean | undefined;
+  /** An earlier login at the server. */
+  remembered: Pick<Grant, "issuer" | "namedIssuer"> | undefined;
+}
+
+/** An issuer that may be used. */
+export interface IssuerCandidate {
+  /** What its metadata must name. */
+  issuer: string;
+  /** What the server names, if that is another issuer. */
+  namedIssuer?: string | undefined;
+  /** Whether the metadata are those of `namedIssuer`, which must then name the issuer in place of it. */
+  isClaim?: boolean;
+}
+
+/**
+ * The issuers that may be used, in order. Where the user names another one than the server, its own metadata come
+ * first, and what the server names is used only if its metadata name the user's.
+ *
+ * @param named the issuers that the server names
+ * @throws `AgentAuthError` `issuer_mismatch` if the server does not name the issuer of the client, `issuer_changed` if it
+ * named another one when an earlier login made an exception
+ */
+export function issuerCandidates(
+  context: IssuerExpectation,
+  named: readonly string[],
+  { from, policy }: { from: string; policy: PeerPolicy },
+): IssuerCandidate[] {
+  const issuer = context.expectedIssuer ?? exceptionOf(context, named, from);
+  if (issuer === undefined) return named.map((one) => ({ issuer: one }));
+  const exact = named.find((one) => isSameIssuer(one, issuer));
+  if (exact !== undefined) return [{ issuer: exact }];
+  const before = named.find((one) => isException(context.remembered, issuer, one));
+  const { chosenIssuer, sendsCredential } = context;
+  if (chosenIssuer === undefined && before === undefined)
+    throw issuerMismatch(issuer, named, from, sendsCredential ? undefined : issuer);
+  checkChosen(issuer, policy);
+  // An earlier login is an exception for what the server named then, not for all that it names today.
+  const claimants = chosenIssuer === undefined && before !== undefined ? [before] : named;
+  return [
+    { issuer, namedIssuer: before ?? named[0] },
+    ...claimants.map((namedIssuer) => ({ issuer, namedIssuer, isClaim: true })),
+  ];
+}
+
+/** The issuer that an earlier login used in place of the named one. */
+function exceptionOf({ remembered }: IssuerExpectation, named: readonly string[], from: string): string | undefined {
+  const { issuer, namedIssuer } = remembered ?? {};
+  if (issuer === undefined || namedIssuer === undefined) return undefined;
+  if (named.some((one) => isSameIssuer(one, namedIssuer) || isSameIssuer(one, issuer))) return issuer;
+  const message = `the login uses ${quote(issuer)} where the server named ${quote(namedIssuer)}, but ${quote(from)} now names ${quote(named.length === 1 ? named[0] : named)}`;
+  throw new AgentAuthError("issuer_changed", message, {
+    class: "auth",
+    hint: "if you trust the new issuer, log out first, or name it with the option issuer",
+    remedy: { action: "configure", option: "issuer", value: named[0] },
+  });
+}
+
+function isException(remembered: IssuerExpectation["remembered"], issuer: string, named: string): boolean {
+  if (remembered?.namedIssuer === undefined) return false;
+  return isSameIssuer(remembered.issuer, issuer) && isSameIssuer(remembered.namedIssuer, named);
+}
+
+/** Requests are sent to the chosen issuer: it must be an address that the server may name too. */
+function checkChosen(issuer: string, policy: PeerPolicy): void {
+  const from = "the option issuer";
+  checkAddress(issuer, "issuer", from, policy);
+  if (!/[?{}]/.test(issuer)) return;
+  const rule = "must have neither a query (RFC 8414 section 2) nor a part in braces to be replaced";
+  throw refused("bad_address", { field: "issuer", value: issuer, from, rule });
+}
+
+/** Whether an earlier login was at the same issuer, and used it in place of the same named one if of another. */
+export function isRemembered(
+  { remembered }: Pick<IssuerExpectation, "remembered">,
+  { issuer, namedIssuer }: Pick<IssuerCandidate, "issuer" | "namedIssuer">,
+): boolean {
+  if (remembered === undefined) return false;
+  if (namedIssuer !== undefined) return isException(remembered, issuer, namedIssuer);
+  return remembered.namedIssuer === undefined && isSameIssuer(remembered.issuer, issuer);
+}
+
+// Failures that say that an issuer publishes no metadata of its own. A name that does not resolve is none of them: a
+// network that spoofs DNS could hand the login to a claimant.
+const ABSENT = new Set(["no_server_metadata", "bad_content_type", "issuer_mismatch"]);
+
+/**
+ * Where metadata that claim the issuer may send a login. What an issuer publishes itself, and what it may get of the
+ * client's, rules out any other origin than its own.
+ *
+ * @param own why the metadata of the issuer itself cannot be used
+ */
+export function claimOf(
+  { issuer, namedIssuer, isClaim }: IssuerCandidate,
+  { sendsCredential }: IssuerExpectation,
+  own: AgentAuthError | undefined,
+): ServerDiscovery["claim"] {
+  if (!isClaim || namedIssuer === undefined) return undefined;
+  const isOwnOnly = sendsCredential === true || (own !== undefined && !ABSENT.has(own.code));
+  return { at: namedIssuer, origin: isOwnOnly ? new URL(issuer).origin : undefined };
+}
+
+/**
+ * The result for the first candidate whose metadata can be used.
+ *
+ * @param named the issuers that the server names, and the address of the document that names them
+ */
+export async function firstUsable<T>(
+  candidates: readonly IssuerCandidate[],
+  { named, from }: { named: readonly string[]; from: string },
+  read: (candidate: IssuerCandidate, own: AgentAuthError | undefined) => Promise<T>,
+): Promise<T> {
+  const failures: AgentAuthError[] = [];
+  for (const candidate of candidates) {
+    try {
+      return await read(candidate, failures[0]);
+    } catch (error) {
+      // An issuer that is down may be the right one: using the next one would be a guess.
+      if (!isAgentAuthError(error) || error.class !== "refused") throw error;
+      failures.push(error);
+    }
+  }
+  const [first] = candidates;
+  if (first?.namedIssuer === undefined) throw failures[0];
+  throw failures.find(({ code }) => !ABSENT.has(code)) ?? issuerMismatch(first.issuer, named, from);
+}

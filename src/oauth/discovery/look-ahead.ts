@@ -1,0 +1,74 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { AllowRemedy, PolicyOption } from "../../remedy.js";
+import type { OAuthHttp } from "../http/http.js";
+import type { TraceEntry } from "../http/trace.js";
+
+/**
+ * The options that are tried to find out what else is refused: with these, discovery reads nothing but metadata of the
+ * origins that it reads from anyway. The others are named, and tried only where the user has set them.
+ */
+const TRIED = ["allowMissingPkceMetadata", "legacyDiscovery"] as const satisfies readonly PolicyOption[];
+
+type Tried = (typeof TRIED)[number];
+
+/**
+ * The error with every option that the user has to set, where more than one check refuses a server.
+ *
+ * @param attempt repeats what failed with these options as well; its result is an option that the login itself needs
+ */
+export async function withEveryOption(
+  error: unknown,
+  attempt: (more: Partial<Record<Tried, true>>) => Promise<PolicyOption | undefined>,
+): Promise<unknown> {
+  const needed: PolicyOption[] = [];
+  let next = refusedOption(error);
+  while (next !== undefined && !needed.includes(next)) {
+    needed.push(next);
+    if (!isTried(next)) break;
+    next = await attempt(Object.fromEntries(needed.filter(isTried).map((name) => [name, true]))).catch(refusedOption);
+  }
+  const [option, ...also] = needed;
+  if (!isAgentAuthError(error) || option === undefined || also.length === 0) return error;
+  const { code, message, class: kind, status, url, cause } = error;
+  const remedy: AllowRemedy = { action: "allow", option, also };
+  const hint = `if you trust this server, ${needed.join(" and ")} disable these checks for it`;
+  return new AgentAuthError(code, message, { class: kind, status, url, cause, hint, remedy });
+}
+
+function isTried(option: PolicyOption): option is Tried {
+  return (TRIED as readonly PolicyOption[]).includes(option);
+}
+
+function refusedOption(error: unknown): PolicyOption | undefined {
+  return isAgentAuthError(error) && error.remedy?.action === "allow" ? error.remedy.option : undefined;
+}
+
+/** Reads each document once, so that a second look at a server sends no second request. */
+export function readOnce(http: Pick<OAuthHttp, "document">): Pick<OAuthHttp, "document"> {
+  const documents = new Map<string, ReturnType<OAuthHttp["document"]>>();
+  return {
+    document(url, signal) {
+      const known = documents.get(url) ?? http.document(url, signal);
+      documents.set(url, known);
+      return known;
+    },
+  };
+}
+
+type Trace = (entry: TraceEntry) => void;
+
+/** The trace of the first look at a server, and that of a second one: it has only the requests that are new. */
+export function tracedOnce(trace: Trace): { trace: Trace; traceUnused: Trace } {
+  const seen = new Set<string>();
+  const note: Trace = (entry) => {
+    seen.add(entry.url);
+    trace(entry);
+  };
+  const why = "read to find out what else is refused, and not used";
+  return {
+    trace: note,
+    traceUnused: (entry) => {
+      if (!seen.has(entry.url)) note(entry.used ? { ...entry, used: false, why } : entry);
+    },
+  };
+}
