@@ -12,7 +12,7 @@ export class AccessToken {
    * The token type: a `DPoP` token is valid only with a proof of its key in every request, which `agent.fetch` sends.
    */
   readonly tokenType: "Bearer" | "DPoP";
-  /** The `resource` that was sent to the issuer (RFC 8707). */
+  /** The `resource` that was sent to the issuer (RFC 8707); `none` if none was sent, by the choice of the user. */
   readonly resource: string;
   /** Who issued it. */
   readonly issuer: string;

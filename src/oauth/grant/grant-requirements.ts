@@ -1,5 +1,7 @@
 import { quote } from "../../redact.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
+import { NO_RESOURCE } from "../discovery/resource.js";
+import { isSameIssuer } from "../discovery/same-issuer.js";
 import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
 import type { Grant } from "./grant.js";
 
@@ -8,7 +10,7 @@ export interface GrantRequirements {
   /** Whether its tokens must be bound to a key. */
   dpop: DpopPolicy;
   /** The resource of its tokens, in place of the one that the server names. */
-  resource: string | undefined;
+  resource?: string | undefined;
   /** The only issuer to accept. */
   expectedIssuer?: string | undefined;
   /** The client that the tokens must be issued to. */
@@ -21,8 +23,12 @@ export function unmetRequirement(
   { dpop, resource, expectedIssuer, preRegistered }: GrantRequirements,
 ): string | undefined {
   if (!fitsPolicy(grant, dpop)) return `the token is ${grant.proofKey ? "" : "not "}bound to a key (DPoP)`;
-  if (resource !== undefined && resource !== grant.resource) return `the token is for ${quote(grant.resource)}`;
-  if (expectedIssuer !== undefined && expectedIssuer !== grant.issuer)
+  if (resource !== undefined && resource !== grant.resource) {
+    return grant.resource === NO_RESOURCE
+      ? "the token was requested without a resource"
+      : `the token is for ${quote(grant.resource)}`;
+  }
+  if (expectedIssuer !== undefined && !isSameIssuer(expectedIssuer, grant.issuer))
     return `the token comes from the issuer ${quote(grant.issuer)}`;
   const { clientId } = grant.client;
   if (preRegistered !== undefined && preRegistered.clientId !== clientId)

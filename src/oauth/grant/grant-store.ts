@@ -1,16 +1,31 @@
-import type { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { BindingStore } from "../client/client-binding.js";
 import type { ClientRecord, Grant } from "./grant.js";
+import type { GrantKey } from "./grant-key.js";
 import type { Lease, LeaseOptions } from "./lease.js";
+import type { ShortLivedRecords } from "./short-lived.js";
 
-/** Identifies a grant: the login of one profile, and of one account if several are in use, at one MCP server. */
-export interface GrantKey {
-  /** The profile that the login belongs to. */
-  readonly profile: string;
+export type { GrantKey } from "./grant-key.js";
+
+/** Which grants a list returns: those that have every value that is named here. */
+export interface GrantFilter {
+  /** The profile that the login is stored in. */
+  readonly profile?: string | undefined;
   /** The MCP server, canonical. */
-  readonly server: string;
-  /** The account that the login requested; undefined if none was named. */
-  readonly account?: string | undefined;
+  readonly server?: string | undefined;
+  /** The issuer identifier, byte for byte. */
+  readonly issuer?: string | undefined;
+}
+
+/** Whether a grant has every value that a filter names. */
+export function matchesFilter(grant: Pick<Grant, "profile" | "server" | "issuer">, filter: GrantFilter): boolean {
+  const names = ["profile", "server", "issuer"] as const;
+  return names.every((name) => filter[name] === undefined || filter[name] === grant[name]);
+}
+
+/** Whether a store could not do what it was asked for, or may do it later. */
+export function isStoreFailure(error: unknown): error is AgentAuthError {
+  return isAgentAuthError(error) && (error.class === "store" || error.code === "store_unavailable");
 }
 
 /** Disk space for one save, reserved beforehand: a full disk must be detected before a token is used up, not after. */
@@ -47,15 +62,18 @@ export interface GrantStore extends BindingStore {
   /** Removes a grant, if there is one. */
   remove(key: GrantKey): Promise<void>;
   /**
-   * Every grant that can be read.
+   * The grants that match a filter and can be read.
    *
-   * @param onUnusable called for each one that cannot be read, with the error of {@link GrantStore.read}
+   * @param filter default: every grant
+   * @param onUnusable called for each one that cannot be read and may match, with the error of {@link GrantStore.read}
    */
-  list(onUnusable?: (error: AgentAuthError) => void): Promise<Grant[]>;
+  list(filter?: GrantFilter, onUnusable?: (error: AgentAuthError) => void): Promise<Grant[]>;
   /** The client registered with an issuer for a redirect form such as `http://127.0.0.1/callback`. */
   readClient(issuer: string, form: string): Promise<ClientRecord | undefined>;
   /** Stores a client for a redirect form. */
   saveClient(client: ClientRecord, form: string): Promise<void>;
+  /** Every client of {@link GrantStore.saveClient}. Optional: without it an export has only logins and bindings. */
+  listClients?(): Promise<ClientRecord[]>;
   /**
    * Runs `work` exclusively under a name, across all processes that share the store.
    *
@@ -63,6 +81,8 @@ export interface GrantStore extends BindingStore {
    * PreviousAttempt.failure}.
    */
   lease<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T>;
+  /** Where logins wait for their callback, for `AgentClient.startLogin`. Optional: its `saved` then holds them, sealed. */
+  readonly shortLived?: ShortLivedRecords | undefined;
   /** Where the data is stored, as text for the user. */
   readonly location: string;
 }

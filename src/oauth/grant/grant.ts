@@ -20,6 +20,8 @@ export interface ClientRecord {
   readonly source: "pre-registered" | "metadata-document" | "dynamic";
   /** The redirect address it was registered with, or last used. */
   readonly redirectUri: string | undefined;
+  /** The name that it was registered under; undefined if it was not registered by us. */
+  readonly clientName?: string;
   /** Unix milliseconds of this and earlier registrations within the last day, for a client registered by us. */
   readonly registeredAt?: readonly number[];
   /** Whether the issuer rejects it: another client is to be registered in its place. */
@@ -77,18 +79,25 @@ export interface Grant {
   readonly server: string;
   /** The account that the login requested, if one was named. */
   readonly account: string | undefined;
-  /** The `resource` parameter, byte for byte as in the metadata. */
+  /** The `resource` parameter, byte for byte as in the metadata; `none` if none is sent. */
   readonly resource: string;
   /** The authorization server that issued the tokens. */
   readonly issuer: string;
+  /** The issuer that the server named, if the user named another one in its place. */
+  readonly namedIssuer?: string | undefined;
   /** Addresses of the issuer. */
   readonly endpoints: GrantEndpoints;
   /** The client that the tokens were issued to. */
   readonly client: ClientRecord;
   /** The scopes that were requested. */
   readonly requestedScope: string | undefined;
-  /** The checks that the user disabled for this issuer, by the names of the client's options. */
+  /**
+   * What the user chose for this issuer, by the names of the client's options: the checks that are disabled, and
+   * `resource` if the resource is the user's.
+   */
   readonly overrides: readonly string[];
+  /** The token type beside `Bearer` that the user accepts from this issuer as one of bearer tokens. */
+  readonly acceptedTokenType?: string | undefined;
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
   readonly proofKey?: Secret | undefined;
   /** The tokens of the last token response. */
@@ -161,13 +170,12 @@ export function noteRefusal(grant: Grant, now: number): Grant {
 }
 
 /**
- * Whether the servers of an issuer reject its tokens as fast as it refreshes them, so that another refresh would not
- * help.
- *
- * @param grants the grants of one issuer
+ * Whether a server rejects the tokens of a grant as fast as the issuer refreshes them, so that another refresh would not
+ * help. Each login counts by itself: many users may get a 401 within one minute, for example after a server has lost
+ * its keys.
  */
-export function isStorm(grants: readonly Grant[], now: number): boolean {
-  const recent = grants.flatMap(({ refusals }) => refusals.filter((at) => now - at < MINUTE_MS && at <= now));
+export function isStorm({ refusals }: Grant, now: number): boolean {
+  const recent = refusals.filter((at) => now - at < MINUTE_MS && at <= now);
   return recent.length >= MAX_REFUSALS_PER_MINUTE;
 }
 
@@ -195,6 +203,14 @@ const CLOCK_SLACK_MS = 60_000;
  */
 export function hasExpired({ expiresAt, obtainedAt }: GrantTokens, now: number): boolean {
   return expiresAt !== undefined && (expiresAt <= now || now < obtainedAt - CLOCK_SLACK_MS);
+}
+
+/**
+ * Whether the access token expired when it was issued (`expires_in` 0) and nothing refreshes it. Only the process that
+ * logged in uses it: otherwise each of its requests would need a login.
+ */
+export function isForOneProcess({ tokens }: Grant): boolean {
+  return tokens.refreshToken === undefined && tokens.expiresAt === tokens.obtainedAt;
 }
 
 /** Default minimum remaining lifetime in seconds. */

@@ -1,9 +1,12 @@
 import { AgentAuthError, type AgentAuthErrorJson } from "../../errors.js";
+import type { GrantKey } from "./grant-key.js";
 
 /** The exclusive right to do some work, held for a limited time. */
 export interface Lease {
   /** Milliseconds left; 0 if it has expired, even if this process was suspended in between. */
   left(): number;
+  /** The error for work that found the lease expired, with the reason. Default: a general one. */
+  lost?(): AgentAuthError;
   /**
    * Declares that the work that follows must not happen twice. From here on no other process takes over the lease while
    * this process is alive, even after it expires: the work may have been done.
@@ -39,15 +42,19 @@ export interface PreviousAttempt {
 /** Options of a lease. */
 export interface LeaseOptions<T> {
   /** Milliseconds that the work may take. After that, a holder of unknown liveness loses the lease. */
-  duration: number;
+  durationMs: number;
   /** Extends the lease as long as its holder sends heartbeats: for work that waits for the user. */
   extend?: boolean;
+  /** The grant that the work reads and replaces, which must not come from a cache while the lease is requested or held. */
+  grant?: GrantKey | undefined;
+  /** Whether the work concerns all tenants of the store, as a registered client does. */
+  shared?: boolean;
   /** Whether the name is not used again once the work has succeeded, so that no record is needed. */
   once?: boolean;
   /** Aborts the wait for the lease, not the work. */
   signal?: AbortSignal | undefined;
   /** Maximum milliseconds to wait for the lease. Default: no limit. */
-  patience?: number;
+  patienceMs?: number;
   /** Polled while another holder has the lease; a result replaces that of the work. */
   until?: () => Promise<T | undefined>;
   /** Called once if another holder has the lease. */
@@ -100,7 +107,8 @@ export function rethrowRecentFailure(lease: Lease, now: number, isBlocked: boole
 }
 
 /** The error for a lease that expired before its work began. */
-export function leaseLost(): AgentAuthError {
-  const message = "this process was suspended for so long that another one may have taken over";
+export function leaseLost(
+  message = "this process was suspended for so long that another one may have taken over",
+): AgentAuthError {
   return new AgentAuthError("lease_lost", message, { class: "unavailable" });
 }

@@ -6,7 +6,9 @@ import type { ClientKey } from "../client/client-auth.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
 import type { OAuthHttp } from "../http/http.js";
+import type { TraceEntry } from "../http/trace.js";
 import { LOGIN_HINT, loginRemedy, loginRequired } from "../login/login-required.js";
+import { withResourceHint } from "../token/resource-hint.js";
 import { revokeRemotely } from "../token/revocation.js";
 import { refreshTokens } from "../token/token.js";
 import {
@@ -19,10 +21,11 @@ import {
   type TokenAnswer,
   tokenGeneration,
 } from "./grant.js";
-import type { GrantStore, Reservation } from "./grant-store.js";
+import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
 import { type Lease, leaseLost, rethrowRecentFailure } from "./lease.js";
 import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
+import { withSendDeadline } from "./send-deadline.js";
 
 /** What a refresh needs. */
 export interface RefreshContext {
@@ -33,6 +36,8 @@ export interface RefreshContext {
   timeoutMs: number;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
+  /** The token type that the caller accepts beside the one that is stored with the grant. */
+  acceptTokenType?: string | undefined;
   /** DPoP nonces of the issuers. */
   nonces: Nonces;
   /** Refreshed grants that could not be saved, by the previous access token: the only copy of the new tokens. */
@@ -77,7 +82,7 @@ export async function refreshGrant(
     const stored = await store.read(seen);
     return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
   };
-  const duration = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
+  const durationMs = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
   return store.lease(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
     async (lease) => {
@@ -88,21 +93,30 @@ export async function refreshGrant(
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (!hasSameTokens(current, seen)) return current;
       if (!isForced && isLastToken(current, clock.epoch())) return current;
-      if (current.tokens.refreshToken === undefined)
-        throw loginRequired(current, "the token has expired, and there is no refresh token");
+      if (current.tokens.refreshToken === undefined) throw loginRequired(current, noRefreshToken(isForced));
       rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
-      const before = isRefused ? noteRefusal(current, clock.epoch()) : current;
+      const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
+      const known = { ...current, acceptedTokenType };
+      const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
       return refreshUnderLease(context, before, lease, { isRefused, isForced });
     },
     {
-      duration,
+      durationMs,
+      grant: seen,
       once: true,
-      patience: 2 * duration,
+      patienceMs: 2 * durationMs,
       signal,
       until: newer,
       onWait: ({ pid }) => report(context, `process ${pid ?? "?"} is refreshing this token; waiting for its result`),
     },
   );
+}
+
+/** Why a grant without a refresh token needs a login. A token whose refresh was requested may still be valid. */
+export function noRefreshToken(isForced: boolean): string {
+  return isForced
+    ? "the token cannot be refreshed, because the issuer returned no refresh token"
+    : "the token has expired, and there is no refresh token";
 }
 
 function refreshUnderLease(context: RefreshContext, current: Grant, lease: Lease, why: RefreshReason): Promise<Grant> {
@@ -146,7 +160,7 @@ async function storeLostMark(
   try {
     return (await reservation.save(marked, current.generation)) ? marked : current;
   } catch (error) {
-    if (isAgentAuthError(error) && error.class === "store") return current;
+    if (isStoreFailure(error)) return current;
     throw error;
   }
 }
@@ -205,14 +219,19 @@ async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, t
     return new AgentAuthError("timeout", message, { class: "unavailable", url });
   });
   const beforeSend = () => {
-    if (lease.left() <= SAVING_MS) throw leaseLost();
+    if (lease.left() <= SAVING_MS) throw lease.lost?.() ?? leaseLost();
   };
   report(context, `refreshing the token for ${current.server} at ${url}`);
   try {
     const { http, clock, privateKey } = context;
     const prover = proverFor(current, context.nonces);
-    const request = { http, clock, client, privateKey, prover };
-    return await refreshTokens({ ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend }, current);
+    const trace = ({ why }: TraceEntry) => report(context, why);
+    const { acceptedTokenType } = current;
+    const request = { http, clock, client, privateKey, prover, acceptedTokenType, trace };
+    const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend };
+    return await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
+  } catch (error) {
+    throw withResourceHint(error, current.resource);
   } finally {
     call.release();
   }
@@ -279,7 +298,7 @@ async function saveWithRetries(
     try {
       return await reservation.save(next, expected);
     } catch (error) {
-      if (!isAgentAuthError(error) || error.class !== "store") throw error;
+      if (!isStoreFailure(error)) throw error;
       if (pause === undefined) throw notSaved(next, store.location, error);
       await clock.sleep(pause, new AbortController().signal);
     }
@@ -289,6 +308,14 @@ async function saveWithRetries(
 
 function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
   const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
-  const advice = cause.hint === undefined ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) } : { hint: cause.hint };
-  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, cause });
+  const { retryable } = cause;
+  const advice = retryable
+    ? {
+        hint: "call again from this process, which saves the token when the store answers",
+        remedy: { action: "retry" } as const,
+      }
+    : cause.hint === undefined
+      ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) }
+      : { hint: cause.hint };
+  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, retryable, cause });
 }

@@ -3,17 +3,17 @@ import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
-import { loginRemedy, loginRequired } from "../login/login-required.js";
+import { loginRemedy, loginRequired, wishOf } from "../login/login-required.js";
 import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "../login/shared-login.js";
 import { isMachineAccount, noPerson } from "../machine/machine-grant.js";
 import { splitScope, unionScopes } from "../token/scope.js";
-import { coversScope, type Grant, hasSameTokens, isFresh, isStorm } from "./grant.js";
+import { coversScope, type Grant, hasSameTokens, isForOneProcess, isFresh, isStorm } from "./grant.js";
 import { type GrantRequirements, unmetRequirement } from "./grant-requirements.js";
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { isPeerFailure } from "./lease.js";
 import { isLastToken } from "./lost-refresh.js";
-import { type RefreshContext, type RefreshReason, refreshGrant, unsavedFor } from "./refresh.js";
-import type { TokenOptions } from "./token-options.js";
+import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant, unsavedFor } from "./refresh.js";
+import type { GrantOptions, TokenOptions } from "./token-options.js";
 
 /** What a token manager needs. */
 export interface TokenManagerContext
@@ -41,6 +41,9 @@ export class TokenManager {
   // Logins that replaced a rejected grant, with their time and result.
   readonly #replaced = new Map<string, { at: number; grant: Grant }>();
 
+  // Results of this manager's logins that no server has rejected, by lock name.
+  readonly #ownLogins = new Map<string, Grant>();
+
   constructor(context: TokenManagerContext) {
     this.#context = context;
   }
@@ -51,10 +54,9 @@ export class TokenManager {
     const exact = await store.read(key);
     if (exact || key.account !== undefined) return exact;
     const unusable: AgentAuthError[] = [];
-    const grants = await store.list((error) => unusable.push(error));
-    const [one, ...others] = grants.filter(({ profile, server, account }) => {
-      return profile === key.profile && server === key.server && !isMachineAccount(account);
-    });
+    const { profile, server } = key;
+    const grants = await store.list({ profile, server }, (error) => unusable.push(error));
+    const [one, ...others] = grants.filter(({ account }) => !isMachineAccount(account));
     if (one && others.length > 0) throw ambiguous(key, [one, ...others]);
     // The broken file may hold another account at this server: do not guess the account.
     if (one && unusable[0]) throw perhapsAmbiguous(key, one, unusable[0]);
@@ -62,13 +64,14 @@ export class TokenManager {
   }
 
   /** A grant that meets the options: the stored one, a refreshed one, or that of a new login. */
-  async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
+  async get(key: GrantKey, options: GrantOptions): Promise<Grant> {
     const { clock, method, requirements } = this.#context;
     const wanted = splitScope(options.scope);
     const grant = await this.find(key);
     const isOver = grant?.retired !== undefined && unsavedFor({ unsaved: this.#unsaved }, grant) === undefined;
     if (grant && !isOver && coversScope(grant, wanted) && unmetRequirement(grant, requirements) === undefined) {
-      if (!options.forceRefresh && isFresh(grant, clock.epoch(), options.minTtl)) return grant;
+      const isUsable = isFresh(grant, clock.epoch(), options.minTtl) || this.#isOwnLogin(grant);
+      if (!options.forceRefresh && isUsable) return grant;
       const isUnsaved = unsavedFor({ unsaved: this.#unsaved }, grant) !== undefined;
       if (!options.forceRefresh && !isUnsaved && isLastToken(grant, clock.epoch())) return grant;
       if (grant.tokens.refreshToken) {
@@ -80,13 +83,15 @@ export class TokenManager {
     if (options.login === false || method === undefined) {
       // A login for these scopes alone would lose those granted before.
       const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
-      throw loginRequired(grant ?? key, whyLogin(grant, wanted, requirements), { scope, dpop: requirements.dpop });
+      const wish = { ...wishOf(options.challenge, key.server), ...(scope !== undefined && { scope }) };
+      const reason = whyLogin(grant, wanted, requirements, options);
+      throw loginRequired(grant ?? key, reason, { ...wish, dpop: requirements.dpop });
     }
     return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
   }
 
   /** A grant for a request; while a login replaces a token that its server rejected, waits for that. */
-  async toSend(key: GrantKey, options: { signal?: AbortSignal | undefined }): Promise<Grant> {
+  async toSend(key: GrantKey, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<Grant> {
     const grant = await this.get(key, options);
     const refused = this.#replacing.get(lockNameOf(grant));
     return refused && hasSameTokens(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
@@ -101,9 +106,8 @@ export class TokenManager {
   /** Throws if requests to the issuer, or to the user, would repeat without end. */
   async #rejectStorm(grant: Grant): Promise<void> {
     const { store, clock } = this.#context;
-    const stored = await store.list();
-    const ofIssuer = stored.filter(({ profile, issuer }) => profile === grant.profile && issuer === grant.issuer);
-    if (isStorm(ofIssuer, clock.epoch())) throw storm(grant);
+    const stored = await store.read(grant);
+    if (stored && isStorm(stored, clock.epoch())) throw storm(grant);
   }
 
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
@@ -113,10 +117,14 @@ export class TokenManager {
     const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
       if (refused) await this.#rejectStorm(refused);
-      if (refused && scope === undefined) this.#replacing.set(name, refused);
+      if (refused && scope === undefined) {
+        this.#replacing.set(name, refused);
+        this.#ownLogins.delete(name);
+      }
       try {
         const grant = await sharedLogin(this.#context, { ...request, key, signal });
         if (refused) this.#replaced.set(name, { at: this.#context.clock.epoch(), grant });
+        if (isForOneProcess(grant)) this.#ownLogins.set(name, grant);
         return grant;
       } finally {
         this.#replacing.delete(name);
@@ -130,6 +138,12 @@ export class TokenManager {
     const last = this.#replaced.get(lockNameOf(grant));
     if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
     return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
+  }
+
+  /** Whether a grant is that of a login whose token only this process may use, until its server rejects it. */
+  #isOwnLogin(grant: Grant): boolean {
+    const own = this.#ownLogins.get(lockNameOf(grant));
+    return own !== undefined && hasSameTokens(own, grant);
   }
 
   /**
@@ -165,13 +179,18 @@ function lockNameOf({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
-function whyLogin(grant: Grant | undefined, wanted: readonly string[], requirements: GrantRequirements): string {
+function whyLogin(
+  grant: Grant | undefined,
+  wanted: readonly string[],
+  requirements: GrantRequirements,
+  { forceRefresh }: TokenOptions,
+): string {
   if (!grant) return "not logged in";
   if (grant.retired) return grant.retired.reason;
   const reason = unmetRequirement(grant, requirements);
   if (reason !== undefined) return reason;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted.join(" ")}`;
-  return "the token has expired, and there is no refresh token";
+  return noRefreshToken(forceRefresh === true);
 }
 
 function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {

@@ -1,3 +1,5 @@
+import type { BearerChallenge } from "../discovery/challenge.js";
+
 /** What a token must meet. */
 export interface TokenOptions {
   /** Required scopes, separated by blanks. */
@@ -13,4 +15,10 @@ export interface TokenOptions {
   login?: boolean | undefined;
   /** Aborts the call of this caller; shared work continues for others. */
   signal?: AbortSignal | undefined;
+}
+
+/** What the grant of a request must meet. */
+export interface GrantOptions extends TokenOptions {
+  /** The challenge of the response to the request without a token: the server requires a login. */
+  challenge?: BearerChallenge | undefined;
 }

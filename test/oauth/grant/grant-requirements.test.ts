@@ -29,7 +29,7 @@ describe("a login that is stored", () => {
     expect((await agent({ client, login: undefined }).token(mcp.url)).value).toBe("access-as-2");
   });
 
-  it("is used by whoever says nothing of its resource or its client", async () => {
+  it("is used where the caller names no resource and no client", async () => {
     const { agent, mcp } = await startScene();
     const client = { clientId: "mine", clientSecret: "secret" };
     await agent({ client, resource: "https://other.example/mcp" }).login(mcp.url);

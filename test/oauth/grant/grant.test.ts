@@ -81,7 +81,7 @@ describe("mergeAnswer", () => {
 });
 
 describe("tokensOf", () => {
-  it("takes scopes that are not told for those that were asked for", () => {
+  it("takes scopes that the response omits for those that were requested", () => {
     const answer = {
       accessToken: "a",
       refreshToken: undefined,

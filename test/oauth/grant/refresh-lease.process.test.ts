@@ -16,13 +16,13 @@ describe("a process that is killed while it renews", () => {
     const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
     await until(() => scene.renewals() === 1);
     const agent = scene.agent({ login: undefined });
-    const told = expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+    const reported = expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
       message: expect.stringMatching(/the refresh that began at \S+Z was interrupted when its process ended/),
     });
     scene.issuer.routes[TOKEN] = refusal;
     await child.kill("SIGKILL");
-    await told;
+    await reported;
     expect(scene.renewals()).toBe(2);
     expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
   });

@@ -44,7 +44,7 @@ function inTurn(...replies: (Reply | Handler)[]): Handler {
   };
 }
 
-describe("a renewal under its lease", () => {
+describe("a refresh under its lease", () => {
   it("is said to have begun before it is sent, and not before there is room for its answer", async () => {
     const scene = await signedIn();
     const { log } = scene;
@@ -121,7 +121,7 @@ describe("a renewal under its lease", () => {
   });
 });
 
-describe("a renewal whose answer is lost", () => {
+describe("a refresh whose answer is lost", () => {
   const lost: [string, Reply][] = [
     ["a connection that breaks", reset],
     ["silence", silence],
@@ -130,10 +130,12 @@ describe("a renewal whose answer is lost", () => {
 
   it.each(lost)(
     "is sent once more with the same refresh token, and the second answer counts (%s)",
-    async (_what, reply) => {
+    async (what, reply) => {
       const scene = await signedIn();
       scene.issuer.routes[TOKEN] = inTurn(reply, (_request, nth) => ({ json: scene.issuer.tokens(nth) }));
-      expect((await scene.agent({ timeoutMs: 200 }).token(scene.mcp.url)).value).toBe("access-as-3");
+      expect((await scene.agent({ timeoutMs: what === "silence" ? 500 : 60_000 }).token(scene.mcp.url)).value).toBe(
+        "access-as-3",
+      );
       expect(scene.renewals()).toBe(2);
       expect([1, 2].map((nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"))).toEqual([
         "refresh-as-1",
@@ -183,7 +185,7 @@ describe("a renewal whose answer is lost", () => {
     expect(await scene.stored()).toEqual(before);
   });
 
-  it("is the reason that is told where the second one finds the refresh token used up", async () => {
+  it("is the reason that is reported where the second one finds the refresh token used up", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
@@ -193,7 +195,7 @@ describe("a renewal whose answer is lost", () => {
     expect((await scene.stored())?.retired?.reason).toContain("the response to the first attempt was lost");
   });
 
-  it("is the reason that is told to a later call as well, with the time it began", async () => {
+  it("is the reason that is reported to a later call too, with the time it began", async () => {
     const scene = await signedIn();
     const agent = scene.agent({ login: undefined });
     scene.issuer.routes[TOKEN] = reset;
@@ -207,7 +209,7 @@ describe("a renewal whose answer is lost", () => {
     });
   });
 
-  it("is the reason that is told after others waited and then heard of it, too", async () => {
+  it("is the reason that is reported to others that waited, too", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = reset;
     const agents = [0, 1, 2].map(() => scene.agent({ login: undefined }));
@@ -231,7 +233,7 @@ describe("a renewal whose answer is lost", () => {
     });
   });
 
-  it("is told where a person must not be asked as well", async () => {
+  it("is reported where the user must not be asked, too", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
     await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
@@ -252,8 +254,8 @@ describe("a renewal whose answer is lost", () => {
   });
 });
 
-describe("callers that wait for a renewal which fails", () => {
-  it("are told of its failure, and the issuer is asked once for all of them", async () => {
+describe("callers that wait for a refresh which fails", () => {
+  it("report its failure, and the issuer gets one request for all of them", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const results = await Promise.allSettled(Array.from({ length: 10 }, () => scene.agent().token(scene.mcp.url)));
@@ -296,7 +298,7 @@ describe("callers that wait for a renewal which fails", () => {
   });
 });
 
-describe("a renewal that comes late to its lease", () => {
+describe("a refresh that comes late to its lease", () => {
   /** A store in which something happens right before the lease is had. */
   const overtaken = (scene: SignedIn, work: () => unknown): GrantStore => ({
     ...scene.store,
@@ -311,7 +313,7 @@ describe("a renewal that comes late to its lease", () => {
       ),
   });
 
-  it("sends nothing for a grant that was signed out meanwhile", async () => {
+  it("sends nothing for a grant that was logged out since", async () => {
     const scene = await signedIn();
     const store = overtaken(scene, () => scene.store.remove(scene.key));
     await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
@@ -325,23 +327,23 @@ describe("a renewal that comes late to its lease", () => {
     const scene = await signedIn();
     const store = overtaken(scene, async () => {
       const grant = await scene.store.read(scene.key);
-      if (grant) await scene.store.save(retire(grant, "they were told no", 1), grant.generation);
+      if (grant) await scene.store.save(retire(grant, "the user refused", 1), grant.generation);
     });
     await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining("they were told no"),
+      message: expect.stringContaining("the user refused"),
     });
     expect(scene.renewals()).toBe(0);
   });
 });
 
-describe("a renewal that meets other work", () => {
+describe("a refresh that meets other work", () => {
   it("revives a grant that another process took for over while the answer was on its way", async () => {
     const scene = await signedIn();
     const { store, key, issuer, clock } = scene;
     issuer.routes[TOKEN] = async (_request, nth) => {
       const grant = await store.read(key);
-      if (grant) await store.save(retire(grant, "they were told no", clock.epoch()), grant.generation);
+      if (grant) await store.save(retire(grant, "the user refused", clock.epoch()), grant.generation);
       return { json: issuer.tokens(nth) };
     };
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
@@ -357,13 +359,13 @@ describe("a renewal that meets other work", () => {
     const { store, key, issuer, clock } = scene;
     issuer.routes[TOKEN] = async (_request, nth) => {
       const grant = await store.read(key);
-      const later = grant && { ...retire(grant, "they were told no", clock.epoch()), signedInAt: clock.epoch() + 1 };
+      const later = grant && { ...retire(grant, "the user refused", clock.epoch()), signedInAt: clock.epoch() + 1 };
       if (later && grant) await store.save(later, grant.generation);
       return { json: issuer.tokens(nth) };
     };
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
-      message: expect.stringContaining("they were told no"),
+      message: expect.stringContaining("the user refused"),
     });
     expect((await scene.stored())?.tokens.accessToken).toBe("access-as-1");
   });
@@ -421,7 +423,7 @@ describe("a store that fails to save", () => {
     await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
   });
 
-  it("is the reason that another process is told which finds the refresh token used up", async () => {
+  it("is the reason that is reported by another process that finds the refresh token used up", async () => {
     const scene = await signedIn();
     const store = withSave(scene.store, () => {
       throw diskFull();
@@ -477,7 +479,7 @@ describe("a server that refuses every token", () => {
     return scene;
   }
 
-  it("has the token renewed three times within a minute; then nothing is sent, and the reason is told", async () => {
+  it("has the token refreshed three times within a minute; then nothing is sent, and the reason is reported", async () => {
     const scene = await refusing();
     for (let nth = 1; nth <= 3; nth++) {
       expect((await ask(scene)).status).toBe(401);
@@ -495,18 +497,19 @@ describe("a server that refuses every token", () => {
     expect(scene.renewals()).toBe(5);
   });
 
-  it("holds the brake for the other servers of its issuer, and for no other profile", async () => {
+  it("holds the brake for one login: for no other server, profile or account", async () => {
     const scene = await refusing();
     const second = await startMcp("mcp2", scene.log, scene.issuer);
     second.accepts = () => false;
+    const others = [{ profile: "work" }, { loginHint: "ann@example.com" }];
     await scene.agent().login(second.url);
-    await scene.agent({ profile: "work" }).login(scene.mcp.url);
+    for (const other of others) await scene.agent(other).login(scene.mcp.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);
+    await expect(ask(scene)).rejects.toMatchObject({ code: "renewal_storm" });
     const before = scene.renewals();
-    await expect(scene.agent({ login: undefined }).fetch(second.url)).rejects.toMatchObject({ code: "renewal_storm" });
-    expect(scene.renewals()).toBe(before);
-    expect((await ask(scene, { profile: "work" })).status).toBe(401);
-    expect(scene.renewals()).toBe(before + 1);
+    expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
+    for (const other of others) expect((await ask(scene, other)).status).toBe(401);
+    expect(scene.renewals()).toBe(before + 3);
   });
 
   it("holds the brake for no other issuer", async () => {
@@ -521,7 +524,7 @@ describe("a server that refuses every token", () => {
     expect(issuer.to(TOKEN)).toHaveLength(2);
   });
 
-  it("is not braked by renewals that were due or asked for", async () => {
+  it("is not braked by refreshes that were due or requested", async () => {
     const scene = await signedIn();
     scene.issuer.tokenAnswer = { expires_in: 2 };
     const agent = scene.agent({ login: undefined });

@@ -1,11 +1,10 @@
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { madeGrant } from "../../helpers/grant.js";
+import { grantFiles } from "../../helpers/grant-files.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
@@ -56,13 +55,13 @@ async function inTwoSteps({ agent, mcp, login }: Scene, store: GrantStore): Prom
 }
 
 describe("where there is no room for a grant", () => {
-  it("nobody is troubled to sign in", async () => {
+  it("the user is not asked to log in", async () => {
     const { agent, mcp, login, issuer, store } = await startScene();
     await expect(agent({ store: full(store) }).login(mcp.url)).rejects.toBe(FULL);
     expect([login.opened, issuer.to("/pool/register"), issuer.to("/pool/token")]).toEqual([[], [], []]);
   });
 
-  it("no code is asked for with which somebody could sign in on another device", async () => {
+  it("no device code is requested", async () => {
     const { agent, mcp, login, issuer, store } = await startScene();
     await expect(agent({ store: full(store), flow: "device" }).login(mcp.url)).rejects.toBe(FULL);
     expect([login.prompts, issuer.to("/pool/device"), issuer.to("/pool/register")]).toEqual([[], [], []]);
@@ -74,7 +73,7 @@ describe("where there is no room for a grant", () => {
     expect(issuer.to("/pool/register")).toEqual([]);
   });
 
-  it("a login in two steps ends before the person is sent off, and tells so", async () => {
+  it("a login in two steps fails before the browser opens, and reports that", async () => {
     const scene = await startScene();
     await expect(inTwoSteps(scene, full(scene.store))).rejects.toBe(FULL);
     expect(scene.login.urls).toEqual([]);
@@ -103,7 +102,7 @@ describe("the room that a login takes", () => {
     expect([taken, held()]).toEqual([["alice", "alice"], 0]);
   });
 
-  it("is given back by both halves of a login in two steps", async () => {
+  it("is released by both halves of a login in two steps", async () => {
     const scene = await startScene();
     const { store, taken, held } = watched(scene.store);
     const prepared = await scene
@@ -115,14 +114,14 @@ describe("the room that a login takes", () => {
     expect([taken, held()]).toEqual([["alice", "alice"], 0]);
   });
 
-  it("is taken while the person signs in, and nothing is left of it when they never come", async () => {
+  it("is reserved while the user logs in, and released when they never finish", async () => {
     const { agent, mcp, login } = await startScene();
     const home = folder();
     const controller = new AbortController();
     login.before = () => new Promise((resolve) => controller.signal.addEventListener("abort", resolve));
     const work = agent({ store: fileStore(home) }).login(mcp.url, { signal: controller.signal });
     await until(() => login.urls.length > 0);
-    const files = () => (existsSync(join(home, "grants")) ? readdirSync(join(home, "grants")) : []);
+    const files = () => grantFiles(home);
     expect(files()).toEqual([expect.stringMatching(/\.tmp$/)]);
     controller.abort();
     await expect(work).rejects.toMatchObject({ code: "aborted" });
@@ -132,7 +131,7 @@ describe("the room that a login takes", () => {
   it.each([
     ["memoryStore", () => memoryStore()],
     ["fileStore", () => fileStore(folder())],
-  ])("does not keep a login from being saved over what came meanwhile (%s)", async (_name, open) => {
+  ])("lets a login be saved over what was stored since (%s)", async (_name, open) => {
     const { agent, mcp, login } = await startScene();
     const inner = open();
     const { store, held, heldAtSave } = watched(inner);
@@ -146,7 +145,7 @@ describe("the room that a login takes", () => {
     expect([heldAtSave, held()]).toEqual([[0], 0]);
   });
 
-  it("does not keep a login from being saved where what was there was removed meanwhile", async () => {
+  it("lets a login be saved where what was there was removed since", async () => {
     const { agent, mcp, login } = await startScene();
     const store = fileStore(folder());
     const client = agent({ store });

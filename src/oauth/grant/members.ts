@@ -1,0 +1,162 @@
+import { isJsonObject, MAX_DEPTH, parseStrictJson } from "../../http/strict-json.js";
+import { parseUrl } from "../../http/url.js";
+import { quote, Secret } from "../../redact.js";
+
+/** The schema that is written; a file of another one is not touched. */
+const SCHEMA = 1;
+
+/** Why a stored text cannot be used. */
+export class CodecError extends Error {
+  override readonly name = "CodecError";
+}
+
+export type Members = Record<string, unknown>;
+export type Reader<T> = (members: Members, name: string) => T;
+export type Readers<T> = { [K in keyof T]-?: Reader<T[K]> };
+
+export function encode(members: Members): string {
+  return print(versioned(members));
+}
+
+function print(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+export function versioned(members: Members): Members {
+  return { schema: SCHEMA, ...revealed(members) };
+}
+
+/** The members with their secrets in the clear. */
+export function revealed(members: Members): Members {
+  const reveal = (value: unknown) => (isSecret(value) ? value.reveal() : isJsonObject(value) ? revealed(value) : value);
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, reveal(value)]));
+}
+
+/** In the package, the bundled store has a class `Secret` apart from that of the library, so `instanceof` is not enough. */
+export function isSecret(value: unknown): value is Secret {
+  return typeof (value as Partial<Secret> | undefined | null)?.reveal === "function";
+}
+
+export function decode(text: string, kind: string): Members {
+  return membersOf(parseOwn(text) ?? parse(text), kind);
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseStrictJson(text);
+  } catch (cause) {
+    throw new CodecError(`it is not valid JSON: ${cause instanceof Error ? cause.message : ""}`);
+  }
+}
+
+/** More levels than the strict parser reads, in text that {@link print} wrote: a string in it has no line break. */
+const TOO_DEEP = `\n${" ".repeat(2 * (MAX_DEPTH + 1))}`;
+
+/**
+ * Parses text exactly as {@link print} writes it, several times faster than the strict parser: a duplicate name, or a
+ * number that no double can hold, would not be printed again.
+ *
+ * @returns undefined for any other text, which is left to the strict parser
+ */
+function parseOwn(text: string): unknown {
+  if (text.includes('"__proto__"') || text.includes(TOO_DEEP)) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return print(value) === text ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function membersOf(value: unknown, kind: string): Members {
+  const members = isJsonObject(value) ? value : {};
+  if (members["schema"] !== SCHEMA) {
+    throw new CodecError(`its schema is ${quote(members["schema"])}, and this version reads ${SCHEMA}`);
+  }
+  if (members["kind"] !== kind) throw new CodecError(`it contains no ${kind}`);
+  return members;
+}
+
+/** Reads every member of an object, each by its reader. */
+export function read<T>(members: Members, readers: Readers<T>): T {
+  const entries = Object.entries<Reader<unknown>>(readers);
+  return Object.fromEntries(entries.map(([name, reader]) => [name, reader(members, name)])) as T;
+}
+
+export function object(members: Members, name: string): Members {
+  const value = members[name];
+  if (isJsonObject(value)) return value;
+  throw new CodecError(`${name} is not an object`);
+}
+
+export function string(members: Members, name: string): string {
+  const value = members[name];
+  if (typeof value === "string") return value;
+  throw new CodecError(`${name} is not a string`);
+}
+
+export function optional(members: Members, name: string): string | undefined {
+  return members[name] === undefined ? undefined : string(members, name);
+}
+
+export function requiredSecret(members: Members, name: string): Secret {
+  return new Secret(string(members, name));
+}
+
+export function secret(members: Members, name: string): Secret | undefined {
+  const value = optional(members, name);
+  return value === undefined ? undefined : new Secret(value);
+}
+
+export function number(members: Members, name: string): number | undefined {
+  const value = members[name];
+  if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
+  throw new CodecError(`${name} is not a number`);
+}
+
+/** An absent number counts as 0. */
+export function count(members: Members, name: string): number {
+  return number(members, name) ?? 0;
+}
+
+export function numbers(members: Members, name: string): number[] {
+  const value = members[name] ?? [];
+  if (Array.isArray(value) && value.every((one): one is number => Number.isFinite(one))) return value;
+  throw new CodecError(`${name} is not a list of numbers`);
+}
+
+export function strings(members: Members, name: string): string[] {
+  return optionalStrings(members, name) ?? [];
+}
+
+export function requiredStrings(members: Members, name: string): string[] {
+  const value = members[name];
+  if (Array.isArray(value) && value.every((one): one is string => typeof one === "string")) return value;
+  throw new CodecError(`${name} is not a list of strings`);
+}
+
+export function optionalStrings(members: Members, name: string): string[] | undefined {
+  return members[name] === undefined ? undefined : requiredStrings(members, name);
+}
+
+export function boolean(members: Members, name: string): boolean {
+  const value = members[name];
+  if (typeof value === "boolean") return value;
+  throw new CodecError(`${name} is neither true nor false`);
+}
+
+export function address(members: Members, name: string): string {
+  const value = string(members, name);
+  if (parseUrl(value) !== undefined) return value;
+  throw new CodecError(`${name} is not an address`);
+}
+
+/** The same reader for several members. */
+export function each<R, N extends string>(reader: R, ...names: N[]): Record<N, R> {
+  return Object.fromEntries(names.map((name) => [name, reader])) as Record<N, R>;
+}
+
+/** The reader of a member that is an object. */
+export function nested<T>(readers: Readers<T>): Reader<T> {
+  return (members, name) => read(object(members, name), readers);
+}

@@ -1,0 +1,37 @@
+interface Timed {
+  left(): number;
+}
+
+type Run = <T>(lease: Timed, work: () => Promise<T>) => Promise<T>;
+
+let run: Run | undefined;
+
+/**
+ * Runs work whose requests must not be sent after its lease has expired. Between the last check of the clock and the first
+ * byte, a name is resolved, a connection opened and a handshake made, and the process can be stopped in any of them.
+ * Node's fetch publishes an event right before it writes; a connection that is closed then has sent nothing. Other
+ * runtimes have no such event, and there the last check of the clock decides.
+ */
+export function withSendDeadline<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
+  run ??= install() ?? ((_lease, pending) => pending());
+  return run(lease, work);
+}
+
+/** Undefined where the runtime is not Node: the library imports no module of it. */
+function install(): Run | undefined {
+  const { process } = globalThis as { process?: Partial<NodeJS.Process> };
+  const hooks = process?.getBuiltinModule?.("node:async_hooks");
+  const channels = process?.getBuiltinModule?.("node:diagnostics_channel");
+  if (!hooks || !channels) return undefined;
+  const current = new hooks.AsyncLocalStorage<Timed>();
+  const leaseOf = new WeakMap<object, Timed>();
+  channels.subscribe("undici:request:create", (message) => {
+    const lease = current.getStore();
+    if (lease) leaseOf.set((message as { request: object }).request, lease);
+  });
+  channels.subscribe("undici:client:sendHeaders", (message) => {
+    const { request, socket } = message as { request: object; socket: { destroy(): void } };
+    if (leaseOf.get(request)?.left() === 0) socket.destroy();
+  });
+  return (lease, work) => current.run(lease, work);
+}

@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { CodecError, decodeGrant, encodeGrant } from "../../../src/oauth/grant/codec.js";
+import { Secret } from "../../../src/redact.js";
+import { madeGrant, plainGrant } from "../../helpers/grant.js";
+
+it("writes the value of a secret whose class is another copy of ours", () => {
+  class OtherSecret {
+    readonly #value = "a secret";
+    reveal() {
+      return this.#value;
+    }
+    toJSON() {
+      return "********";
+    }
+  }
+  const grant = madeGrant();
+  const proofKey = new OtherSecret() as unknown as Secret;
+  const read = decodeGrant(encodeGrant({ ...grant, proofKey }));
+  expect(read.proofKey).toBeInstanceOf(Secret);
+  expect(read.proofKey?.reveal()).toBe("a secret");
+});
+
+it("reads text that another program printed like its own", () => {
+  const text = encodeGrant(madeGrant());
+  const [own, other] = [decodeGrant(text), decodeGrant(JSON.stringify(JSON.parse(text)))];
+  expect(plainGrant(own)).toEqual(plainGrant(madeGrant()));
+  expect(plainGrant(other)).toEqual(plainGrant(own));
+});
+
+it.each<[string, (text: string) => string, string]>([
+  ["a member twice", (text) => text.replace("{\n", '{\n  "schema": 1,\n'), "appears twice"],
+  ["a number that no double can hold", (text) => text.replace("2000000000000", "1e999"), "too large"],
+])("refuses %s in text of its own form", (_what, spoil, message) => {
+  const text = spoil(encodeGrant(madeGrant()));
+  expect(() => decodeGrant(text)).toThrow(CodecError);
+  expect(() => decodeGrant(text)).toThrow(message);
+});
+
+it("reads as many levels as the strict parser, in text of its own form too", () => {
+  const nested = (levels: number): unknown => (levels === 0 ? "end" : [nested(levels - 1)]);
+  const at = (levels: number) => encodeGrant(madeGrant({ extra: nested(levels) } as object));
+  expect(decodeGrant(at(31))).toBeDefined();
+  for (const text of [at(32), JSON.stringify(JSON.parse(at(32)))]) {
+    expect(() => decodeGrant(text)).toThrow("nested deeper than 32");
+  }
+});
