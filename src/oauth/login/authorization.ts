@@ -2,6 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
+import { resourceParameter } from "../discovery/resource.js";
 import type { ServerMetadata } from "../discovery/types.js";
 import type { ClientRecord } from "../grant/grant.js";
 import { oauthError } from "../token/oauth-error.js";
@@ -17,6 +18,8 @@ export interface PendingAuthorization {
   readonly redirectUri: string;
   readonly state: string;
   readonly verifier: Secret;
+  /** What the id token must repeat, if one was requested (OpenID Connect Core section 3.1.2.1). */
+  readonly nonce?: string | undefined;
   readonly clientId: string;
   readonly scope: readonly string[];
   readonly resource: string | undefined;
@@ -42,6 +45,8 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
   const { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint } = request;
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
+  // Optional in this flow (OpenID Connect Core section 3.1.2.1), and some servers require it.
+  const nonce = scope.includes("openid") ? oauth.generateRandomNonce() : undefined;
   const url = new URL(server.authorizationEndpoint);
   const parameters = {
     response_type: "code",
@@ -51,7 +56,8 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     code_challenge_method: "S256",
     state,
     ...(scope.length > 0 && { scope: scope.join(" ") }),
-    ...(resource !== undefined && { resource }),
+    ...resourceParameter(resource),
+    ...(nonce !== undefined && { nonce }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
     ...(proofKeyThumbprint !== undefined && { dpop_jkt: proofKeyThumbprint }),
     // OpenID Connect issues a refresh token for offline_access only after consent (Core section 11).
@@ -73,6 +79,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     redirectUri,
     state,
     verifier: new Secret(verifier),
+    nonce,
     clientId: client.clientId,
     scope,
     resource,

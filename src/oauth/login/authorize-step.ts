@@ -28,7 +28,7 @@ export async function authorize(
   session: LoginSession,
   signal: AbortSignal,
 ): Promise<AuthorizedLogin> {
-  const { issuer, pending, addedScope } = login;
+  const { issuer, pending } = login;
   const callback = await session.authorize({
     url: pending.authorizationUrl,
     state: pending.state,
@@ -37,6 +37,17 @@ export async function authorize(
     promisesIss: pending.promisesIss,
     signal,
   });
+  const judged = await judgeCallback(context, login, callback);
+  return "again" in judged ? authorize(context, judged.again, session, signal) : judged;
+}
+
+/** Validates a callback. If the issuer rejected optional scopes, the result is the login to send the user with again. */
+export async function judgeCallback(
+  context: LoginContext,
+  login: PreparedLogin,
+  callback: URLSearchParams,
+): Promise<AuthorizedLogin | { again: PreparedLogin }> {
+  const { addedScope, pending } = login;
   try {
     return { login, parameters: checkCallback(pending, callback) };
   } catch (error) {
@@ -44,8 +55,7 @@ export async function authorize(
   }
   reportReducedScope(context, login);
   const reduced = { ...login, ...withoutAddedScope(login) };
-  const again = { ...reduced, pending: await authorizationOf(context, reduced, pending.redirectUri) };
-  return authorize(context, again, session, signal);
+  return { again: { ...reduced, pending: await authorizationOf(context, reduced, pending.redirectUri) } };
 }
 
 /** Whether an issuer rejected the scopes and some of them are optional. */

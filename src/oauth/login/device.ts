@@ -1,14 +1,18 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { checkAddress } from "../../http/peer-address.js";
-import { obtainClient } from "../client/registration.js";
+import { Secret } from "../../redact.js";
+import { clientIssuer, obtainClient } from "../client/registration.js";
+import { acceptedTypeFor, overridesFor } from "../discovery/discovery.js";
+import { resourceParameter } from "../discovery/resource.js";
 import type { Discovered } from "../discovery/types.js";
-import type { Prover } from "../dpop/dpop.js";
+import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
 import { answerOf, prepare, type TokenCall, withOAuthErrors } from "../token/token.js";
 import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authorize-step.js";
-import type { LoginContext, LoginRequest } from "./login-context.js";
+import type { LoginContext } from "./login-context.js";
 import { timeoutError } from "./login-timeout.js";
+import type { DeviceAuthorization, PreparedDeviceLogin } from "./prepared-login.js";
 import { isInvalidClient, withClientRefusal, withScopeHint } from "./token-step.js";
 
 const DEVICE_CODE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
@@ -31,53 +35,41 @@ interface DeviceLogin {
   /** Those of them that the caller did not request. */
   addedScope: readonly string[];
   resource: string;
-  request: LoginRequest;
-  /** Signs the DPoP proofs of the key that the tokens are bound to. */
-  prover: Prover | undefined;
+  /** The key that the tokens are bound to. */
+  proofKey: Secret | undefined;
+  signal: AbortSignal;
 }
 
-/** A login whose code the issuer has issued. */
-interface StartedDeviceLogin {
-  call: TokenCall;
+/** A code that the issuer has issued. */
+interface IssuedCode {
+  client: ClientRecord;
   scope: readonly string[];
-  device: oauth.DeviceAuthorizationResponse;
+  answer: oauth.DeviceAuthorizationResponse;
 }
 
 /**
- * Logs the user in on another device (RFC 8628): shows a code and polls the issuer, no more often than it allows, until
- * the user has finished, the code has expired, or the login has timed out.
+ * Requests a code that the user enters on another device (RFC 8628).
  *
- * @throws `AgentAuthError` `no_device_flow`, `access_denied`, `expired_token`, `timeout`
+ * @throws `AgentAuthError` `no_device_flow`
  */
-export async function deviceLogin(
-  context: LoginContext,
-  login: DeviceLogin,
-): Promise<{ client: ClientRecord; answer: TokenAnswer; scope: readonly string[] }> {
-  const { found, resource, request, prover } = login;
+export async function startDeviceLogin(context: LoginContext, login: DeviceLogin): Promise<PreparedDeviceLogin> {
+  const { found, resource, proofKey, signal } = login;
   const { issuer } = found;
   const endpoint = issuer.deviceAuthorizationEndpoint;
-  if (endpoint === undefined || request.method.showDeviceCode === undefined) {
-    throw new AgentAuthError("no_device_flow", `${issuer.issuer} does not support login on another device (RFC 8628)`, {
-      class: "auth",
-      hint: "use the flow browser, with a login method that pastes where no browser can reach this machine",
-      remedy: { action: "configure", option: "flow" },
-    });
-  }
-  const { signal } = request;
+  if (endpoint === undefined) throw noDeviceFlow(issuer.issuer);
   const moreGrants = [DEVICE_CODE_GRANT];
   const registration = { ...context, server: issuer, redirectUri: PLACEHOLDER_REDIRECT, moreGrants, signal };
-  const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<StartedDeviceLogin> => {
+  const acceptedTokenType = acceptedTypeFor(issuer, context);
+  const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<IssuedCode> => {
     const { scope } = wanted;
     const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
-    const call = { ...context, issuer: issuer.issuer, tokenEndpoint: issuer.tokenEndpoint, client, signal };
-    const parameters = { resource, ...(scope.length > 0 && { scope: scope.join(" ") }) };
+    const { tokenEndpoint } = issuer;
+    const call = { ...context, issuer: issuer.issuer, tokenEndpoint, client, acceptedTokenType, signal };
+    const parameters = { ...resourceParameter(resource), ...(scope.length > 0 && { scope: scope.join(" ") }) };
     const loginClient = { client, form: PLACEHOLDER_REDIRECT, signal };
     try {
-      return {
-        call,
-        scope,
-        device: await withClientRefusal(context, loginClient, () => requestDeviceCode(call, endpoint, parameters)),
-      };
+      const answer = await withClientRefusal(context, loginClient, () => requestDeviceCode(call, endpoint, parameters));
+      return { client, scope, answer };
     } catch (error) {
       const { server } = found;
       if (!isScopeRefusal(error, wanted.addedScope)) {
@@ -87,31 +79,79 @@ export async function deviceLogin(
       return start(withoutAddedScope(wanted));
     }
   };
-  const known = await context.store.readClient(issuer.issuer, PLACEHOLDER_REDIRECT);
-  const { call, device, scope } = await start(login).catch((error: unknown) => {
+  const known = await context.store.readClient(clientIssuer(issuer), PLACEHOLDER_REDIRECT);
+  const { client, scope, answer } = await start(login).catch((error: unknown) => {
     // The issuer may have forgotten a client from an earlier login.
     if (known === undefined || !isInvalidClient(error)) throw error;
     return start(login);
   });
-  const loginSeconds = context.loginTimeoutMs / 1000;
-  const codeSeconds = Math.min(device.expires_in, MAX_LIFE_S);
-  const policy = { bounds: await context.addressPolicy() };
-  const complete = device.verification_uri_complete;
-  await request.method.showDeviceCode({
-    verificationUri: checkAddress(device.verification_uri, "verification_uri", endpoint, policy),
-    verificationUriComplete:
-      complete === undefined ? undefined : checkAddress(complete, "verification_uri_complete", endpoint, policy),
-    userCode: device.user_code,
-    expiresIn: Math.min(codeSeconds, loginSeconds),
+  const overrides = overridesFor(issuer, context);
+  const device = deviceOf(answer, endpoint, { now: context.clock.epoch(), bounds: await context.addressPolicy() });
+  const { loginHint: account } = context;
+  const target = { server: found.server, account, issuer, client, scope, resource };
+  return { ...target, overrides, acceptedTokenType, proofKey, device };
+}
+
+/** The error where a login on another device is not possible. */
+export function noDeviceFlow(issuer: string): AgentAuthError {
+  return new AgentAuthError("no_device_flow", `${issuer} does not support login on another device (RFC 8628)`, {
+    class: "auth",
+    hint: "use the flow browser, with a login method that pastes where no browser can reach this machine",
+    remedy: { action: "configure", option: "flow" },
   });
-  const answer = await poll(context, {
-    request: () => requestToken({ ...call, prover }, device.device_code, resource),
-    interval: device.interval ?? INTERVAL_S,
-    seconds: Math.min(codeSeconds, loginSeconds),
-    timeoutError: () => (loginSeconds < codeSeconds ? timeoutError(found.server, loginSeconds) : codeExpired()),
+}
+
+function deviceOf(
+  answer: oauth.DeviceAuthorizationResponse,
+  endpoint: string,
+  { now, bounds }: { now: number; bounds: Awaited<ReturnType<LoginContext["addressPolicy"]>> },
+): DeviceAuthorization {
+  const check = (address: string, field: string) => checkAddress(address, field, endpoint, { bounds });
+  const complete = answer.verification_uri_complete;
+  return {
+    deviceCode: new Secret(answer.device_code),
+    userCode: answer.user_code,
+    verificationUri: check(answer.verification_uri, "verification_uri"),
+    verificationUriComplete: complete === undefined ? undefined : check(complete, "verification_uri_complete"),
+    intervalSeconds: Math.min(Math.max(answer.interval ?? INTERVAL_S, MIN_INTERVAL_S), MAX_INTERVAL_S),
+    expiresAt: now + Math.min(answer.expires_in, MAX_LIFE_S) * 1000,
+  };
+}
+
+/** Seconds until polling stops: the code has expired, or the login has timed out. */
+export function secondsToPoll({ clock, loginTimeoutMs }: LoginContext, { device }: PreparedDeviceLogin): number {
+  return Math.min(secondsLeft(clock, device), loginTimeoutMs / 1000);
+}
+
+function secondsLeft(clock: LoginContext["clock"], { expiresAt }: DeviceAuthorization): number {
+  return Math.max(0, Math.round((expiresAt - clock.epoch()) / 1000));
+}
+
+/**
+ * Polls the issuer, no more often than it allows, until the user has entered the code, the code has expired, or the login
+ * has timed out.
+ *
+ * @throws `AgentAuthError` `access_denied`, `expired_token`, `timeout`
+ */
+export async function pollDeviceLogin(
+  context: LoginContext,
+  login: PreparedDeviceLogin,
+  signal: AbortSignal,
+): Promise<TokenAnswer> {
+  const { server, issuer, client, acceptedTokenType, resource, device } = login;
+  const { issuer: name, tokenEndpoint } = issuer;
+  const prover = proverFor(login, context.nonces);
+  const call = { ...context, issuer: name, tokenEndpoint, client, acceptedTokenType, prover, signal };
+  const loginSeconds = context.loginTimeoutMs / 1000;
+  const isLoginShorter = loginSeconds < secondsLeft(context.clock, device);
+  return poll(context, {
+    request: () => requestToken(call, device.deviceCode.reveal(), resource),
+    interval: device.intervalSeconds,
+    onSlowDown: login.onSlowDown,
+    seconds: secondsToPoll(context, login),
+    timeoutError: () => (isLoginShorter ? timeoutError(server, loginSeconds) : codeExpired()),
     signal,
   });
-  return { client: call.client, answer, scope };
 }
 
 /** Requests a code (RFC 8628 section 3.1). */
@@ -130,13 +170,13 @@ function requestDeviceCode(
 
 /** Polls the token endpoint once (RFC 8628 section 3.4). */
 async function requestToken(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
-  const { as, client, auth, options } = prepare(call);
+  const { as, client, auth, options, processing } = prepare(call);
   return withOAuthErrors(call, async () => {
     const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
       ...options,
-      additionalParameters: { resource },
+      additionalParameters: resourceParameter(resource),
     });
-    return answerOf(call, response, await oauth.processDeviceCodeResponse(as, client, response));
+    return answerOf(call, response, await oauth.processDeviceCodeResponse(as, client, response, processing));
   });
 }
 
@@ -144,6 +184,7 @@ interface Polling {
   request: () => Promise<TokenAnswer>;
   /** Seconds between two polls, as set by the issuer. */
   interval: number;
+  onSlowDown: PreparedDeviceLogin["onSlowDown"];
   /** Seconds until polling stops. */
   seconds: number;
   /** The error at that time. */
@@ -154,10 +195,11 @@ interface Polling {
 /** Polls until there is a result, less often while the issuer is unavailable (RFC 8628 section 3.5). */
 async function poll(
   { clock }: LoginContext,
-  { request, seconds, timeoutError, signal, interval: initial }: Polling,
+  { request, seconds, timeoutError, signal, interval: initial, onSlowDown }: Polling,
 ): Promise<TokenAnswer> {
   const endsAt = clock.now() + seconds * 1000;
-  let interval = Math.min(Math.max(initial, MIN_INTERVAL_S), MAX_INTERVAL_S);
+  // A stored interval may be longer than the bound: slow_down added to it.
+  let interval = Math.max(initial, MIN_INTERVAL_S);
   let pause = interval;
   for (;;) {
     const left = (endsAt - clock.now()) / 1000;
@@ -168,7 +210,10 @@ async function poll(
       return await request();
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
-      if (error.code === "slow_down") interval += SLOW_DOWN_S;
+      if (error.code === "slow_down") {
+        interval += SLOW_DOWN_S;
+        onSlowDown?.(interval);
+      }
       if (error.code === "slow_down" || error.code === "authorization_pending") pause = interval;
       else if (error.class === "unavailable") pause = Math.max(nextPause(pause), error.retryAfter ?? 0);
       else throw error;

@@ -1,7 +1,8 @@
 import { follow, untilAborted } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
 import { overridesFor } from "../discovery/discovery.js";
-import type { Discovered, ServerMetadata } from "../discovery/types.js";
+import { foreignFirstEndpoint } from "../discovery/first-endpoint.js";
+import type { Discovered } from "../discovery/types.js";
 import type { LoginContext } from "./login-context.js";
 import type { LoginMethod } from "./login-method.js";
 import { timeoutError } from "./login-timeout.js";
@@ -28,9 +29,9 @@ export async function checkEndpointOrigins(
   { server, issuer }: Discovered,
   { flow, method, signal }: LoginPlan,
 ): Promise<LoginContext> {
-  const first = firstEndpoint(issuer, flow);
-  if (first === undefined || new URL(first.address).origin === new URL(issuer.tokenEndpoint).origin) return context;
-  if (overridesFor(issuer.issuer, context).includes("allowCrossOriginEndpoints")) return context;
+  const first = foreignFirstEndpoint(issuer, flow);
+  if (first === undefined) return context;
+  if (overridesFor(issuer, context).includes("allowCrossOriginEndpoints")) return context;
   const prompt = {
     resource: server,
     issuer: issuer.issuer,
@@ -49,21 +50,4 @@ export async function checkEndpointOrigins(
   const rule = `must be at ${new URL(first.address).origin}, the origin of its ${first.field}${first.unless} (RFC 9700 section 4.4)`;
   const override = "allowCrossOriginEndpoints";
   throw refused("bad_server_metadata", { field: "token_endpoint", value, from: issuer.url, rule, override });
-}
-
-interface FirstEndpoint {
-  field: string;
-  address: string;
-  unless: string;
-}
-
-/** The endpoint that a login begins at; undefined if the callback names its issuer. */
-function firstEndpoint(issuer: ServerMetadata, flow: LoginContext["flow"]): FirstEndpoint | undefined {
-  if (flow === "device") {
-    const address = issuer.deviceAuthorizationEndpoint;
-    return address === undefined ? undefined : { field: "device_authorization_endpoint", address, unless: "" };
-  }
-  if (issuer.promisesIss) return undefined;
-  const unless = ", unless authorization_response_iss_parameter_supported is true";
-  return { field: "authorization_endpoint", address: issuer.authorizationEndpoint, unless };
 }

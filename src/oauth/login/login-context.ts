@@ -2,7 +2,7 @@ import type { Clock } from "../../http/deadline.js";
 import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer } from "../agent-options.js";
 import type { Progress } from "../agent-progress.js";
 import type { ClientKey } from "../client/client-auth.js";
-import type { IssuerTrust } from "../client/issuer-binding.js";
+import { credentialOf, type IssuerTrust } from "../client/issuer-binding.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
 import type { DiscoveryContext } from "../discovery/discovery.js";
@@ -18,7 +18,8 @@ export interface LoginContext extends DiscoveryContext {
   store: GrantStore;
   clock: Pick<Clock, "now" | "epoch" | "sleep">;
   profile: string;
-  clientName: string;
+  /** The name that a registration says; undefined for the default one, or that of a stored client. */
+  clientName: string | undefined;
   preRegistered: PreRegisteredClient | undefined;
   /** How the issuer of that client is determined. */
   trust: IssuerTrust;
@@ -29,8 +30,6 @@ export interface LoginContext extends DiscoveryContext {
   /** DPoP nonces of the servers. */
   nonces: Nonces;
   clientMetadataUrl: string | undefined;
-  /** Replaces the `resource` that the metadata names. */
-  resource: string | undefined;
   flow: "browser" | "device";
   /** Milliseconds for the user to log in. */
   loginTimeoutMs: number;
@@ -72,6 +71,7 @@ export function loginContextOf(
     client,
     clientMetadataUrl,
     resource,
+    resourceMetadata,
     flow,
     loginHint,
     mutualTls,
@@ -82,8 +82,11 @@ export function loginContextOf(
     timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
     overrides: options,
     store,
-    clientName: clientName ?? "agentauth",
+    clientName,
+    // A machine sends its credential only to an issuer that the server names too.
+    chosenIssuer: options.grant === undefined ? options.issuer : undefined,
     expectedIssuer: issuer,
+    sendsCredential: options.grant !== undefined || (client !== undefined && credentialOf(client) !== undefined),
     preRegistered: client,
     trust: { issuer, trustNamedIssuer, confirmIssuer },
     privateKey: client?.privateKey,
@@ -91,7 +94,9 @@ export function loginContextOf(
     dpop: dpop ?? "auto",
     clientMetadataUrl,
     resource,
+    resourceMetadata,
     flow: flow ?? "browser",
+    confirmsEndpoints: options.login?.confirmEndpoints !== undefined,
     loginTimeoutMs: options.loginTimeoutMs ?? options.login?.loginTimeoutMs ?? DEFAULT_LOGIN_TIMEOUT_MS,
     loginHint: account ?? loginHint,
     refusals: [],

@@ -1,20 +1,29 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
-import { isForgotten, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
-import { discover, overridesFor } from "../discovery/discovery.js";
+import { isForgotten } from "../client/forgotten-client.js";
+import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
+import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
+import { acceptedTypeFor, discover, overridesFor, resourceFor } from "../discovery/discovery.js";
+import { isSameIssuer } from "../discovery/same-issuer.js";
 import type { Discovered, IssuerMetadata } from "../discovery/types.js";
-import { newProofKey, proverFor } from "../dpop/dpop.js";
-import { type Grant, type TokenAnswer, tokensOf } from "../grant/grant.js";
+import { newProofKey } from "../dpop/dpop.js";
+import type { Grant } from "../grant/grant.js";
 import type { GrantKey, GrantStore, Reservation } from "../grant/grant-store.js";
 import { withReservation } from "../grant/reservation.js";
-import { chooseScope, parseScope, scopesBeyond } from "../token/scope.js";
+import { withResourceHint } from "../token/resource-hint.js";
+import { chooseScope, parseScope } from "../token/scope.js";
 import { authorizationOf, authorize } from "./authorize-step.js";
-import { deviceLogin } from "./device.js";
+import { noDeviceFlow, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
 import { checkEndpointOrigins } from "./endpoint-origins.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import type { LoginSession } from "./login-method.js";
-import type { PreparedLogin } from "./prepared-login.js";
+import {
+  type AuthorizedLogin,
+  type PreparedDeviceLogin,
+  type PreparedLogin,
+  requireSecrets,
+} from "./prepared-login.js";
+import { grantOf, saveGrant } from "./save-grant.js";
 import { tokensOfLogin } from "./token-step.js";
 
 /** Logs the user in and stores the grant, which is read back before the caller gets it. */
@@ -25,18 +34,18 @@ export async function loginWith(asked: LoginContext, request: LoginRequest): Pro
   const context = await checkEndpointOrigins(asked, found, { flow: asked.flow, method, signal });
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, request);
-  const resource = context.resource ?? found.resource?.resource ?? found.server;
+  const resource = resourceFor(found, context);
   return withReservation(context.store, grantKeyFor(context, found.server), async (reservation) => {
     if (context.flow === "device") {
-      const proofKey = await newProofKey(context.dpop, found);
-      const prover = proverFor({ proofKey }, context.nonces);
-      const { client, answer, scope } = await deviceLogin(context, { found, ...wanted, resource, request, prover });
-      const overrides = overridesFor(found.issuer.issuer, context);
-      const login = { server: found.server, issuer: found.issuer, client, scope, resource, overrides, proofKey };
-      return saveGrant(context, reservation, grantOf(context, login, answer));
+      if (method.showDeviceCode === undefined) throw noDeviceFlow(found.issuer.issuer);
+      const login = await beginDevice(context, { found, ...wanted, resource, signal });
+      const { verificationUri, verificationUriComplete, userCode } = login.device;
+      const expiresInSeconds = secondsToPoll(context, login);
+      await method.showDeviceCode({ verificationUri, verificationUriComplete, userCode, expiresInSeconds });
+      return completeDevice(context, login, { reservation, signal });
     }
     const { issuer } = found.issuer;
-    const preferredRedirectUri = await knownRedirect(context.store, issuer);
+    const preferredRedirectUri = await knownRedirect(context.store, clientIssuer(found.issuer));
     const session = await method.open({ resource: found.server, issuer, preferredRedirectUri, signal });
     return inSession(session, async () => {
       const { redirectUri } = session;
@@ -54,6 +63,7 @@ export function finishInSession(
   signal: AbortSignal,
 ): Promise<Grant> {
   return inSession(session, async () => {
+    requireSecrets(login);
     // The login determines the account, not the options of this client.
     const context = { ...contextOf(), loginHint: login.account };
     const key = grantKeyFor(context, login.server);
@@ -61,6 +71,29 @@ export function finishInSession(
       completeLogin(context, login, { session, reservation, signal }),
     );
   });
+}
+
+/** Requests the code of a device login, for tokens that are bound to a key where the server requires it. */
+export async function beginDevice(context: LoginContext, login: Preparation): Promise<PreparedDeviceLogin> {
+  const proofKey = await newProofKey(context.dpop, login.found);
+  return startDeviceLogin(context, { ...login, proofKey }).catch(rethrowWithHint(login.resource));
+}
+
+/** Polls until the user has entered the code, and stores the grant for the account that the login began with. */
+export function finishDevice(asked: LoginContext, login: PreparedDeviceLogin, signal: AbortSignal): Promise<Grant> {
+  const context = { ...asked, loginHint: login.account };
+  return withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
+    completeDevice(context, login, { reservation, signal }),
+  );
+}
+
+async function completeDevice(
+  context: LoginContext,
+  login: PreparedDeviceLogin,
+  { reservation, signal }: Omit<Completion, "session">,
+): Promise<Grant> {
+  const answer = await pollDeviceLogin(context, login, signal).catch(rethrowWithHint(login.resource));
+  return saveGrant(context, reservation, grantOf(context, login, answer));
 }
 
 /** Checks that the pre-registered client of a login belongs to the issuer, before any of its data is sent. */
@@ -96,7 +129,8 @@ export function grantKeyFor({ profile, loginHint }: LoginContext, server: string
   return { profile, server, account: loginHint };
 }
 
-interface Completion {
+/** What finishes a login. */
+export interface Completion {
   session: LoginSession;
   reservation: Reservation;
   signal: AbortSignal;
@@ -108,9 +142,26 @@ async function completeLogin(
   login: PreparedLogin,
   { session, reservation, signal }: Completion,
 ): Promise<Grant> {
-  const authorized = await authorize(context, login, session, signal);
-  const { client, answer } = await tokensOfLogin(context, authorized, signal);
+  const authorized = await authorize(context, login, session, signal).catch(rethrowWithHint(login.resource));
+  return exchangeLogin(context, authorized, { reservation, signal });
+}
+
+/** Exchanges the code of a validated callback, and stores the grant. */
+export async function exchangeLogin(
+  context: LoginContext,
+  authorized: AuthorizedLogin,
+  { reservation, signal }: Omit<Completion, "session">,
+): Promise<Grant> {
+  const rethrow = rethrowWithHint(authorized.login.resource);
+  const { client, answer } = await tokensOfLogin(context, authorized, signal).catch(rethrow);
   return saveGrant(context, reservation, grantOf(context, { ...authorized.login, client }, answer));
+}
+
+/** Adds the hint about the `resource` parameter to an error of the issuer. */
+export function rethrowWithHint(resource: string): (error: unknown) => never {
+  return (error) => {
+    throw withResourceHint(error, resource);
+  };
 }
 
 /** Reports that a server names another authorization server than at the earlier login (MCP Authorization, SEP-2352). */
@@ -118,9 +169,10 @@ export function reportNewIssuer(
   { remembered, onProgress }: LoginContext,
   { server, issuer }: Discovered<IssuerMetadata>,
 ): void {
-  const before = remembered?.issuer;
-  if (before === undefined || before === issuer.issuer) return;
-  const names = `${quote(server)} names another authorization server than before: ${quote(issuer.issuer)}, not ${quote(before)}`;
+  const was = remembered?.namedIssuer ?? remembered?.issuer;
+  const is = issuer.namedIssuer ?? issuer.issuer;
+  if (was === undefined || isSameIssuer(was, is)) return;
+  const names = `${quote(server)} names another authorization server than before: ${quote(is)}, not ${quote(was)}`;
   onProgress?.({ about: "login", text: `${names}; clients and tokens of the old one are not sent to the new one` });
 }
 
@@ -149,21 +201,29 @@ export async function knownRedirect(store: GrantStore, issuer: string): Promise<
   return undefined;
 }
 
-interface Preparation {
+/** What a login is prepared from. */
+export interface Preparation {
+  /** The result of discovery. */
   found: Discovered;
+  /** The scopes to request. */
   scope: readonly string[];
+  /** Those of them that the caller did not request. */
   addedScope: readonly string[];
+  /** The `resource` parameter; `none` if none is sent. */
   resource: string;
-  redirectUri: string;
+  /** Aborts the requests. */
   signal: AbortSignal;
 }
 
 /** Obtains a client and builds its authorization request; a client that the issuer has forgotten is replaced once. */
-export async function prepareLogin(context: LoginContext, preparation: Preparation): Promise<PreparedLogin> {
+export async function prepareLogin(
+  context: LoginContext,
+  preparation: Preparation & { redirectUri: string },
+): Promise<PreparedLogin> {
   const { found, scope, addedScope, resource, redirectUri, signal } = preparation;
   const form = redirectForm(redirectUri);
   const { issuer } = found.issuer;
-  const known = await context.store.readClient(issuer, form);
+  const known = await context.store.readClient(clientIssuer(found.issuer), form);
   const proofKey = await newProofKey(context.dpop, found);
   const prepare = async (): Promise<PreparedLogin> => {
     const now = context.clock.epoch();
@@ -176,7 +236,8 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
       scope,
       addedScope,
       resource,
-      overrides: overridesFor(issuer, context),
+      overrides: overridesFor(found.issuer, context),
+      acceptedTokenType: acceptedTypeFor(found.issuer, context),
       proofKey,
     };
     return { ...login, pending: await authorizationOf(context, login, redirectUri) };
@@ -195,72 +256,6 @@ export async function prepareLogin(context: LoginContext, preparation: Preparati
   context.trace({ step: "authorization", method: "GET", url, used: false, why });
   if (isSame) context.onProgress?.({ about: "login", text: `${quote(issuer)}: ${why}` });
   return again;
-}
-
-function grantOf(
-  context: LoginContext,
-  login: Omit<PreparedLogin, "pending" | "account" | "addedScope">,
-  answer: TokenAnswer,
-): Grant {
-  const { server, issuer, client, scope, resource, overrides, proofKey } = login;
-  const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
-  return {
-    profile: context.profile,
-    server,
-    account: context.loginHint,
-    resource,
-    issuer: issuer.issuer,
-    endpoints: {
-      token: issuer.tokenEndpoint,
-      introspection: issuer.introspectionEndpoint,
-      revocation: issuer.revocationEndpoint,
-      endSession: issuer.endSessionEndpoint,
-      jwks: issuer.jwksUri,
-    },
-    client,
-    requestedScope,
-    overrides,
-    proofKey,
-    tokens: tokensOf(answer, requestedScope),
-    signedInAt: answer.at,
-    refusals: context.refusals,
-    generation: 0,
-    retired: undefined,
-  };
-}
-
-const SAVE_TRIES = 5;
-
-/** Stores a new grant in place of any other, and reads it back: a login counts only if its grant is stored. */
-async function saveGrant(context: LoginContext, reservation: Reservation, grant: Grant): Promise<Grant> {
-  const { store, onProgress } = context;
-  for (let tries = 0; tries < SAVE_TRIES; tries++) {
-    const stored = await store.read(grant);
-    const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };
-    const target = tries === 0 ? reservation : store;
-    if (!(await target.save(next, stored?.generation))) {
-      // Another process changed the stored grant, and a plain save needs the reserved disk space.
-      await reservation.release();
-      continue;
-    }
-    const saved = await store.read(grant);
-    if (saved && saved.generation >= next.generation) {
-      await bindUsedClient(context, next);
-      const extra = scopesBeyond(grant.requestedScope, grant.tokens.scope);
-      if (extra.length > 0) onProgress?.({ about: "login", text: widerScopeWarning(grant, extra) });
-      return saved;
-    }
-    break;
-  }
-  const message = `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`;
-  const hint = "status() lists the stored logins";
-  const remedy = { action: "inspect", subject: "logins" } as const;
-  throw new AgentAuthError("store_failed", message, { class: "store", hint, remedy });
-}
-
-function widerScopeWarning({ issuer, requestedScope }: Grant, extra: readonly string[]): string {
-  const asked = `the token has more scopes than requested: ${quote(issuer)} granted ${quote(extra.join(" "))}`;
-  return `warning: ${asked} beside ${quote(requestedScope)} (RFC 6749 section 3.3)`;
 }
 
 function internalError(cause: unknown): AgentAuthError {

@@ -103,5 +103,5 @@ export interface DevicePrompt {
   /** The code to type. */
   userCode: string;
   /** Seconds until polling stops, because the code has expired or the login has timed out. */
-  expiresIn: number;
+  expiresInSeconds: number;
 }

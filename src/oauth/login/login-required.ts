@@ -1,5 +1,8 @@
-import { AgentAuthError, type LoginRemedy } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import type { LoginRemedy, LoginStart } from "../../remedy.js";
+import type { BearerChallenge } from "../discovery/challenge.js";
+import { wellKnownAddresses } from "../discovery/resource-metadata.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { GrantKey } from "../grant/grant-store.js";
 
@@ -9,6 +12,8 @@ export interface LoginWish {
   scope?: string | undefined;
   /** Whether its tokens are bound to a key. */
   dpop?: DpopPolicy | undefined;
+  /** The address of the resource metadata, where a login cannot find it. */
+  resourceMetadata?: string | undefined;
 }
 
 /** The hint of an error whose remedy is a login and nothing else. */
@@ -27,10 +32,18 @@ export function loginRequired(
   return new AgentAuthError("login_required", message, { class: "auth", hint: LOGIN_HINT, remedy, cause });
 }
 
+/** Adds to an error whose remedy is a login the function that begins it. */
+export function addStart(error: unknown, startOf: (remedy: LoginRemedy) => LoginStart): void {
+  const remedy = isAgentAuthError(error) ? error.remedy : undefined;
+  if (remedy?.action !== "login" || remedy.start !== undefined) return;
+  // Not enumerable: the remedy stays data for logs, copies and comparisons.
+  Object.defineProperty(remedy, "start", { value: startOf(remedy) });
+}
+
 /** The login that helps, without defaults. */
 export function loginRemedy(
   { profile, server, account }: GrantKey,
-  { scope = "", dpop = "auto" }: LoginWish = {},
+  { scope = "", dpop = "auto", resourceMetadata }: LoginWish = {},
 ): LoginRemedy {
   return {
     action: "login",
@@ -39,5 +52,19 @@ export function loginRemedy(
     ...(account !== undefined && { account }),
     ...(scope !== "" && { scope }),
     ...(dpop !== "auto" && { dpop }),
+    ...(resourceMetadata !== undefined && { resourceMetadata }),
   };
+}
+
+/** What a later login cannot find out: a server that accepts some requests without a token sends it no challenge. */
+export function wishOf(challenge: BearerChallenge | undefined, server: string): LoginWish {
+  const [resourceMetadata] = challenge?.resourceMetadata ?? [];
+  if (resourceMetadata === undefined || wellKnownAddresses(server).includes(resourceMetadata)) return {};
+  return { resourceMetadata, scope: challenge?.scope };
+}
+
+/** The challenge that a remedy was made of, as far as a login needs it (see {@link wishOf}). */
+export function challengeOf({ resourceMetadata, scope }: LoginRemedy): BearerChallenge | undefined {
+  if (resourceMetadata === undefined) return undefined;
+  return { resourceMetadata: [resourceMetadata], scope, error: undefined, schemes: [] };
 }

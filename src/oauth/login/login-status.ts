@@ -1,3 +1,4 @@
+import { exceptionsOf, type LoginException } from "../grant/exceptions.js";
 import { type Grant, hasExpired } from "../grant/grant.js";
 import { GRANT_STRATEGIES, type GrantFlag } from "../machine/grant-strategies.js";
 import { machineGrantOf } from "../machine/machine-grant.js";
@@ -14,10 +15,12 @@ export interface LoginStatus {
   grant: "sign-in" | GrantFlag;
   /** The type of its tokens: `DPoP` tokens are bound to a key that is stored with them. */
   token_type: "Bearer" | "DPoP";
-  /** The `resource` parameter. */
+  /** The `resource` parameter; `none` if none is sent. */
   resource: string;
   /** The authorization server. */
   issuer: string;
+  /** The options that the login was made with and that stay in force for it, such as `acceptTokenType`. */
+  exceptions: readonly LoginException[];
   /** The client that the tokens were issued to. */
   client_id: string;
   /** The scopes granted, separated by blanks; null if unknown. */
@@ -50,6 +53,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
     resource: grant.resource,
     issuer: grant.issuer,
+    exceptions: exceptionsOf(grant),
     client_id: grant.client.clientId,
     scope: scope ?? null,
     expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),

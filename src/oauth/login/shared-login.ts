@@ -27,7 +27,7 @@ export interface SharedLoginRequest {
   scope?: string | undefined;
   /** The scopes asked for before, in a step-up. */
   previousScope?: string | undefined;
-  challenge?: BearerChallenge;
+  challenge?: BearerChallenge | undefined;
   /** The grant to replace, if there is one; a newer one is accepted as the result. */
   seen?: Grant | undefined;
   /** The same if its server rejected it. */
@@ -79,8 +79,9 @@ export function sharedLogin(
       }
     },
     {
-      duration: HEARTBEAT_MS,
+      durationMs: HEARTBEAT_MS,
       extend: true,
+      grant: key,
       signal,
       until: newer,
       onWait: ({ pid }) => {
@@ -104,6 +105,8 @@ interface LoginAttempt {
 function rethrowDeclined(lease: Lease, { key, explicit, now }: LoginAttempt): void {
   const { failure, endedAt } = lease.before ?? {};
   if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
+  // No user was asked, and the server may require a login by now.
+  if (failure.code === "login_not_required") return;
   const isRemembered = failure.class === "auth" && now - endedAt <= DECLINED_MS && now >= endedAt;
   if (!lease.waited && (explicit || !isRemembered)) return;
   // The failure stays that of the attempt in which the user was asked, and so does its time.

@@ -23,13 +23,14 @@ export async function tokensOfLogin(
   { login, parameters }: AuthorizedLogin,
   signal: AbortSignal,
 ): Promise<LoginTokens> {
-  const { issuer, client, pending } = login;
-  const { redirectUri, verifier, resource } = pending;
+  const { issuer, client, pending, acceptedTokenType } = login;
+  const { redirectUri, verifier, resource, nonce } = pending;
   const prover = proverFor(login, context.nonces);
   const { tokenEndpoint } = issuer;
   const exchangeWith = async (by: ClientRecord): Promise<LoginTokens> => {
-    const call = { ...context, issuer: issuer.issuer, tokenEndpoint, client: by, prover, signal };
-    return { client: by, answer: await exchangeCode(call, { parameters, redirectUri, verifier, resource }) };
+    const party = { issuer: issuer.issuer, tokenEndpoint, client: by, acceptedTokenType };
+    const call = { ...context, ...party, prover, signal };
+    return { client: by, answer: await exchangeCode(call, { parameters, redirectUri, verifier, resource, nonce }) };
   };
   const form = redirectForm(redirectUri);
   return withClientRefusal(context, { client, form, signal }, async () => {

@@ -77,7 +77,7 @@ describe("the authorization request", () => {
     expect(new URL((await build()).authorizationUrl).searchParams.has("scope")).toBe(false);
   });
 
-  it("asks for consent exactly where offline_access is asked for", async () => {
+  it("asks for consent exactly where offline_access is requested", async () => {
     const prompt = async (scope: string[]) =>
       new URL((await build({ scope })).authorizationUrl).searchParams.get("prompt");
     expect(await prompt(["a"])).toBeNull();
@@ -113,12 +113,12 @@ describe("the callback's iss", () => {
   };
 
   it.each<[string, boolean, string | undefined, string]>([
-    ["promised and right: goes on", true, ISSUER, "the-code"],
+    ["promised and right: continues", true, ISSUER, "the-code"],
     ["promised and wrong: refused", true, "https://evil.example", "iss_mismatch"],
     ["promised and absent: refused", true, undefined, "iss_mismatch"],
-    ["not promised and right: goes on", false, ISSUER, "the-code"],
+    ["not promised and right: continues", false, ISSUER, "the-code"],
     ["not promised and wrong: refused", false, "https://evil.example", "iss_mismatch"],
-    ["not promised and absent: goes on", false, undefined, "the-code"],
+    ["not promised and absent: continues", false, undefined, "the-code"],
   ])("[28] %s (2026-07-28)", (_what, promised, iss, expected) => {
     expect(outcome(promised, iss)).toBe(expected);
   });
@@ -182,7 +182,7 @@ describe("the rest of the callback", () => {
     },
   );
 
-  it("takes a code that stands beside an empty error", () => {
+  it("takes a code beside an empty error", () => {
     expect(check(callback({ code: "c", error: "" }))().get("code")).toBe("c");
   });
 

@@ -33,7 +33,7 @@ async function deviceLogin(
 }
 
 describe("signing in on another device", () => {
-  it("shows the code, asks until the person is done, and keeps the grant", async () => {
+  it("shows the code, polls until the user is done, and stores the grant", async () => {
     const { token, login, issuer, store, clock, mcp } = await deviceLogin([pending, pending]);
     expect(token?.value).toBe("access-as-3");
     expect(login.prompts).toEqual([
@@ -41,7 +41,7 @@ describe("signing in on another device", () => {
         verificationUri: `${issuer.issuer}/go`,
         verificationUriComplete: undefined,
         userCode: "ABCD-EFGH",
-        expiresIn: 60,
+        expiresInSeconds: 60,
       },
     ]);
     expect(login.opened).toEqual([]);
@@ -68,14 +68,14 @@ describe("signing in on another device", () => {
     });
   });
 
-  it("asks five seconds less often each time it is told to slow down", async () => {
+  it("polls five seconds less often after each slow_down", async () => {
     const slower: Reply = { status: 400, json: { error: "slow_down" } };
     const { clock, token } = await deviceLogin([pending, slower, slower]);
     expect(clock.waits).toEqual([5000, 5000, 10_000, 15_000]);
     expect(token).toBeDefined();
   });
 
-  it("goes on after an answer that says nothing", async () => {
+  it("continues after a response that says nothing", async () => {
     const { token } = await deviceLogin([{ status: 503, text: "" }, { raw: (response) => response.socket?.destroy() }]);
     expect(token?.value).toBe("access-as-3");
   });
@@ -119,14 +119,14 @@ describe("signing in on another device", () => {
 
   it.each<[string, Partial<AgentClientOptions>, number]>([
     ["that the client was given", { loginTimeoutMs: 12_000 }, 12],
-    ["of five minutes where nobody says otherwise", {}, 300],
+    ["of five minutes by default", {}, 300],
   ])("ends after the time %s, however long the code is good", async (_what, options, seconds) => {
     const answers = Array.from({ length: 200 }, () => pending);
     const { error, clock, login, mcp } = await deviceLogin(answers, lasting({ expires_in: 1e300 }), options);
     expect(error).toMatchObject({ code: "timeout", class: "auth" });
     expect(error).toMatchObject({ remedy: loginAt(mcp.url, { option: "loginTimeoutMs" }) });
     expect(clock.waits.reduce((sum, wait) => sum + wait, 0)).toBe(seconds * 1000);
-    expect(login.prompts).toMatchObject([{ expiresIn: seconds }]);
+    expect(login.prompts).toMatchObject([{ expiresInSeconds: seconds }]);
   });
 
   it("ends after the time of the way to sign in, where the client was given none", async () => {
@@ -144,7 +144,7 @@ describe("signing in on another device", () => {
   it("believes no code to be good for more than a day", async () => {
     const options = { loginTimeoutMs: Number.POSITIVE_INFINITY };
     const { login } = await deviceLogin([], lasting({ expires_in: 1e300 }), options);
-    expect(login.prompts).toMatchObject([{ expiresIn: 24 * 3600 }]);
+    expect(login.prompts).toMatchObject([{ expiresInSeconds: 24 * 3600 }]);
   });
 
   it.each([0, -1, Number.NaN])("takes no time of %s milliseconds", async (loginTimeout) => {
@@ -159,7 +159,7 @@ describe("signing in on another device", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  it("ends when nobody enters the code in time", async () => {
+  it("fails when the code is not entered in time", async () => {
     const { error, clock } = await deviceLogin(Array.from({ length: 50 }, () => pending));
     expect(error).toMatchObject({ code: "expired_token", class: "auth" });
     expect(clock.waits.reduce((sum, wait) => sum + wait, 0)).toBe(60_000);
@@ -191,7 +191,7 @@ describe("signing in on another device", () => {
     },
   );
 
-  it("says so where the issuer has no endpoint for it, or nobody can be shown a code", async () => {
+  it("says so where the issuer has no endpoint for it, or no login method shows a code", async () => {
     const { error } = await deviceLogin([], ({ issuer }) => {
       delete issuer.metadata["device_authorization_endpoint"];
     });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { CodecError } from "../../../src/oauth/grant/codec.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
 import type { PreparedLogin } from "../../../src/oauth/login/prepared-login.js";
-import { CodecError, decodeLogin, encodeLogin } from "../../../src/store/file/codec.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 
 const SIGNAL = new AbortController().signal;
@@ -35,7 +36,7 @@ describe("a login in two steps", () => {
     ]);
   });
 
-  it("that began without an account is kept without one, whoever finishes it", async () => {
+  it("that began without an account is stored without one, by any agent that finishes it", async () => {
     const scene = await startScene();
     await finish(scene, decodeLogin(await begun(scene)), { loginHint: "bob" });
     expect(await accountsOf(scene)).toEqual([[undefined, "access-as-1"]]);
@@ -63,7 +64,7 @@ describe("a login in two steps", () => {
     expect(scene.login.outcomes).toMatchObject([{ ok: false, error: { code: "internal_error" } }]);
   });
 
-  it("tells its session of success once, and does not take a failure to do so for one of the login", async () => {
+  it("closes its session with success once, and does not take a failure of that for one of the login", async () => {
     const scene = await startScene();
     const prepared = decodeLogin(await begun(scene));
     const outcomes: boolean[] = [];

@@ -33,7 +33,7 @@ describe("two processes", () => {
     expect(here.login.opened).toEqual([]);
   });
 
-  it("do not wait for a sign-in that another process waits for, once there is a login from elsewhere", async () => {
+  it("do not wait for a login that another process waits for, once there is a login from elsewhere", async () => {
     const home = folder();
     const { seat, mcp, issuer, store } = await desk(() => fileStore(home));
     const authorize = issuer.routes["/pool/authorize"];

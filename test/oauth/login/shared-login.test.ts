@@ -33,7 +33,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect(issuer.to("/pool/token")).toHaveLength(1);
   });
 
-  it("open one browser for two who both asked for a sign-in", async () => {
+  it("open one browser for two who both requested a login", async () => {
     const { seat, mcp, loginsRequested } = await desk(open);
     await seat().agent.login(mcp.url);
     const [first, second] = [seat(), seat()];
@@ -48,7 +48,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect(second.login.opened).toEqual([]);
   });
 
-  it("ask again where somebody asks after a sign-in that is done", async () => {
+  it("ask again for a request after a finished login", async () => {
     const { seat, mcp } = await desk(open);
     await seat().agent.login(mcp.url);
     const later = seat();
@@ -83,7 +83,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect(new Set((await both).map(({ value }) => value)).size).toBe(2);
   });
 
-  it("tell who waits that the person said no, without asking again", async () => {
+  it("report the user's refusal to those that wait, without asking again", async () => {
     const { seat, mcp, loginsRequested } = await desk(open);
     const [first, second, third] = [seat(), seat(), seat()];
     denies(first.login);
@@ -159,7 +159,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect(second.login.opened).toHaveLength(1);
   });
 
-  it("read what was signed in while they waited from the store, whoever did it", async () => {
+  it("read a login of another process from the store", async () => {
     const { seat, mcp, store } = await desk(open);
     const [first, second, third] = [seat(), seat(), seat()];
     const release = hold(first.login);
@@ -185,8 +185,8 @@ describe.each(stores)("agents over one %s", (_name, open) => {
   });
 });
 
-describe("a sign-in", () => {
-  it("that a person asks for is done, also where somebody signed in since it was looked at", async () => {
+describe("a login", () => {
+  it("that the user asks for is done, also where another login finished since", async () => {
     const { seat, mcp, store } = await desk(memoryStore);
     await seat().agent.login(mcp.url);
     const late: GrantStore = {
@@ -224,7 +224,7 @@ describe("a sign-in", () => {
     expect(second.login.opened).toEqual([]);
   });
 
-  it("in two steps tells its page that it has failed", async () => {
+  it("in two steps shows on its page that it has failed", async () => {
     const { seat, mcp } = await desk(memoryStore);
     const { agent, login } = seat();
     denies(login);
@@ -240,13 +240,13 @@ describe("a sign-in", () => {
     expect(login.outcomes).toMatchObject([{ ok: false, error: { code: "access_denied" } }]);
   });
 
-  it("goes on for as long as a person takes, as long as its process lives", async () => {
+  it("lasts for as long as the user takes, while its process lives", async () => {
     const { seat, mcp, store } = await desk(memoryStore);
     const asked: unknown[] = [];
     const watched: GrantStore = {
       ...store,
       lease: (name, work, options) => {
-        if (name.startsWith("login ")) asked.push([options.extend, options.patience]);
+        if (name.startsWith("login ")) asked.push([options.extend, options.patienceMs]);
         return store.lease(name, work, options);
       },
     };
@@ -284,7 +284,7 @@ describe("a request while a person signs in", () => {
   });
 });
 
-describe("a request after a sign-in that came to nothing", () => {
+describe("a request after a login that came to nothing", () => {
   it("is sent with the token that there is, which its server may take again", async () => {
     const { seat, mcp, issuer } = await desk(memoryStore);
     issuer.tokenAnswer = { refresh_token: undefined };
@@ -328,18 +328,18 @@ describe("accounts", () => {
   it("have to be named where there are several, and the error names them", async () => {
     const { seat, mcp } = await desk(memoryStore);
     for (const loginHint of ["ann", "bob"]) await seat({ loginHint }).agent.login(mcp.url);
-    const nobody = seat();
-    await expect(nobody.agent.token(mcp.url)).rejects.toMatchObject({
+    const third = seat();
+    await expect(third.agent.token(mcp.url)).rejects.toMatchObject({
       code: "account_ambiguous",
       class: "usage",
       message: expect.stringMatching(/"ann", "bob"/),
       remedy: remedy({ action: "configure", option: "account" }),
     });
-    expect(nobody.login.opened).toEqual([]);
+    expect(third.login.opened).toEqual([]);
     expect((await seat({ loginHint: "bob" }).agent.token(mcp.url)).value).toBe("access-as-2");
   });
 
-  it("need no name where there is one, and it is the one that is renewed, signed in anew and signed out", async () => {
+  it("need no name where there is one, which is refreshed, logged in again and logged out", async () => {
     const { seat, mcp, clock, store, issuer } = await desk(memoryStore);
     await seat({ loginHint: "ann" }).agent.login(mcp.url);
     const { agent, login } = seat();

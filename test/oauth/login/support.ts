@@ -8,7 +8,7 @@ import { TestLogin } from "../../helpers/login.js";
 export const SIGNAL = new AbortController().signal;
 
 export interface Desk extends Scene {
-  /** An agent with a user of its own. */
+  /** An agent with its own user. */
   seat(options?: Partial<AgentClientOptions>): { agent: ReturnType<Scene["agent"]>; login: TestLogin };
   /** Resolves once agents have requested the lease of a login this many times. */
   loginsRequested(count: number): Promise<void>;

@@ -1,0 +1,134 @@
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import type { StartedLogin } from "../remedy.js";
+import type { AgentClient } from "./agent.js";
+import { checkRedirectUri, parametersOf } from "./login/web-addresses.js";
+import { cookiePath, readCookie, setCookie } from "./login/web-cookies.js";
+import { abandonedCookies, cookieName, LIFE_MS, savedCookieName, stateOf } from "./login/web-login.js";
+
+/** What the login pages of a web app need; `R` is the request of its framework. */
+export interface LoginHandlersOptions<R = Request> {
+  /**
+   * The client of the user who sent a request, with a `profile` for each user; undefined if no user is logged in to the
+   * web app, which is then answered with 401.
+   */
+  agent: (request: R) => AgentClient | undefined | Promise<AgentClient | undefined>;
+  /** The address of the `callback` page: one for every MCP server. */
+  redirectUri: string;
+  /** The MCP servers that a user may log in at. */
+  servers: readonly string[];
+  /** Called for each login that fails, and for errors of the web app itself. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+/** The two pages of a login, for GET requests. */
+export interface LoginHandlers {
+  /** Starts the login at the server of the query parameter `server`; `returnTo` and `scope` are optional. */
+  start(request: Request): Promise<Response>;
+  /** Finishes it, and redirects the browser to `returnTo`, or to `/`. */
+  callback(request: Request): Promise<Response>;
+}
+
+/**
+ * The two pages of a login as fetch-style handlers, for Hono, Next.js or a worker.
+ *
+ * @example
+ * const logins = loginHandlers({ agent: clientOfUser, redirectUri: "https://app.example/oauth/callback", servers });
+ * app.get("/oauth/start", (c) => logins.start(c.req.raw));
+ * app.get("/oauth/callback", (c) => logins.callback(c.req.raw));
+ */
+export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
+  checkRedirectUri(options.redirectUri);
+  const handler = (page: LoginPage) => (request: Request) => answer(options, page, request, request);
+  return { start: handler(start), callback: handler(callback) };
+}
+
+/** What a page knows of its web app. */
+type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers">;
+
+/** A page of a login. */
+export type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
+
+/** The response of a page to the request of a user, which a framework may have in its own form. */
+export async function answer<R>(
+  options: LoginHandlersOptions<R>,
+  page: LoginPage,
+  request: Request,
+  original: R,
+): Promise<Response> {
+  if (request.method !== "GET") return plain(405, "The method is not allowed.", { allow: "GET" });
+  try {
+    const agent = await options.agent(original);
+    return agent === undefined ? plain(401, "Log in to this application first.") : await page(agent, request, options);
+  } catch (error) {
+    options.onError?.(error);
+    // The message may have text of a server in it, and is for the operator.
+    const code = isAgentAuthError(error) && /^[a-z_]{1,40}$/.test(error.code) ? error.code : "internal_error";
+    return plain(statusOf(error), `The login failed: ${code}`);
+  }
+}
+
+/** Redirects the browser to the authorization server. */
+export const start: LoginPage = async (agent, request, { redirectUri, servers }) => {
+  // Another site must not start logins of its visitors.
+  if (request.headers.get("sec-fetch-site") === "cross-site") return plain(403, "Start the login on this site.");
+  const query = parametersOf(request);
+  const server = query.get("server") ?? "";
+  if (!servers.includes(server)) return plain(404, "No login is offered at this server.");
+  const [returnTo, scope] = [query.get("returnTo") ?? undefined, query.get("scope") ?? undefined];
+  const { url, ...login } = await agent.startLogin(server, { redirectUri, returnTo, scope, signal: request.signal });
+  const cookies = await cookiesOf(login, redirectUri);
+  if (login.saved === undefined) return redirect(url, cookies);
+  const abandoned = abandonedCookies(request.headers.get("cookie") ?? "", MAX_SEALED - 1);
+  const path = cookiePath(redirectUri);
+  const removed = abandoned.flatMap(({ browser, saved }) => [setCookie(browser, "", 0), setCookie(saved, "", 0, path)]);
+  return redirect(url, [...removed, ...cookies]);
+};
+
+/** Finishes a login, or redirects the browser once more if the issuer rejected an optional scope. */
+export const callback: LoginPage = async (agent, request, { redirectUri }) => {
+  const state = stateOf(parametersOf(request));
+  const [name, savedName] = [await cookieName(state), await savedCookieName(state)];
+  const cookie = request.headers.get("cookie") ?? "";
+  const saved = readCookie(cookie, savedName);
+  const result = await agent.handleCallback(request, { saved, cookie, signal: request.signal });
+  const removed = [setCookie(name, "", 0)];
+  if (saved !== undefined) removed.push(setCookie(savedName, "", 0, cookiePath(redirectUri)));
+  if (result.done) return redirect(result.done.returnTo ?? new URL("/", redirectUri).href, removed);
+  return redirect(result.redirect, [...removed, ...(await cookiesOf(result, redirectUri))]);
+};
+
+/** Sealed logins of a browser that can wait at once: servers refuse headers of more than 8 or 16 KB. */
+const MAX_SEALED = 3;
+/** What browsers accept as the name and value of a cookie, in bytes. */
+const MAX_COOKIE = 4096;
+
+/** The cookies of a login: a sealed login is in one itself, so that no process has to store it. */
+async function cookiesOf({ state, saved, cookie }: Omit<StartedLogin, "url">, redirectUri: string): Promise<string[]> {
+  if (saved === undefined) return [cookie];
+  const name = await savedCookieName(state);
+  if (name.length + saved.length > MAX_COOKIE) {
+    const message = `the sealed login has ${saved.length} characters, which is too much for a cookie`;
+    const hint = "leave out loginSecret, and use a store that all processes share";
+    throw new AgentAuthError("usage", message, { class: "usage", hint });
+  }
+  return [cookie, setCookie(name, saved, LIFE_MS / 1000, cookiePath(redirectUri))];
+}
+
+const HEADERS = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
+
+function redirect(location: string, cookies: readonly string[]): Response {
+  const headers = new Headers({ ...HEADERS, location });
+  for (const cookie of cookies) headers.append("set-cookie", cookie);
+  return new Response(null, { status: 302, headers });
+}
+
+function plain(status: number, text: string, headers: Record<string, string> = {}): Response {
+  const type = { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" };
+  return new Response(`${text}\n`, { status, headers: { ...HEADERS, ...type, ...headers } });
+}
+
+function statusOf(error: unknown): number {
+  const errorClass = isAgentAuthError(error) ? error.class : "internal";
+  if (errorClass === "unavailable") return 503;
+  return ["usage", "refused", "auth", "remote"].includes(errorClass) ? 400 : 500;
+}

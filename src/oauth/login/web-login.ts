@@ -1,0 +1,193 @@
+import { AgentAuthError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import type { StartedLogin } from "../../remedy.js";
+import { CodecError } from "../grant/codec.js";
+import type { Grant } from "../grant/grant.js";
+import type { GrantStore } from "../grant/grant-store.js";
+import { withReservation } from "../grant/reservation.js";
+import { memoryRecords } from "../grant/short-lived.js";
+import { judgeCallback } from "./authorize-step.js";
+import { loginMembers, loginOf } from "./login-codec.js";
+import type { LoginContext } from "./login-context.js";
+import { exchangeLogin, grantKeyFor, rethrowWithHint } from "./login-flow.js";
+import type { PreparedLogin } from "./prepared-login.js";
+import { hashOf, isSameText, openText, sealText } from "./sealed-text.js";
+import { cookieNames, readCookie, setCookie } from "./web-cookies.js";
+
+/** Milliseconds in which the user has to finish a login. */
+export const LIFE_MS = 10 * 60_000;
+/** Far more than any login, in characters. */
+const MAX_SAVED = 64 * 1024;
+const MAX_STATE = 200;
+
+/** Sealed logins that this process has finished, for stores without short-lived records. */
+const finishedHere = memoryRecords();
+
+/** What the logins of a web app need. */
+export interface WebLoginContext {
+  store: GrantStore;
+  clock: Pick<Clock, "epoch">;
+  profile: string;
+  account: string | undefined;
+  /** The first one seals, each one opens. */
+  secrets: readonly string[];
+}
+
+/** A prepared login, and the page to show after it. */
+interface WaitingLogin {
+  login: PreparedLogin;
+  returnTo: string | undefined;
+}
+
+/** Stores a prepared login until its callback arrives. */
+export async function storeLogin(
+  { store, clock, profile, account, secrets }: WebLoginContext,
+  { login, returnTo }: WaitingLogin,
+): Promise<StartedLogin> {
+  const { state, authorizationUrl: url } = login.pending;
+  const browser = crypto.randomUUID();
+  const now = clock.epoch();
+  const expiresAt = now + LIFE_MS;
+  // The scopes are chosen: a long list of those that the issuer supports would only fill a cookie.
+  const issuer = { ...login.issuer, scopesSupported: undefined };
+  const text = JSON.stringify({ login: loginMembers({ ...login, issuer, profile }), returnTo, browser, expiresAt });
+  const cookie = setCookie(await cookieName(state), browser, LIFE_MS / 1000);
+  const [secret] = secrets;
+  if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
+  const id = await hashOf(state, browser, profile, account);
+  if (!(await recordsOf(store).put(id, text, { now, expiresAt }))) throw notStored();
+  return { url, state, saved: undefined, cookie };
+}
+
+/**
+ * Takes the login that a callback belongs to. Each can be taken once, within ten minutes, by the browser, the profile and
+ * the account that it began with; any other attempt changes nothing.
+ */
+export async function takeLogin(
+  context: WebLoginContext,
+  parameters: URLSearchParams,
+  { saved, cookie }: { saved: string | undefined; cookie: string | undefined },
+): Promise<WaitingLogin> {
+  const { store, clock, profile, account, secrets } = context;
+  const state = stateOf(parameters);
+  const browser = readCookie(cookie ?? "", await cookieName(state));
+  if (browser === undefined) throw otherBrowser();
+  const isSealed = saved !== undefined;
+  const text = isSealed
+    ? saved.length > MAX_SAVED || secrets.length === 0
+      ? undefined
+      : await openText(saved, secrets)
+    : await store.shortLived?.take(await hashOf(state, browser, profile, account));
+  if (text === undefined) throw isSealed ? unusable("it was not sealed with loginSecret, or was changed") : notFound();
+  const waiting = decodeWaiting(text);
+  const { login, expiresAt } = waiting;
+  const now = clock.epoch();
+  if (expiresAt <= now) throw notFound();
+  if (login.profile !== profile || login.account !== account) throw unusable("it belongs to another user");
+  if (!isSameText(login.pending.state, state)) throw stateMismatch();
+  if (!isSameText(waiting.browser, browser)) throw otherBrowser();
+  const records = store.shortLived ?? finishedHere;
+  const isFirst = !isSealed || (await records.put(`used-${await hashOf(state, browser)}`, "", { now, expiresAt }));
+  if (!isFirst) throw notFound();
+  return waiting;
+}
+
+/**
+ * Finishes a prepared login with a callback that has arrived. If the issuer rejected optional scopes, the result is the
+ * login to send the user with again.
+ */
+export async function finishWithCallback(
+  asked: LoginContext,
+  login: PreparedLogin,
+  callback: URLSearchParams,
+  signal: AbortSignal,
+): Promise<Grant | { again: PreparedLogin }> {
+  const context = { ...asked, loginHint: login.account };
+  return withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
+    const judged = await judgeCallback(context, login, callback).catch(rethrowWithHint(login.resource));
+    return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
+  });
+}
+
+/** The name of the cookie of one login: two logins in two tabs have two. */
+export async function cookieName(state: string): Promise<string> {
+  return `__Host-agentauth-${await cookieId(state)}`;
+}
+
+/** The name of the cookie with the sealed login: `__Host-` would send it to every page, and headers have a limit. */
+export async function savedCookieName(state: string): Promise<string> {
+  return `__Secure-agentauth-${await cookieId(state)}-saved`;
+}
+
+/**
+ * The names of the two cookies of each sealed login in a `Cookie` header that is not among the `newest`: logins that users
+ * abandon must not make the header of the callback too long for its server.
+ */
+export function abandonedCookies(header: string, newest: number): { browser: string; saved: string }[] {
+  const names = cookieNames(header, /^__Host-agentauth-[\w-]{16}$/);
+  return names
+    .slice(0, Math.max(0, names.length - newest))
+    .map((browser) => ({ browser, saved: `${browser.replace("__Host-", "__Secure-")}-saved` }));
+}
+
+async function cookieId(state: string): Promise<string> {
+  return (await hashOf(state)).slice(0, 16);
+}
+
+/** The `state` of a callback. */
+export function stateOf(parameters: URLSearchParams): string {
+  const [state, ...more] = parameters.getAll("state");
+  if (state === undefined || state.length > MAX_STATE || more.length > 0) throw stateMismatch();
+  return state;
+}
+
+function recordsOf({ shortLived }: GrantStore) {
+  if (shortLived !== undefined) return shortLived;
+  throw new TypeError("startLogin requires the option loginSecret, or a store with shortLived records");
+}
+
+function decodeWaiting(text: string) {
+  try {
+    const value = parseStrictJson(text);
+    const { login, returnTo, browser, expiresAt } = isJsonObject(value) ? value : {};
+    if (typeof browser !== "string" || typeof expiresAt !== "number") throw new CodecError("it contains no login");
+    return {
+      login: loginOf(login),
+      returnTo: typeof returnTo === "string" ? returnTo : undefined,
+      browser,
+      expiresAt,
+    };
+  } catch (cause) {
+    throw unusable(cause instanceof CodecError ? cause.message : "it is not valid JSON", cause);
+  }
+}
+
+function notStored(): AgentAuthError {
+  const message = "the store did not store the login: it says that another one has its id";
+  return new AgentAuthError("store_failed", message, { class: "store", hint: "check put of the store's shortLived" });
+}
+
+function stateMismatch(): AgentAuthError {
+  return new AgentAuthError("state_mismatch", "the callback does not belong to this login: its state differs", {
+    class: "refused",
+  });
+}
+
+function otherBrowser(): AgentAuthError {
+  const message =
+    "the callback came from another browser than the one that the login was started in: the cookie differs";
+  const hint = "send the cookie of startLogin with the redirect, from the host of redirectUri";
+  return new AgentAuthError("browser_mismatch", message, { class: "refused", hint });
+}
+
+function notFound(): AgentAuthError {
+  const message =
+    "no login waits for this callback: it was finished already, expired after 10 minutes, or is another user's";
+  return new AgentAuthError("login_not_found", message, { class: "auth", hint: "start the login again" });
+}
+
+function unusable(reason: string, cause?: unknown): AgentAuthError {
+  const message = `the saved login cannot be used: ${reason}`;
+  return new AgentAuthError("bad_saved_login", message, { class: "refused", hint: "start the login again", cause });
+}

@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { openText, sealText } from "../../../src/oauth/login/sealed-text.js";
+import { cookiePath } from "../../../src/oauth/login/web-cookies.js";
+import { SECRET } from "./web-support.js";
+
+describe("a sealed text", () => {
+  it.each(["", "{}", "ü€😀".repeat(1000), "x".repeat(64 * 1024)])("is opened with the secret", async (text) => {
+    expect(await openText(await sealText(text, SECRET), ["y".repeat(32), SECRET])).toBe(text);
+  });
+
+  it("is shorter than the text, where the text repeats itself", async () => {
+    expect((await sealText("scope ".repeat(1000), SECRET)).length).toBeLessThan(200);
+  });
+
+  it.each([64 * 1024 + 1, 5 * 1024 * 1024])("that inflates to %i bytes is not opened", async (length) => {
+    const sealed = await sealText("x".repeat(length), SECRET);
+    expect(sealed.length).toBeLessThan(100_000);
+    expect(await openText(sealed, [SECRET])).toBeUndefined();
+  });
+});
+
+describe("the path of a cookie", () => {
+  it.each([
+    ["https://app.example/oauth/callback?a=b", "/oauth/callback"],
+    ["https://app.example", "/"],
+    ["https://app.example/oauth/cb;v=1/x", "/oauth/"],
+    ["https://app.example/;Domain=example", "/"],
+    ["https://app.example/a/%3B", "/a/%3B"],
+  ])("of %s is %s", (page, path) => {
+    expect(cookiePath(page)).toBe(path);
+  });
+});
