@@ -1,6 +1,6 @@
 import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
 import { type PreRegisteredClient, preRegisteredClient, secretOf } from "./client/pre-registered-client.js";
-import { discoverIssuer } from "./discovery/discovery.js";
+import { acceptedTypeFor, discoverIssuer } from "./discovery/discovery.js";
 import type { Grant } from "./grant/grant.js";
 import type { LoginContext } from "./login/login-context.js";
 import type { TokenCall } from "./token/token.js";
@@ -12,7 +12,7 @@ export type ClientCall = Omit<TokenCall, "signal">;
 export function callOf(
   { issuer, endpoints, client }: Grant,
   preRegistered: PreRegisteredClient | undefined,
-  by: Pick<TokenCall, "http" | "clock">,
+  by: Pick<TokenCall, "http" | "clock" | "acceptedTokenType" | "trace">,
 ): ClientCall {
   const isSameClient = preRegistered?.clientId === client.clientId && client.source === "pre-registered";
   const clientSecret = client.clientSecret ?? (isSameClient ? secretOf(preRegistered) : undefined);
@@ -26,14 +26,21 @@ export async function callForClient(
   mcpUrl: string,
   signal: AbortSignal | undefined,
 ): Promise<ClientCall | undefined> {
-  const { preRegistered, http, clock } = context;
+  const { preRegistered, http, clock, trace } = context;
   if (preRegistered === undefined) return undefined;
-  const { issuer: server, server: named } = await discoverIssuer(context, mcpUrl, undefined, signal);
+  const { issuer: server, server: named } = await discoverIssuer(
+    { ...context, chosenIssuer: undefined, sendsCredential: true },
+    mcpUrl,
+    undefined,
+    signal,
+  );
   // The token to exchange is a credential too.
   const credential = credentialOf(preRegistered) ?? "the token to exchange";
   const use = { client: preRegistered, issuer: server.issuer, server: named, credential, isInteractive: false, signal };
   await holdToIssuer(context, use);
   const client = preRegisteredClient({ ...context, client: preRegistered, server, isMachine: true });
   const { issuer, tokenEndpoint } = server;
-  return { http, clock, issuer, tokenEndpoint, client, privateKey: preRegistered.privateKey };
+  const acceptedTokenType = acceptedTypeFor(server, context);
+  const { privateKey } = preRegistered;
+  return { http, clock, issuer, tokenEndpoint, client, privateKey, acceptedTokenType, trace };
 }

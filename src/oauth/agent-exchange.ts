@@ -1,7 +1,8 @@
-import { AgentAuthError, isAgentAuthError, type Remedy, withHint } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { SingleFlight } from "../http/single-flight.js";
 import { quote, Secret } from "../redact.js";
+import type { Remedy } from "../remedy.js";
 import type { ClientCall } from "./agent-calls.js";
 import type { Grant } from "./grant/grant.js";
 import { sha256 } from "./machine/machine-grant.js";

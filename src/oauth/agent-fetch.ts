@@ -1,18 +1,24 @@
-import { AgentAuthError, isAgentAuthError, type LoginRemedy } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import type { LoginRemedy } from "../remedy.js";
 import { type BearerChallenge, bearerChallenge } from "./discovery/challenge.js";
+import { noResourceMetadata } from "./discovery/resource-metadata.js";
 import { sendWithToken } from "./dpop/bound-fetch.js";
 import type { Nonces } from "./dpop/nonces.js";
 import type { Grant } from "./grant/grant.js";
-import { replayable } from "./http/replay.js";
+import type { GrantOptions } from "./grant/token-options.js";
+import { type Replay, replayable } from "./http/replay.js";
 import { LOGIN_HINT, loginRemedy } from "./login/login-required.js";
 import { splitScope, unionScopes } from "./token/scope.js";
 
 /** What `fetch` needs from its agent. */
 export interface FetchContext {
-  /** The `fetch` for requests with the token of a grant. */
-  fetchFor(grant: Grant): typeof globalThis.fetch;
-  grant(url: string, options: { signal?: AbortSignal | undefined }): Promise<Grant>;
+  /** The `fetch` for requests to a server, with the token of a grant if there is one. */
+  fetchFor(url: string, grant: Grant | undefined): typeof globalThis.fetch;
+  /** The grant for a request; undefined if the server requires no login. */
+  grant(url: string, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<Grant | undefined>;
+  /** Called if a server that required no login rejects a request without a token. */
+  onRejected(url: string): void;
   refresh(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
   /** Logs in again after the server rejected a grant; concurrent callers share the result. */
   replace(
@@ -43,25 +49,64 @@ export async function fetchWithToken(
   const signal = init.signal ?? (input instanceof Request ? input.signal : undefined) ?? undefined;
   const replay = replayable(input, init);
   const { url } = replay;
-  let grant = await context.grant(url, { signal });
+  const first = (await context.grant(url, { signal })) ?? (await sendWithout(context, replay, signal));
+  if (first instanceof Response) return first;
+  let grant = first;
   const tried = { refresh: false, login: false, stepUp: false };
   for (;;) {
-    const response = await sendWithToken(context.fetchFor(grant), replay, grant, context.nonces);
+    const response = await sendWithToken(context.fetchFor(url, grant), replay, grant, context.nonces);
     // The response of another server after a redirect says nothing about this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);
-    const remedy = remedyFor({ response, challenge, grant, tried }, context);
+    const rejection = { status: response.status, challenge, grant, tried };
+    const remedy = remedyFor(rejection, context);
     if (remedy === undefined) return response;
     await response.body?.cancel().catch(() => undefined);
     replay.require();
-    tried[remedy] = true;
-    const refreshed = remedy === "refresh" ? await tryRefresh(context, grant, signal) : undefined;
-    if (remedy === "refresh" && refreshed === undefined) tried.login = true;
-    const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
-    const previousScope = remedy === "stepUp" ? previousScopes(grant) : undefined;
-    grant =
-      refreshed ?? (await context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal }));
+    grant = await applyRemedy(context, remedy, { ...rejection, signal });
   }
+}
+
+/** Sends a request without a token. @returns the response, or the grant to send it with if it was rejected */
+async function sendWithout(
+  context: FetchContext,
+  replay: Replay,
+  signal: AbortSignal | undefined,
+): Promise<Response | Grant> {
+  const { url } = replay;
+  const response = await sendWithToken(context.fetchFor(url, undefined), replay, undefined, context.nonces);
+  const { status } = response;
+  const challenge = bearerChallenge(response.headers);
+  const isRejected = status === 401 || (status === 403 && challenge !== undefined);
+  if (!isRejected || response.redirected) return response;
+  context.onRejected(url);
+  const grant = await context.grant(url, { signal, challenge }).catch((error: unknown) => {
+    throw isLoginUnknown(error) && challenge?.resourceMetadata.length === 0 ? noResourceMetadata(url) : error;
+  });
+  if (grant === undefined) return response;
+  await response.body?.cancel().catch(() => undefined);
+  replay.require();
+  return grant;
+}
+
+/** Whether a login is required that would find out no more than the request did. */
+function isLoginUnknown(error: unknown): boolean {
+  return isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
+}
+
+/** The grant that replaces a rejected one: a refreshed one, or that of a login. Notes what it tried. */
+export async function applyRemedy(
+  context: FetchContext,
+  remedy: Remedy,
+  { challenge, grant, tried, signal }: RejectedRequest & { signal: AbortSignal | undefined },
+): Promise<Grant> {
+  tried[remedy] = true;
+  const refreshed = remedy === "refresh" ? await tryRefresh(context, grant, signal) : undefined;
+  if (refreshed !== undefined) return refreshed;
+  if (remedy === "refresh") tried.login = true;
+  const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
+  const previousScope = remedy === "stepUp" ? previousScopes(grant) : undefined;
+  return context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal });
 }
 
 /** All scopes requested or granted so far. */
@@ -69,25 +114,32 @@ function previousScopes(grant: Grant): string | undefined {
   return unionScopes(grant.requestedScope, grant.tokens.scope);
 }
 
+/** A way to replace a rejected token. */
 type Remedy = "refresh" | "login" | "stepUp";
 
-interface RejectedRequest {
-  response: Response;
+/** A request that the server rejected, and the remedies tried so far. */
+export interface RejectedRequest {
+  status: number;
   challenge: BearerChallenge | undefined;
   grant: Grant;
   tried: Record<Remedy, boolean>;
 }
 
-function remedyFor(
-  { response, challenge, grant, tried }: RejectedRequest,
+/**
+ * The next remedy for a rejected request; undefined if none is left.
+ *
+ * @throws `AgentAuthError` `insufficient_scope` if the token lacks scopes that no login may request
+ */
+export function remedyFor(
+  { status, challenge, grant, tried }: RejectedRequest,
   { mayLogin, followsRefusal }: Pick<FetchContext, "mayLogin" | "followsRefusal">,
 ): Remedy | undefined {
   const isFutile = followsRefusal(grant);
-  if (response.status === 401) {
+  if (status === 401) {
     if (!tried.refresh && !tried.login && grant.tokens.refreshToken !== undefined) return "refresh";
     return mayLogin && !tried.login && !isFutile ? "login" : undefined;
   }
-  if (response.status !== 403 || challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
+  if (status !== 403 || challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
   const isRepeated = wasRequested(grant, challenge.scope);
   if (mayLogin && !(isFutile && isRepeated)) return "stepUp";
   const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";
@@ -97,7 +149,7 @@ function remedyFor(
 }
 
 /** Whether the login of this grant already requested the missing scopes. */
-function wasRequested({ requestedScope }: Grant, missing: string | undefined): boolean {
+export function wasRequested({ requestedScope }: Grant, missing: string | undefined): boolean {
   const requested = new Set(splitScope(requestedScope));
   return splitScope(missing).every((scope) => requested.has(scope));
 }

@@ -7,6 +7,7 @@ import type { PreRegisteredClient } from "./client/pre-registered-client.js";
 import type { Overrides } from "./discovery/discovery.js";
 import type { Discovered } from "./discovery/types.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
+import { checkedStore } from "./grant/checked-store.js";
 import type { GrantStore } from "./grant/grant-store.js";
 import type { TokenOptions } from "./grant/token-options.js";
 import type { OAuthHttpOptions } from "./http/http.js";
@@ -14,6 +15,7 @@ import type { TraceEntry } from "./http/trace.js";
 import type { LoginMethod } from "./login/login-method.js";
 import type { MachineGrant } from "./machine/types.js";
 import { parseScope } from "./token/scope.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-type.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {
@@ -21,7 +23,10 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   store: GrantStore;
   /** How the user logs in. Without it, a call that needs a login fails. */
   login?: LoginMethod | undefined;
-  /** Client name on the consent page. Default "agentauth". */
+  /**
+   * Client name in a registration, which the consent page shows. Default: that of the stored client, else "agentauth".
+   * With another name than that of the stored client, another client is registered.
+   */
   clientName?: string | undefined;
   /**
    * Classifies addresses after DNS resolution, such as `nodeNetwork()` of `agentauth/node`; replaces `fetch`. Without
@@ -49,8 +54,16 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   dpop?: DpopPolicy | undefined;
   /** The https address of this client's metadata document. */
   clientMetadataUrl?: string | undefined;
-  /** Replaces the `resource` that the server's metadata names. */
+  /**
+   * Replaces the `resource` that the server's metadata names; `none` sends none. Accepts metadata that name exactly this
+   * resource, if it is a parent of the server on the same origin.
+   */
   resource?: string | undefined;
+  /**
+   * The address of the server's resource metadata (RFC 9728), for a server that names it only in its response to some
+   * requests. The rules for an address that a challenge names are in force for it.
+   */
+  resourceMetadata?: string | undefined;
   /** How the user logs in. Default "browser". */
   flow?: "browser" | "device" | undefined;
   /**
@@ -60,6 +73,11 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   loginTimeoutMs?: number | undefined;
   /** The account to log in with. */
   loginHint?: string | undefined;
+  /**
+   * Seals the logins that {@link AgentClient.startLogin} saves: at least 32 random characters, the same in every process.
+   * Of several, the first one seals and each one opens. Without it, the store holds these logins.
+   */
+  loginSecret?: string | readonly string[] | undefined;
   /** Called for every request of the flow, with its outcome. */
   onTrace?: ((entry: TraceEntry) => void) | undefined;
   /** Called for progress beyond single requests, such as a refresh or waiting for another process. */
@@ -69,20 +87,36 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
 /** Default milliseconds for each request of the flow. */
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
-/** Rejects contradictory options before any request. */
-export function checkOptions(options: AgentClientOptions): void {
+/** The options, with a store whose grants are checked; contradictory ones are rejected before any request. */
+export function checkedOptions(options: AgentClientOptions): AgentClientOptions {
+  checkOptions(options);
+  return { ...options, store: checkedStore(options.store) };
+}
+
+function checkOptions(options: AgentClientOptions): void {
   const { store, grant, client, loginHint, dpop, loginTimeoutMs: loginTimeout } = options;
   if (typeof store?.read !== "function") throw new TypeError("store is required: where logins are stored");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
     throw new TypeError('dpop must be "off", "auto" or "required"');
+  const { acceptTokenType } = options;
+  if (acceptTokenType !== undefined && !isAcceptableTokenType(acceptTokenType))
+    throw new TypeError(`acceptTokenType ${TOKEN_TYPE_RULE}`);
   if (loginTimeout !== undefined && !(loginTimeout > 0))
     throw new TypeError("loginTimeoutMs must be a number of milliseconds above 0");
+  if (loginSecrets(options).some((secret) => secret.length < 32))
+    throw new TypeError("loginSecret must have at least 32 characters");
   const distinctIssuers = new Set([options.issuer, client?.issuer, grant?.issuer].filter((one) => one !== undefined));
   if (distinctIssuers.size > 1)
     throw new TypeError("issuer, client.issuer and grant.issuer must be the same where they are set");
+  if (options.clientName?.trim() === "") throw new TypeError("clientName must not be empty");
   if (grant === undefined) return;
   if (client === undefined) throw new TypeError("grant requires a registered client: set client.clientId");
   if (loginHint !== undefined) throw new TypeError("grant and loginHint exclude each other: a machine has no account");
+}
+
+/** The secrets that seal logins of web apps. */
+export function loginSecrets({ loginSecret = [] }: AgentClientOptions): readonly string[] {
+  return typeof loginSecret === "string" ? [loginSecret] : loginSecret;
 }
 
 /** The one issuer that the options name. */
@@ -107,7 +141,8 @@ function checkScope(scope: string): void {
     parseScope(scope, "scope", "the caller");
   } catch (cause) {
     if (!isAgentAuthError(cause)) throw cause;
-    const rule = "must be at most 64 scope tokens with blanks between them (RFC 6749 section 3.3)";
+    const rule =
+      "must be at most 256 scope tokens with blanks between them, in at most 8192 bytes (RFC 6749 section 3.3)";
     throw new AgentAuthError("usage", `the scopes ${quote(scope)} ${rule}`, { class: "usage" });
   }
 }

@@ -1,50 +1,39 @@
 import { isAgentAuthError } from "../errors.js";
 import { bindMethods } from "../http/bind-methods.js";
-import { type Clock, systemClock } from "../http/deadline.js";
-import { type ClientCall, callForClient, callOf } from "./agent-calls.js";
+import type { StartedLogin, StartLoginOptions } from "../remedy.js";
+import { callForClient } from "./agent-calls.js";
+import { AgentContext } from "./agent-context.js";
 import { ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
+import { beginDeviceLogin, beginLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
   checkCall,
-  checkOptions,
-  DEFAULT_TIMEOUT_MS,
+  checkedOptions,
   type DiscoveryReport,
-  expectedIssuer,
   type StatusOptions,
 } from "./agent-options.js";
-import { bindUsedClient, issuerMismatch } from "./client/issuer-binding.js";
+import { AgentTokens } from "./agent-tokens.js";
+import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
-import { parseMcpUrl } from "./discovery/resource.js";
-import { Nonces } from "./dpop/nonces.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { Grant } from "./grant/grant.js";
 import type { GrantKey } from "./grant/grant-store.js";
-import { withReservation } from "./grant/reservation.js";
-import { TokenManager } from "./grant/token-manager.js";
-import type { TokenOptions } from "./grant/token-options.js";
-import { ConnectionPool, type Remembered } from "./http/server-connection.js";
+import type { GrantOptions, TokenOptions } from "./grant/token-options.js";
 import type { TraceEntry } from "./http/trace.js";
-import { checkEndpointOrigins } from "./login/endpoint-origins.js";
-import { type LoginContext, loginContextOf } from "./login/login-context.js";
-import {
-  checkClientIssuer,
-  finishInSession,
-  grantKeyFor,
-  knownRedirect,
-  prepareLogin,
-  reportNewIssuer,
-  scopeFor,
-} from "./login/login-flow.js";
+import { finishDevice, finishInSession } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import { loginRequired } from "./login/login-required.js";
-import { describeLogin, type LoginStatus } from "./login/login-status.js";
-import type { PreparedLogin } from "./login/prepared-login.js";
-import { isMachineAccount, noPerson, noSignIn, noToken } from "./machine/machine-grant.js";
-import { MachineTokenManager } from "./machine/machine-token-manager.js";
+import type { LoginStatus } from "./login/login-status.js";
+import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
+import type { CallbackOptions, CallbackResult } from "./login/web-types.js";
+import { noToken } from "./machine/machine-grant.js";
+import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
+import { TokenSource, type TokenSourceContext } from "./mcp-sdk/token-source.js";
+import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
+import { listLogins, removeLogin } from "./stored-logins.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import { type Introspection, introspect } from "./token/introspection.js";
-import { type RemoteLogout, revokeRemotely } from "./token/revocation.js";
+import type { RemoteLogout } from "./token/revocation.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
 
@@ -57,40 +46,14 @@ export type { AgentClientOptions } from "./agent-options.js";
  * const { value } = await agent.token("https://mcp.example/mcp");
  */
 export class AgentClient {
-  readonly #options: AgentClientOptions;
-  readonly #connections: ConnectionPool;
-  readonly #clock: Clock;
-  readonly #tokenManager: TokenManager;
-  readonly #machine: MachineTokenManager | undefined;
+  readonly #context: AgentContext;
+  readonly #tokens: AgentTokens;
   readonly #exchanges = new ExchangeCache();
-  readonly #nonces = new Nonces();
 
   constructor(options: AgentClientOptions) {
-    const { store, login, timeoutMs = DEFAULT_TIMEOUT_MS, client, resource, dpop = "auto", onProgress } = options;
-    checkOptions(options);
     bindMethods(this, AgentClient.prototype);
-    this.#options = options;
-    this.#connections = new ConnectionPool(options);
-    this.#clock = options.clock ?? systemClock;
-    const common = {
-      store,
-      clock: this.#clock,
-      loginContext: (key: GrantKey, before: Grant | undefined) => this.#context(key, before),
-      onProgress,
-    };
-    const httpFor = (grant: Grant) => this.#connections.get(grant.server, grant).http;
-    this.#tokenManager = new TokenManager({
-      ...common,
-      httpFor,
-      timeoutMs,
-      method: login,
-      privateKey: client?.privateKey,
-      requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
-      nonces: this.#nonces,
-    });
-    const httpTo = (address: string) => this.#connections.get(address).http;
-    this.#machine =
-      options.grant && client && new MachineTokenManager({ ...common, grant: options.grant, client, httpTo });
+    this.#context = new AgentContext(checkedOptions(options));
+    this.#tokens = new AgentTokens(this.#context);
   }
 
   /**
@@ -101,7 +64,8 @@ export class AgentClient {
    */
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
     checkCall(options);
-    return new AccessToken(await (this.#machine ?? this.#tokenManager).get(this.#key(mcpUrl), options));
+    const grant = this.#tokens.get(this.#context.key(mcpUrl), options);
+    return new AccessToken(await this.#offerLogin(grant));
   }
 
   /**
@@ -112,52 +76,93 @@ export class AgentClient {
    */
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCall(options);
-    const key = this.#key(mcpUrl);
-    const tokenManager = this.#machine ?? this.#tokenManager;
-    return this.#exchanges.get(key.server, options, {
-      clock: this.#clock,
-      grant: (requested) => tokenManager.get(key, requested),
-      callOf: (grant) => this.#callOf(grant),
+    const key = this.#context.key(mcpUrl);
+    const exchanged = this.#exchanges.get(key.server, options, {
+      clock: this.#context.clock,
+      grant: (requested) => this.#tokens.get(key, requested),
+      callOf: (grant) => this.#context.callOf(grant),
       client: async (signal) => {
-        const grant = await tokenManager.find(key);
-        if (grant) this.#requireIssuer(grant.issuer, grant.server);
-        return grant ? this.#callOf(grant) : callForClient(this.#context(key, undefined), key.server, signal);
+        const grant = await this.#tokens.find(key);
+        if (!grant) return callForClient(this.#context.loginContext(key, undefined), key.server, signal);
+        this.#context.requireIssuer(grant.issuer, grant.server);
+        return this.#context.callOf(grant);
       },
     });
+    return this.#offerLogin(exchanged);
   }
 
   /**
    * `fetch` with the token of its server. Refreshes the token before it expires; on 401 refreshes and retries once; on
    * 403 `insufficient_scope` logs in once for the missing scopes.
    *
-   * The token is sent to its own server only, never to another origin.
+   * The token is sent to its own server only, never to another origin. A server that requires no login gets the request
+   * without a token.
    */
   fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-    const machine = this.#machine;
-    return fetchWithToken(
-      {
-        fetchFor: (grant) => this.#connections.get(grant.server, grant).fetch,
-        grant: (url, options) =>
-          machine?.get(this.#key(url), options) ?? this.#tokenManager.toSend(this.#key(url), options),
-        refresh: (grant, signal) => this.#tokenManager.refreshRefused(grant, signal),
-        replace: (refused, request) =>
-          machine?.replace(refused, request) ?? this.#tokenManager.login(refused, { ...request, refused }),
-        nonces: this.#nonces,
-        // A machine requests a new token where the user would log in.
-        mayLogin: machine !== undefined || this.#options.login !== undefined,
-        followsRefusal: (grant) => machine === undefined && this.#tokenManager.followsRefusal(grant),
-      },
-      input,
-      init,
-    );
+    return this.#offerLogin(fetchWithToken(this.#tokens.fetchContext(), input, init));
+  }
+
+  /**
+   * The `authProvider` of a transport of `@modelcontextprotocol/client` 2.x for one MCP server. The transport uses the
+   * stored login; the provider refreshes its token, logs in, and logs in again for missing scopes.
+   *
+   * @example
+   * new StreamableHTTPClientTransport(url, { authProvider: agent.authProvider(url) });
+   */
+  authProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpAuthProvider {
+    checkCall(options);
+    const context: TokenSourceContext = {
+      ...this.#tokens.fetchContext(),
+      clock: this.#context.clock,
+      challenge: async (url, signal) =>
+        (await requestChallenge(this.#context.loginContext(this.#context.key(url), undefined), url, signal)).challenge,
+      offerLogin: (work) => this.#offerLogin(work),
+    };
+    const { server } = this.#context.key(String(mcpUrl));
+    return new SdkProvider(new TokenSource(context, String(mcpUrl), options), server);
+  }
+
+  /**
+   * The `authProvider` of a transport of `@modelcontextprotocol/sdk` 1.x for one MCP server, as
+   * {@link AgentClient.authProvider}.
+   *
+   * @example
+   * new StreamableHTTPClientTransport(url, { authProvider: agent.oauthClientProvider(url) });
+   */
+  oauthClientProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpOAuthClientProvider {
+    return this.authProvider(mcpUrl, options);
+  }
+
+  /**
+   * Whether requests to a server need a login: not if it answers without a token and publishes no resource metadata. A
+   * server with a stored login needs it.
+   *
+   * @throws `AgentAuthError` of class `unavailable` if the server does not answer
+   */
+  async requiresLogin(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<boolean> {
+    checkCall(options);
+    return this.#tokens.requiresLogin(mcpUrl, options);
   }
 
   /** Logs the user in, even if a valid token is stored. */
   async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
     checkCall(options);
-    const key = this.#loginKey(mcpUrl);
-    const seen = await this.#options.store.read(key);
-    return new AccessToken(await this.#tokenManager.login(key, { ...options, seen, explicit: true }));
+    return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
+  }
+
+  async #login(key: GrantKey, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<AccessToken> {
+    const seen = await this.#context.options.store.read(key);
+    return new AccessToken(await this.#tokens.ofUser.login(key, { ...options, seen, explicit: true }));
+  }
+
+  /** The result, or its error with a function that begins the login that is its remedy. */
+  async #offerLogin<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      offerStart(this.#context, error, (key, options) => this.#login(key, options));
+      throw error;
+    }
   }
 
   /**
@@ -172,25 +177,29 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: Pick<TokenOptions, "scope" | "signal"> = {},
   ): Promise<PreparedLogin> {
-    checkCall(options);
-    const key = this.#loginKey(mcpUrl);
-    const requested = this.#context(key, await this.#options.store.read(key));
+    return beginLogin(this.#context, mcpUrl, redirectUri, options);
+  }
+
+  /**
+   * The first half of a login on another device in two steps (RFC 8628): requests the code that the user enters. The
+   * result holds a secret: store it as securely as a token until {@link AgentClient.finishDeviceLogin}.
+   *
+   * @throws `AgentAuthError` `no_device_flow`
+   */
+  async beginDeviceLogin(
+    mcpUrl: string,
+    options: Pick<TokenOptions, "scope" | "signal"> = {},
+  ): Promise<PreparedDeviceLogin> {
+    return beginDeviceLogin(this.#context, mcpUrl, options);
+  }
+
+  /** The second half: polls the issuer at its interval until the user has entered the code, and stores the grant. */
+  async finishDeviceLogin(
+    login: PreparedDeviceLogin,
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<AccessToken> {
     const signal = options.signal ?? new AbortController().signal;
-    const found = await discover(requested, mcpUrl, undefined, signal);
-    reportNewIssuer(requested, found);
-    const context = await checkEndpointOrigins(requested, found, {
-      flow: "browser",
-      method: this.#options.login,
-      signal,
-    });
-    await checkClientIssuer(context, found, signal);
-    const wanted = scopeFor(found, { scope: options.scope });
-    const resource = context.resource ?? found.resource?.resource ?? found.server;
-    const preferred = await knownRedirect(this.#options.store, found.issuer.issuer);
-    return withReservation(context.store, grantKeyFor(context, found.server), async () => {
-      const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
-      return prepareLogin(context, { found, ...wanted, resource, redirectUri: address, signal });
-    });
+    return new AccessToken(await finishDevice(this.#context.contextOf(login), login, signal));
   }
 
   /**
@@ -202,14 +211,30 @@ export class AgentClient {
     session: LoginSession,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
-    this.#requireIssuer(login.issuer.issuer, login.server);
-    const contextOf = () => {
-      const { server, overrides, issuer } = login;
-      const endpoints = { token: issuer.tokenEndpoint };
-      return this.#context(this.#key(server), { overrides, issuer: issuer.issuer, endpoints });
-    };
     const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishInSession(contextOf, login, session, signal));
+    return new AccessToken(await finishInSession(() => this.#context.contextOf(login), login, session, signal));
+  }
+
+  /**
+   * Starts a login in a web app: redirect the browser to `url` with the header `Set-Cookie: cookie`. The callback may
+   * reach another process with the same store, or the same `loginSecret`, and has to within ten minutes.
+   *
+   * @throws `AgentAuthError` `usage` for an unsafe `redirectUri` or `returnTo`, and as {@link AgentClient.login}
+   */
+  async startLogin(mcpUrl: string, options: StartLoginOptions): Promise<StartedLogin> {
+    return startLogin(this.#context, mcpUrl, options);
+  }
+
+  /**
+   * Finishes a login in a web app with the request, or the address, of the callback. Each login is finished once, by the
+   * browser, the profile and the account that it started with.
+   *
+   * @throws `AgentAuthError` `state_mismatch`, `browser_mismatch`, `login_not_found`, `bad_saved_login`, `iss_mismatch`,
+   * the issuer's own error such as `access_denied`, and as {@link AgentClient.login}
+   */
+  async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
+    checkCall(options);
+    return handleCallback(this.#context, callback, options);
   }
 
   /**
@@ -225,16 +250,12 @@ export class AgentClient {
   ): Promise<{ removed: boolean } & RemoteLogout> {
     checkCall(options);
     const { account } = options;
-    const key = this.#key(mcpUrl);
+    const key = this.#context.key(mcpUrl);
     const grant = await (account === undefined
-      ? (this.#machine ?? this.#tokenManager).find(key)
-      : this.#options.store.read({ ...key, account: account ?? undefined }));
+      ? this.#tokens.find(key)
+      : this.#context.options.store.read({ ...key, account: account ?? undefined }));
     if (!grant) return { removed: false, revoked: undefined };
-    // A login from before bindings were stored is the only record of its client's issuer.
-    await bindUsedClient(this.#context(key, grant), grant);
-    await this.#options.store.remove(grant);
-    const { client, privateKey, http } = this.#callOf(grant);
-    return { removed: true, ...(await revokeRemotely({ ...grant, client }, http, options.signal, privateKey)) };
+    return { removed: true, ...(await removeLogin(this.#context, grant, options.signal)) };
   }
 
   /**
@@ -244,25 +265,17 @@ export class AgentClient {
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCall(options);
-    const { store, loginHint } = this.#options;
-    const key = mcpUrl === undefined ? undefined : this.#key(mcpUrl);
-    // A login that cannot be read is an error if it is the requested one.
-    if (key) await store.read(key);
-    const grants = await store.list(options.onUnusable);
-    return grants
-      .filter(({ profile }) => options.all || profile === this.#profile())
-      .filter(({ server, account }) => !key || (server === key.server && (account === loginHint || !loginHint)))
-      .map((grant) => describeLogin(grant, this.#clock.epoch(), store.location));
+    return listLogins(this.#context, mcpUrl, options);
   }
 
   /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */
   async discover(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
     const trace: TraceEntry[] = [];
     try {
-      const key = this.#key(mcpUrl);
+      const key = this.#context.key(mcpUrl);
       // Discovery works without a readable store.
-      const remembered = await this.#options.store.read(key).catch(() => undefined);
-      const context = this.#context(key, remembered, (entry) => trace.push(entry));
+      const remembered = await this.#context.options.store.read(key).catch(() => undefined);
+      const context = this.#context.loginContext(key, remembered, (entry) => trace.push(entry));
       return { found: await discover(context, mcpUrl, undefined, options.signal), trace, error: undefined };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
@@ -273,48 +286,11 @@ export class AgentClient {
   /** Introspects the stored token at its issuer (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
     checkCall(options);
-    const key = this.#key(mcpUrl);
-    const grant = await (this.#machine ?? this.#tokenManager).find(key);
-    if (!grant) throw this.#machine ? noToken(key.server) : loginRequired(key, "not logged in");
-    this.#requireIssuer(grant.issuer, grant.server);
-    const { client, privateKey, http } = this.#callOf(grant);
+    const key = this.#context.key(mcpUrl);
+    const grant = await this.#tokens.find(key);
+    if (!grant) throw this.#tokens.ofMachine ? noToken(key.server) : loginRequired(key, "not logged in");
+    this.#context.requireIssuer(grant.issuer, grant.server);
+    const { client, privateKey, http } = this.#context.callOf(grant);
     return introspect({ ...grant, client }, http, options.signal, privateKey);
-  }
-
-  #context(
-    { server, account }: GrantKey,
-    remembered: Remembered | undefined,
-    trace: (entry: TraceEntry) => void = this.#options.onTrace ?? (() => {}),
-  ): LoginContext {
-    const own = { clock: this.#clock, nonces: this.#nonces, profile: this.#profile(), trace };
-    return loginContextOf(this.#options, account, { ...this.#connections.get(server, remembered), ...own, remembered });
-  }
-
-  #callOf(grant: Grant): ClientCall {
-    const expected = expectedIssuer(this.#options) ?? grant.issuer;
-    const client = expected === grant.issuer ? this.#options.client : undefined;
-    return callOf(grant, client, { clock: this.#clock, http: this.#connections.get(grant.server, grant).http });
-  }
-
-  /** Rejects a login of another issuer than the one in the options. */
-  #requireIssuer(issuer: string, from: string): void {
-    const expected = expectedIssuer(this.#options);
-    if (expected !== undefined && expected !== issuer) throw issuerMismatch(expected, [issuer], from);
-  }
-
-  #profile(): string {
-    return this.#options.profile ?? "default";
-  }
-
-  /** The key of a user's login; throws for machine grants. */
-  #loginKey(mcpUrl: string): GrantKey {
-    const key = this.#key(mcpUrl);
-    if (this.#options.grant) throw noSignIn(this.#options.grant);
-    if (isMachineAccount(key.account)) throw noPerson(key.account);
-    return key;
-  }
-
-  #key(mcpUrl: string): GrantKey {
-    return { profile: this.#profile(), server: parseMcpUrl(mcpUrl).resource, account: this.#options.loginHint };
   }
 }

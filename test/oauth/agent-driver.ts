@@ -3,7 +3,7 @@ import { AgentClient } from "../../src/oauth/agent.js";
 import { fileStore } from "../../src/store/file/file.js";
 import { TestLogin } from "../helpers/login.js";
 
-/** What a process with an agent of its own is to do. */
+/** What a separate process with an agent does. */
 export interface AgentJob {
   folder: string;
   mcpUrl: string;

@@ -72,7 +72,7 @@ describe("sending a token", () => {
 
   it.each<[string, RequestInit]>([
     ["a body", { method: "POST", body: "for this server" }],
-    ["headers of its own", { headers: { "x-api-key": "for this server" } }],
+    ["additional headers", { headers: { "x-api-key": "for this server" } }],
     ["a session", { headers: { "mcp-session-id": "for this server" } }],
     ["another method", { method: "DELETE" }],
   ])("takes a request with %s to no other origin", async (_what, init) => {
@@ -163,7 +163,7 @@ describe("a server that refuses every token", () => {
     expect(scene.issuer.to(TOKEN).length).toBeLessThanOrEqual(1 + 3);
   });
 
-  it("has a person asked once for scopes that a sign-in does not bring", async () => {
+  it("has a person asked once for scopes that a login does not bring", async () => {
     const scene = await signedIn({ refresh_token: undefined, scope: "a" });
     const one = scene.agent();
     wantScope(scene, "everything");
@@ -192,7 +192,7 @@ describe("a server that refuses every token", () => {
 });
 
 describe("a token that the server refuses", () => {
-  it("is renewed once, and the request sent once more", async () => {
+  it("is refreshed once, and the request sent once more", async () => {
     const { agent, mcp, issuer, login } = await signedIn();
     mcp.accepts = (token) => token === "access-as-2";
     const response = await agent().fetch(mcp.url, { method: "POST", body: "hello" });
@@ -217,14 +217,14 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("leads to one renewal where nobody can sign in", async () => {
+  it("leads to one refresh where no user can log in", async () => {
     const { agent, mcp, issuer } = await signedIn();
     mcp.accepts = () => false;
     expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
     expect(issuer.to(TOKEN)).toHaveLength(2);
   });
 
-  it("leads to a sign-in at once where there is no refresh token, and to none where nobody can", async () => {
+  it("leads to a login at once without a refresh token, and to none where no user can log in", async () => {
     const { agent, mcp, login } = await signedIn({ refresh_token: undefined });
     mcp.accepts = (token) => token === "access-as-2";
     expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
@@ -244,7 +244,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("leads to one sign-in, not two, where the issuer refuses to renew it and the server refuses the new one too", async () => {
+  it("leads to one login, not two, where the issuer refuses to renew it and the server refuses the new one too", async () => {
     const { agent, mcp, issuer, login } = await signedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = (request, nth) =>
@@ -255,7 +255,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("is an error where its issuer does not answer, and nobody is asked to sign in", async () => {
+  it("is an error where its issuer does not answer, and the user is not asked to log in", async () => {
     const { agent, mcp, issuer, login } = await signedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = { status: 503, text: "" };
@@ -263,7 +263,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(1);
   });
 
-  it("is renewed once for many requests", async () => {
+  it("is refreshed once for many requests", async () => {
     const { agent, mcp, issuer, login } = await signedIn();
     mcp.accepts = (token) => token === "access-as-2";
     const one = agent();
@@ -273,7 +273,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(1);
   });
 
-  it("is replaced by one sign-in for many requests, also for one whose refusal comes late", async () => {
+  it("is replaced by one login for many requests, also for one whose refusal comes late", async () => {
     const scene = await signedIn({ refresh_token: undefined });
     const { mcp, login } = scene;
     const agent = scene.agent();
@@ -351,7 +351,7 @@ describe("scopes that are missing", () => {
     expect(scene.login.opened).toHaveLength(2);
   });
 
-  it("are asked for once where many requests lack them", async () => {
+  it("are requested once where many requests lack them", async () => {
     const scene = await signedIn();
     wantScope(scene, "write");
     const agent = scene.agent();
@@ -360,7 +360,7 @@ describe("scopes that are missing", () => {
     expect(scene.login.opened).toHaveLength(2);
   });
 
-  it("are an error with the command to run where nobody can sign in", async () => {
+  it("are an error with the command to run where no user can log in", async () => {
     const scene = await startScene();
     scene.mcp.metadata["scopes_supported"] = ["read"];
     await scene.agent({ profile: "work" }).login(scene.mcp.url);
@@ -459,7 +459,7 @@ describe("a body that must be sent again", () => {
 });
 
 describe("a store that is shared", () => {
-  it("is read again when the server refuses: a newer sign-in there is used", async () => {
+  it("is read again when the server refuses: a newer login there is used", async () => {
     const scene = await signedIn();
     const { store, mcp, issuer } = scene;
     const stale = await store.read({ profile: "default", server: mcp.url });

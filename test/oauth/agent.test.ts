@@ -3,6 +3,7 @@ import { AgentAuthError } from "../../src/errors.js";
 import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
+import { rejection } from "../helpers/service.js";
 
 const SIGNAL = new AbortController().signal;
 
@@ -38,7 +39,7 @@ describe("a first token", () => {
     expect(log).toEqual([]);
   });
 
-  it("leaves the MCP server in peace between its metadata and the finished sign-in", async () => {
+  it("leaves the MCP server in peace between its metadata and the finished login", async () => {
     const scene = await startScene();
     let during: string[] = [];
     scene.login.before = () => {
@@ -64,7 +65,7 @@ describe("a first token", () => {
     expect(toMcp(scene)).toHaveLength(22);
   });
 
-  it("is asked for once where many ask at once", async () => {
+  it("is requested once where many ask at once", async () => {
     const { agent, mcp, login } = await startScene();
     const one = agent();
     const tokens = await Promise.all(Array.from({ length: 50 }, () => one.token(mcp.url)));
@@ -75,33 +76,34 @@ describe("a first token", () => {
   it("needs a person: without a way to ask one it says which command to run", async () => {
     const { agent, mcp, log } = await startScene();
     for (const work of [
-      agent({ login: undefined }).token(mcp.url),
-      agent({ login: undefined }).fetch(mcp.url),
-      agent({ login: undefined }).login(mcp.url),
-      agent().token(mcp.url, { login: false }),
+      () => agent({ login: undefined }).token(mcp.url),
+      () => agent({ login: undefined }).fetch(mcp.url),
+      () => agent({ login: undefined }).login(mcp.url),
+      () => agent().token(mcp.url, { login: false }),
     ]) {
-      await expect(work).rejects.toMatchObject({
+      await expect(work()).rejects.toMatchObject({
         code: "login_required",
         class: "auth",
         remedy: loginAt(mcp.url),
       });
     }
-    expect(log).toEqual([]);
+    // fetch finds out whether the server requires a login at all.
+    expect(log).toEqual(["mcp POST /mcp"]);
   });
 
-  it("names a command after which the token is what was asked for: with its scopes, and with or without a key", async () => {
+  it("names a command after which the token is what was requested: with its scopes, and with or without a key", async () => {
     const { agent, mcp } = await startScene();
     mcp.metadata["scopes_supported"] = ["a"];
     const hint = (flags: string) => ({ code: "login_required", remedy: asHint(`agentauth login ${mcp.url} ${flags}`) });
-    const nobody = (dpop?: "required" | "off") => agent({ login: undefined, dpop });
-    await expect(nobody().token(mcp.url, { scope: "b c" })).rejects.toMatchObject(hint("--scope 'b c'"));
-    await expect(nobody("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
+    const withoutLogin = (dpop?: "required" | "off") => agent({ login: undefined, dpop });
+    await expect(withoutLogin().token(mcp.url, { scope: "b c" })).rejects.toMatchObject(hint("--scope 'b c'"));
+    await expect(withoutLogin("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
     await agent().token(mcp.url);
-    await expect(nobody().token(mcp.url, { scope: "b" })).rejects.toMatchObject(hint("--scope 'a b'"));
-    await expect(nobody("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
+    await expect(withoutLogin().token(mcp.url, { scope: "b" })).rejects.toMatchObject(hint("--scope 'a b'"));
+    await expect(withoutLogin("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help"]) {
       const bare = { remedy: asHint(`agentauth login ${mcp.url}`) };
-      await expect(nobody().token(mcp.url, { scope })).rejects.toMatchObject(bare);
+      await expect(withoutLogin().token(mcp.url, { scope })).rejects.toMatchObject(bare);
     }
   });
 
@@ -139,10 +141,21 @@ describe("a first token", () => {
     expect((await agent().token(mcp.url)).value).toBe("access-as-2");
     expect(login.opened).toHaveLength(2);
   });
+
+  it("says that there is no refresh token where a refresh is forced, and not that the token has expired", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    issuer.tokenAnswer = { refresh_token: undefined };
+    await agent().token(mcp.url);
+    const work = agent().token(mcp.url, { forceRefresh: true, login: false });
+    const error = (await rejection(work)) as AgentAuthError;
+    expect(error).toMatchObject({ code: "login_required", remedy: loginAt(mcp.url) });
+    expect(error.message).toContain("cannot be refreshed, because the issuer returned no refresh token");
+    expect(error.message).not.toContain("expired");
+  });
 });
 
 describe("a login", () => {
-  it("is told of its end exactly once, after the grant was kept", async () => {
+  it("gets its outcome exactly once, after the grant was stored", async () => {
     const { agent, mcp, login, store } = await startScene();
     const order: string[] = [];
     const watched: GrantStore = {
@@ -168,7 +181,7 @@ describe("a login", () => {
     expect(order).toEqual(["saved", "ok"]);
   });
 
-  it("is told of a failure with its error", async () => {
+  it("gets a failure with its error", async () => {
     const { agent, mcp, issuer, login } = await startScene();
     issuer.routes["/pool/token"] = { status: 400, json: { error: "invalid_grant" } };
     const error = await agent()
@@ -276,7 +289,7 @@ describe("what belongs to whom", () => {
 });
 
 describe("status", () => {
-  it("tells what is stored and how it stands", async () => {
+  it("reports what is stored and its state", async () => {
     const { agent, mcp, issuer, clock, store } = await startScene();
     expect(await agent().status()).toEqual([]);
     expect(await agent().status(mcp.url)).toEqual([]);
@@ -298,6 +311,7 @@ describe("status", () => {
       refreshable: true,
       refresh_lost_at: null,
       reason: null,
+      exceptions: [],
       stored_in: "memory",
     };
     expect(await agent().status(mcp.url)).toEqual([valid]);
@@ -311,7 +325,7 @@ describe("status", () => {
     expect(await store.list()).toHaveLength(1);
   });
 
-  it("tells of its own profile unless asked for all", async () => {
+  it("reports its profile unless asked for all", async () => {
     const { agent, mcp } = await startScene();
     await agent({ profile: "a" }).login(mcp.url);
     expect(await agent().status()).toEqual([]);
@@ -320,7 +334,7 @@ describe("status", () => {
 });
 
 describe("discover", () => {
-  it("signs nobody in and registers nothing", async () => {
+  it("neither logs in nor registers", async () => {
     const { agent, mcp, issuer, login, log } = await startScene();
     const { found, error } = await agent().discover(mcp.url);
     expect(found?.issuer.issuer).toBe(issuer.issuer);

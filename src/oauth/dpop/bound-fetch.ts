@@ -5,17 +5,20 @@ import type { Replay } from "../http/replay.js";
 import { type Prover, proverFor } from "./dpop.js";
 import type { Nonces } from "./nonces.js";
 
-/** Sends a request with a grant's token: as a bearer token, or with a DPoP proof if the token is bound to a key. */
+/**
+ * Sends a request with a grant's token: as a bearer token, or with a DPoP proof if the token is bound to a key; without
+ * a grant, without a token.
+ */
 export async function sendWithToken(
   send: typeof globalThis.fetch,
   replay: Replay,
-  grant: Grant,
+  grant: Grant | undefined,
   nonces: Nonces,
 ): Promise<Response> {
-  const token = grant.tokens.accessToken.reveal();
-  const prover = proverFor(grant, nonces);
+  const token = grant?.tokens.accessToken.reveal();
+  const prover = grant && proverFor(grant, nonces);
   // fetch sends the Authorization header to the same origin only.
-  if (!prover && hasOnlyPublicHeaders(replay)) return send(...replay.next({ authorization: `Bearer ${token}` }));
+  if (!prover && hasOnlyPublicHeaders(replay)) return send(...replay.next(bearer(token)));
   return sendWithinOrigin(send, replay, { token, prover });
 }
 
@@ -46,7 +49,7 @@ function hasOnlyPublicHeaders(replay: Replay): boolean {
 async function sendWithinOrigin(
   send: typeof globalThis.fetch,
   replay: Replay,
-  { token, prover }: { token: string; prover: Prover | undefined },
+  { token, prover }: { token: string | undefined; prover: Prover | undefined },
 ): Promise<Response> {
   const { method } = replay;
   // A browser does not show the target of a redirect.
@@ -73,12 +76,16 @@ async function sendWithinOrigin(
   }
 }
 
+function bearer(token: string | undefined): Record<string, string> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+}
+
 async function credentials(
-  token: string,
+  token: string | undefined,
   prover: Prover | undefined,
   request: { method: string; url: string },
 ): Promise<Record<string, string>> {
-  if (!prover) return { authorization: `Bearer ${token}` };
+  if (!prover || token === undefined) return bearer(token);
   return { authorization: `DPoP ${token}`, dpop: await prover.proof(request, token) };
 }
 

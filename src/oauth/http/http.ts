@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import type { BufferedResponse, HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { maskError } from "../../http/mask-error.js";
@@ -11,14 +11,14 @@ import { DocumentCache } from "../discovery/document-cache.js";
 import type { Prover } from "../dpop/dpop.js";
 
 /** Options for the HTTP requests of the flow. */
-export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent"> {
+export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent" | "logger"> {
   /**
    * Milliseconds for each request. Default 15,000. Each discovery document is limited to 15 s in total, discovery to 30
    * s.
    */
   timeoutMs?: number | undefined;
-  /** Attempts for repeatable requests (metadata). Default 3. */
-  maxAttempts?: number | undefined;
+  /** Retries of repeatable requests (metadata), the first attempt not included; 0 for none. Default 2. */
+  maxRetries?: number | undefined;
   /** Program name for `User-Agent`. */
   userAgent?: string | undefined;
 }
@@ -43,12 +43,12 @@ export class OAuthHttp {
 
   constructor(options: OAuthHttpOptions) {
     this.#clock = options.clock ?? systemClock;
-    const { timeoutMs: timeout = 15_000, maxAttempts } = options;
+    const { timeoutMs: timeout = 15_000, maxRetries } = options;
     const base = { ...options, timeoutMs: timeout, onEvent: withoutQueries(options.onEvent) };
-    const deadline = DOCUMENT_DEADLINE_MS;
-    this.#metadata = createTransport({ ...base, deadline, maxAttempts, maxBodyBytes: METADATA_BYTES });
-    this.#once = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES });
-    this.#probe = createTransport({ ...base, maxAttempts: 1, maxBodyBytes: TOKEN_BYTES, redirects: "manual" });
+    const deadlineMs = DOCUMENT_DEADLINE_MS;
+    this.#metadata = createTransport({ ...base, deadlineMs, maxRetries, maxBodyBytes: METADATA_BYTES });
+    this.#once = createTransport({ ...base, maxRetries: 0, maxBodyBytes: TOKEN_BYTES });
+    this.#probe = createTransport({ ...base, maxRetries: 0, maxBodyBytes: TOKEN_BYTES, redirects: "manual" });
     // Documents of this size need no compression, and without it no decompression bomb is possible.
     this.#headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity" };
   }
@@ -57,8 +57,12 @@ export class OAuthHttp {
   async document(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
     const cached = this.#documents.get(url, this.#clock.epoch());
     if (cached) return cached;
-    const headers = { ...this.#headers, accept: "application/json", "mcp-protocol-version": "2025-11-25" };
-    const reply = uncompressed(await this.#metadata(new Request(url, { headers }), signal));
+    const headers = { ...this.#headers, accept: "application/json" };
+    const read = (more: Record<string, string>) =>
+      this.#metadata(new Request(url, { headers: { ...headers, ...more } }), signal);
+    const first = await read({ "mcp-protocol-version": "2025-11-25" }).catch(rethrowRedirect);
+    // A server that refuses the revision serves the same document without one.
+    const reply = uncompressed(first.response.status === 400 ? await read({}).catch(rethrowRedirect) : first);
     this.#documents.put(url, reply, this.#clock.epoch());
     return reply;
   }
@@ -90,15 +94,16 @@ export class OAuthHttp {
       if (prover) headers.set("dpop", await prover.proof({ method, url }));
       const request = new Request(url, { method, headers, ...(body != null && { body: body as string }) });
       const sent = secretsIn(headers, body);
+      const mask = (text: string) => sent.redact(text);
       beforeSend?.();
       try {
-        const reply = await this.#once(request, signal).catch(rethrowTruncated);
+        const reply = await this.#once(request, signal, { mask }).catch(rethrowTruncated);
         prover?.nonces.learn(url, reply.response.headers);
-        const answer = normalizeResponse(uncompressed(reply), lenient === true);
+        const answer = normalizeResponse(uncompressed(reply), lenient === true, sent);
         secretsByResponse.set(answer, sent);
         return answer;
       } catch (error) {
-        throw isAgentAuthError(error) ? maskError(error, (text) => sent.redact(text)) : error;
+        throw isAgentAuthError(error) ? maskError(error, mask) : error;
       }
     };
   }
@@ -145,6 +150,12 @@ function withoutQueries(onEvent: OAuthHttpOptions["onEvent"]): OAuthHttpOptions[
   return onEvent && ((event: HttpEvent) => onEvent(event.type === "request" ? { ...event, query: "" } : event));
 }
 
+/** Metadata of another host would speak for this one (RFC 9728 section 7.3): only the owner of this one can change that. */
+function rethrowRedirect(error: unknown): never {
+  if (!isAgentAuthError(error) || error.code !== "redirect_refused") throw error;
+  throw withHint(error, "the server's owner must publish the metadata at this address itself, not on another host");
+}
+
 /** A truncated response is neither a success nor a rejection. */
 function rethrowTruncated(error: unknown): never {
   throw isAgentAuthError(error) && error.code === "bad_json" && error.retryable ? asUnavailable(error) : error;
@@ -170,29 +181,32 @@ interface FetcherInit {
 
 /**
  * Normalizes the response of an endpoint to the form of the specifications, so that the same checks apply to what real
- * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, `expires_in` as a string
- * of digits, a secret without its expiry.
+ * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, tokens with 201,
+ * `expires_in` as a string of digits, a secret without its expiry.
  */
-function normalizeResponse(reply: BufferedResponse, lenient: boolean): Response {
+function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
   const { response, text } = reply;
   if (text === "") return withBody(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
   const members = isForm ? formMembers(reply) : membersOf(reply);
   if (members === undefined) return withBody(response.status, response, text);
   for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
+  if (members["access_token"] !== undefined) setIdTokenAside(members);
+  maskTokenType(members, secrets);
   if (lenient) dropInvalidMembers(members);
   const life = members["expires_in"];
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
-    const rule = "must be a positive number of seconds";
+    const rule = "must be a number of seconds, 0 or more";
     throw refused("bad_token_answer", { field: "expires_in", value: life, from: reply.url, rule });
   }
   // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
   if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
   const hasError = typeof members["error"] === "string";
   const isHiddenError = response.ok && hasError && members["access_token"] === undefined;
+  const isCreated = response.status === 201 && members["access_token"] !== undefined;
   const normalized = withBody(
-    isHiddenError ? 400 : response.status,
+    isHiddenError ? 400 : isCreated ? 200 : response.status,
     response,
     JSON.stringify(members),
     "application/json",
@@ -205,22 +219,33 @@ function normalizeResponse(reply: BufferedResponse, lenient: boolean): Response 
 // Many servers send null for an optional member that they do not set.
 const OPTIONAL_MEMBERS = ["expires_in", "refresh_token", "id_token", "scope"];
 
-/** The member for the id token of a leniently parsed response: it is not verified and decides nothing. */
+/** Masks a secret that a server repeats as the token type, which errors show in lower case. */
+function maskTokenType(members: Record<string, unknown>, secrets: Redactor): void {
+  const { token_type: type, access_token: accessToken, refresh_token: refreshToken } = members;
+  for (const token of [accessToken, refreshToken]) if (typeof token === "string") secrets.add(token);
+  if (typeof type === "string") members["token_type"] = secrets.redactKnown(type);
+}
+
+/** The member for the id token of a response: oauth4webapi would reject the whole response because of it. */
 export const UNVERIFIED_ID_TOKEN = "id_token (not verified)";
+
+function setIdTokenAside(members: Record<string, unknown>): void {
+  const idToken = members["id_token"];
+  delete members["id_token"];
+  if (idToken !== undefined) members[UNVERIFIED_ID_TOKEN] = idToken;
+}
 
 /**
  * Drops invalid members other than the access token from the response to a refresh. The issuer has consumed the old
  * refresh token by then, so rejecting the response would end the session.
  */
 function dropInvalidMembers(members: Record<string, unknown>): void {
-  const { expires_in: life, refresh_token: refreshToken, id_token: idToken, scope } = members;
+  const { expires_in: life, refresh_token: refreshToken, scope } = members;
   const seconds = typeof life === "string" && life.trim() !== "" ? Number(life) : life;
-  if (typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds)) members["expires_in"] = seconds;
+  if (typeof seconds === "number" && seconds >= 0 && Number.isFinite(seconds)) members["expires_in"] = seconds;
   else delete members["expires_in"];
   if (!isToken(refreshToken)) delete members["refresh_token"];
   if (typeof scope !== "string") delete members["scope"];
-  delete members["id_token"];
-  if (isToken(idToken)) members[UNVERIFIED_ID_TOKEN] = idToken;
 }
 
 const TOKEN_SHAPE = /^[\x21-\x7e]+$/;

@@ -21,7 +21,8 @@ export interface ServerConnection {
 }
 
 /** The fields of a stored login that requests to its issuer need. */
-export interface Remembered extends Pick<Grant, "issuer" | "overrides"> {
+export interface Remembered
+  extends Pick<Grant, "issuer" | "namedIssuer" | "overrides" | "acceptedTokenType" | "resource"> {
   readonly endpoints: Partial<GrantEndpoints>;
 }
 
@@ -85,7 +86,7 @@ export class ConnectionPool {
 /** The hosts of an issuer for which the user allowed private addresses. */
 function exemptHosts(grant: Remembered | undefined): ReadonlySet<string> {
   if (!grant?.overrides.includes("allowPrivateNetwork")) return new Set();
-  const addresses = [grant.issuer, ...Object.values(grant.endpoints)];
+  const addresses = [grant.issuer, grant.namedIssuer, ...Object.values(grant.endpoints)];
   return new Set(addresses.flatMap((address) => (address === undefined ? [] : new URL(address).hostname)));
 }
 

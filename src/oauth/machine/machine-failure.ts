@@ -29,16 +29,13 @@ function commonAdvice(code: string, { grant, client }: RequestingClient): Advice
         remedy: { action: "inspect", subject: "grants" },
       };
     case "invalid_scope":
-      return configuring("scope", "ask for scopes that the issuer gives this client");
-    case "invalid_target":
-      return configuring("resource", "the issuer gives this client no token for the server");
+      return {
+        hint: "ask for scopes that the issuer gives this client",
+        remedy: { action: "configure", option: "scope" },
+      };
     default:
       return {};
   }
-}
-
-function configuring(option: "scope" | "resource", hint: string): Advice {
-  return { hint, remedy: { action: "configure", option } };
 }
 
 /** Which client to check, and what it authenticates with; the client at the identity provider may be wrong as well. */

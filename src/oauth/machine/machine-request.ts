@@ -3,19 +3,21 @@ import { quote } from "../../redact.js";
 import { bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { type PreRegisteredClient, preRegisteredClient, secretOf } from "../client/pre-registered-client.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
-import { discoverIssuer, overridesFor } from "../discovery/discovery.js";
+import { acceptedTypeFor, discoverIssuer, overridesFor, resourceFor } from "../discovery/discovery.js";
+import { resourceParameter } from "../discovery/resource.js";
 import { newProofKey, proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, Grant, GrantTokens } from "../grant/grant.js";
 import type { GrantKey } from "../grant/grant-store.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { LoginContext } from "../login/login-context.js";
 import { scopeFor } from "../login/login-flow.js";
+import { withResourceHint } from "../token/resource-hint.js";
 import { unionScopes } from "../token/scope.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
 import { strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { machineFailure } from "./machine-failure.js";
-import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens } from "./machine-tokens.js";
+import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens, type TokenParameters } from "./machine-tokens.js";
 import type { IdentityProvider, MachineGrant } from "./types.js";
 
 /** The dependencies of a token request with a machine grant. */
@@ -88,7 +90,7 @@ async function checkedTarget(
   login: LoginContext,
   request: MachineRequest,
 ): Promise<Target | undefined> {
-  const known = knownTarget(context, request);
+  const known = knownTarget(context, login, request);
   if (known === undefined) return undefined;
   try {
     await checkBinding(context, login, known, request.signal);
@@ -113,7 +115,11 @@ function checkBinding(
 }
 
 /** The source of the earlier token, if the client still authenticates in the same way. */
-function knownTarget({ client }: MachineContext, { before, scope }: MachineRequest): Target | undefined {
+function knownTarget(
+  { client }: MachineContext,
+  login: LoginContext,
+  { before, scope }: MachineRequest,
+): Target | undefined {
   if (before === undefined) return undefined;
   const { authMethod } = before.client;
   const byKey = authMethod === "private_key_jwt";
@@ -122,10 +128,12 @@ function knownTarget({ client }: MachineContext, { before, scope }: MachineReque
     (authMethod === "none") === (client.privateKey === undefined && client.clientSecret === undefined) &&
     (client.authMethod ?? authMethod) === authMethod;
   if (!hasSameTokens) return undefined;
+  const acceptedTokenType = acceptedTypeFor(before, login);
   return {
     ...before,
     client: { ...before.client, clientSecret: secretOf(client) },
     requestedScope: unionScopes(before.requestedScope, scope),
+    acceptedTokenType,
   };
 }
 
@@ -141,8 +149,9 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
     profile: key.profile,
     server: found.server,
     account: key.account,
-    resource: login.resource ?? found.resource?.resource ?? found.server,
+    resource: resourceFor(found, login),
     issuer: issuer.issuer,
+    namedIssuer: issuer.namedIssuer,
     endpoints: {
       token: issuer.tokenEndpoint,
       introspection: issuer.introspectionEndpoint,
@@ -152,7 +161,8 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
     },
     client,
     requestedScope: scope.length > 0 ? scope.join(" ") : undefined,
-    overrides: overridesFor(issuer.issuer, login),
+    overrides: overridesFor(issuer, login),
+    acceptedTokenType: acceptedTypeFor(issuer, login),
     proofKey: await newProofKey(login.dpop, found),
   };
 }
@@ -163,14 +173,15 @@ async function send(
   target: Target,
   request: MachineRequest,
 ): Promise<Grant> {
-  const { client, issuer, endpoints, resource, requestedScope: scope } = target;
+  const { client, issuer, endpoints, resource, requestedScope: scope, acceptedTokenType } = target;
   const { signal } = request;
   const { privateKey } = context.client;
   const prover = proverFor(target, login.nonces);
-  const call = { ...login, issuer, tokenEndpoint: endpoints.token, client, privateKey, prover, signal };
+  const party = { issuer, tokenEndpoint: endpoints.token, client, privateKey, acceptedTokenType };
+  const call = { ...login, ...party, prover, signal };
   const entry = { step: "token", method: "POST", url: endpoints.token } as const;
   try {
-    const tokens = await tokensFor(context, call, { resource, scope }, request);
+    const tokens = await tokensFor(context, call, { ...resourceParameter(resource), scope }, request);
     login.trace({ ...entry, used: true, why: context.grant.type });
     // The caller passes the secret on every use, so it is not stored.
     const stored: ClientRecord = { ...client, clientSecret: undefined };
@@ -179,7 +190,7 @@ async function send(
     await bindUsedClient(login, created);
     return created;
   } catch (thrown) {
-    const error = machineFailure(thrown, { grant: context.grant, client });
+    const error = withResourceHint(machineFailure(thrown, { grant: context.grant, client }), resource);
     login.trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
     throw error;
   }
@@ -188,7 +199,7 @@ async function send(
 function tokensFor(
   { grant, httpTo }: MachineContext,
   call: TokenCall,
-  parameters: { resource: string; scope: string | undefined },
+  parameters: TokenParameters,
   { proof = "" }: MachineRequest,
 ): Promise<GrantTokens> {
   const steps: TokenSteps = {

@@ -3,11 +3,12 @@ import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import type { FetchContext } from "../agent-fetch.js";
 import type { Progress } from "../agent-progress.js";
+import { isSameIssuer } from "../discovery/same-issuer.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import { coversScope, type Grant, hasExpired, hasSameTokens, isFresh, isStorm, noteRefusal } from "../grant/grant.js";
-import type { GrantKey, GrantStore } from "../grant/grant-store.js";
+import { type GrantKey, type GrantStore, isStoreFailure } from "../grant/grant-store.js";
 import { HEARTBEAT_MS, isPeerFailure, rethrowRecentFailure } from "../grant/lease.js";
-import type { TokenOptions } from "../grant/token-options.js";
+import type { GrantOptions } from "../grant/token-options.js";
 import { splitScope, unionScopes } from "../token/scope.js";
 import { strategyOf } from "./grant-strategies.js";
 import { identify } from "./machine-grant.js";
@@ -49,17 +50,17 @@ export class MachineTokenManager {
   }
 
   /** A grant that meets the options. */
-  async get(requested: GrantKey, options: TokenOptions): Promise<Grant> {
+  async get(requested: GrantKey, options: GrantOptions): Promise<Grant> {
     const { clock } = this.#context;
     const { account, proof } = await this.#identify();
     const key = { ...requested, account };
-    const { scope, signal, minTtl } = options;
+    const { scope, signal, minTtl, challenge } = options;
     const seen = await this.#read(key);
     const isGood = seen !== undefined && coversAll(seen, scope);
     if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl)) return seen;
     try {
       const isUnusable = !isGood || options.forceRefresh === true;
-      const parameters = { scope, previousScope: undefined, challenge: undefined };
+      const parameters = { scope, previousScope: undefined, challenge };
       return await this.#requestOnce({ key, proof, ...parameters, seen, isUnusable, signal });
     } catch (error) {
       if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isPeerFailure(error)) throw error;
@@ -75,9 +76,8 @@ export class MachineTokenManager {
     const lacksScope = challenge?.error === "insufficient_scope";
     if (lacksScope && strategyOf(grant).proof !== undefined) throw missingScope(refused, scope);
     if (!lacksScope) {
-      const stored = await store.list();
-      const ofIssuer = stored.filter(({ profile, issuer }) => profile === refused.profile && issuer === refused.issuer);
-      if (isStorm(ofIssuer, clock.epoch())) throw storm(refused);
+      const stored = await store.read(refused);
+      if (stored && isStorm(stored, clock.epoch())) throw storm(refused);
     }
     const { account, proof } = await this.#identify();
     const key = { profile: refused.profile, server: refused.server, account };
@@ -97,7 +97,7 @@ export class MachineTokenManager {
     const stored = await store.read(key);
     if (stored === undefined || stored.retired) return undefined;
     const { resource = stored.resource, dpop, expectedIssuer = stored.issuer } = loginContext(key, stored);
-    const isForTarget = stored.resource === resource && stored.issuer === expectedIssuer;
+    const isForTarget = stored.resource === resource && isSameIssuer(stored.issuer, expectedIssuer);
     return isForTarget && fitsPolicy(stored, dpop) ? stored : undefined;
   }
 
@@ -126,8 +126,9 @@ export class MachineTokenManager {
         return this.#send(request);
       },
       {
-        duration: HEARTBEAT_MS,
+        durationMs: HEARTBEAT_MS,
         extend: true,
+        grant: key,
         signal,
         until: newer,
         onWait: ({ pid }) => {
@@ -158,7 +159,7 @@ export class MachineTokenManager {
         if (await store.save(next, stored?.generation)) return next;
       }
     } catch (error) {
-      if (!isAgentAuthError(error) || error.class !== "store") throw error;
+      if (!isStoreFailure(error)) throw error;
       const text = `the token for ${grant.server} cannot be saved in ${store.location}: ${error.message}`;
       onProgress?.({ about: "login", text });
     }

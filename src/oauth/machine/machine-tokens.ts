@@ -28,10 +28,10 @@ const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
  * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, or a network error
  */
 export async function clientCredentialsTokens(call: TokenCall, parameters: TokenParameters = {}): Promise<GrantTokens> {
-  const { as, client, auth, options } = prepare(call);
+  const { as, client, auth, options, processing } = prepare(call);
   return withOAuthErrors(call, async () => {
     const response = await oauth.clientCredentialsGrantRequest(as, client, auth, parametersOf(parameters), options);
-    const answer = await oauth.processClientCredentialsResponse(as, client, response);
+    const answer = await oauth.processClientCredentialsResponse(as, client, response, processing);
     return machineTokens(answerOf(call, response, answer), parameters);
   });
 }
@@ -48,11 +48,11 @@ export async function jwtBearerTokens(
 ): Promise<GrantTokens> {
   const text = checkAssertion(assertion, "the assertion");
   checkAudience(text, call);
-  const { as, client, auth, options } = prepare(call);
+  const { as, client, auth, options, processing } = prepare(call);
   return withOAuthErrors(call, async () => {
     const body = { ...parametersOf(parameters), assertion: text };
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, body, options);
-    const answer = await oauth.processGenericTokenEndpointResponse(as, client, response);
+    const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
     return machineTokens(answerOf(call, response, answer), parameters);
   });
 }

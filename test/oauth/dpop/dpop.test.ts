@@ -46,7 +46,7 @@ function guarded(route: Handler, nonceOf: (nth: number) => string, refusal: (non
   };
 }
 
-describe("a sign-in for tokens that are bound to a key", () => {
+describe("a login for tokens that are bound to a key", () => {
   it("names the key in the authorization request, and proves it to the token endpoint", async () => {
     const { agent, mcp, issuer, login, store } = await boundScene();
     const token = await agent().login(mcp.url);
@@ -65,7 +65,7 @@ describe("a sign-in for tokens that are bound to a key", () => {
     expect(await store.list()).toMatchObject([{ proofKey: expect.any(Secret) }]);
   });
 
-  it("uses another key every time, so that nobody can tell from it who we are", async () => {
+  it("uses another key every time, so that servers cannot link the logins", async () => {
     const { agent, mcp, issuer } = await boundScene();
     await agent().login(mcp.url);
     await agent().login(mcp.url);
@@ -108,7 +108,7 @@ describe("a sign-in for tokens that are bound to a key", () => {
     expect(login.urls).toHaveLength(1);
   });
 
-  it("refuses a bearer token in answer to a proof, and a bound one where none was asked for", async () => {
+  it("refuses a bearer token in answer to a proof, and a bound one where none was requested", async () => {
     const { agent, mcp, issuer, store } = await boundScene();
     issuer.tokenAnswer = { token_type: "Bearer" };
     const refusal = { code: "bad_token_answer", class: "refused" };
@@ -121,7 +121,7 @@ describe("a sign-in for tokens that are bound to a key", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  it("on another device proves the key with every poll, and not where the code is asked for", async () => {
+  it("on another device proves the key with every poll, and not where the code is requested", async () => {
     const { agent, mcp, issuer } = await boundScene();
     const route = issuer.routes[TOKEN] as Handler;
     const pending: Reply = { status: 400, json: { error: "authorization_pending" } };
@@ -136,7 +136,7 @@ describe("a sign-in for tokens that are bound to a key", () => {
     expect(issuer.to(TOKEN)).toHaveLength(4);
   });
 
-  it("for a machine is bound as well, and asked for anew with the same key", async () => {
+  it("for a machine is bound too, and requested again with the same key", async () => {
     const { agent, mcp, issuer, clock } = await boundScene();
     const machine = agent({
       grant: { type: "client_credentials" },
@@ -174,8 +174,8 @@ describe("a stored login", () => {
   });
 });
 
-describe("a sign-in of another process", () => {
-  it("does not do where its token is of another kind than is asked for", async () => {
+describe("a login of another process", () => {
+  it("does not do where its token is of another kind than is requested", async () => {
     const { agent, mcp, issuer, login } = await boundScene();
     issuer.routes[TOKEN] = ({ headers }, nth) => {
       return { json: { ...issuer.tokens(nth), token_type: headers["dpop"] === undefined ? "Bearer" : "DPoP" } };
@@ -202,7 +202,7 @@ describe("a stored token of a machine", () => {
   });
 });
 
-describe("a renewal", () => {
+describe("a refresh", () => {
   it("proves the key of the login, which stays what it is", async () => {
     const { agent, mcp, issuer, clock, store } = await signedIn();
     const [before] = (await store.list()).map(plainGrant);
@@ -287,7 +287,7 @@ describe("a request with a bound token", () => {
     ]);
   });
 
-  it("is sent once more also where another request was told the nonce in the meantime", async () => {
+  it("is sent once more also where another request received the nonce in between", async () => {
     const { agent, mcp, sent } = await signedIn();
     const taken = mcp.routes[MCP] as Handler;
     let late: (() => void) | undefined;
@@ -340,7 +340,7 @@ describe("a request with a bound token", () => {
     mcp.routes[MCP] = guarded(taken, (nth) => `other-${nth}`, refusal);
     const before = sent().length;
     expect((await one.fetch(mcp.url)).status).toBe(401);
-    // Twice with the token at hand, twice with a renewed one, twice after a new sign-in.
+    // Twice with the stored token, twice with a refreshed one, twice after a new login.
     expect(sent().length - before).toBeLessThanOrEqual(6);
     expect(issuer.to(TOKEN).length).toBeLessThanOrEqual(3);
   });
@@ -372,14 +372,14 @@ describe("a request with a bound token", () => {
     expect(log.filter((line) => line.startsWith("other ") || line.endsWith("/else"))).toEqual([]);
   });
 
-  it("leaves redirects to whoever wants to see them", async () => {
+  it("leaves redirects to callers that want to see them", async () => {
     const { agent, mcp } = await signedIn();
     mcp.routes[MCP] = { status: 307, headers: { location: "/mcp/" }, text: "" };
     expect((await agent().fetch(mcp.url, { redirect: "manual" })).status).toBe(307);
     await expect(agent().fetch(mcp.url, { redirect: "error" })).rejects.toBeInstanceOf(TypeError);
   });
 
-  it("is renewed on a refusal as any other, and sent again with the proof of the new token", async () => {
+  it("is refreshed on a refusal as any other, and sent again with the proof of the new token", async () => {
     const { agent, mcp, sent } = await signedIn();
     const taken = mcp.routes[MCP] as Handler;
     mcp.routes[MCP] = (request, nth) =>

@@ -58,7 +58,7 @@ describe("reading a metadata document", () => {
     });
   });
 
-  it("says that a page may come from something that stands between", async () => {
+  it("says that a page may come from a proxy or gateway in between", async () => {
     const scene = await startScene();
     const { hint } = await discoverWith(scene, text("<h1>sign in</h1>", { "content-type": "text/html" }));
     expect(hint).toContain("a proxy or a login page");
@@ -158,7 +158,7 @@ describe("reading a metadata document", () => {
       left-- > 0 ? { status: 503, text: "" } : { json: scene.issuer.metadata };
     expect((await scene.agent().discover(scene.mcp.url)).error).toBeUndefined();
     expect(await discoverWith(scene, reset)).toMatchObject({ code: "connection_reset", class: "unavailable" });
-    expect(await discoverWith(scene, silence, { timeoutMs: 30, maxAttempts: 1 })).toMatchObject({ code: "timeout" });
+    expect(await discoverWith(scene, silence, { timeoutMs: 30, maxRetries: 0 })).toMatchObject({ code: "timeout" });
   });
 });
 
@@ -186,7 +186,7 @@ describe("posting to an endpoint", () => {
 });
 
 describe("what a trace hears", () => {
-  it("tells addresses without their queries, which carry state and id tokens", async () => {
+  it("reports addresses without their queries, which carry state and id tokens", async () => {
     const { issuer } = await startScene();
     const events: unknown[] = [];
     const http = new OAuthHttp({ onEvent: (event) => events.push(event) });

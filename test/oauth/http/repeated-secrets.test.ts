@@ -5,8 +5,8 @@ import { type Reply, startScene } from "../../helpers/issuer.js";
 import type { SeenRequest } from "../../helpers/server.js";
 import { shownBy } from "../../helpers/shown.js";
 
-/** What a request told the issuer, in each form in which it could be given back. */
-function toldIn({ body, headers }: SeenRequest): string[] {
+/** The secrets that a request sent to the issuer, in each form in which it could repeat them. */
+function secretsIn({ body, headers }: SeenRequest): string[] {
   const form = new URLSearchParams(body);
   const names = ["code", "code_verifier", "refresh_token", "client_secret", "token", "device_code", "assertion"];
   const basic = headers.authorization?.replace("Basic ", "");
@@ -16,7 +16,7 @@ function toldIn({ body, headers }: SeenRequest): string[] {
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Where a server may repeat what it was told. */
+/** Where a server may repeat what it received. */
 const places: [string, (secret: string) => Reply][] = [
   ["expires_in", (said) => ({ json: { access_token: "another-token", token_type: "Bearer", expires_in: said } })],
   ["the token type", (said) => ({ json: { access_token: "another-token", token_type: said } })],
@@ -39,13 +39,13 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
     await agent().login(mcp.url);
     await clock.sleep(3_600_000, new AbortController().signal);
     let heard = 0;
-    // One secret at a time, for each of those that a request told.
+    // One secret at a time, for each of those in a request.
     for (let nth = 0; nth < 4; nth++) {
-      let told: string[] = [];
+      let sent: string[] = [];
       for (const path of ["/pool/token", "/pool/introspect", "/pool/revoke"]) {
         issuer.routes[path] = (request) => {
-          told = toldIn(request);
-          return reply(told[nth % told.length] ?? "");
+          sent = secretsIn(request);
+          return reply(sent[nth % sent.length] ?? "");
         };
       }
       const one = agent();
@@ -56,8 +56,8 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
       ];
       for (const work of works) {
         const outcome = await work().catch((error: unknown) => error);
-        heard += told.length;
-        for (const secret of told) expect(shownBy(outcome)).not.toContain(secret);
+        heard += sent.length;
+        for (const secret of sent) expect(shownBy(outcome)).not.toContain(secret);
       }
     }
     expect(heard).toBeGreaterThan(10);
@@ -82,16 +82,16 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
     let heard = 0;
     for (const way of ways) {
       for (let nth = 0; nth < 3; nth++) {
-        let told: string[] = [];
+        let sent: string[] = [];
         issuer.routes["/pool/token"] = (request) => {
-          told = toldIn(request);
-          return reply(told[nth % told.length] ?? "");
+          sent = secretsIn(request);
+          return reply(sent[nth % sent.length] ?? "");
         };
         const outcome = await agent({ store: memoryStore(), ...way })
           .token(mcp.url)
           .catch((error: unknown) => error);
-        heard += told.length;
-        for (const secret of told) expect(shownBy(outcome)).not.toContain(secret);
+        heard += sent.length;
+        for (const secret of sent) expect(shownBy(outcome)).not.toContain(secret);
       }
     }
     expect(heard).toBeGreaterThan(8);
@@ -111,7 +111,7 @@ describe("an issuer's code", () => {
     },
   );
 
-  it("that asks for a sign-in does not end a token that still lives", async () => {
+  it("that asks for a login does not end a token that still lives", async () => {
     const { agent, mcp, issuer, clock, login } = await startScene();
     await agent().login(mcp.url);
     await clock.sleep(3_570_000, new AbortController().signal);

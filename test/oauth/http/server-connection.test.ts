@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
+import { decodeGrant, encodeGrant } from "../../../src/oauth/grant/codec.js";
 import { ConnectionPool } from "../../../src/oauth/http/server-connection.js";
-import { decodeGrant, encodeGrant } from "../../../src/store/file/codec.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { ISSUER, MCP, nameServers } from "../../helpers/named-network.js";
@@ -51,7 +51,7 @@ describe("a server elsewhere", () => {
   });
 
   it.each(NEAR)(
-    "whose issuer's name leads to %s is refused before the issuer is asked; a flag lifts it",
+    "whose issuer's name leads to %s is refused before a request to the issuer; a flag disables the check",
     async (at) => {
       const { agent, url, zone, ...scene } = await namedScene();
       zone["as.test"] = [PUBLIC, at];
@@ -62,7 +62,7 @@ describe("a server elsewhere", () => {
     },
   );
 
-  it.each(FORBIDDEN)("whose issuer's name leads to %s is refused whatever was lifted", async (at) => {
+  it.each(FORBIDDEN)("whose issuer's name leads to %s is refused whatever check is disabled", async (at) => {
     const { agent, url, zone, ...scene } = await namedScene();
     zone["as.test"] = [at];
     for (const allowPrivateNetwork of [false, true]) {
@@ -202,8 +202,8 @@ describe("a server on this machine", () => {
   });
 });
 
-describe("a lifted rule", () => {
-  /** A login by somebody who lifted the rule for an issuer in our network. */
+describe("a disabled check", () => {
+  /** A login with the check disabled for an issuer in our network. */
   async function liftedScene() {
     const scene = await namedScene();
     scene.zone["as.test"] = ["10.0.0.7"];
@@ -237,7 +237,7 @@ describe("a lifted rule", () => {
     expect(signedIn.issuer).toBe("https://other.test/pool");
   });
 
-  it("is not remembered where it was never lifted: a refresh to an issuer that moved here is refused", async () => {
+  it("is not stored without the option: a refresh to an issuer that moved here is refused", async () => {
     const { agent, url, zone, store, ...scene } = await namedScene();
     await agent().token(url);
     expect((await store.list())[0]?.overrides).toEqual([]);
@@ -275,7 +275,7 @@ describe("a lifted rule", () => {
 });
 
 describe("a stored login", () => {
-  it("keeps the rules that were lifted; one that tells of none has none", () => {
+  it("stores the checks that were disabled; one without the member has none", () => {
     const text = encodeGrant(madeGrant({ overrides: ["allowPrivateNetwork"] }));
     expect(decodeGrant(text).overrides).toEqual(["allowPrivateNetwork"]);
     const { overrides: _, ...older } = JSON.parse(text);
@@ -287,7 +287,7 @@ describe("a stored login", () => {
 });
 
 describe("a server whose name leads nowhere", () => {
-  it("is a failure of the network, whoever finds out", async () => {
+  it("is a failure of the network, on each path", async () => {
     const { agent, url, zone, ...scene } = await namedScene();
     delete zone["mcp.test"];
     expect(await rejection(agent().token(url))).toMatchObject({ code: "dns_failed", class: "unavailable" });

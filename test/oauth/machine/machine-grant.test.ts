@@ -1,11 +1,12 @@
 import { jwtVerify } from "jose";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { cliHint } from "../../../src/cli/runtime/hints.js";
 import type { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
-import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
+import type { Reply } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
+import { sceneTest } from "../support.js";
 
 const SECRET = "machine-secret-1";
 const BY_SECRET = {
@@ -13,27 +14,65 @@ const BY_SECRET = {
   grant: { type: "client_credentials" },
 } as const;
 const TOKEN = "/pool/token";
+const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
 
-let scene: Scene;
-beforeEach(async () => {
-  scene = await startScene();
-});
-
-const machine = (options: Partial<AgentClientOptions> = {}) =>
-  scene.agent({ ...BY_SECRET, login: undefined, ...options });
-const tokenRequests = () => scene.issuer.to(TOKEN).length;
-const kept = async () => (await scene.store.list())[0];
-
-/** An issuer for machines alone. */
-function withoutPeople() {
-  const { issuer } = scene;
-  for (const name of ["authorization_endpoint", "code_challenge_methods_supported", "response_types_supported"])
-    delete issuer.metadata[name];
-  issuer.metadata["grant_types_supported"] = ["client_credentials"];
-}
+const it = sceneTest
+  /** A client with a secret and no login. */
+  .extend(
+    "machine",
+    ({ scene }) =>
+      (options: Partial<AgentClientOptions> = {}) =>
+        scene.agent({ ...BY_SECRET, login: undefined, ...options }),
+  )
+  /** How many tokens the issuer was asked for. */
+  .extend(
+    "tokenRequests",
+    ({ scene }) =>
+      () =>
+        scene.issuer.to(TOKEN).length,
+  )
+  /** The stored grant. */
+  .extend(
+    "stored",
+    ({ scene }) =>
+      async () =>
+        (await scene.store.list())[0],
+  )
+  /** An assertion of a workload, for the issuer. */
+  .extend(
+    "workloadJwt",
+    ({ scene }) =>
+      (claims: Record<string, unknown> = {}) =>
+        unsignedJwt({ iss: "https://platform.example", sub: "ci", aud: scene.issuer.issuer, ...claims }),
+  )
+  /** A workload that proves itself by an assertion. */
+  .extend(
+    "workload",
+    ({ machine }) =>
+      (assertion: () => string | Promise<string>) =>
+        machine({ client: { clientId: "workload" }, grant: { type: "jwt_bearer", assertion } }),
+  )
+  /** What the identity provider issues. */
+  .extend("idJag", ({ scene }) => {
+    const header: Record<string, unknown> = { typ: "oauth-id-jag+jwt" };
+    const claims: Record<string, unknown> = { aud: scene.issuer.issuer };
+    const answer: Record<string, unknown> = { issued_token_type: ID_JAG, token_type: "N_A" };
+    return { header, claims, answer };
+  })
+  /** A client whose identity provider issues that. */
+  .extend("employee", async ({ scene, machine, idJag }) => {
+    const idp = await scene.another("idp", "");
+    idp.routes["/token"] = async () => ({
+      json: { access_token: await unsignedJwt(idJag.claims, idJag.header), expires_in: 300, ...idJag.answer },
+    });
+    const provider = { tokenEndpoint: `${idp.origin}/token`, clientId: "at-idp", clientSecret: "idp-secret-1" };
+    const idToken = await unsignedJwt({ iss: idp.origin, sub: "alice" });
+    const grant = { type: "id_jag", idToken: () => idToken, idp: provider } as const;
+    return { idp, idToken, agent: machine({ grant }) };
+  });
 
 describe("client credentials", () => {
-  it("get a token for the server by the client's secret, without a person", async () => {
+  it("get a token for the server by the client's secret, without a person", async ({ scene, machine }) => {
     const { issuer, mcp, login, log } = scene;
     const token = await machine({ login }).token(mcp.url, { scope: "a b" });
     expect(token.value).toBe("access-as-1");
@@ -46,21 +85,28 @@ describe("client credentials", () => {
     expect(log.filter((line) => /person|authorize|register/.test(line))).toEqual([]);
   });
 
-  it("use the token again while it lives, also where no person may be asked", async () => {
+  it("use the token again while it lives, also where no person may be asked", async ({
+    scene,
+    machine,
+    tokenRequests,
+  }) => {
     await machine().token(scene.mcp.url);
     await machine().token(scene.mcp.url, { login: false });
     expect(tokenRequests()).toBe(1);
   });
 
-  it("keep neither the secret nor a refresh token", async () => {
+  it("keep neither the secret nor a refresh token", async ({ scene, machine, stored }) => {
     await machine().token(scene.mcp.url);
-    const grant = await kept();
+    const grant = await stored();
     expect(grant).toMatchObject({ account: "grant:client_credentials:machine" });
     expect(grant?.client).toMatchObject({ clientSecret: undefined, authMethod: "client_secret_basic" });
     expect(grant?.tokens).toMatchObject({ refreshToken: undefined, idToken: undefined });
   });
 
-  it("ask anew when the token has ended, at the issuer that is known, and find out nothing else anew", async () => {
+  it("ask again when the token has expired, at the issuer that is known, without discovery", async ({
+    scene,
+    machine,
+  }) => {
     await machine().token(scene.mcp.url, { scope: "a" });
     await scene.clock.sleep(3_600_000, new AbortController().signal);
     scene.log.length = 0;
@@ -69,21 +115,24 @@ describe("client credentials", () => {
     expect(scene.issuer.form(TOKEN, 1).get("scope")).toBe("a");
   });
 
-  it("ask anew where that is forced, and for scopes that the token lacks, without losing those it has", async () => {
+  it("ask again where that is forced, and for scopes that the token lacks, without losing those it has", async ({
+    scene,
+    machine,
+  }) => {
     await machine().token(scene.mcp.url, { scope: "a" });
     await machine().token(scene.mcp.url, { forceRefresh: true });
     await machine().token(scene.mcp.url, { scope: "b" });
     expect([1, 2].map((nth) => scene.issuer.form(TOKEN, nth).get("scope"))).toEqual(["a", "a b"]);
   });
 
-  it("do not ask again for scopes that the issuer has left out before", async () => {
+  it("do not ask again for scopes that the issuer has left out before", async ({ scene, machine, tokenRequests }) => {
     scene.issuer.tokenAnswer = { scope: "a" };
     await machine().token(scene.mcp.url, { scope: "a b" });
     await machine().token(scene.mcp.url, { scope: "b" });
     expect(tokenRequests()).toBe(1);
   });
 
-  it("give a token that still lives where the issuer does not answer", async () => {
+  it("give a token that still lives where the issuer does not answer", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const token = await machine().token(scene.mcp.url, { minTtl: 86_400, login: false });
@@ -93,7 +142,7 @@ describe("client credentials", () => {
     });
   });
 
-  it("follow a server that has moved its token endpoint", async () => {
+  it("follow a server that has moved its token endpoint", async ({ scene, machine }) => {
     const { issuer, mcp } = scene;
     await machine().token(mcp.url);
     issuer.metadata["token_endpoint"] = `${issuer.issuer}/token2`;
@@ -102,7 +151,7 @@ describe("client credentials", () => {
     expect((await machine().token(mcp.url, { forceRefresh: true })).value).toBe("access-as-7");
   });
 
-  it("never go to another issuer than the client belongs to", async () => {
+  it("never go to another issuer than the client belongs to", async ({ scene, machine }) => {
     const { mcp, issuer } = scene;
     await machine().token(mcp.url);
     const evil = await scene.another("evil");
@@ -117,14 +166,14 @@ describe("client credentials", () => {
     });
   });
 
-  it("keep tokens for another resource apart", async () => {
+  it("keep tokens for another resource apart", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     const resource = `${scene.mcp.origin}/other`;
     expect((await machine({ resource }).token(scene.mcp.url)).resource).toBe(resource);
     expect(scene.issuer.form(TOKEN, 1).get("resource")).toBe(resource);
   });
 
-  it("ask once for all who want a token at the same time", async () => {
+  it("ask once for all who want a token at the same time", async ({ scene, machine, tokenRequests }) => {
     const agents = Array.from({ length: 10 }, () => machine());
     const tokens = await Promise.all(
       agents.flatMap((agent) => [agent, agent]).map((agent) => agent.token(scene.mcp.url)),
@@ -133,7 +182,7 @@ describe("client credentials", () => {
     expect(tokenRequests()).toBe(1);
   });
 
-  it.each<[string, Reply, RegExp]>([
+  it.for<[string, Reply, RegExp]>([
     [
       "invalid_client",
       { status: 401, json: { error: "invalid_client" } },
@@ -147,19 +196,22 @@ describe("client credentials", () => {
     ["unsupported_grant_type", { status: 400, json: { error: "unsupported_grant_type" } }, /does not do the grant/],
     ["invalid_scope", { status: 400, json: { error: "invalid_scope" } }, /--scope/],
     ["invalid_target", { status: 400, json: { error: "invalid_target" } }, /--resource/],
-  ])("give %s as the issuer's verdict, with what helps, and do not ask twice", async (code, reply, hint) => {
-    scene.issuer.routes[TOKEN] = reply;
-    const error = await machine({ login: scene.login })
-      .token(scene.mcp.url)
-      .catch((thrown: unknown) => thrown as AgentAuthError);
-    expect(error).toMatchObject({ code });
-    expect(cliHint(error as AgentAuthError).hint).toMatch(hint);
-    expect(tokenRequests()).toBe(1);
-    expect(JSON.stringify(error)).not.toContain(SECRET);
-    expect(await scene.store.list()).toEqual([]);
-  });
+  ])(
+    "give %s as the issuer's verdict, with what helps, and do not ask twice",
+    async ([code, reply, hint], { scene, machine, tokenRequests }) => {
+      scene.issuer.routes[TOKEN] = reply;
+      const error = await machine({ login: scene.login })
+        .token(scene.mcp.url)
+        .catch((thrown: unknown) => thrown as AgentAuthError);
+      expect(error).toMatchObject({ code });
+      expect(cliHint(error as AgentAuthError).hint).toMatch(hint);
+      expect(tokenRequests()).toBe(1);
+      expect(JSON.stringify(error)).not.toContain(SECRET);
+      expect(await scene.store.list()).toEqual([]);
+    },
+  );
 
-  it("take a verdict on a later request as it is, and look for no other issuer", async () => {
+  it("take a verdict on a later request as it is, and look for no other issuer", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     scene.issuer.routes[TOKEN] = { status: 401, json: { error: "invalid_client" } };
     scene.log.length = 0;
@@ -169,7 +221,7 @@ describe("client credentials", () => {
     expect(scene.log).toEqual([`as POST ${TOKEN}`]);
   });
 
-  it("show no secret that the issuer repeats", async () => {
+  it("show no secret that the issuer repeats", async ({ scene, machine }) => {
     scene.issuer.routes[TOKEN] = ({ headers }) => ({
       status: 400,
       json: { error: "invalid_request", error_description: `${SECRET} ${String(headers.authorization)}` },
@@ -180,13 +232,19 @@ describe("client credentials", () => {
     expect(error).not.toContain(btoa(`machine:${SECRET}`));
   });
 
-  it("need an issuer to have nothing but a token endpoint, while a person still needs all", async () => {
-    withoutPeople();
+  it("need an issuer to have nothing but a token endpoint, while a person still needs all", async ({
+    scene,
+    machine,
+  }) => {
+    const { metadata } = scene.issuer;
+    for (const name of ["authorization_endpoint", "code_challenge_methods_supported", "response_types_supported"])
+      delete metadata[name];
+    metadata["grant_types_supported"] = ["client_credentials"];
     expect((await machine().token(scene.mcp.url)).value).toBe("access-as-1");
     await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
   });
 
-  it("are nothing that a client without a proof could ask by", async () => {
+  it("are nothing that a client without a proof could ask by", async ({ scene, machine }) => {
     await expect(machine({ client: { clientId: "machine" } }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "usage",
       remedy: remedy({ action: "configure", option: "clientSecret", also: "privateKey" }),
@@ -194,7 +252,7 @@ describe("client credentials", () => {
     expect(scene.log).toEqual([]);
   });
 
-  it("use the addresses for clients with a certificate where requests show one", async () => {
+  it("use the addresses for clients with a certificate where requests show one", async ({ scene, machine }) => {
     const { issuer, mcp } = scene;
     issuer.metadata["mtls_endpoint_aliases"] = { token_endpoint: `${issuer.issuer}/mtls/token` };
     issuer.metadata["token_endpoint_auth_methods_supported"] = ["tls_client_auth"];
@@ -212,7 +270,10 @@ describe("client credentials", () => {
 });
 
 describe("a client's private key", () => {
-  it("signs a new assertion for every request: for the issuer, for a minute, with the key's id", async () => {
+  it("signs a new assertion for every request: for the issuer, for a minute, with the key's id", async ({
+    scene,
+    machine,
+  }) => {
     const { key, publicKey } = await clientKey("ES256", "key-7");
     const client = { clientId: "machine", privateKey: key };
     scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
@@ -232,16 +293,23 @@ describe("a client's private key", () => {
     expect(scene.issuer.to(TOKEN)[0]?.headers.authorization).toBeUndefined();
   });
 
-  it.each(["RS256", "PS256", "ES384", "EdDSA", "Ed25519"] as const)("can be one for %s", async (algorithm) => {
-    const { key, publicKey } = await clientKey(algorithm);
-    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
-    await machine({ client: { clientId: "machine", privateKey: key } }).token(scene.mcp.url);
-    const assertion = scene.issuer.form(TOKEN).get("client_assertion") ?? "";
-    const { protectedHeader } = await jwtVerify(assertion, publicKey, { algorithms: [algorithm] });
-    expect(protectedHeader.alg).toBe(algorithm);
-  });
+  it.for(["RS256", "PS256", "ES384", "EdDSA", "Ed25519"] as const)(
+    "can be one for %s",
+    async (algorithm, { scene, machine }) => {
+      const { key, publicKey } = await clientKey(algorithm);
+      scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
+      await machine({ client: { clientId: "machine", privateKey: key } }).token(scene.mcp.url);
+      const assertion = scene.issuer.form(TOKEN).get("client_assertion") ?? "";
+      const { protectedHeader } = await jwtVerify(assertion, publicKey, { algorithms: [algorithm] });
+      expect(protectedHeader.alg).toBe(algorithm);
+    },
+  );
 
-  it("that is for another algorithm than is said is the program's mistake", async () => {
+  it("that is for another algorithm than is said is the program's mistake", async ({
+    scene,
+    machine,
+    tokenRequests,
+  }) => {
     const { key } = await clientKey("ES256");
     scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
     const client = { clientId: "machine", privateKey: { ...key, algorithm: "RS256" } as const };
@@ -249,7 +317,7 @@ describe("a client's private key", () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  it.each<[string, Record<string, unknown>, string]>([
+  it.for<[string, Record<string, unknown>, string]>([
     [
       "lists other ways",
       { token_endpoint_auth_methods_supported: ["client_secret_post", "none"] },
@@ -264,7 +332,7 @@ describe("a client's private key", () => {
       },
       "RS256, PS256",
     ],
-  ])("is not used where the issuer %s", async (_what, metadata, list) => {
+  ])("is not used where the issuer %s", async ([_what, metadata, list], { scene, machine, tokenRequests }) => {
     const { key } = await clientKey("ES256");
     Object.assign(scene.issuer.metadata, metadata);
     const client = { clientId: "machine", privateKey: key };
@@ -276,13 +344,16 @@ describe("a client's private key", () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  it("is used at an issuer that lists nothing where whoever registered the client says so", async () => {
+  it("is used at an issuer that lists nothing where the options name the method", async ({ scene, machine }) => {
     const { key } = await clientKey("ES256");
     const client = { clientId: "machine", privateKey: key, authMethod: "private_key_jwt" } as const;
     expect((await machine({ client }).token(scene.mcp.url)).value).toBe("access-as-1");
   });
 
-  it("proves the client of a person too, in the sign-in and in the renewal, and is never kept", async () => {
+  it("proves the client of a person too, in the login and in the refresh, and is never kept", async ({
+    scene,
+    stored,
+  }) => {
     const { key } = await clientKey("ES256");
     scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
     const client = { clientId: "for-people", privateKey: key };
@@ -294,20 +365,15 @@ describe("a client's private key", () => {
       message: expect.stringContaining("private key"),
       remedy: remedy({ action: "configure", option: "privateKey" }),
     });
-    expect(Object.keys((await kept())?.client ?? {})).not.toContain("privateKey");
+    expect(Object.keys((await stored())?.client ?? {})).not.toContain("privateKey");
   });
 });
 
 describe("an assertion", () => {
-  const workloadJwt = (claims: Record<string, unknown> = {}) =>
-    unsignedJwt({ iss: "https://platform.example", sub: "ci", aud: scene.issuer.issuer, ...claims });
-  const bearing = (assertion: () => string | Promise<string>) =>
-    machine({ client: { clientId: "workload" }, grant: { type: "jwt_bearer", assertion } });
-
-  it("is read anew for every use, and sent as it is", async () => {
+  it("is read again on every use, and sent as it is", async ({ scene, workloadJwt, workload }) => {
     const assertions = [await workloadJwt({ jti: "1" }), await workloadJwt({ jti: "2" })];
     let reads = 0;
-    const agent = bearing(() => `${assertions[reads++] ?? ""}\n`);
+    const agent = workload(() => `${assertions[reads++] ?? ""}\n`);
     await agent.token(scene.mcp.url);
     await agent.token(scene.mcp.url, { forceRefresh: true });
     expect([0, 1].map((nth) => scene.issuer.form(TOKEN, nth).get("assertion"))).toEqual(assertions);
@@ -318,22 +384,27 @@ describe("an assertion", () => {
     });
   });
 
-  it("of the same subject shares its token, of another one gets its own", async () => {
-    await bearing(() => workloadJwt({ jti: "1" })).token(scene.mcp.url);
-    await bearing(() => workloadJwt({ jti: "2" })).token(scene.mcp.url);
+  it("of the same subject shares its token, of another one gets its own", async ({
+    scene,
+    tokenRequests,
+    workloadJwt,
+    workload,
+  }) => {
+    await workload(() => workloadJwt({ jti: "1" })).token(scene.mcp.url);
+    await workload(() => workloadJwt({ jti: "2" })).token(scene.mcp.url);
     expect(tokenRequests()).toBe(1);
-    await bearing(() => workloadJwt({ sub: "cd" })).token(scene.mcp.url);
+    await workload(() => workloadJwt({ sub: "cd" })).token(scene.mcp.url);
     expect(tokenRequests()).toBe(2);
     const accounts = (await scene.store.list()).map(({ account }) => account);
     expect(new Set(accounts).size).toBe(2);
     for (const account of accounts) expect(account).toMatch(/^grant:jwt_bearer:workload:[0-9a-f]{16}$/);
   });
 
-  it.each([
+  it.for<[string, string]>([
     ["no JWT", "not-a-jwt"],
     ["nothing", " \n"],
-  ])("that is %s is not sent, nor shown", async (_what, text) => {
-    const error = await bearing(() => text)
+  ])("that is %s is not sent, nor shown", async ([_what, text], { scene, tokenRequests, workload }) => {
+    const error = await workload(() => text)
       .token(scene.mcp.url)
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "usage" });
@@ -341,13 +412,18 @@ describe("an assertion", () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  it("that is refused is not tried again, and not by another grant", async () => {
+  it("that is refused is not tried again, and not by another grant", async ({
+    scene,
+    tokenRequests,
+    workloadJwt,
+    workload,
+  }) => {
     scene.issuer.routes[TOKEN] = ({ body }) => ({
       status: 400,
       json: { error: "invalid_grant", error_description: `expired: ${new URLSearchParams(body).get("assertion")}` },
     });
     const text = await workloadJwt();
-    const error = await bearing(() => text)
+    const error = await workload(() => text)
       .token(scene.mcp.url)
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -359,14 +435,19 @@ describe("an assertion", () => {
     expect(tokenRequests()).toBe(1);
   });
 
-  it("lacks scopes for good: a person's step-up is not for it", async () => {
+  it("lacks scopes for good: a person's step-up is not for it", async ({
+    scene,
+    tokenRequests,
+    workloadJwt,
+    workload,
+  }) => {
     const { mcp } = scene;
     mcp.routes["/mcp"] = {
       status: 403,
       headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="admin"' },
       text: "",
     };
-    await expect(bearing(() => workloadJwt()).fetch(mcp.url)).rejects.toMatchObject({
+    await expect(workload(() => workloadJwt()).fetch(mcp.url)).rejects.toMatchObject({
       code: "insufficient_scope",
       class: "auth",
     });
@@ -375,33 +456,18 @@ describe("an assertion", () => {
 });
 
 describe("the word of an identity provider", () => {
-  const client = { clientId: "machine", clientSecret: SECRET };
-  const JAG = "urn:ietf:params:oauth:token-type:id-jag";
-  let jag: { header: Record<string, unknown>; claims: Record<string, unknown>; answer: Record<string, unknown> };
-
-  async function vouched(over: Partial<AgentClientOptions> = {}) {
-    const idp = await scene.another("idp", "");
-    jag = {
-      header: { typ: "oauth-id-jag+jwt" },
-      claims: { aud: scene.issuer.issuer },
-      answer: { issued_token_type: JAG, token_type: "N_A" },
-    };
-    idp.routes["/token"] = async () => ({
-      json: { access_token: await unsignedJwt(jag.claims, jag.header), expires_in: 300, ...jag.answer },
-    });
-    const provider = { tokenEndpoint: `${idp.origin}/token`, clientId: "at-idp", clientSecret: "idp-secret-1" };
-    const idToken = await unsignedJwt({ iss: idp.origin, sub: "alice" });
-    const grant = { type: "id_jag", idToken: () => idToken, idp: provider } as const;
-    return { idp, idToken, agent: machine({ client, grant, ...over }) };
-  }
-
-  it("is asked for by token exchange, and taken to the issuer by the JWT bearer grant", async () => {
-    const { idp, idToken, agent } = await vouched();
+  it("is requested by token exchange, and taken to the issuer by the JWT bearer grant", async ({
+    scene,
+    stored,
+    idJag,
+    employee,
+  }) => {
+    const { idp, idToken, agent } = employee;
     const token = await agent.token(scene.mcp.url, { scope: "a" });
     expect(token.value).toBe("access-as-1");
     expect(Object.fromEntries(idp.form("/token"))).toEqual({
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-      requested_token_type: JAG,
+      requested_token_type: ID_JAG,
       subject_token: idToken,
       subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
       audience: scene.issuer.issuer,
@@ -411,21 +477,23 @@ describe("the word of an identity provider", () => {
     expect(idp.to("/token")[0]?.headers.authorization).toBe(`Basic ${btoa("at-idp:idp-secret-1")}`);
     const second = scene.issuer.form(TOKEN);
     expect(second.get("grant_type")).toBe("urn:ietf:params:oauth:grant-type:jwt-bearer");
-    expect(second.get("assertion")).toBe(await unsignedJwt(jag.claims, jag.header));
+    expect(second.get("assertion")).toBe(await unsignedJwt(idJag.claims, idJag.header));
     expect(scene.issuer.to(TOKEN)[0]?.headers.authorization).toBe(`Basic ${btoa(`machine:${SECRET}`)}`);
-    expect((await kept())?.account).toMatch(/^grant:id_jag:machine:[0-9a-f]{16}$/);
+    expect((await stored())?.account).toMatch(/^grant:id_jag:machine:[0-9a-f]{16}$/);
   });
 
-  it.each<[string, () => void, string]>([
-    ["for another issuer", () => (jag.claims["aud"] = "https://other.example"), "aud"],
-    ["for another issuer as well", () => (jag.claims["aud"] = [scene.issuer.issuer, "https://other.example"]), "aud"],
-    ["that is another kind of JWT", () => (jag.header["typ"] = "JWT"), "typ"],
-    ["of another type than was asked for", () => (jag.answer["issued_token_type"] = "urn:x"), "issued_token_type"],
-    ["of no type", () => delete jag.answer["issued_token_type"], "issued_token_type"],
-  ])("is not used where it is one %s", async (_what, spoil, field) => {
-    const { agent } = await vouched();
-    spoil();
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+  it.for<[string, (issuer: string) => Partial<Record<"header" | "claims" | "answer", object>>, string]>([
+    ["for another issuer", () => ({ claims: { aud: "https://other.example" } }), "aud"],
+    ["for another issuer as well", (issuer) => ({ claims: { aud: [issuer, "https://other.example"] } }), "aud"],
+    ["that is another kind of JWT", () => ({ header: { typ: "JWT" } }), "typ"],
+    ["of another type than was asked for", () => ({ answer: { issued_token_type: "urn:x" } }), "issued_token_type"],
+    ["of no type", () => ({ answer: { issued_token_type: undefined } }), "issued_token_type"],
+  ])("is not used where it is one %s", async ([_what, changes, field], { scene, tokenRequests, idJag, employee }) => {
+    const { header, claims, answer } = changes(scene.issuer.issuer);
+    Object.assign(idJag.header, header);
+    Object.assign(idJag.claims, claims);
+    Object.assign(idJag.answer, answer);
+    await expect(employee.agent.token(scene.mcp.url)).rejects.toMatchObject({
       code: "bad_token_answer",
       class: "refused",
       message: expect.stringContaining(field),
@@ -433,22 +501,22 @@ describe("the word of an identity provider", () => {
     expect(tokenRequests()).toBe(0);
   });
 
-  it("is not asked for in the clear", async () => {
+  it("is not requested in the clear", async ({ scene, machine }) => {
     const idp = { tokenEndpoint: "http://idp.example/token", clientId: "at-idp" };
     const grant = { type: "id_jag", idToken: () => unsignedJwt({ sub: "alice" }), idp } as const;
-    await expect(machine({ client, grant }).token(scene.mcp.url)).rejects.toMatchObject({ code: "usage" });
+    await expect(machine({ grant }).token(scene.mcp.url)).rejects.toMatchObject({ code: "usage" });
   });
 });
 
 describe("a server that does not take a machine's token", () => {
-  it("is asked once more with a new one", async () => {
+  it("is asked once more with a new one", async ({ scene, machine }) => {
     scene.mcp.accepts = (token) => token === "access-as-2";
     const response = await machine().fetch(scene.mcp.url);
     expect(response.status).toBe(200);
     expect(scene.mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2"]);
   });
 
-  it("has the last word after that, and is not stormed with tokens", async () => {
+  it("has the last word after that, and is not stormed with tokens", async ({ scene, machine, tokenRequests }) => {
     scene.mcp.accepts = () => false;
     const agent = machine();
     for (let round = 0; round < 3; round++) expect((await agent.fetch(scene.mcp.url)).status).toBe(401);
@@ -456,7 +524,7 @@ describe("a server that does not take a machine's token", () => {
     expect(tokenRequests()).toBe(4);
   });
 
-  it("gets a token with the scopes that it misses as well, asked for once", async () => {
+  it("gets a token with the scopes that it misses as well, requested once", async ({ scene, machine }) => {
     const { mcp, issuer } = scene;
     mcp.routes["/mcp"] = ({ headers }) => {
       if (headers.authorization === undefined) return mcp.refusal();
@@ -470,7 +538,7 @@ describe("a server that does not take a machine's token", () => {
     expect(issuer.form(TOKEN, 1).get("scope")).toBe("tools admin");
   });
 
-  it("says no for good where the scopes do not help", async () => {
+  it("says no for good where the scopes do not help", async ({ scene, machine, tokenRequests }) => {
     const { mcp } = scene;
     const challenge = 'Bearer error="insufficient_scope", scope="admin"';
     mcp.routes["/mcp"] = ({ headers }) =>
@@ -483,7 +551,7 @@ describe("a server that does not take a machine's token", () => {
 });
 
 describe("machines and people", () => {
-  it("have tokens of their own at the same server", async () => {
+  it("have tokens of their own at the same server", async ({ scene, machine }) => {
     const { mcp, login, log } = scene;
     await machine().token(mcp.url);
     await expect(scene.agent({ login: undefined }).token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
@@ -493,7 +561,7 @@ describe("machines and people", () => {
     expect(log.filter((line) => line === `as POST ${TOKEN}`)).toHaveLength(2);
   });
 
-  it("do not sign in for each other", async () => {
+  it("do not sign in for each other", async ({ scene, machine }) => {
     const { mcp } = scene;
     const account = "grant:client_credentials:machine";
     const refusal = { code: "usage", remedy: remedy({ action: "token", grant: "client_credentials" }) };
@@ -503,7 +571,7 @@ describe("machines and people", () => {
     expect(scene.log).toEqual([]);
   });
 
-  it("do not sign in for each other where the server refuses what is kept either", async () => {
+  it("do not sign in for each other where the server refuses what is kept either", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     scene.mcp.accepts = () => false;
     const account = "grant:client_credentials:machine";
@@ -512,7 +580,7 @@ describe("machines and people", () => {
     expect(scene.log.join()).not.toMatch(/authorize/);
   });
 
-  it("are told apart by the status, and signed out one by one", async () => {
+  it("are listed apart by the status, and logged out one by one", async ({ scene, machine }) => {
     const { mcp } = scene;
     await machine().token(mcp.url);
     await scene.agent().login(mcp.url);
@@ -531,7 +599,7 @@ describe("machines and people", () => {
     expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
   });
 
-  it("ask about their own tokens, the machine with the secret that it was given", async () => {
+  it("ask about their own tokens, the machine with the secret that it was given", async ({ scene, machine }) => {
     const { mcp, issuer } = scene;
     await expect(machine().introspect(mcp.url)).rejects.toMatchObject({ code: "login_required" });
     await machine().token(mcp.url);
@@ -544,7 +612,7 @@ describe("machines and people", () => {
     });
   });
 
-  it("are not mixed up by options that contradict each other", () => {
+  it("are not mixed up by options that contradict each other", ({ scene, machine }) => {
     expect(() => scene.agent({ grant: { type: "client_credentials" } })).toThrow(TypeError);
     expect(() => machine({ loginHint: "alice" })).toThrow(TypeError);
   });

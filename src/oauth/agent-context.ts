@@ -1,0 +1,82 @@
+import { type Clock, systemClock } from "../http/deadline.js";
+import { type ClientCall, callOf } from "./agent-calls.js";
+import { type AgentClientOptions, expectedIssuer, loginSecrets } from "./agent-options.js";
+import { issuerMismatch } from "./client/issuer-binding.js";
+import { parseMcpUrl } from "./discovery/resource.js";
+import { isSameIssuer } from "./discovery/same-issuer.js";
+import { Nonces } from "./dpop/nonces.js";
+import type { Grant } from "./grant/grant.js";
+import type { GrantKey } from "./grant/grant-store.js";
+import { ConnectionPool, type Remembered } from "./http/server-connection.js";
+import type { TraceEntry } from "./http/trace.js";
+import { type LoginContext, loginContextOf } from "./login/login-context.js";
+import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
+import type { WebLoginContext } from "./login/web-login.js";
+import { isMachineAccount, noPerson, noSignIn } from "./machine/machine-grant.js";
+
+/** What the operations of an agent client have in common: its options, its connections, and the keys of its grants. */
+export class AgentContext {
+  readonly options: AgentClientOptions;
+  readonly connections: ConnectionPool;
+  readonly clock: Clock;
+  readonly nonces = new Nonces();
+  readonly profile: string;
+
+  constructor(options: AgentClientOptions) {
+    this.options = options;
+    this.connections = new ConnectionPool(options);
+    this.clock = options.clock ?? systemClock;
+    this.profile = options.profile ?? "default";
+  }
+
+  /** The context that finishes a login, which must be one of the issuer in the options. */
+  contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
+    this.requireIssuer(login.issuer.issuer, login.server);
+    const { server, overrides, acceptedTokenType, resource, issuer } = login;
+    const endpoints = { token: issuer.tokenEndpoint };
+    const { issuer: name, namedIssuer } = issuer;
+    const remembered = { overrides, acceptedTokenType, resource, issuer: name, namedIssuer, endpoints };
+    return this.loginContext(this.key(server), remembered);
+  }
+
+  loginContext(
+    { server, account }: GrantKey,
+    remembered: Remembered | undefined,
+    trace: (entry: TraceEntry) => void = this.options.onTrace ?? (() => {}),
+  ): LoginContext {
+    const own = { clock: this.clock, nonces: this.nonces, profile: this.profile, trace };
+    return loginContextOf(this.options, account, { ...this.connections.get(server, remembered), ...own, remembered });
+  }
+
+  /** Where the started logins of web apps are, and to whom they belong. */
+  webLogins(): WebLoginContext {
+    const { store, loginHint: account } = this.options;
+    return { store, clock: this.clock, profile: this.profile, account, secrets: loginSecrets(this.options) };
+  }
+
+  callOf(grant: Grant): ClientCall {
+    const expected = expectedIssuer(this.options) ?? grant.issuer;
+    const client = isSameIssuer(expected, grant.issuer) ? this.options.client : undefined;
+    const acceptedTokenType = this.options.acceptTokenType ?? grant.acceptedTokenType;
+    const { http } = this.connections.get(grant.server, grant);
+    return callOf(grant, client, { clock: this.clock, http, acceptedTokenType, trace: this.options.onTrace });
+  }
+
+  /** Rejects a login of another issuer than the one in the options. */
+  requireIssuer(issuer: string, from: string): void {
+    const expected = expectedIssuer(this.options);
+    if (expected !== undefined && !isSameIssuer(expected, issuer)) throw issuerMismatch(expected, [issuer], from);
+  }
+
+  /** The key of a user's login; throws for machine grants. */
+  loginKey(mcpUrl: string): GrantKey {
+    const key = this.key(mcpUrl);
+    if (this.options.grant) throw noSignIn(this.options.grant);
+    if (isMachineAccount(key.account)) throw noPerson(key.account);
+    return key;
+  }
+
+  key(mcpUrl: string): GrantKey {
+    return { profile: this.profile, server: parseMcpUrl(mcpUrl).resource, account: this.options.loginHint };
+  }
+}

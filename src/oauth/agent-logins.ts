@@ -1,0 +1,144 @@
+import { AgentAuthError } from "../errors.js";
+import type { LoginRemedy, LoginStart, StartedLogin, StartLoginOptions } from "../remedy.js";
+import type { AgentContext } from "./agent-context.js";
+import { checkCall } from "./agent-options.js";
+import { clientIssuer } from "./client/registration.js";
+import { discover, resourceFor } from "./discovery/discovery.js";
+import { AccessToken } from "./grant/access-token.js";
+import type { GrantKey } from "./grant/grant-store.js";
+import { withReservation } from "./grant/reservation.js";
+import type { GrantOptions } from "./grant/token-options.js";
+import { checkEndpointOrigins } from "./login/endpoint-origins.js";
+import type { LoginContext } from "./login/login-context.js";
+import {
+  beginDevice,
+  checkClientIssuer,
+  grantKeyFor,
+  knownRedirect,
+  type Preparation,
+  prepareLogin,
+  reportNewIssuer,
+  scopeFor,
+} from "./login/login-flow.js";
+import { addStart, challengeOf } from "./login/login-required.js";
+import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
+import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-addresses.js";
+import { finishWithCallback, storeLogin, takeLogin } from "./login/web-login.js";
+import type { CallbackOptions, CallbackResult } from "./login/web-types.js";
+
+type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;
+
+/** Prepares a login in a browser; its redirect address may depend on that of an earlier registration. */
+export async function beginLogin(
+  agent: AgentContext,
+  mcpUrl: string,
+  redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
+  options: BeginOptions,
+): Promise<PreparedLogin> {
+  const { context, preparation } = await prepare(agent, mcpUrl, "browser", options);
+  const preferred = await knownRedirect(context.store, clientIssuer(preparation.found.issuer));
+  return withReservation(context.store, grantKeyFor(context, preparation.found.server), async () => {
+    const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
+    return prepareLogin(context, { ...preparation, redirectUri: address });
+  });
+}
+
+/** Prepares a login on another device. */
+export async function beginDeviceLogin(
+  agent: AgentContext,
+  mcpUrl: string,
+  options: BeginOptions,
+): Promise<PreparedDeviceLogin> {
+  const { context, preparation } = await prepare(agent, mcpUrl, "device", options);
+  return withReservation(context.store, grantKeyFor(context, preparation.found.server), () =>
+    beginDevice(context, preparation),
+  );
+}
+
+/** Prepares a login in a web app, and stores it until its callback. */
+export async function startLogin(
+  agent: AgentContext,
+  mcpUrl: string,
+  options: StartLoginOptions & Pick<BeginOptions, "challenge">,
+): Promise<StartedLogin> {
+  const redirectUri = checkRedirectUri(options.redirectUri);
+  const returnTo = checkReturnTo(options.returnTo, redirectUri);
+  const login = await beginLogin(agent, mcpUrl, redirectUri.href, options);
+  return storeLogin(agent.webLogins(), { login, returnTo });
+}
+
+/** Finishes a login in a web app, or begins it once more where the issuer refused scopes that were added. */
+export async function handleCallback(
+  agent: AgentContext,
+  callback: Request | URL | string,
+  options: CallbackOptions,
+): Promise<CallbackResult> {
+  const { saved, signal = new AbortController().signal } = options;
+  const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");
+  const parameters = parametersOf(callback);
+  const { login, returnTo } = await takeLogin(agent.webLogins(), parameters, { saved, cookie });
+  const { server } = login;
+  const result = await finishWithCallback(agent.contextOf(login), login, parameters, signal);
+  if (!("again" in result)) return { done: { server, returnTo, token: new AccessToken(result) } };
+  const { url: redirect, ...again } = await storeLogin(agent.webLogins(), { login: result.again, returnTo });
+  return { redirect, ...again };
+}
+
+/**
+ * Adds to an error whose remedy is a login the function that begins it, if the client has a way to.
+ *
+ * @param login begins it with the `login` method of the client
+ */
+export function offerStart(
+  agent: AgentContext,
+  error: unknown,
+  login: (key: GrantKey, options: BeginOptions) => Promise<unknown>,
+): void {
+  const { login: method, grant, store, loginSecret } = agent.options;
+  const mayStart = method !== undefined || loginSecret !== undefined || store.shortLived !== undefined;
+  if (grant === undefined && mayStart) addStart(error, (remedy) => starterOf(agent, remedy, login));
+}
+
+function starterOf(
+  agent: AgentContext,
+  remedy: LoginRemedy,
+  login: (key: GrantKey, options: BeginOptions) => Promise<unknown>,
+): LoginStart {
+  const { server, account } = remedy;
+  const challenge = challengeOf(remedy);
+  async function start(options: StartLoginOptions): Promise<StartedLogin>;
+  async function start(options?: Pick<StartLoginOptions, "signal">): Promise<unknown>;
+  async function start(options: Partial<StartLoginOptions> = {}): Promise<unknown> {
+    const { redirectUri, signal, scope = remedy.scope } = options;
+    if (redirectUri !== undefined) return startLogin(agent, server, { ...options, redirectUri, scope, challenge });
+    if (agent.options.login === undefined) throw redirectRequired();
+    return login({ profile: agent.profile, server, account }, { scope, signal, challenge });
+  }
+  return start;
+}
+
+function redirectRequired(): AgentAuthError {
+  const message = "redirectUri is required: a client without a login method can only start logins in a web app";
+  const hint = "call start({ redirectUri }), or set the option login of the client";
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}
+
+/** Everything of a login in two steps before the user is needed. */
+async function prepare(
+  agent: AgentContext,
+  mcpUrl: string,
+  flow: LoginContext["flow"],
+  options: BeginOptions,
+): Promise<{ context: LoginContext; preparation: Preparation }> {
+  checkCall(options);
+  const { store, login: method } = agent.options;
+  const key = agent.loginKey(mcpUrl);
+  const requested = agent.loginContext(key, await store.read(key));
+  const signal = options.signal ?? new AbortController().signal;
+  const found = await discover(requested, mcpUrl, options.challenge, signal);
+  reportNewIssuer(requested, found);
+  const context = await checkEndpointOrigins(requested, found, { flow, method, signal });
+  await checkClientIssuer(context, found, signal);
+  const wanted = scopeFor(found, { scope: options.scope });
+  return { context, preparation: { found, ...wanted, resource: resourceFor(found, context), signal } };
+}

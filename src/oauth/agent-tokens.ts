@@ -1,0 +1,90 @@
+import type { AgentContext } from "./agent-context.js";
+import type { FetchContext } from "./agent-fetch.js";
+import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
+import { requiresLogin } from "./discovery/discovery.js";
+import type { Grant } from "./grant/grant.js";
+import type { GrantKey } from "./grant/grant-store.js";
+import { TokenManager } from "./grant/token-manager.js";
+import type { TokenOptions } from "./grant/token-options.js";
+import { MachineTokenManager } from "./machine/machine-token-manager.js";
+import { OpenServers } from "./open-servers.js";
+
+/** The grants of an agent client: those of a machine where its options name a machine grant, else those of the user. */
+export class AgentTokens {
+  readonly ofUser: TokenManager;
+  readonly ofMachine: MachineTokenManager | undefined;
+  readonly #context: AgentContext;
+  readonly #openServers = new OpenServers();
+
+  constructor(context: AgentContext) {
+    this.#context = context;
+    const { options, connections, clock, nonces } = context;
+    const {
+      store,
+      login,
+      timeoutMs = DEFAULT_TIMEOUT_MS,
+      client,
+      resource,
+      dpop = "auto",
+      grant,
+      onProgress,
+    } = options;
+    const loginContext = (key: GrantKey, before: Grant | undefined) => context.loginContext(key, before);
+    const common = { store, clock, loginContext, onProgress };
+    this.ofUser = new TokenManager({
+      ...common,
+      httpFor: (one) => connections.get(one.server, one).http,
+      timeoutMs,
+      method: login,
+      privateKey: client?.privateKey,
+      requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
+      nonces,
+      acceptTokenType: options.acceptTokenType,
+    });
+    const httpTo = (address: string) => connections.get(address).http;
+    this.ofMachine = grant && client && new MachineTokenManager({ ...common, grant, client, httpTo });
+  }
+
+  /** The stored grant. */
+  find(key: GrantKey): Promise<Grant | undefined> {
+    return (this.ofMachine ?? this.ofUser).find(key);
+  }
+
+  /** A grant with a valid token. */
+  get(key: GrantKey, options: TokenOptions): Promise<Grant> {
+    return (this.ofMachine ?? this.ofUser).get(key, options);
+  }
+
+  /** Whether requests to a server need a login; one with a stored login does. */
+  async requiresLogin(mcpUrl: string, { signal }: Pick<TokenOptions, "signal">): Promise<boolean> {
+    const key = this.#context.key(mcpUrl);
+    return (
+      (await this.find(key)) !== undefined || requiresLogin(this.#context.loginContext(key, undefined), mcpUrl, signal)
+    );
+  }
+
+  /** What a `fetch` with tokens needs. */
+  fetchContext(): FetchContext {
+    const { ofUser, ofMachine } = this;
+    const { connections, nonces, options: own } = this.#context;
+    return {
+      fetchFor: (url, grant) => connections.get(grant?.server ?? url, grant).fetch,
+      grant: (url, options) => {
+        const key = this.#context.key(url);
+        return this.#openServers.grant(key.server, {
+          find: () => this.find(key),
+          get: () => ofMachine?.get(key, options) ?? ofUser.toSend(key, options),
+          requiresLogin: async () => options.challenge !== undefined || this.requiresLogin(url, options),
+        });
+      },
+      onRejected: (url) => this.#openServers.forget(this.#context.key(url).server),
+      refresh: (grant, signal) => ofUser.refreshRefused(grant, signal),
+      replace: (refused, request) =>
+        ofMachine?.replace(refused, request) ?? ofUser.login(refused, { ...request, refused }),
+      nonces,
+      // A machine requests a new token where the user would log in.
+      mayLogin: ofMachine !== undefined || own.login !== undefined,
+      followsRefusal: (grant) => ofMachine === undefined && ofUser.followsRefusal(grant),
+    };
+  }
+}

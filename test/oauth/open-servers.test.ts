@@ -1,0 +1,123 @@
+import { describe, expect, it } from "vitest";
+import { isAgentAuthError } from "../../src/errors.js";
+import { systemClock } from "../../src/http/deadline.js";
+import type { AgentClient } from "../../src/oauth/agent.js";
+import { type Scene, startScene } from "../helpers/issuer.js";
+import { rejection } from "../helpers/service.js";
+import { REDIRECT_URI } from "./login/web-support.js";
+
+const ANSWER = { json: { jsonrpc: "2.0", id: 1, result: { tools: [] } } };
+
+/** Makes the MCP server of a scene answer without a token, and name no issuer; the result undoes that. */
+function openUp({ mcp }: Scene): () => void {
+  const { routes } = mcp;
+  const closed = { ...routes };
+  delete routes[mcp.wellKnown];
+  routes["/mcp"] = ANSWER;
+  return () => Object.assign(routes, closed);
+}
+
+describe("a client that found a server to require no login", () => {
+  it("uses a login that another process has stored since", async () => {
+    const scene = await startScene();
+    const { agent, mcp } = scene;
+    const close = openUp(scene);
+    const one = agent({ login: undefined });
+    expect((await one.fetch(mcp.url)).status).toBe(200);
+    close();
+    await agent().login(mcp.url);
+    mcp.routes["/mcp"] = ANSWER;
+    expect((await one.fetch(mcp.url)).status).toBe(200);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1"]);
+  });
+
+  it.each([401, 403])("logs in when the server answers %d with a challenge", async (status) => {
+    const scene = await startScene();
+    const { agent, mcp, login } = scene;
+    const close = openUp(scene);
+    // The store notes failed logins by the clock of the machine.
+    const one = agent({ clock: systemClock });
+    await one.fetch(mcp.url);
+    close();
+    const challenge = mcp.challenge ?? "";
+    mcp.routes["/mcp"] = ({ headers }) =>
+      headers.authorization ? ANSWER : { status, headers: { "www-authenticate": challenge }, text: "" };
+    expect((await one.fetch(mcp.url)).status).toBe(200);
+    expect(login.opened).toHaveLength(1);
+  });
+
+  it("returns a 403 without a challenge as it is", async () => {
+    const scene = await startScene();
+    const { agent, mcp } = scene;
+    openUp(scene);
+    const one = agent();
+    await one.fetch(mcp.url);
+    mcp.routes["/mcp"] = { status: 403, text: "no" };
+    const asked = mcp.requests.length;
+    const response = await one.fetch(mcp.url);
+    expect([response.status, await response.text(), mcp.requests.length]).toEqual([403, "no", asked + 1]);
+  });
+});
+
+describe("a server that lists its tools without a token, and whose challenge to calls alone names its metadata", () => {
+  async function startHalfOpen() {
+    const scene = await startScene();
+    const { mcp } = scene;
+    openUp(scene);
+    const path = "/metadata-of-the-challenge";
+    mcp.routes[path] = () => ({ json: mcp.metadata });
+    mcp.challenge = `Bearer resource_metadata="${mcp.origin}${path}"`;
+    mcp.routes["/mcp"] = ({ headers, body }) =>
+      headers.authorization || !body.includes("tools/call") ? ANSWER : mcp.refusal();
+    const send = (agent: AgentClient, method: string) =>
+      agent.fetch(mcp.url, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method }) });
+    return { ...scene, send };
+  }
+
+  it("is logged in to for a call", async () => {
+    const { agent, mcp, login, send } = await startHalfOpen();
+    const one = agent({ clock: systemClock });
+    expect((await send(one, "tools/list")).status).toBe(200);
+    expect(login.opened).toEqual([]);
+    expect((await send(one, "tools/call")).status).toBe(200);
+    expect((await send(one, "tools/call")).status).toBe(200);
+    expect(login.opened).toHaveLength(1);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-1"]);
+  });
+
+  it("is logged in to for the transport of an SDK, which names the challenge", async () => {
+    const { agent, mcp, login } = await startHalfOpen();
+    const provider = agent({ clock: systemClock }).authProvider(mcp.url);
+    expect(await provider.token()).toBeUndefined();
+    const response = new Response("", { status: 401, headers: { "www-authenticate": mcp.challenge ?? "" } });
+    await provider.onUnauthorized({ response });
+    expect(await provider.token()).toBe("access-as-1");
+    expect(login.opened).toHaveLength(1);
+  });
+
+  it("gets a token of a machine grant", async () => {
+    const { agent, mcp, send } = await startHalfOpen();
+    const client = { clientId: "robot", clientSecret: "machine-secret" };
+    const one = agent({ login: undefined, grant: { type: "client_credentials" }, client });
+    expect((await send(one, "tools/list")).status).toBe(200);
+    expect((await send(one, "tools/call")).status).toBe(200);
+    expect(mcp.tokens()).toEqual(["Bearer access-as-1"]);
+  });
+
+  it("needs a login for a call of a client that cannot log in", async () => {
+    const { agent, send } = await startHalfOpen();
+    const one = agent({ login: undefined });
+    expect((await send(one, "tools/list")).status).toBe(200);
+    await expect(send(one, "tools/call")).rejects.toMatchObject({ code: "login_required" });
+  });
+
+  it("is logged in to by the remedy of the error, which names the metadata of the challenge", async () => {
+    const { agent, mcp, issuer, send } = await startHalfOpen();
+    const error = await rejection(send(agent({ login: undefined }), "tools/call"));
+    const remedy = isAgentAuthError(error) ? error.remedy : undefined;
+    if (remedy?.action !== "login") throw new Error(`no login: ${String(error)}`);
+    expect(remedy.resourceMetadata).toBe(`${mcp.origin}/metadata-of-the-challenge`);
+    const started = await remedy.start?.({ redirectUri: REDIRECT_URI });
+    expect(started?.url).toContain(`${issuer.issuer}/authorize?`);
+  });
+});
