@@ -38,9 +38,9 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
 
 function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorContext): RpcError {
   const { status } = error;
-  if (status === 404 && hasSession) {
+  if (hasSession && isSessionLost(error)) {
     return internal(
-      `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP 404): restart this server in the host to begin a new session`,
+      `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP ${status}): restart this server in the host to begin a new session`,
       { status },
     );
   }
@@ -52,6 +52,34 @@ function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorC
   }
   const body = text?.trim() ? `: ${quote(mask(text), 300)}` : "";
   return internal(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
+}
+
+/** What the session checks of the official SDKs and of their examples answer with HTTP 400, where the specification has 404. */
+const NO_SESSION =
+  /^(?:bad request: )?(?:no valid session id(?: provided)?|server not initialized|session not found|invalid (?:or missing )?session id)\.?$/i;
+/** Codes of the JSON-RPC errors with which session checks answer; others belong to the request. */
+const SESSION_CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, RPC_CODES.invalid]);
+
+/**
+ * Whether the server rejected a request that has a session ID because it does not know the session. It did not process
+ * the request.
+ */
+export function isSessionLost(error: unknown): boolean {
+  if (!(error instanceof SdkHttpError)) return false;
+  const { text = "", error: serverError } = errorBody(error);
+  if (error.status === 404) {
+    return !serverError || SESSION_CODES.has(serverError["code"]) || /\bsession\b/i.test(serverError.message);
+  }
+  return error.status === 400 && NO_SESSION.test((serverError?.message ?? text).trim());
+}
+
+/** The body of an HTTP error, and the error object in it if it is a JSON-RPC response. */
+export function errorBody(error: SdkHttpError): {
+  text?: string | undefined;
+  error?: (Record<string, unknown> & { message: string }) | undefined;
+} {
+  const text = bodyOf(error);
+  return text === undefined ? {} : { text, error: errorObjectIn(text) };
 }
 
 /** The error object in a body that is a JSON-RPC response. */
@@ -94,8 +122,7 @@ export function connectionError(error: unknown, url: string): AgentAuthError | u
 /** The message of the server's JSON-RPC error, also in the body of an HTTP error; not escaped. */
 export function serverMessage(error: unknown): string | undefined {
   if (error instanceof ProtocolError) return error.message;
-  const text = error instanceof SdkHttpError ? bodyOf(error) : undefined;
-  return text === undefined ? undefined : errorObjectIn(text)?.message;
+  return error instanceof SdkHttpError ? errorBody(error).error?.message : undefined;
 }
 
 function bodyOf(error: SdkHttpError): string | undefined {

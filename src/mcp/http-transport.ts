@@ -110,9 +110,8 @@ function withBody(response: Response, body: ReadableStream<Uint8Array>): Respons
   });
 }
 
-/** What a {@link NotificationStream} reads and reports to. */
+/** What a {@link NotificationStream} reports to. */
 export interface NotificationStreamOptions {
-  http: StreamableHTTPClientTransport;
   /** Masks secrets in a text of the server. */
   mask(text: string): string;
   /** Called with each warning. */
@@ -123,10 +122,12 @@ export interface NotificationStreamOptions {
 
 /** The server's notification stream. If it cannot be resumed, it is reopened after the next response. */
 export class NotificationStream {
+  readonly #http: StreamableHTTPClientTransport;
   readonly #options: NotificationStreamOptions;
   #isLost = false;
 
-  constructor(options: NotificationStreamOptions) {
+  constructor(http: StreamableHTTPClientTransport, options: NotificationStreamOptions) {
+    this.#http = http;
     this.#options = options;
   }
 
@@ -150,9 +151,8 @@ export class NotificationStream {
   onResponse(): void {
     if (!this.#isLost) return;
     this.#isLost = false;
-    const { http, onLog } = this.#options;
     currentRequest
-      .run(undefined, () => http.resumeStream(""))
-      .catch(() => onLog("server: the notification stream cannot be reopened"));
+      .run(undefined, () => this.#http.resumeStream(""))
+      .catch(() => this.#options.onLog("server: the notification stream cannot be reopened"));
   }
 }

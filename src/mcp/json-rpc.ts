@@ -42,6 +42,15 @@ export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;
 /** Error codes of JSON-RPC 2.0 (section 5.1). */
 export const RPC_CODES = { parse: -32_700, invalid: -32_600, internal: -32_603 } as const;
 
+/** The request that begins a session. */
+export const INITIALIZE = "initialize";
+
+/** The notification after it. */
+export const INITIALIZED = "notifications/initialized";
+
+/** The notification that ends a request. */
+export const CANCELLED = "notifications/cancelled";
+
 /** Whether a message is a request. */
 export function isRequest(message: RpcMessage): message is RpcRequest {
   return message.method !== undefined && message.id !== undefined;

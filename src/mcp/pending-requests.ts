@@ -11,6 +11,10 @@ export interface PendingRequest {
   readonly isSessionless: boolean;
   /** Whether its response arrives as an event stream. */
   isStreaming: boolean;
+  /** Whether the server rejected it with the session, unprocessed, and it waits for a new one. */
+  isRejected: boolean;
+  /** Whether it was sent a second time. */
+  isResent: boolean;
   /** The latest transport error. */
   lastError: unknown;
 }
@@ -36,6 +40,8 @@ export class PendingRequests {
       abort: new AbortController(),
       isSessionless: isJsonObject(meta) && typeof meta[PROTOCOL_VERSION] === "string",
       isStreaming: false,
+      isRejected: false,
+      isResent: false,
       lastError: undefined,
     };
     // Two requests with the same id get one response.

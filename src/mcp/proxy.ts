@@ -1,33 +1,34 @@
 import { EventEmitter, once } from "node:events";
-import type { JSONRPCMessage } from "@modelcontextprotocol/client";
+import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
-import { toRpcError } from "./errors.js";
-import { NotificationStream, type NotificationStreamOptions } from "./http-transport.js";
+import { isSessionLost, toRpcError } from "./errors.js";
 import {
+  CANCELLED,
   failure,
+  INITIALIZE,
+  INITIALIZED,
   isRequest,
   isResponse,
   param,
+  type RpcId,
   type RpcMessage,
-  type RpcRequest,
   type RpcResponse,
 } from "./json-rpc.js";
 import { ParamHeaders } from "./param-headers.js";
 import { currentRequest, Handshake, type PendingRequest, PendingRequests } from "./pending-requests.js";
+import { ServerSession, type ServerSessionOptions } from "./server-session.js";
 import type { StdioWriter } from "./stdio.js";
 
 /** How long to wait for the server to accept a notification. */
 const MAX_ACCEPT_MS = 5000;
-const CANCELLED = "notifications/cancelled";
-const INITIALIZED = "notifications/initialized";
+/** How long the other requests of a lost session may take to fail as well. */
+const MAX_SETTLE_MS = 1000;
 /** A request whose response arrives only when the subscription ends. */
 const SUBSCRIPTION = "subscriptions/listen";
 
 /** The two sides of an {@link McpProxy}, and its callbacks. */
-export interface McpProxyOptions extends NotificationStreamOptions {
-  url: string;
+export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage"> {
   host: StdioWriter;
   /** Called when the host's `initialize` fails in a way that a retry does not fix. */
   onFatalError(): void;
@@ -37,7 +38,7 @@ export interface McpProxyOptions extends NotificationStreamOptions {
 export class McpProxy {
   readonly #options: McpProxyOptions;
   readonly #pending = new PendingRequests();
-  readonly #notifications: NotificationStream;
+  readonly #session: ServerSession;
   readonly #headers = new ParamHeaders();
   readonly #handshake = new Handshake((message) => this.#forward(message));
   readonly #sizes = new Map<RpcMessage, number>();
@@ -51,9 +52,12 @@ export class McpProxy {
 
   constructor(options: McpProxyOptions) {
     this.#options = options;
-    options.http.onmessage = (message) => this.#fromServer(message as RpcMessage);
-    this.#notifications = new NotificationStream(options);
-    options.http.onerror = (error) => this.#notifications.onError(error);
+    this.#session = new ServerSession({ ...options, onMessage: (message) => this.#fromServer(message) });
+  }
+
+  /** The session with the server. */
+  get session(): Pick<ServerSession, "start" | "terminate" | "close"> {
+    return this.#session;
   }
 
   /** Why the proxy failed: `initialize` failed for good, or no request had a response. */
@@ -64,11 +68,13 @@ export class McpProxy {
   /** Forwards a message of the host that is `bytes` long. */
   fromHost(message: RpcMessage, bytes: number): void {
     this.#options.onLog(`host: ${describe(message)}`);
-    if (message.method === CANCELLED) this.#cancel(message);
+    const sent = isResponse(message) ? this.#session.requests.toServer(message) : message;
+    if (sent?.method === CANCELLED) this.#cancel(sent);
+    else if (sent === undefined) this.#options.onLog("host: the response belongs to a lost session");
     else {
-      this.#sizes.set(message, bytes);
+      this.#sizes.set(sent, bytes);
       this.#queuedBytes += bytes;
-      this.#handshake.pass(message);
+      this.#handshake.pass(sent);
     }
   }
 
@@ -100,7 +106,8 @@ export class McpProxy {
 
   #forward(message: RpcMessage): void {
     if (isRequest(message)) {
-      const endStep = message.method === "initialize" ? this.#handshake.begin() : () => {};
+      this.#session.beforeRequest(message);
+      const endStep = message.method === INITIALIZE ? this.#handshake.begin() : () => {};
       const pending = this.#pending.add(message, () => {
         endStep();
         this.#events.emit("change");
@@ -113,7 +120,8 @@ export class McpProxy {
   }
 
   async #post(message: RpcMessage, pending?: PendingRequest): Promise<void> {
-    const { http, onWarning, url } = this.#options;
+    const { onWarning, url } = this.#options;
+    const http = isResponse(message) ? this.#session.forResponses : this.#session.http;
     try {
       await currentRequest.run(pending, () =>
         http.send(message as JSONRPCMessage, pending && this.#sendOptions(pending)),
@@ -123,10 +131,57 @@ export class McpProxy {
         this.#fail(pending, new AgentAuthError("mcp_failed", text, { class: "remote" }));
       }
     } catch (error) {
-      if (pending) this.#fail(pending, error);
-      else onWarning(`${describe(message)}: ${toRpcError(error, this.#context()).message}`);
+      if (pending && isSessionLost(error) && this.#isRecoverable(pending, http)) await this.#resend(pending, http);
+      else if (pending) {
+        if (pending.isResent && isSessionLost(error)) this.#session.onUnrelated(pending.request);
+        this.#fail(pending, error);
+      } else onWarning(`${describe(message)}: ${toRpcError(error, this.#context()).message}`);
     } finally {
       this.#onSent(message);
+    }
+  }
+
+  /** Whether a new session can make up for the lost one. A request that fails also in the new one is not sent again. */
+  #isRecoverable(pending: PendingRequest, http: StreamableHTTPClientTransport): boolean {
+    const begins = this.#pending.all().some(({ request }) => request.method === INITIALIZE);
+    return !pending.isResent && !pending.isSessionless && !begins && this.#session.isReplaceable(http, pending.request);
+  }
+
+  /** Sends a request that the server rejected unprocessed again, in a new session. */
+  async #resend(pending: PendingRequest, lost: StreamableHTTPClientTransport): Promise<void> {
+    pending.isRejected = true;
+    this.#events.emit("change");
+    const endStep = this.#handshake.begin();
+    try {
+      await this.#session.replace(lost, (open) => this.#abandon(open));
+    } catch (error) {
+      return this.#fail(pending, error);
+    } finally {
+      endStep();
+    }
+    // A request that the host has cancelled is aborted, and is not sent.
+    pending.isRejected = false;
+    pending.isResent = true;
+    await this.#post(pending.request, pending);
+  }
+
+  /** Ends what a lost session leaves open: the host's requests that may have been processed, and the server's own. */
+  async #abandon(open: RpcId[]): Promise<void> {
+    const { host, url, onLog } = this.#options;
+    onLog("server: the session is lost, and a new one begins");
+    await this.#until(() => this.#pending.all().every((one) => one.isRejected), AbortSignal.timeout(MAX_SETTLE_MS));
+    const text = `the MCP server ${quote(url)} has ended the session, or was restarted, before the response arrived: the request may have been processed`;
+    const lost = new AgentAuthError("connection_reset", text, { class: "unavailable" });
+    for (const pending of this.#pending.all()) if (!pending.isRejected) this.#fail(pending, lost);
+    if (this.#pending.all().length === 0) {
+      throw new AgentAuthError("aborted", "no request is left", { class: "aborted" });
+    }
+    for (const requestId of open) {
+      host.send({
+        jsonrpc: "2.0",
+        method: CANCELLED,
+        params: { requestId, reason: "the server has ended the session" },
+      });
     }
   }
 
@@ -151,7 +206,7 @@ export class McpProxy {
     const rpcError = toRpcError(error, this.#context(pending));
     host.send(failure(id, rpcError));
     if (isAgentAuthError(error)) this.#firstError ??= error;
-    if (method === "initialize" && isAgentAuthError(error) && error.class !== "unavailable") {
+    if (method === INITIALIZE && isAgentAuthError(error) && error.class !== "unavailable") {
       this.#fatalError = error;
       for (const delayed of this.#handshake.clear().filter(isRequest)) host.send(failure(delayed.id, rpcError));
       onFatalError();
@@ -166,7 +221,7 @@ export class McpProxy {
     const delayed = this.#handshake.drop(id);
     if (delayed) this.#onSent(delayed);
     const pending = this.#pending.remove(id);
-    if (delayed || pending?.isSessionless) pending?.abort.abort();
+    if (delayed || pending?.isSessionless || pending?.isRejected) pending?.abort.abort();
     else void settledWithin(this.#post(message), MAX_ACCEPT_MS).then(() => pending?.abort.abort());
   }
 
@@ -174,20 +229,20 @@ export class McpProxy {
     const { host, onLog } = this.#options;
     if (!isResponse(message)) {
       onLog(`server: ${describe(message)}`);
-      host.send(message);
+      host.send(this.#session.requests.toHost(message));
       return;
     }
     const pending = this.#pendingOf(message);
     onLog(`server: ${pending ? `response to ${describe(pending.request)}` : "response without a pending request"}`);
     if (!pending) return;
     this.#hasResponse = true;
-    this.#observe(pending.request, message);
+    this.#headers.update(pending.request, message);
     host.send({ ...message, id: pending.request.id });
     this.#pending.remove(pending.request.id);
     // Nothing follows the response, even if the server leaves its stream open.
     const { abort, isStreaming } = pending;
     if (isStreaming) setTimeout(() => abort.abort(), MAX_ACCEPT_MS).unref();
-    this.#notifications.onResponse();
+    this.#session.onResponse(pending.request, message);
   }
 
   /** A response without an id belongs to the request whose HTTP response carries it. */
@@ -197,17 +252,10 @@ export class McpProxy {
     return this.#pending.get(id);
   }
 
-  #observe(request: RpcRequest, response: RpcResponse): void {
-    const { result } = response;
-    if (request.method === "initialize" && isJsonObject(result) && typeof result["protocolVersion"] === "string") {
-      this.#options.http.setProtocolVersion(result["protocolVersion"]);
-    }
-    this.#headers.update(request, response);
-  }
-
   #context(pending?: PendingRequest) {
-    const { url, mask, http } = this.#options;
-    const hasSession = http.sessionId !== undefined && pending !== undefined && pending.request.method !== "initialize";
+    const { url, mask } = this.#options;
+    const isInSession = pending !== undefined && pending.request.method !== INITIALIZE;
+    const hasSession = isInSession && this.#session.http.sessionId !== undefined;
     return { url, mask, hasSession };
   }
 

@@ -35,12 +35,11 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   const stop = () => ended.abort(signal.reason);
   ended.signal.addEventListener("abort", () => input.destroy(), { once: true });
   const host = createStdioWriter(options.write, () => ended.abort());
-  const http = createHttpTransport(
-    url,
-    backpressureFetch(fetch, () => host.ready(), maxBytes),
-  );
-  const proxy = new McpProxy({ url, host, http, mask, onWarning, onLog, onFatalError: () => ended.abort() });
-  await http.start();
+  const paced = backpressureFetch(fetch, () => host.ready(), maxBytes);
+  const connect = () => createHttpTransport(url, paced);
+  const proxy = new McpProxy({ url, host, connect, mask, onWarning, onLog, onFatalError: () => ended.abort() });
+  const { session } = proxy;
+  await session.start();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
@@ -48,10 +47,10 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
     await settledWithin(proxy.untilIdle(ended.signal), DRAIN_MS);
     proxy.abortPending();
     // Failure is ignored: the server may have no sessions, or be unreachable.
-    await settledWithin(http.terminateSession(), TERMINATE_MS);
+    await settledWithin(session.terminate(), TERMINATE_MS);
   } finally {
     signal.removeEventListener("abort", stop);
-    await http.close();
+    await session.close();
     await host.flushed();
     input.destroy();
   }

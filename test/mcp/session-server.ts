@@ -144,7 +144,8 @@ function createMcpServer({ cancelled, held }: Tools): Server {
   return server;
 }
 
-function memoryEvents(): EventStore {
+/** Stores events, so that broken streams can be resumed. */
+export function memoryEvents(): EventStore {
   const events: { stream: string; message: Parameters<EventStore["storeEvent"]>[1] }[] = [];
   return {
     async storeEvent(stream, message) {
