@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { AgentAuthError } from "../errors.js";
-import { type Listener, listen } from "./listen.js";
+import { type Listener, type ListenerLimits, listen } from "./listen.js";
 import { type RedirectPlan, redirectUri } from "./redirect-address.js";
 
 /**
@@ -8,11 +8,15 @@ import { type RedirectPlan, redirectUri } from "./redirect-address.js";
  *
  * @throws AgentAuthError `usage` where none can; it names a required port
  */
-export async function listenByPlan(plan: RedirectPlan, handle: RequestListener): Promise<Listener> {
+export async function listenByPlan(
+  plan: RedirectPlan,
+  handle: RequestListener,
+  limits: ListenerLimits = {},
+): Promise<Listener> {
   let failure: unknown;
   for (const port of plan.ports) {
     try {
-      return await listen({ port, ipv6: plan.host === "localhost" }, handle);
+      return await listen({ port, ipv6: plan.host === "localhost", ...limits }, handle);
     } catch (error) {
       failure = error;
     }

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { LoginOutcome } from "../oauth/login/login-method.js";
 import { type BrowserEvent, type BrowserState, TRANSITIONS } from "./browser-state.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
-import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, sendPage } from "./pages.js";
+import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, type ShownOutcome, sendPage } from "./pages.js";
 import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
 
 /** This many wrong callbacks indicate an attack. */
@@ -38,7 +37,7 @@ export class CallbackHandler {
   readonly #waiting = new Set<ServerResponse>();
   #expected: { state: string; resolve: (parameters: URLSearchParams) => void } | undefined;
   #wrong = 0;
-  #outcome: LoginOutcome | undefined;
+  #outcome: ShownOutcome | undefined;
   #browser: BrowserState = "expected";
   /** Called when the browser is served or gone. */
   #onEnd: () => void = () => {};
@@ -98,7 +97,7 @@ export class CallbackHandler {
   }
 
   /** Sends the outcome to the browser. Resolves once it was sent, or where there is no browser. */
-  finish(outcome: LoginOutcome): Promise<void> {
+  finish(outcome: ShownOutcome): Promise<void> {
     this.#outcome = outcome;
     for (const response of this.#waiting) sendPage(response, outcomePage(outcome));
     if (this.#browser !== "redirected" && this.#browser !== "waiting") return Promise.resolve();

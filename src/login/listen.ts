@@ -4,10 +4,16 @@ import { SocketPool } from "./socket-pool.js";
 
 /** Ample for the headers of a browser's redirect. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Time limit for a complete request, and for an idle connection. */
+/** Default time limit for a complete request, and for an idle connection. */
 const REQUEST_TIMEOUT_MS = 5_000;
 /** Attempts to find a port that is free on both loopback addresses. */
 const PORT_ATTEMPTS = 10;
+
+/** Limits of a listener. */
+export interface ListenerLimits {
+  /** Milliseconds for a complete request, and for an idle connection. Default: 5,000. */
+  requestTimeoutMs?: number | undefined;
+}
 
 /** A bound listener. */
 export interface Listener {
@@ -27,16 +33,16 @@ export interface Listener {
  * browser may try that one first and would hand the code to the program that holds it
  */
 export async function listen(
-  { port, ipv6 }: { port: number; ipv6: boolean },
+  { port, ipv6, ...limits }: ListenerLimits & { port: number; ipv6: boolean },
   handle: RequestListener,
 ): Promise<Listener> {
   for (let attempt = 1; ; attempt++) {
     const pool = new SocketPool();
-    const first = await bind("127.0.0.1", port, pool, handle);
+    const first = await bind({ host: "127.0.0.1", port, ...limits }, pool, handle);
     const bound = (first.address() as AddressInfo).port;
     if (!ipv6) return listener(bound, [first], pool);
     try {
-      return listener(bound, [first, await bind("::1", bound, pool, handle)], pool);
+      return listener(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
     } catch (error) {
       if (hasNoIpv6(error)) return listener(bound, [first], pool);
       await closeAll([first], pool);
@@ -49,12 +55,16 @@ function listener(port: number, servers: Server[], pool: SocketPool): Listener {
   return { port, keepAlive: (socket) => pool.keepAlive(socket), close: () => closeAll(servers, pool) };
 }
 
-function bind(host: string, port: number, pool: SocketPool, handle: RequestListener): Promise<Server> {
+function bind(
+  { host, port, requestTimeoutMs = REQUEST_TIMEOUT_MS }: ListenerLimits & { host: string; port: number },
+  pool: SocketPool,
+  handle: RequestListener,
+): Promise<Server> {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: REQUEST_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionsCheckingInterval: 1_000,
+    headersTimeout: requestTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: requestTimeoutMs / 5,
     // Explicit, because NODE_OPTIONS could enable it for the whole program.
     insecureHTTPParser: false,
   });

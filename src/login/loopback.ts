@@ -1,15 +1,16 @@
 import { abortedError } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
-import type { LoginOutcome } from "../oauth/login/login-method.js";
 import { listenByPlan } from "./bind-plan.js";
 import { CallbackHandler } from "./callback-handler.js";
+import type { ListenerLimits } from "./listen.js";
+import type { ShownOutcome } from "./pages.js";
 import { authority, planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 
 /** Time for the browser to fetch its last page. */
 const LAST_PAGE_MS = 2_000;
 
 /** How a callback listener is opened. */
-export interface LoopbackOptions extends RedirectOptions {
+export interface LoopbackOptions extends RedirectOptions, ListenerLimits {
   /** Called once when 50 wrong callbacks have come. */
   onProbe?: (() => void) | undefined;
   /** Closes everything at once. */
@@ -25,7 +26,7 @@ export interface Loopback {
   /** Redirects the browser of a callback to another request, if it requests its page; undefined where there is no browser. */
   redirectAgain(url: string): Promise<boolean> | undefined;
   /** Sends the outcome to the browser, waits for that at most two seconds, and closes everything. */
-  close(outcome: LoginOutcome): Promise<void>;
+  close(outcome: ShownOutcome): Promise<void>;
 }
 
 /**
@@ -34,7 +35,7 @@ export interface Loopback {
  * @throws AgentAuthError `usage` where the required port is taken, or where nothing can be bound
  */
 export async function openLoopback(options: LoopbackOptions): Promise<Loopback> {
-  const { signal } = options;
+  const { signal, requestTimeoutMs } = options;
   const plan = planRedirect(options);
   if (signal.aborted) throw abortedError(signal);
   // Filled once the port is known; until then every request is refused.
@@ -45,7 +46,9 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
     onProbe: () => options.onProbe?.(),
     keepAlive: (socket) => listener.keepAlive(socket),
   });
-  const listener = await listenByPlan(plan, (request, response) => handler.handle(request, response));
+  const listener = await listenByPlan(plan, (request, response) => handler.handle(request, response), {
+    requestTimeoutMs,
+  });
   const names = plan.host === "localhost" ? ["localhost", "127.0.0.1", "[::1]"] : [plan.host];
   for (const name of names) hosts.add(authority(name, listener.port));
   const onAbort = () => void listener.close();

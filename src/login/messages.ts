@@ -101,6 +101,6 @@ export function deviceText(prompt: DevicePrompt): string {
     lines.push("Or open this address, which contains the code, and compare:", "");
     lines.push(`  ${checkBrowserUrl(complete, field, "the device authorization answer")}`, "");
   }
-  lines.push(waitingText(prompt.expiresIn));
+  lines.push(waitingText(prompt.expiresInSeconds));
   return lines.join("\n");
 }

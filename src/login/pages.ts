@@ -77,6 +77,13 @@ export function movedTo(path: string): Page {
 
 const LOGGED_IN = page(200, "You are logged in", "You are logged in. You can close this window.");
 
+const RECEIVED = page(
+  200,
+  "Almost done",
+  "The response to your login was received. The program that asked you to log in completes it: see there whether it " +
+    "succeeded. You can close this window.",
+);
+
 const REASONS: Readonly<Record<ErrorClass, string>> = {
   auth: "The authorization server denied access.",
   refused: "The response broke a security rule, and nothing of it was used.",
@@ -89,8 +96,12 @@ const REASONS: Readonly<Record<ErrorClass, string>> = {
   internal: "The program that asked you to log in failed.",
 };
 
+/** The outcome of a login, or `received` where another program completes it. */
+export type ShownOutcome = LoginOutcome | "received";
+
 /** The last page of a login: success, or the class of the failure. */
-export function outcomePage(outcome: LoginOutcome): Page {
+export function outcomePage(outcome: ShownOutcome): Page {
+  if (outcome === "received") return RECEIVED;
   if (outcome.ok) return LOGGED_IN;
   const reason = REASONS[outcome.error.class] ?? REASONS.internal;
   return page(200, "The login failed", `${reason} See the terminal for details. You can close this window.`);

@@ -2,7 +2,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { Agent, buildConnector, type Dispatcher, fetch, ProxyAgent } from "undici";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { ClientCertificate } from "./client-certificate.js";
-import { type ProxyOptions, proxyChooser } from "./proxies.js";
+import { type ProxyOptions, proxyAuthorization, proxyChooser } from "./proxies.js";
 import { explainProxyFailure } from "./proxy-failure.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
 import { globalResponse, plainRequest } from "./undici-forms.js";
@@ -65,9 +65,13 @@ function createDispatcher(
   const direct = new Agent({ ...timeouts, connect: guard ? guardedConnector(guard, tlsOptions) : tlsOptions });
   const tunnels = new Map<string, Dispatcher>();
   const tunnelOf = (uri: string): Dispatcher => {
-    const known = tunnels.get(uri) ?? new ProxyAgent({ ...timeouts, uri, requestTls: tlsOptions, proxyTls: tls });
-    tunnels.set(uri, known);
-    return known;
+    const known = tunnels.get(uri);
+    if (known) return known;
+    // Without a token, undici throws for a password that has a "%" which encodes nothing.
+    const token = proxyAuthorization(new URL(uri));
+    const tunnel = new ProxyAgent({ ...timeouts, uri, ...(token && { token }), requestTls: tlsOptions, proxyTls: tls });
+    tunnels.set(uri, tunnel);
+    return tunnel;
   };
   return direct.compose((dispatch) => (options, handler) => {
     const url = new URL(String(options.origin));

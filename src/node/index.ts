@@ -1,9 +1,17 @@
 /**
- * `agentauth/node`: what an agent client needs on a computer: a store in files, logins at a terminal, and
- * a network with name lookup and proxies.
+ * `agentauth/node`: the clients with the settings and logins of the CLI, and what an agent client needs on a computer: a
+ * store in files, logins at a terminal, and a network with name lookup and proxies.
  *
  * @module
  */
+export {
+  createAgentClient,
+  createManagementClient,
+  defaultStore,
+  type ProfileAgentOptions,
+  type ProfileManagementOptions,
+  type ProfileNetworkOptions,
+} from "../cli/library.js";
 export { type OpenBrowser, openBrowser } from "../login/browser.js";
 export type { OptionText } from "../login/option-text.js";
 export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";

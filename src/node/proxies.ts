@@ -1,4 +1,5 @@
 import { isLoopbackHost } from "../http/address.js";
+import { percentDecoded } from "../http/url.js";
 import { bypassesProxy } from "./no-proxy.js";
 
 /** The proxies (http:// or https://) by the scheme of the requested address; `http` also serves https where that has none. */
@@ -24,4 +25,10 @@ export function proxyChooser({ proxies = {}, noProxy = "" }: ProxyOptions): (url
     if (isLoopbackHost(url.hostname) || isBypassed(url)) return undefined;
     return url.protocol === "https:" ? (proxies.https ?? proxies.http) : proxies.http;
   };
+}
+
+/** The credentials in the address of a proxy as a `Proxy-Authorization` header; undefined where it has none. */
+export function proxyAuthorization({ username, password }: URL): string | undefined {
+  if (username === "" && password === "") return undefined;
+  return `Basic ${Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`).toString("base64")}`;
 }

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { AgentAuthError, type PolicyOption } from "../errors.js";
+import { AgentAuthError } from "../errors.js";
 import { bareHost, isLoopbackHost } from "../http/address.js";
 import {
   type AddressClass,
@@ -12,6 +12,7 @@ import {
 } from "../http/address-class.js";
 import { allowing } from "../http/refuse.js";
 import { quote } from "../redact.js";
+import type { PolicyOption } from "../remedy.js";
 
 /** An address of a name. */
 export interface HostAddress {

@@ -4,6 +4,7 @@ import { isIP, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
 import type { ClientCertificate } from "./client-certificate.js";
+import { proxyAuthorization } from "./proxies.js";
 
 /** How the probed server is reached. */
 export interface TlsProbeOptions {
@@ -132,15 +133,14 @@ async function tunnel(url: URL, proxy: URL, ca: TlsProbeOptions["ca"], signal: A
 
 function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, signal: AbortSignal): Promise<Socket> {
   const target = `${url.hostname}:${url.port || 443}`;
-  const credentials = [proxy.username, proxy.password].map(decodeURIComponent).join(":");
-  const basic = `Basic ${Buffer.from(credentials).toString("base64")}`;
+  const authorization = proxyAuthorization(proxy);
   const connectRequest = request({
     ...(proxySocket
       ? { createConnection: () => proxySocket }
       : { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),
     method: "CONNECT",
     path: target,
-    headers: { host: target, ...(credentials !== ":" && { "proxy-authorization": basic }) },
+    headers: { host: target, ...(authorization && { "proxy-authorization": authorization }) },
     agent: false,
   });
   // Not the signal option of the request: it would destroy the tunnel that TLS runs in.

@@ -1,4 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   callbackUrl,
   openSocket,
@@ -207,12 +210,12 @@ describe("a flood", () => {
     expect(await page).toContain("You are logged in");
   });
 
-  test("of drops: an incomplete request is dropped after five seconds, as is a silent connection", async () => {
-    const { port, callback } = await openWaiting();
+  test("of drops: an incomplete request is dropped after its time limit, as is a silent connection", async () => {
+    const { port, callback } = await openWaiting({ requestTimeoutMs: 2000 });
     const slow = openSocket(port);
     const silent = openSocket(port);
     slow.socket.write(`GET ${RIGHT} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n`);
-    const dripping = setInterval(() => slow.socket.write("X-A: b\r\n"), 200);
+    const dripping = setInterval(() => slow.socket.write("X-A: b\r\n"), 20);
     const answer = await slow.closed;
     clearInterval(dripping);
     expect([408, 0]).toContain(statusOf(answer));
@@ -232,11 +235,25 @@ describe("a flood", () => {
     await expectLoginStillWorks(port, callback);
   });
 
+  test("the time limit is five seconds, for the headers too", async () => {
+    const { port } = await openWaiting();
+    const limits = new Promise((resolve) => {
+      const onRequest = (message: unknown) => {
+        const { server } = message as { server: Server };
+        if ((server.address() as AddressInfo).port === port) resolve([server.headersTimeout, server.requestTimeout]);
+      };
+      subscribe("http.server.request.start", onRequest);
+      onTestFinished(() => void unsubscribe("http.server.request.start", onRequest));
+    });
+    await raw(port, request(port, "/"));
+    expect(await limits).toEqual([5000, 5000]);
+  });
+
   test("a browser that waits longer than that for the outcome is not dropped", async () => {
-    const { loopback, callback } = await openWaiting();
+    const { loopback, callback } = await openWaiting({ requestTimeoutMs: 2000 });
     const browser = fetch(callbackUrl(loopback.redirectUri)).then((response) => response.text());
     await callback;
-    await new Promise((resolve) => setTimeout(resolve, 7_000));
+    await new Promise((resolve) => setTimeout(resolve, 2500));
     await loopback.close({ ok: true });
     expect(await browser).toContain("You are logged in");
   });

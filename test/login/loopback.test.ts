@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { hurried } from "../helpers/hurried.js";
+import { freePort } from "../helpers/port.js";
 import { remedy } from "../helpers/remedy.js";
 import { rejection } from "../helpers/service.js";
 import {
   bindPort,
   callbackUrl,
   DENIED,
-  freePort,
   holdPort,
   isFree,
   openHandles,
@@ -161,7 +162,7 @@ describe("the last page", () => {
     const { loopback, port, callback } = await openWaiting();
     await raw(port, request(port, `/callback?code=c&state=${STATE}`));
     await callback;
-    await loopback.close({ ok: true });
+    await hurried(20, () => loopback.close({ ok: true }));
     expect(await isFree(port)).toBe(true);
   });
 

@@ -87,14 +87,6 @@ export function bindPort(port: number, host = "127.0.0.1"): Promise<Server> {
   });
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = await bindPort(0);
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
 /** Whether a port is free. */
 export async function isFree(port: number, host?: string): Promise<boolean> {
   try {

@@ -4,8 +4,10 @@ import { AgentAuthError } from "../../src/errors.js";
 import { detectEnvironment } from "../../src/login/platform.js";
 import { type TerminalLoginOptions, terminalLogin } from "../../src/login/terminal.js";
 import type { AuthorizePrompt } from "../../src/oauth/login/login-method.js";
+import { hurried } from "../helpers/hurried.js";
+import { freePort } from "../helpers/port.js";
 import { rejection } from "../helpers/service.js";
-import { callbackUrl, DENIED, freePort, isFree, openHandles, raw, request, STATE, statusOf } from "./support.js";
+import { callbackUrl, DENIED, isFree, openHandles, raw, request, STATE, statusOf } from "./support.js";
 import { login, portOf, RESOURCE, SIGN_IN } from "./terminal-support.js";
 
 describe("a login at a terminal", () => {
@@ -53,18 +55,19 @@ describe("a login at a terminal", () => {
     expect(text().match(/To log in to/g)).toHaveLength(1);
   });
 
-  test("shows the other address where the browser of the first callback does not come for its page", async () => {
-    const { session, text, authorize } = await login();
-    const at = portOf(session);
-    const first = authorize();
-    await raw(at, request(at, `/callback?error=invalid_scope&state=${STATE}`));
-    await first;
-    const second = authorize({ url: "https://issuer.example/again", state: "another-state" });
-    expect(text()).not.toContain("https://issuer.example/again");
-    await expect.poll(text, { timeout: 10_000 }).toContain("https://issuer.example/again");
-    await raw(at, request(at, "/callback?code=c&state=another-state"));
-    expect((await second).get("code")).toBe("c");
-  });
+  test("shows the other address where the browser of the first callback does not come for its page", () =>
+    hurried(10, async () => {
+      const { session, text, authorize } = await login();
+      const at = portOf(session);
+      const first = authorize();
+      await raw(at, request(at, `/callback?error=invalid_scope&state=${STATE}`));
+      await first;
+      const second = authorize({ url: "https://issuer.example/again", state: "another-state" });
+      expect(text()).not.toContain("https://issuer.example/again");
+      await expect.poll(text, { timeout: 10_000 }).toContain("https://issuer.example/again");
+      await raw(at, request(at, "/callback?code=c&state=another-state"));
+      expect((await second).get("code")).toBe("c");
+    }));
 
   test.each(["sh -c 'exit 3'", "no-such-browser-at-all"])("goes on where the browser %s fails", async (browser) => {
     const { session, text, authorize } = await login({ browser, env: process.env });
@@ -326,7 +329,7 @@ describe("a device code", () => {
       verificationUri: "https://issuer.example/device",
       verificationUriComplete: undefined,
       userCode: "WDJB-MJHT",
-      expiresIn: 900,
+      expiresInSeconds: 900,
       ...changes,
     });
     return said.join("\n");

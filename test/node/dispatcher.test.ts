@@ -6,7 +6,8 @@ import { createFetch, type DispatcherOptions } from "../../src/node/dispatcher.j
 import { nodeNetwork } from "../../src/node/network.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { memoryStore } from "../../src/store/memory.js";
-import { startServer, startSocketServer, startTlsServer } from "../helpers/server.js";
+import { CLOSED_PORT } from "../helpers/port.js";
+import { startSocketServer, startTlsServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
 const PEM = readFileSync(new URL("../fixtures/self-signed.pem", import.meta.url), "utf8");
@@ -14,7 +15,7 @@ const TIMEOUT_MS = 300;
 
 /** What the library says of a server, where it asks for a list, and where it asks who gives tokens. */
 async function failures(origin: string, options: DispatcherOptions = {}) {
-  const settings = { timeoutMs: TIMEOUT_MS, maxAttempts: 1 };
+  const settings = { timeoutMs: TIMEOUT_MS, maxRetries: 0 };
   const service = new ManagementClient({
     baseUrl: origin,
     token: "tok_0123456789",
@@ -27,16 +28,12 @@ async function failures(origin: string, options: DispatcherOptions = {}) {
   return [listed, error] as const;
 }
 
-async function closedPort(): Promise<string> {
-  const server = await startServer(() => undefined);
-  await server.close();
-  return server.origin;
-}
+const CLOSED = `http://127.0.0.1:${CLOSED_PORT}`;
 
 describe("a failure on the way is distinguished, for lists and for tokens alike", () => {
   it.each<[string, string, () => Promise<[string, DispatcherOptions?]>, RegExp]>([
     ["a name that does not exist", "dns_failed", async () => ["https://no-such-host.invalid"], /could not be resolved/],
-    ["a closed port", "connection_refused", async () => [await closedPort()], /the connection was refused/],
+    ["a closed port", "connection_refused", async () => [CLOSED], /the connection was refused/],
     [
       "a connection that is cut",
       "connection_reset",
@@ -67,7 +64,7 @@ describe("a failure on the way is distinguished, for lists and for tokens alike"
     [
       "a proxy that is not there",
       "proxy_failed",
-      async () => ["https://service.test", { proxies: { https: await closedPort() } }],
+      async () => ["https://service.test", { proxies: { https: CLOSED } }],
       /^service\.test: the proxy 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)/,
     ],
   ])("%s is %s", async (_what, code, arrange, words) => {

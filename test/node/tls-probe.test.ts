@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type IncomingMessage } from "node:htt
 import { createServer } from "node:https";
 import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
 import { createFetch, type DispatcherOptions } from "../../src/node/dispatcher.js";
@@ -13,59 +13,62 @@ import { rejection } from "../helpers/service.js";
 
 const openssl = hasOpenssl("the tests of TLS failures");
 
-let authority: ReturnType<typeof makeAuthority>;
-let service: Server;
-/** The same service through tunnels, with and without TLS on the way to the proxy. */
-let plainProxy: Server;
-let tlsProxy: Server;
-let served = 0;
-let tunnels: { target: string; credentials: string | undefined }[] = [];
-
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
-const open: Socket[] = [];
 
-async function listening<T extends Server>(server: T): Promise<T> {
-  server.on("connection", (socket: Socket) => open.push(socket));
-  server.listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  return server;
-}
-
-function tunnel(request: IncomingMessage, socket: Duplex): void {
-  tunnels.push({ target: request.url ?? "", credentials: request.headers["proxy-authorization"] });
-  const upstream = connect(portOf(service), "127.0.0.1", () => {
-    socket.write("HTTP/1.1 200 OK\r\n\r\n");
-    upstream.pipe(socket).pipe(upstream);
-  });
-  for (const end of [socket, upstream]) end.on("error", () => undefined);
-}
-
-beforeAll(async () => {
-  if (!openssl) return;
-  authority = makeAuthority();
-  const { cert, key } = authority.sign({
-    name: "server",
-    subject: "/CN=service.test",
-    names: "DNS:service.test,IP:127.0.0.1",
-  });
-  const own = { cert: readFileSync(cert), key: readFileSync(key) };
-  service = await listening(
-    createServer(own, (_request, response) => {
-      served++;
-      response.end("well");
-    }),
-  );
-  plainProxy = await listening(createHttpServer().on("connect", tunnel));
-  tlsProxy = await listening(createServer(own).on("connect", tunnel));
-});
-beforeEach(() => {
-  served = 0;
-  tunnels = [];
-});
-afterAll(() => {
-  for (const server of [service, plainProxy, tlsProxy]) server?.close();
-  for (const socket of open) socket.destroy();
-});
+/** An HTTPS server, and proxies that tunnel to it, with and without TLS on the way to the proxy. */
+const it = test
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("authority", { scope: "file" }, ({}) => makeAuthority())
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("listening", { scope: "file" }, ({}, { onCleanup }) => {
+    const started: [Server, Set<Socket>][] = [];
+    onCleanup(() => {
+      for (const [server, sockets] of started) {
+        server.close();
+        for (const socket of sockets) socket.destroy();
+      }
+    });
+    return async <T extends Server>(server: T): Promise<T> => {
+      const sockets = new Set<Socket>();
+      started.push([server, sockets]);
+      server.on("connection", (socket: Socket) => sockets.add(socket));
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      return server;
+    };
+  })
+  .extend("certificate", { scope: "file" }, ({ authority }) => {
+    const { cert, key } = authority.sign({
+      name: "server",
+      subject: "/CN=service.test",
+      names: "DNS:service.test,IP:127.0.0.1",
+    });
+    return { cert: readFileSync(cert), key: readFileSync(key) };
+  })
+  .extend("servers", { scope: "file" }, async ({ certificate, listening }) => {
+    const seen = { served: 0, tunnels: [] as { target: string; credentials: string | undefined }[] };
+    const service = await listening(
+      createServer(certificate, (_request, response) => {
+        seen.served++;
+        response.end("well");
+      }),
+    );
+    const tunnel = (request: IncomingMessage, socket: Duplex) => {
+      seen.tunnels.push({ target: request.url ?? "", credentials: request.headers["proxy-authorization"] });
+      const upstream = connect(portOf(service), "127.0.0.1", () => {
+        socket.write("HTTP/1.1 200 OK\r\n\r\n");
+        upstream.pipe(socket).pipe(upstream);
+      });
+      for (const end of [socket, upstream]) end.on("error", () => undefined);
+    };
+    const plainProxy = await listening(createHttpServer().on("connect", tunnel));
+    const tlsProxy = await listening(createServer(certificate).on("connect", tunnel));
+    return { seen, service, plainProxy, tlsProxy };
+  })
+  .extend("service", ({ servers }) => servers.service)
+  .extend("plainProxy", ({ servers }) => servers.plainProxy)
+  .extend("tlsProxy", ({ servers }) => servers.tlsProxy)
+  /** What has reached the servers in this test. */
+  .extend("seen", ({ servers: { seen } }) => Object.assign(seen, { served: 0, tunnels: [] }));
 
 const CREDENTIALS = "me:s3cret";
 const BASIC = `Basic ${Buffer.from(CREDENTIALS).toString("base64")}`;
@@ -78,31 +81,37 @@ const issuedBy = { issuer: "ca of a test, Testers", selfSigned: false };
 const UNTRUSTED = "UNABLE_TO_VERIFY_LEAF_SIGNATURE";
 
 describe.skipIf(!openssl)("a handshake shows the issuer of a certificate", () => {
-  it("that is trusted, and one that is not", async () => {
+  it("that is trusted, and one that is not", async ({ authority, seen, service }) => {
     const url = new URL(`https://127.0.0.1:${portOf(service)}/x?y`);
     expect(await probeTls(url, {})).toEqual({ whose: "server", ...issuedBy, problem: UNTRUSTED });
     expect(await probeTls(url, { ca: [authority.read("ca.pem")] })).toEqual({ whose: "server", ...issuedBy });
-    expect(served).toBe(0);
+    expect(seen.served).toBe(0);
   });
 
-  it("through a proxy, which gets its password for that too", async () => {
+  it("through a proxy, which gets its password for that too", async ({ plainProxy, seen }) => {
     const proxy = `http://${CREDENTIALS}@127.0.0.1:${portOf(plainProxy)}`;
     const probe = await probeTls(new URL("https://service.test/"), { proxy });
     expect(probe).toEqual({ whose: "server", ...issuedBy, problem: UNTRUSTED });
-    expect(tunnels).toEqual([{ target: "service.test:443", credentials: BASIC }]);
-    expect(served).toBe(0);
+    expect(seen.tunnels).toEqual([{ target: "service.test:443", credentials: BASIC }]);
+    expect(seen.served).toBe(0);
   });
 
-  it("of the proxy itself, which then gets neither password nor request", async () => {
+  it("through a proxy whose password has a % that encodes nothing", async ({ plainProxy, seen }) => {
+    const proxy = `http://me:100%zz@127.0.0.1:${portOf(plainProxy)}`;
+    await probeTls(new URL("https://service.test/"), { proxy });
+    expect(seen.tunnels.map(({ credentials }) => credentials)).toEqual([`Basic ${btoa("me:100%zz")}`]);
+  });
+
+  it("of the proxy itself, which then gets neither password nor request", async ({ seen, tlsProxy }) => {
     const proxy = `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}`;
     const probe = await probeTls(new URL("https://service.test/"), { proxy });
     expect(probe).toEqual({ whose: "proxy", ...issuedBy, problem: UNTRUSTED });
-    expect([tunnels, served]).toEqual([[], 0]);
+    expect(seen).toEqual({ served: 0, tunnels: [] });
   });
 
-  it("that is self-signed", async () => {
+  it("that is self-signed", async ({ authority, certificate, listening }) => {
     authority.openssl("req", "-x509", "-key", "server.key", "-out", "self.pem", "-days", "2", "-subj", "/CN=myself");
-    const own = { cert: authority.read("self.pem"), key: authority.read("server.key") };
+    const own = { cert: authority.read("self.pem"), key: certificate.key };
     const server = await listening(createServer(own));
     const probe = await probeTls(new URL(`https://127.0.0.1:${portOf(server)}/`), {});
     server.close();
@@ -110,18 +119,18 @@ describe.skipIf(!openssl)("a handshake shows the issuer of a certificate", () =>
     expect(probe).toEqual({ whose: "server", issuer: "myself", selfSigned: true, problem });
   });
 
-  it("that is of another host", async () => {
+  it("that is of another host", async ({ authority, service }) => {
     const probe = await probeTls(new URL(`https://localhost:${portOf(service)}/`), { ca: [authority.read("ca.pem")] });
     expect(probe).toEqual({ whose: "server", ...issuedBy, problem: expect.stringContaining("ALTNAME") });
   });
 
-  it("and nothing where no TLS is spoken", async () => {
+  it("and nothing where no TLS is spoken", async ({ plainProxy }) => {
     expect(await probeTls(new URL(`https://127.0.0.1:${portOf(plainProxy)}/`), {})).toBeUndefined();
   });
 });
 
 describe.skipIf(!openssl)("a request that fails with TLS", () => {
-  it("names the host, the code and what helps, and is sent once", async () => {
+  it("names the host, the code and what helps, and is sent once", async ({ seen, service }) => {
     const url = `https://127.0.0.1:${portOf(service)}/x?y`;
     expect(await failure({}, url)).toMatchObject({
       code: "tls_failed",
@@ -131,28 +140,32 @@ describe.skipIf(!openssl)("a request that fails with TLS", () => {
       message: expect.stringMatching(/^127\.0\.0\.1:\d+: TLS failed \(UNABLE_TO_VERIFY_LEAF_SIGNATURE: /),
       hint: expect.stringContaining("authority"),
     });
-    expect(served).toBe(0);
+    expect(seen.served).toBe(0);
   });
 
-  it("through a proxy makes no second tunnel", async () => {
+  it("through a proxy makes no second tunnel", async ({ plainProxy, seen }) => {
     const proxies = { https: `http://${CREDENTIALS}@127.0.0.1:${portOf(plainProxy)}` };
     expect((await failure({ proxies }, "https://service.test/")).message).toMatch(
       /^service\.test: TLS failed \(UNABLE_/,
     );
-    expect(tunnels.map(({ target }) => target)).toEqual(["service.test:443"]);
+    expect(seen.tunnels.map(({ target }) => target)).toEqual(["service.test:443"]);
   });
 });
 
 describe.skipIf(!openssl)("other failures of TLS say what helps with them", () => {
-  const attempt = async (wish: { names?: string; days?: number }) => {
-    const { cert, key } = authority.sign({ name: "odd", subject: "/CN=odd", ...wish });
-    const server = await listening(createServer({ cert: readFileSync(cert), key: readFileSync(key) }));
-    const error = await failure({ ca: [authority.read("ca.pem")] }, `https://127.0.0.1:${portOf(server)}/`);
-    server.close();
-    return error;
-  };
+  const attemptTest = it.extend(
+    "attempt",
+    ({ authority, listening }) =>
+      async (wish: { names?: string; days?: number }) => {
+        const { cert, key } = authority.sign({ name: "odd", subject: "/CN=odd", ...wish });
+        const server = await listening(createServer({ cert: readFileSync(cert), key: readFileSync(key) }));
+        const error = await failure({ ca: [authority.read("ca.pem")] }, `https://127.0.0.1:${portOf(server)}/`);
+        server.close();
+        return error;
+      },
+  );
 
-  it("a certificate that has ended", async () => {
+  attemptTest("a certificate that has ended", async ({ attempt }) => {
     expect(await attempt({ names: "IP:127.0.0.1", days: -1 })).toMatchObject({
       code: "tls_failed",
       message: expect.stringContaining("CERT_HAS_EXPIRED"),
@@ -160,7 +173,7 @@ describe.skipIf(!openssl)("other failures of TLS say what helps with them", () =
     });
   });
 
-  it("a certificate for another name", async () => {
+  attemptTest("a certificate for another name", async ({ attempt }) => {
     expect(await attempt({ names: "DNS:other.test" })).toMatchObject({
       code: "tls_failed",
       message: expect.stringContaining("ERR_TLS_CERT_ALTNAME_INVALID"),
@@ -168,7 +181,7 @@ describe.skipIf(!openssl)("other failures of TLS say what helps with them", () =
     });
   });
 
-  it("no TLS at all", async () => {
+  it("no TLS at all", async ({ listening }) => {
     const server = await listening(createHttpServer());
     expect(await failure({}, `https://127.0.0.1:${portOf(server)}/`)).toMatchObject({
       code: "tls_failed",
@@ -178,12 +191,10 @@ describe.skipIf(!openssl)("other failures of TLS say what helps with them", () =
     server.close();
   });
 
-  it("a server that hangs up for another reason stays what it was", async () => {
-    const { cert, key } = { cert: authority.read("server.pem"), key: authority.read("server.key") };
-    const server = await listening(createServer({ cert, key }, (request) => request.socket.destroy()));
+  it("a server that hangs up for another reason stays what it was", async ({ authority, certificate, listening }) => {
+    const server = await listening(createServer(certificate, (request) => request.socket.destroy()));
     const error = await failure({ ca: [authority.read("ca.pem")] }, `https://127.0.0.1:${portOf(server)}/`);
     server.close();
-    for (const socket of open) socket.destroy();
     expect(error).toMatchObject({ code: "connection_reset", retryable: true });
   });
 });
